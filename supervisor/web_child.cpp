@@ -21,8 +21,8 @@ constexpr int most_doublings = 6;
 bool are_alike(const WebSettings& one, const WebSettings& other) {
   return one.listen == other.listen && one.mode == other.mode && one.read_only == other.read_only &&
          one.hosts == other.hosts && one.users == other.users && one.user_header == other.user_header &&
-         one.metrics == other.metrics && one.show_args == other.show_args && one.base_path == other.base_path &&
-         one.api_rate == other.api_rate;
+         one.proxy_user == other.proxy_user && one.metrics == other.metrics && one.show_args == other.show_args &&
+         one.base_path == other.base_path && one.api_rate == other.api_rate;
 }
 
 }  // namespace

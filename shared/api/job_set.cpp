@@ -34,9 +34,9 @@ std::vector<SetEntry> with_scores(ClientConnection& redis, const std::string& se
   return entries;
 }
 
-// False: `visit` wants no more.
+// False: `visit` wants no more.  `round` is called after each look of Redis, and false ends it too.
 bool scan_pattern(detail::ApiState& state, const std::string& set, const std::string& pattern,
-                  const std::function<bool(const SetEntry&)>& visit) {
+                  const std::function<bool(const SetEntry&)>& visit, const std::function<bool()>& round = {}) {
   std::string position(scan_begins);
   do {
     std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) {
@@ -49,6 +49,7 @@ bool scan_pattern(detail::ApiState& state, const std::string& set, const std::st
       entry.shard = state.shard();
       if (!visit(entry)) return false;
     }
+    if (round && position != scan_begins && !round()) return false;
   } while (position != scan_begins);
   return true;
 }
@@ -148,10 +149,24 @@ void JobSet::each(const std::function<bool(const SetEntry&)>& visit, Order order
 }
 
 void JobSet::scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit) const {
+  scan(match, visit, {});
+}
+
+bool JobSet::scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit,
+                  const Progress& progress) const {
   const bool whole = match.find('*') != std::string_view::npos;
   const std::string pattern = whole ? std::string(match) : match.empty() ? "*" : "*" + std::string(match) + "*";
-  bool goes_on = true;
-  shards_->each([&](detail::ApiState& shard) { goes_on = goes_on && scan_pattern(shard, name_, pattern, visit); });
+  const std::size_t total = progress ? size() : 0;
+  std::size_t looked_at = 0;
+  bool goes_on = true, stopped = false;
+  const auto round = [&] {
+    looked_at = std::min(total, looked_at + scanned_at_once);
+    stopped = progress && !progress(looked_at, total);
+    return !stopped;
+  };
+  shards_->each(
+      [&](detail::ApiState& shard) { goes_on = goes_on && scan_pattern(shard, name_, pattern, visit, round); });
+  return !stopped;
 }
 
 std::optional<SetEntry> JobSet::find(std::string_view jid) const {
@@ -163,6 +178,19 @@ std::optional<SetEntry> JobSet::find(std::string_view jid) const {
       if (entry.jid == jid) found = entry;
       return !found;
     });
+  });
+  return found;
+}
+
+std::optional<SetEntry> JobSet::find(double score, const std::function<bool(const SetEntry&)>& wanted) const {
+  if (std::isnan(score)) throw std::invalid_argument("a score is a number");
+  std::optional<SetEntry> found;
+  EntryCursor cursor(name_, Order::lowest_first);
+  cursor.start_at(score);
+  walk(*shards_, cursor, Order::lowest_first, [&](SetEntry& entry) {
+    if (entry.score > score) return false;
+    if (wanted(entry)) found = std::move(entry);
+    return !found;
   });
   return found;
 }

@@ -239,6 +239,7 @@ void read_web(const ConfigSection& section, WebSettings& web) {
                [&](const Place& at, const std::string& path) { web.users = read_path_or_credential(at, path); });
   section.text("user_header",
                [&](const Place& at, const std::string& name) { web.user_header = read_header_name(at, name); });
+  section.text("proxy_user", [&](const Place& at, const std::string& name) { web.proxy_user = check_name(at, name); });
   section.text("metrics", [&](const Place& at, const std::string& word) { web.metrics = read_web_metrics(at, word); });
   section.boolean("show_args", web.show_args);
   section.text("base_path",
@@ -246,11 +247,18 @@ void read_web(const ConfigSection& section, WebSettings& web) {
   section.count("api_rate", web.api_rate, 0, 1'000'000);
   if (!web.user_header.empty() && web.users.empty())
     section.where_is("user_header").refuse("needs users = \"/path\", which says what each of them may do");
-  if (web.listen.empty() || ListenAddress::parse(web.listen).is_local()) return;
-  if (web.users.empty())
+  if (!web.user_header.empty() && web.proxy_user.empty())
+    section.where_is("user_header").refuse("needs proxy_user, the user that the proxy runs as: anybody could send it");
+  // The last digit of a mode is what every other user may do.
+  if (web.users.empty() && web.mode.back() != '0')
+    section.where_is("mode").refuse(
+        "lets every user of this machine do everything: users = \"/path\" must say who may come");
+  if (web.listen.empty()) return;
+  const ListenAddress address = ListenAddress::parse(web.listen);
+  if (!address.is_local() && web.users.empty())
     section.where_is("listen").refuse("can be reached from other machines: users = \"/path\" must say who may come");
-  if (!web.user_header.empty())
-    section.where_is("user_header").refuse("any client could send it where others than a proxy reach the page");
+  if (!address.is_unix() && !web.user_header.empty())
+    section.where_is("user_header").refuse("needs a Unix socket in listen, where the kernel says who sends it");
 }
 
 constexpr int latest_version_of_keys = 1'000'000;

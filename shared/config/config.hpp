@@ -158,6 +158,7 @@ struct WebSettings {
   std::vector<std::string> hosts;  // names by which it is asked for, beside those of the address itself
   std::string users;               // a file of who may come; empty: whoever reaches the socket
   std::string user_header;         // in which a proxy says who it is; empty: none does
+  std::string proxy_user;          // the proxy's user, by name or number: nobody else's header is believed
   enum class Metrics { all, host, redis } metrics = Metrics::all;
   bool show_args = true;  // whether it tells the arguments of jobs
   std::string base_path;  // below which a proxy shows it: "/brood"; empty: at the root

@@ -419,14 +419,32 @@ BOOST_AUTO_TEST_CASE(a_page_that_other_machines_reach_says_who_may_come) {
   BOOST_TEST(config.web.hosts.at(0) == "brood.example.com");
   BOOST_TEST((config.web.metrics == WebSettings::Metrics::host));
   BOOST_TEST(config.web.mode == "0600");
-  const auto proxied = load("[web]\nlisten = \"unix:/a\"\nusers = \"/u\"\nuser_header = \"X-User\"\n");
-  BOOST_TEST(proxied.web.user_header == "x-user");
+  const auto proxied =
+      load("[web]\nlisten = \"unix:/a\"\nusers = \"/u\"\nuser_header = \"X-User\"\nproxy_user = \"www-data\"\n");
+  BOOST_TEST((proxied.web.user_header == "x-user" && proxied.web.proxy_user == "www-data"));
+  BOOST_TEST(load("[web]\nmode = \"0666\"\nusers = \"/u\"\n").web.mode == "0666");
   for (const char* const wrong :
-       {"listen = \"0.0.0.0:80\"", "listen = \"[::]:80\"", "listen = \"name:80\"", "listen = \"127.0.0.1\"",
-        "listen = \"unix:web.sock\"", "listen = \"127.0.0.1:99999\"", "user_header = \"X-User\"", "mode = \"660\"",
-        "metrics = \"some\"", "listen = \"0.0.0.0:80\"\nusers = \"/u\"\nuser_header = \"X-User\"",
-        "users = \"/u\"\nuser_header = \"X: y\"", "base_path = \"brood\"", "base_path = \"/\"", "base_path = \"/a/\"",
-        "base_path = \"//evil\"", "base_path = \"/a b\"", "api_rate = -1"})
+       {"listen = \"0.0.0.0:80\"",
+        "listen = \"[::]:80\"",
+        "listen = \"name:80\"",
+        "listen = \"127.0.0.1\"",
+        "listen = \"unix:web.sock\"",
+        "listen = \"127.0.0.1:99999\"",
+        "user_header = \"X-User\"",
+        "mode = \"660\"",
+        "metrics = \"some\"",
+        "listen = \"0.0.0.0:80\"\nusers = \"/u\"\nuser_header = \"X-User\"\nproxy_user = \"p\"",
+        "listen = \"127.0.0.1:80\"\nusers = \"/u\"\nuser_header = \"X-User\"\nproxy_user = \"p\"",
+        "listen = \"unix:/a\"\nusers = \"/u\"\nuser_header = \"X-User\"",
+        "mode = \"0666\"",
+        "mode = \"0664\"",
+        "users = \"/u\"\nuser_header = \"X: y\"",
+        "base_path = \"brood\"",
+        "base_path = \"/\"",
+        "base_path = \"/a/\"",
+        "base_path = \"//evil\"",
+        "base_path = \"/a b\"",
+        "api_rate = -1"})
     BOOST_CHECK_THROW(load("[web]\n" + std::string(wrong)), ConfigError);
 }
 

@@ -1,5 +1,5 @@
 # The page of `brood web`.
-foreach(test IN ITEMS http_parser html doors)
+foreach(test IN ITEMS http_parser html doors confinement)
   brood_test(web/${test} LINK brood_web)
 endforeach()
 

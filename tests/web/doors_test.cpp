@@ -25,8 +25,20 @@ HttpRequest request_with(std::vector<std::pair<std::string, std::string>> header
   return request;
 }
 
+constexpr uid_t proxy = 33;
+
+HttpRequest proxied_by(uid_t peer, const char* name) {
+  HttpRequest request = request_with({{"x-user", name}});
+  request.peer = peer;
+  return request;
+}
+
 Doors doors_with_users(bool read_only = false) {
-  return Doors({.hosts = {"here"}, .users = Users::parse(users_text), .user_header = "x-user", .read_only = read_only});
+  return Doors({.hosts = {"here"},
+                .users = Users::parse(users_text),
+                .user_header = "x-user",
+                .proxy_user = proxy,
+                .read_only = read_only});
 }
 
 }  // namespace
@@ -42,8 +54,12 @@ BOOST_AUTO_TEST_CASE(a_token_or_a_proxy_says_who_comes_and_nobody_else_comes_in)
   BOOST_TEST(!doors.visitor({}));
   BOOST_TEST(!doors.visitor(request_with({{"authorization", "Bearer wrong"}})));
   BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic !"}})));
-  BOOST_TEST(!doors.visitor(request_with({{"x-user", "nobody"}})));
+  BOOST_TEST(!doors.visitor(proxied_by(proxy, "nobody")));
+  BOOST_TEST(!doors.visitor(proxied_by(proxy, "ann")));  // who has a password says it
+  BOOST_TEST(!doors.visitor(proxied_by(proxy + 1, "proxied")));
+  BOOST_TEST(!doors.visitor(request_with({{"x-user", "proxied"}})));
   BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldC4="}})));  // ann:secret.
+  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldAB4"}})));  // ann:secret, NUL, x
   for (int time = 0; time < 2; ++time) {
     const auto ann = doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldA=="}}));
     BOOST_REQUIRE(ann);
@@ -54,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_token_or_a_proxy_says_who_comes_and_nobody_else_comes_in)
   BOOST_TEST(bot->user == "bot");
   BOOST_CHECK(bot->role == Role::read);
   BOOST_TEST(bot->brings_token);
-  const auto proxied = doors.visitor(request_with({{"x-user", "proxied"}}));
+  const auto proxied = doors.visitor(proxied_by(proxy, "proxied"));
   BOOST_REQUIRE(proxied);
   BOOST_CHECK(proxied->role == Role::operate);
   BOOST_TEST(!proxied->brings_token);
@@ -66,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_line_that_names_nobody_is_an_error) {
 }
 
 BOOST_AUTO_TEST_CASE(read_only_takes_every_right_but_to_look) {
-  const auto proxied = doors_with_users(true).visitor(request_with({{"x-user", "proxied"}}));
+  const auto proxied = doors_with_users(true).visitor(proxied_by(proxy, "proxied"));
   BOOST_REQUIRE(proxied);
   BOOST_CHECK(proxied->role == Role::read);
 }
@@ -78,6 +94,8 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_not_ours_is_not_answered) {
   BOOST_TEST(doors.knows_host(request_with({{"host", "[::1]:80"}})));
   BOOST_TEST(!doors.knows_host(request_with({{"host", "there"}})));
   BOOST_TEST(!doors.knows_host(request_with({{"host", "here.evil"}})));
+  BOOST_TEST(!doors.knows_host(request_with({{"host", "here:80@evil"}})));
+  BOOST_TEST(!doors.knows_host(request_with({{"host", "[::1]:80@evil"}})));
   BOOST_TEST(!doors.knows_host(request_with({})));
 }
 
@@ -140,6 +158,22 @@ BOOST_AUTO_TEST_CASE(who_asked_longest_ago_is_forgotten_where_too_many_ask) {
   RequestRate rate(1);
   for (int i = 0; i < 5'000; ++i) rate.wait_of("user" + std::to_string(i), SteadyTime(i * 1ms));
   BOOST_TEST(rate.names() == RequestRate::most_names);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_passwords_are_counted_for_a_minute_by_name_and_in_all) {
+  using namespace std::chrono_literals;
+  FailedGuesses guesses;
+  const SteadyTime begin{1h};
+  for (int i = 0; i < FailedGuesses::most_of_name; ++i) {
+    BOOST_TEST(!guesses.are_too_many("ann", begin));
+    guesses.note("ann", begin);
+  }
+  BOOST_TEST(guesses.are_too_many("ann", begin + 59s));
+  BOOST_TEST(!guesses.are_too_many("bob", begin + 59s));
+  BOOST_TEST(!guesses.are_too_many("ann", begin + 60s));
+  for (int i = 0; i < FailedGuesses::most_in_all; ++i) guesses.note("user" + std::to_string(i), begin + 60s);
+  BOOST_TEST(guesses.are_too_many("ann", begin + 60s));
+  BOOST_TEST(!guesses.are_too_many("ann", begin + 120s));
 }
 
 BOOST_AUTO_TEST_CASE(every_route_has_a_role_and_every_change_is_a_post) {

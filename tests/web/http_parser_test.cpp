@@ -56,6 +56,12 @@ BOOST_AUTO_TEST_CASE(a_request_is_the_same_however_its_bytes_come) {
 BOOST_AUTO_TEST_CASE(what_a_proxy_may_understand_in_another_way_is_refused) {
   BOOST_TEST(refusal_of(get_with("")) == 0);
   BOOST_TEST(refusal_of(get_with("Transfer-Encoding: chunked\r\n")) == 501);
+  for (const char* const field : {"Content-Length: 5, 5", "Content-Length: +5", "Content-Length: "})
+    BOOST_TEST(refusal_of(get_with(std::string(field) + "\r\n")) == 400);
+  for (const char* const field : {"Origin", "Sec-Fetch-Site", "Authorization", "Content-Type", "Host"}) {
+    const std::string once = std::string(field) + ": a\r\n";
+    BOOST_TEST_CONTEXT(field) BOOST_TEST(refusal_of(get_with(once + once)) == 400);
+  }
   BOOST_TEST(refusal_of(get_with("Transfer-Encoding: identity\r\n")) == 501);
   BOOST_TEST(refusal_of(get_with("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n")) == 400);
   BOOST_TEST(refusal_of(get_with("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n")) == 400);

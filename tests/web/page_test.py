@@ -4,7 +4,9 @@
 import json
 import os
 import pathlib
+import pwd
 import re
+import select
 import shutil
 import signal
 import socket
@@ -172,6 +174,50 @@ class Doors(PageTest):
                 self.assertEqual(status == 403, rank[role] < rank[needed], f"{role} at {path}: {status}")
                 self.assertNotEqual(status, 401)
 
+    def users(self, *lines):
+        import hashlib
+
+        path = pathlib.Path(self.directory) / "users"
+        path.with_suffix(".new").write_text("".join(
+            f"{name} {role} {secret if secret.startswith('$') else 'sha256:' + hashlib.sha256(secret.encode()).hexdigest()}\n" for name, role, secret in lines))
+        path.with_suffix(".new").chmod(0o600)
+        path.with_suffix(".new").rename(path)
+        return path
+
+    def test_who_is_taken_out_of_the_file_is_out(self):
+        path = self.users(("ann", "admin", "one"), ("bob", "read", "two"))
+        page = self.page(config=f"[web]\nusers = \"{path}\"\n")
+        asks = lambda: [page.get("/queues", Authorization=f"Bearer {token}").status for token in ("one", "two", "three")]  # noqa: E731
+        self.assertEqual(asks(), [200, 200, 401])
+        self.users(("bob", "read", "two"), ("eve", "read", "three"))
+        self.assertEqual(asks(), [401, 200, 200])
+        path.write_text("no line of it\n")  # what cannot be used changes nothing
+        self.assertEqual(asks(), [401, 200, 200])
+        path.unlink()
+        self.assertEqual(asks(), [401, 200, 200])
+        self.assertEqual(page.child.log().count("event=web_users_not_read"), 2)
+
+    def test_passwords_are_not_guessed_for_long(self):
+        import base64
+
+        secret = "$6$salt$egUxKNxDs8kPfh8iPMNcosMhb2eWah6d3R44JDm5Rj/j/XWR5E33QPd0YmHXoDHOIDR6kL5D3JcQcz0O8FHE00"
+        page = self.page(config=f"[web]\nusers = \"{self.users(('ann', 'admin', secret), ('bob', 'read', secret), ('bot', 'read', 'token'))}\"\n")
+
+        def ask(name, password):
+            return page.get("/workers", Authorization="Basic " + base64.b64encode(f"{name}:{password}".encode()).decode())
+
+        self.assertEqual(ask("bob", "secret").status, 200)
+        for name in ("ann", "bob", "nobody"):
+            with self.subTest(name=name):
+                answers = [ask(name, f"guess{i}") for i in range(12)]
+                self.assertEqual([one.status for one in answers], [401] * 10 + [429] * 2)
+                self.assertEqual(answers[-1].headers["retry-after"], "60")
+        self.assertEqual(ask("ann", "secret").status, 429)  # a right one is not looked at either
+        self.assertEqual(ask("bob", "secret").status, 200)  # but one that was right lately
+        self.assertEqual(page.get("/workers", Authorization="Bearer token").status, 200)
+        self.assertIn("event=web_login_failed user=ann", page.child.log())
+        self.assertNotIn("guess", page.child.log())
+
     def test_read_only_refuses_every_change_and_offers_none(self):
         self.redis("SADD", "queues", "default")
         page = self.page("--read-only")
@@ -183,6 +229,44 @@ class Doors(PageTest):
         said = subprocess.run([BROOD, "web", "--listen", "0.0.0.0:1", "--redis", self.redis.url], capture_output=True, text=True, check=False, timeout=30)
         self.assertEqual(said.returncode, 64)
         self.assertIn("users", said.stderr)
+
+    def test_nobody_believes_a_header_that_other_machines_can_send(self):
+        config = pathlib.Path(self.directory) / "proxied.toml"
+        config.write_text(f"[web]\nlisten = \"unix:{self.directory}/a.sock\"\nusers = \"/nowhere\"\nuser_header = \"X-User\"\n"
+                          "proxy_user = \"nobody\"\n")
+        for address in ("0.0.0.0:1", "[::]:1", "127.0.0.1:1"):
+            said = subprocess.run([BROOD, "web", "-C", config, "--listen", address, "--redis", self.redis.url], capture_output=True, text=True,
+                                  check=False, timeout=30)
+            self.assertEqual(said.returncode, 64, said.stderr)
+            self.assertIn("user_header", said.stderr)
+        # Nor one that the page's own user can send: jobs run as it too.
+        config.write_text(config.read_text().replace("nobody", str(os.geteuid())))
+        said = subprocess.run([BROOD, "web", "-C", config, "--redis", self.redis.url], capture_output=True, text=True, check=False, timeout=30)
+        self.assertEqual(said.returncode, 64, said.stderr)
+        self.assertIn("proxy_user", said.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "becomes another user")
+    def test_the_header_of_a_proxy_is_believed_of_its_user_alone(self):
+        users = pathlib.Path(self.directory) / "users"
+        users.write_text("ann admin -\nbob admin $6$salt$x\n")
+        users.chmod(0o600)
+        os.chmod(self.directory, 0o755)
+        page = self.page(config=f"[web]\nmode = \"0666\"\nusers = \"{users}\"\nuser_header = \"X-User\"\nproxy_user = \"nobody\"\n")
+        self.assertEqual(page.get("/queues", X_User="ann").status, 401)  # as any job could send it
+
+        def nobody(name):
+            user = os.geteuid()
+            os.seteuid(pwd.getpwnam("nobody").pw_uid)  # which the kernel notes when it connects
+            try:
+                client = page.connect()
+            finally:
+                os.seteuid(user)
+            with client:
+                client.sendall(f"GET /queues HTTP/1.1\r\nHost: localhost\r\nX-User: {name}\r\n\r\n".encode())
+                return read_answer(client.makefile("rb")).status
+
+        self.assertEqual(nobody("ann"), 200)
+        self.assertEqual(nobody("bob"), 401)  # who has a password says it
 
     def test_words_of_others_are_not_shown_as_ours(self):
         page = self.page()
@@ -213,6 +297,75 @@ class Clients(PageTest):
             file = client.makefile("rb")
             self.assertEqual([read_answer(file).status for _ in range(201)], [200] * 200 + [404])
             self.assertEqual(file.read(), b"")
+
+    def test_who_sends_ahead_without_end_waits_for_the_answers(self):
+        page = self.page()
+        memory = lambda: int(re.search(r"VmData:\s+(\d+) kB", pathlib.Path(f"/proc/{page.child.pid}/status").read_text())[1])  # noqa: E731
+        self.assertEqual(page.get("/", Host="x").status, 421)
+        before = memory()
+        one = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        with page.connect() as client:
+            client.setblocking(False)
+            answers, sent = 0, 0
+            while answers < 500:  # each of which let in another 16 kB
+                try:
+                    while True:
+                        sent += client.send((one * 2_000)[sent % len(one):])
+                except BlockingIOError:
+                    pass
+                select.select([client], [], [], 20)
+                read = client.recv(1 << 20)
+                self.assertTrue(read)
+                answers += read.count(b"HTTP/1.1 421")
+        self.assertLess(sent - answers * len(one), 3_000_000)  # the rest is the kernel's
+        self.assertLess(memory() - before, 3_000)
+
+    def test_nothing_is_done_for_who_has_gone(self):
+        page = self.page()
+        self.assertEqual(page.get("/queues").status, 200)
+        os.kill(self.redis.child.pid, signal.SIGSTOP)
+        with page.connect() as waiting:
+            waiting.sendall(b"GET /queues HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual(page.get("/nothing").status, 404)  # what came before has been read
+            body = json.dumps({"class": "A", "args": []})
+            with page.connect() as gone:
+                gone.sendall(f"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                             f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+                self.assertEqual(page.get("/nothing").status, 404)
+            self.assertEqual(page.get("/nothing").status, 404)
+            os.kill(self.redis.child.pid, signal.SIGCONT)
+            read_answer(waiting.makefile("rb"))
+        self.assertEqual(page.get("/queues").status, 200)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 0)
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "A", "args": []}).status, 200)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 1)
+
+    def test_health_is_told_while_all_others_wait(self):
+        page = self.page()
+        self.assertEqual(page.get("/queues").status, 200)
+        os.kill(self.redis.child.pid, signal.SIGSTOP)
+        waiting = []
+        try:
+            for i in range(70):
+                waiting.append(page.connect())
+                waiting[-1].sendall(f"GET {('/queues', '/retries?class=A')[i % 2]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                self.assertEqual(page.get("/nothing").status, 404)  # it has been read
+            self.assertIn("healthy", page.get("/healthz").json)
+        finally:
+            os.kill(self.redis.child.pid, signal.SIGCONT)
+            for client in waiting:
+                client.close()
+
+    def test_a_socket_that_may_be_somebodys_is_left_and_its_own_is_removed(self):
+        path = f"{self.directory}/web.sock"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as theirs:
+            theirs.bind(path)
+            said = subprocess.run([BROOD, "web", "--listen", f"unix:{path}", "--redis", self.redis.url], capture_output=True, text=True, check=False, timeout=30)
+            self.assertNotEqual(said.returncode, 0)
+            self.assertTrue(os.path.exists(path))
+        page = self.page()  # nobody listens there any more
+        page.child.stop()
+        self.assertFalse(os.path.exists(path))
 
     def test_smuggled_requests_are_not_read(self):
         page = self.page()
@@ -268,6 +421,70 @@ class Actions(PageTest):
         self.assertEqual(page.press("/retries/delete/all", "sure=yes").status, 303)
         self.assertEqual(self.redis("ZCARD", "retry"), 0)
 
+    def test_no_more_is_changed_than_was_said(self):
+        self.redis.many([["ZADD", "retry", 1000 + i, job("A", [i], f"{i:024x}", error_class="E", retry_count=0)] for i in range(3)])
+        page = self.page()
+        asked = page.press("/retries/delete/all").text
+        self.assertIn("Delete 3 entries?", asked)
+        most = re.search(r'name="most" value="(\d+)"', asked)[1]
+        self.redis.many([["ZADD", "retry", 2000 + i, job("A", [i], f"{i:023x}f", error_class="E", retry_count=0)] for i in range(6)])
+        for place in ("/retries/delete/all", "/retries/delete/all?class=A"):
+            there = self.redis("ZCARD", "retry")
+            self.assertEqual(page.press(place, f"sure=yes&most={most}").status, 303)
+            self.assertEqual(self.redis("ZCARD", "retry"), there - 3)
+
+    def test_what_is_no_job_stands_before_no_job(self):
+        self.redis("ZADD", "retry", *[word for i in range(5_100) for word in (i, f"junk {i}")])
+        page = self.page()
+        for place in ("/retries/run/all", "/retries/kill/all", "/retries/run/all?class=J"):
+            with self.subTest(place=place):
+                self.redis.many([["ZADD", "retry", 9000 + i, job("J", [i], f"{i:024x}", error_class="E", retry_count=0)] for i in range(10)])
+                self.assertEqual(page.press(place, "sure=yes").status, 303)
+                self.assertEqual(self.redis("ZCARD", "retry"), 5_100)
+
+    def test_one_entry_of_many_of_the_same_time_is_shown_and_changed(self):
+        pad = "x" * 2_000
+        self.redis.many([["ZADD", "retry", *[word for k in range(i, i + 100) for word in (1000, job("A", [pad], f"{k:024x}", error_class="E", retry_count=0))]]
+                         for i in range(0, 20_000, 100)])
+        page = self.page()
+        self.assertEqual(page.get("/retries").status, 200)
+        most = lambda: int(re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{page.child.pid}/status").read_text())[1])  # noqa: E731
+        before = most()
+        place = f"score=1000&jid={15_000:024x}"
+        self.assertIn(f"{15_000:024x}", page.get(f"/retries/one?{place}").text)
+        self.assertEqual(page.press(f"/retries/delete?{place}").status, 303)
+        self.assertEqual(self.redis("ZCARD", "retry"), 19_999)
+        self.assertLess(most() - before, 20_000)  # they are some 100 MB in all
+
+    def test_the_job_that_was_shown_is_deleted_and_no_other_of_its_jid(self):
+        self.redis.many([["SADD", "queues", "low"], ["LPUSH", "queue:low", job("First", [], "a" * 24), job("Second", [], "a" * 24)]])
+        page = self.page()
+        for shown in re.findall(r"<tr>.*?</tr>", page.get("/queues/one?name=low").text):
+            if "First" in shown:
+                place = re.search(r'formaction="([^"]*)"', shown)[1].replace("&amp;", "&")
+        self.assertEqual(page.press(place).status, 303)
+        self.assertEqual([json.loads(one)["class"] for one in self.redis("LRANGE", "queue:low", 0, -1)], ["Second"])
+        self.assertEqual(page.press(place).status, 409)
+        self.assertEqual(self.redis("LLEN", "queue:low"), 1)
+
+    def test_nothing_that_redis_holds_makes_a_page_large(self):
+        long = "n" * 1_000_000
+        self.redis.many([["SADD", "queues", *[f"q{i}" for i in range(3_000)]], ["LPUSH", "queue:q7", job(long, [long], long, tags=[long])],
+                         ["LPUSH", "queue:" + long[:20_000], job("A")], ["SADD", "queues", long[:20_000]]])
+        entry = job(long, [long], long, long, error_class=long, error_message=long, error_backtrace=[long], tags=[long], retry_count=0)
+        self.redis.many([["ZADD", name, 1000 + i, entry[:-1] + f', "x": {i}}}'] for name in ("retry", "schedule", "dead") for i in range(3)])
+        process = {"hostname": long, "tag": long, "version": long, "pid": 1, "identity": "h:1:x", "concurrency": 4, "queues": [f"q{i}" for i in range(1_000)],
+                   "started_at": time.time()}
+        self.redis.many([["SADD", "processes", "h:1:x"], ["HSET", "h:1:x", "info", json.dumps(process), "beat", time.time(), "busy", 0, "quiet", "false"]])
+        page = self.page()
+        for path in GETS + ["/queues/one?name=q7", "/queues?page=2", "/retries?class=A"]:
+            with self.subTest(path=path):
+                answer = page.get(path)
+                self.assertEqual(answer.status, 200)
+                self.assertLess(len(answer.body), 100_000)
+        self.assertFalse("/retries/delete?" in page.get("/retries").text)  # no request could say which
+        self.assertIn("/queues?page=1", page.get("/queues").text)
+
     def test_names_of_any_bytes_are_meant_exactly(self):
         name = b"a\xff <b>&"
         self.redis("SADD", "queues", name)
@@ -278,7 +495,9 @@ class Actions(PageTest):
         self.assertEqual(page.press("/queues/pause?name=a%FF%20%3Cb%3E%26").status, 303)
         self.assertEqual(self.redis("SMEMBERS", "paused"), [name])
         self.assertEqual(page.press("/queues/unpause?name=a%FF%20%3Cb%3E%26").status, 303)
-        self.assertEqual(page.press("/queues/delete?name=a%FF%20%3Cb%3E%26&jid=" + "d" * 24).status, 303)
+        self.assertEqual(page.press("/queues/delete?name=a%FF%20%3Cb%3E%26&jid=" + "d" * 24).status, 409)  # it must say which
+        place = re.search(r'formaction="(/queues/delete[^"]*)"', page.get("/queues/one?name=a%FF%20%3Cb%3E%26").text)[1].replace("&amp;", "&")
+        self.assertEqual(page.press(place).status, 303)
         self.assertEqual(self.redis("LLEN", b"queue:" + name), 0)
 
     def test_a_million_entries_make_no_page_slow(self):

@@ -150,7 +150,12 @@ class BROOD_API JobSet {
   // Those whose text holds `match`, or fits it where it holds a "*"; searched within Redis, unordered, and perhaps one
   // twice.  An empty match takes all.
   void scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit) const;
-  std::optional<SetEntry> find(std::string_view jid) const;          // searched within Redis
+  // The same; after each look of Redis at some 250 entries `progress` is asked whether to go on, however few it found.
+  // False: it was stopped so, and there may be more.
+  bool scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit, const Progress& progress) const;
+  std::optional<SetEntry> find(std::string_view jid) const;  // searched within Redis
+  // The first of one score, epoch seconds, that `wanted` takes; read page by page, however many share the score.
+  std::optional<SetEntry> find(double score, const std::function<bool(const SetEntry&)>& wanted) const;
   std::vector<SetEntry> fetch(double score) const;                   // all of one score: epoch seconds
   std::vector<SetEntry> fetch(double lowest, double highest) const;  // both included
 

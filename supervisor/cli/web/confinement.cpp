@@ -1,8 +1,11 @@
 #include "supervisor/cli/web/confinement.hpp"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -38,7 +41,26 @@ constexpr std::uint32_t refused_calls[] = {SYS_execve,
                                            SYS_tkill,
                                            SYS_rt_sigqueueinfo,
                                            SYS_rt_tgsigqueueinfo,
+                                           SYS_pidfd_open,
                                            SYS_pidfd_send_signal,
+                                           SYS_setpriority,
+                                           SYS_ioprio_set,
+                                           SYS_sched_setaffinity,
+                                           SYS_sched_setscheduler,
+                                           SYS_sched_setparam,
+                                           SYS_sched_setattr,
+                                           SYS_process_madvise,
+                                           SYS_process_mrelease,
+                                           SYS_kcmp,
+                                           SYS_move_pages,
+                                           SYS_migrate_pages,
+                                           SYS_fsopen,
+                                           SYS_fsmount,
+                                           SYS_fspick,
+                                           SYS_open_tree,
+                                           SYS_move_mount,
+                                           SYS_mount_setattr,
+                                           SYS_open_by_handle_at,
                                            SYS_mount,
                                            SYS_umount2,
                                            SYS_pivot_root,
@@ -50,6 +72,7 @@ constexpr std::uint32_t refused_calls[] = {SYS_execve,
                                            SYS_finit_module,
                                            SYS_delete_module,
                                            SYS_kexec_load,
+                                           SYS_kexec_file_load,
                                            SYS_bpf,
                                            SYS_keyctl,
                                            SYS_add_key,
@@ -61,11 +84,17 @@ constexpr std::uint32_t refused_calls[] = {SYS_execve,
                                            SYS_sethostname,
                                            SYS_settimeofday,
                                            SYS_clock_settime,
+                                           SYS_clock_adjtime,
+                                           SYS_adjtimex,
                                            SYS_acct,
                                            SYS_setuid,
                                            SYS_setgid,
                                            SYS_setresuid,
                                            SYS_setresgid,
+                                           SYS_setreuid,
+                                           SYS_setregid,
+                                           SYS_setfsuid,
+                                           SYS_setfsgid,
                                            SYS_setgroups,
                                            SYS_capset,
                                            SYS_pidfd_getfd,
@@ -114,16 +143,42 @@ void limit_processes(std::vector<sock_filter>& program) {
   program.push_back(allow);
 }
 
-// It may raise a signal in itself, which is how it ends after a crash, and in nobody else.
-void limit_signals(std::vector<sock_filter>& program) {
-  const sock_filter allow = program.back();
+constexpr std::uint32_t argument(int number) {
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + static_cast<std::size_t>(number) * 8);
+}
+
+// Of a call, what one argument, of which the kernel reads 32 bits, may hold; or what it may not.
+struct Bound {
+  std::uint32_t call;
+  int argument;
+  std::vector<std::uint32_t> values;
+  enum class Sense { only_these, none_of_these } sense;
+};
+
+void limit_argument(std::vector<sock_filter>& program, const Bound& bound) {
+  const sock_filter allow = program.back(), refuse = statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
   program.pop_back();
+  const bool only_these = bound.sense == Bound::Sense::only_these;
   program.push_back(statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
-  program.push_back(jump(SYS_tgkill, 0, 3));
-  program.push_back(statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])));
-  program.push_back(jump(static_cast<std::uint32_t>(getpid()), 1, 0));
-  program.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  program.push_back(jump(bound.call, 0, static_cast<std::uint8_t>(2 + 2 * bound.values.size())));
+  program.push_back(statement(BPF_LD | BPF_W | BPF_ABS, argument(bound.argument)));
+  for (const std::uint32_t value : bound.values) {
+    program.push_back(jump(value, 0, 1));
+    program.push_back(only_these ? allow : refuse);
+  }
+  program.push_back(only_these ? refuse : allow);
   program.push_back(allow);
+}
+
+// It may raise a signal in itself, which is how it ends after a crash, and in nobody else: not by a file that tells
+// of its input either.  It types nothing into the terminal that it may have.
+void limit_reach(std::vector<sock_filter>& program) {
+  using enum Bound::Sense;
+  const auto self = static_cast<std::uint32_t>(getpid());
+  limit_argument(program, {SYS_tgkill, 0, {self}, only_these});
+  limit_argument(program, {SYS_prlimit64, 0, {0, self}, only_these});
+  limit_argument(program, {SYS_fcntl, 1, {F_SETOWN, F_SETOWN_EX}, none_of_these});
+  limit_argument(program, {SYS_ioctl, 1, {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX, TIOCSPGRP}, none_of_these});
 }
 
 // A service's own filter may refuse it.
@@ -148,7 +203,7 @@ bool confine_page() {
   if (this_architecture == 0) return false;
   std::vector<sock_filter> program = filter();
   limit_processes(program);
-  limit_signals(program);
+  limit_reach(program);
   sock_fprog whole{.len = static_cast<unsigned short>(program.size()), .filter = program.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &whole) == 0 && has_limits;

@@ -33,6 +33,8 @@ UniqueFd listen_at_path(const std::string& path, mode_t mode) {
     const UniqueFd client = socket_of(AF_UNIX);
     if (connect(client.get(), at, sizeof address) == 0 || errno == EAGAIN)
       throw std::runtime_error("somebody listens at " + path + " already");
+    // Only a refusal says that nobody listens: whoever may not ask finds out nothing.
+    if (errno != ECONNREFUSED) throw std::runtime_error(path + " may be somebody's, and cannot be asked");
     unlink(path.c_str());
   }
   UniqueFd listener = socket_of(AF_UNIX);

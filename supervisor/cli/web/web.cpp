@@ -1,20 +1,26 @@
 #include "supervisor/cli/web/web.hpp"
 
+#include <malloc.h>
+#include <pwd.h>
 #include <sys/signalfd.h>
-
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"
+#include "shared/json/json.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/web/confinement.hpp"
 #include "supervisor/cli/web/http/http_server.hpp"
@@ -25,12 +31,15 @@
 #include "supervisor/cli/web/page/lane_thread.hpp"
 #include "supervisor/cli/web/page/router.hpp"
 #include "supervisor/cli/web/page/site.hpp"
+#include "supervisor/cli/web/page/users_file.hpp"
 #include "supervisor/process/event_loop.hpp"
 
 namespace brood {
 namespace {
 
-constexpr std::size_t most_waiting = 128;  // requests of each lane
+// Requests of each lane.  All lanes together hold fewer than there are clients, so that one more is always heard.
+constexpr std::size_t most_waiting = 12;
+constexpr std::size_t large_answer = 1 << 20;  // after which memory is given back
 
 // Whatever the operator named, and what a browser of this machine says.
 std::vector<std::string> hosts_of(const WebSettings& settings, const ListenAddress& address) {
@@ -47,11 +56,34 @@ std::vector<std::string> hosts_of(const WebSettings& settings, const ListenAddre
   return hosts;
 }
 
+std::optional<uid_t> user_named(const std::string& name) {
+  uid_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error == std::errc{} && end == name.data() + name.size()) return number;
+  const passwd* const found = getpwnam(name.c_str());  // no other thread runs yet
+  return found == nullptr ? std::nullopt : std::optional(found->pw_uid);
+}
+
+// Throws UsageError.
+std::optional<uid_t> user_of_proxy(const WebSettings& settings, const ListenAddress& address) {
+  if (settings.user_header.empty()) return std::nullopt;
+  if (!address.is_unix())
+    throw UsageError("user_header in [web] needs a Unix socket, where the kernel says who sends it: " + address.text() +
+                     " is none");
+  const std::optional<uid_t> user = user_named(settings.proxy_user);
+  if (!user) throw UsageError("proxy_user in [web]: there is no user " + settings.proxy_user);
+  if (*user == geteuid())
+    throw UsageError("proxy_user in [web] is the user that the page and all jobs run as: each job could say who it is");
+  return user;
+}
+
 Doors doors_of(const WebSettings& settings, const ListenAddress& address) {
+  const std::optional<uid_t> proxy = user_of_proxy(settings, address);
   return Doors({.hosts = hosts_of(settings, address),
                 .checks_hosts = true,
                 .users = settings.users.empty() ? Users() : Users::read(credential_path(settings.users)),
                 .user_header = settings.user_header,
+                .proxy_user = proxy,
                 .read_only = settings.read_only,
                 .api_rate = settings.api_rate});
 }
@@ -64,6 +96,23 @@ void note_deed(const Deed& deed) {
                            {"count", deed.count},
                            {"status", deed.status}});
 }
+
+// Names that were not let in: a line a second at most, however many try.
+class FailedLogins {
+ public:
+  void note(const std::string& name) {
+    ++unsaid_;
+    const SteadyTime now = steady_now();
+    if (said_ && now - *said_ < std::chrono::seconds(1)) return;
+    log::warn("web_login_failed", {{"user", utf8_prefix(name, 100)}, {"count", unsaid_}});
+    said_ = now;
+    unsaid_ = 0;
+  }
+
+ private:
+  std::optional<SteadyTime> said_;
+  std::int64_t unsaid_ = 0;
+};
 
 // What all requests of one kind go through, one after the other.
 struct PageLane {
@@ -93,6 +142,21 @@ std::string path_below(const std::string& base, std::string path) {
   return path[base.size()] == '/' ? path.substr(base.size()) : path;
 }
 
+// Of what is there now, to know it again.
+std::optional<ino_t> inode_of(const std::string& path) {
+  struct stat there {};
+  return lstat(path.c_str(), &there) == 0 ? std::optional(there.st_ino) : std::nullopt;
+}
+
+void follow_users(const WebSettings& settings, UsersFile& file, Doors& doors) {
+  if (settings.users.empty()) return;
+  try {
+    if (auto users = file.read_if_changed()) doors.replace_users(std::move(*users));
+  } catch (const std::exception& error) {
+    log::error("web_users_not_read", {{"reason", error.what()}});  // those of before may still come
+  }
+}
+
 // Health is asked by machines that know no names: it lets in whoever reaches the socket, and tells nothing else.
 bool is_open(const Route& route) { return route.path == "/healthz"; }
 
@@ -102,10 +166,16 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   const ListenAddress address = ListenAddress::parse(settings.listen);
   if (!address.is_local() && settings.users.empty())
     throw UsageError(address.text() + " can be reached from other machines: users in [web] must say who may come");
-  const Doors doors = doors_of(settings, address);
+  // Memory of threads comes from one place, and what large answers took is given back.
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_TRIM_THRESHOLD, large_answer);
+  Doors doors = doors_of(settings, address);
+  UsersFile users(settings.users.empty() ? "" : credential_path(settings.users));
   const Doors open_doors({.hosts = {}, .checks_hosts = false, .read_only = true});
   const auto mode = static_cast<mode_t>(std::stoi(settings.mode, nullptr, 8));
   UniqueFd listener = is_supervised ? listen_after_predecessor(address, mode) : listen_for_pages(address, mode);
+
+  const auto own_socket = address.is_unix() ? inode_of(address.path) : std::nullopt;
 
   EventLoop loop;
   bool ends = false;
@@ -114,7 +184,9 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   std::unique_ptr<FdWatch> lifeline;
   if (is_supervised)
     lifeline = std::make_unique<FdWatch>(loop, STDIN_FILENO, FdWatch::readable, [&](int) { ends = true; });
-  PageLane machine(loop, access, settings), redis(loop, access, settings), search(loop, access, settings);
+  PageLane machine(loop, access, settings), redis(loop, access, settings), search(loop, access, settings),
+      open(loop, access, settings);
+  FailedLogins failed_logins;
   Url::base() = settings.base_path;
   const HttpServer server(loop, std::move(listener), [&](HttpRequest request, HttpServer::Reply reply) {
     request.path = path_below(settings.base_path, std::move(request.path));
@@ -122,17 +194,30 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     const Routed routed = find_route(request.method, request.path);
     if (routed.route == nullptr) return reply(refusal(routed.status, reason_of(routed.status), nullptr, nullptr));
     const Route& route = *routed.route;
-    PageLane& lane = route.lane == Lane::machine ? machine : route.lane == Lane::redis ? redis : search;
+    follow_users(settings, users, doors);
+    PageLane& lane = is_open(route)                ? open
+                     : route.lane == Lane::machine ? machine
+                     : route.lane == Lane::redis   ? redis
+                                                   : search;
     const Doors& its_doors = is_open(route) ? open_doors : doors;
+    const auto tell = [&failed_logins, reply](const Answered& told) {
+      if (told.deed) note_deed(*told.deed);
+      if (told.failed_login) failed_logins.note(*told.failed_login);
+      reply(told.response);
+    };
+    if (const auto refused = refusal_at_door(its_doors, request, route)) return tell(*refused);
     const auto answered = std::make_shared<Answered>();
-    const bool taken = lane.thread.add(
-        {.work = [answered, &lane, &its_doors, &route,
-                  request = std::move(request)] { *answered = answer(lane.site, its_doors, request, route); },
-         .done =
-             [answered, reply] {
-               if (answered->deed) note_deed(*answered->deed);
-               reply(answered->response);
-             }});
+    auto work = [answered, reply, &lane, &its_doors, &route, request = std::move(request)] {
+      if (reply.is_gone()) return;  // whoever does not wait for it is not worked for
+      *answered = answer(lane.site, its_doors, request, route);
+    };
+    auto done = [answered, tell] {
+      tell(*answered);
+      if (answered->response.body.size() < large_answer) return;
+      answered->response.body = {};
+      malloc_trim(0);
+    };
+    const bool taken = lane.thread.add({std::move(work), std::move(done)});
     if (!taken) reply(refusal(503, "Too many requests wait already.", nullptr, &route));
   });
   const bool is_confined = confine_page();
@@ -144,6 +229,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     loop.run_once();
     log::flush();
   }
+  if (own_socket && inode_of(address.path) == own_socket) unlink(address.path.c_str());
   log::info("web_stopped");
   return exit_status::ok;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +39,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // names in small letters
   std::string body;
   bool keeps_alive = false;
+  std::optional<uid_t> peer;  // whose process sends it, as the kernel says; nullopt: not by a Unix socket
 
   // The only value of that name; nullopt when there is none, or more than one.
   std::optional<std::string_view> header(std::string_view name) const;

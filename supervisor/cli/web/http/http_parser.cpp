@@ -4,6 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <utility>
 
 namespace brood {
 namespace {
@@ -32,13 +33,27 @@ bool has_folded_line(std::string_view header) {
   return header.find("\n ") != header.npos || header.find("\n\t") != header.npos;
 }
 
+// What is read as one value: of two, one of them would be looked at by us and the other by a proxy, or neither.
+constexpr http::field said_once[] = {http::field::host, http::field::origin, http::field::authorization,
+                                     http::field::content_length, http::field::content_type};
+constexpr std::string_view said_once_too[] = {"Sec-Fetch-Site"};
+
+bool is_number(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
+
 // 0: it can be served.
 int why_refused(const BeastParser::value_type& message) {
   if (message.version() != 11 && message.version() != 10) return 505;
   if (message.count(http::field::transfer_encoding) > 0) return 501;
-  if (message.count(http::field::content_length) > 1) return 400;
-  const std::size_t hosts = message.count(http::field::host);
-  if (hosts > 1 || (hosts == 0 && message.version() == 11)) return 400;
+  for (const http::field field : said_once) {
+    if (message.count(field) > 1) return 400;
+  }
+  for (const std::string_view field : said_once_too) {
+    if (message.count(boost::beast::string_view(field.data(), field.size())) > 1) return 400;
+  }
+  // A list of the same length twice is one to some.
+  const auto length = message.find(http::field::content_length);
+  if (length != message.end() && !is_number(view_of(length->value()))) return 400;
+  if (message.count(http::field::host) == 0 && message.version() == 11) return 400;
   if (message.count(http::field::expect) > 0) return 400;
   const std::string_view target = view_of(message.target());
   if (target.empty() || target.front() != '/' || target.starts_with("//")) return 400;
@@ -76,24 +91,27 @@ HttpParser::HttpParser() : beast_(std::make_unique<Beast>()) {}
 HttpParser::~HttpParser() = default;
 
 void HttpParser::add(std::string_view bytes) {
-  if (refusal_ == 0) bytes_ += bytes;
+  if (refusal_ != 0) return;
+  bytes_.erase(0, std::exchange(taken_, 0));  // here, and not for each request of thousands that came at once
+  bytes_ += bytes;
 }
 
-bool HttpParser::has_begun() const { return !bytes_.empty() || beast_->parser.got_some(); }
+bool HttpParser::has_begun() const { return size() > 0 || beast_->parser.got_some(); }
 bool HttpParser::awaits_body() const { return header_is_read_; }
 
 std::optional<HttpRequest> HttpParser::next() {
   BeastParser& parser = beast_->parser;
-  while (refusal_ == 0 && !bytes_.empty() && !parser.is_done()) {
+  while (refusal_ == 0 && size() > 0 && !parser.is_done()) {
+    const std::string_view unread = std::string_view(bytes_).substr(taken_);
     if (!header_is_read_) {
-      const std::size_t end = std::min(bytes_.find("\r\n\r\n"), bytes_.size());
+      const std::size_t end = std::min(unread.find("\r\n\r\n"), unread.size());
       if (end > longest_http_header) refusal_ = 431;
-      if (has_folded_line(std::string_view(bytes_).substr(0, end))) refusal_ = 400;
+      if (has_folded_line(unread.substr(0, end))) refusal_ = 400;
       if (refusal_ != 0) break;
     }
     boost::beast::error_code error;
-    const std::size_t taken = parser.put(boost::asio::const_buffer(bytes_.data(), bytes_.size()), error);
-    bytes_.erase(0, taken);
+    const std::size_t taken = parser.put(boost::asio::const_buffer(unread.data(), unread.size()), error);
+    taken_ += taken;
     if (error && error != http::error::need_more) {
       refusal_ = status_of(error);
       break;
@@ -104,7 +122,10 @@ std::optional<HttpRequest> HttpParser::next() {
     }
     if (taken == 0) break;
   }
-  if (refusal_ != 0) bytes_.clear();
+  if (refusal_ != 0 || size() == 0) {
+    bytes_ = {};
+    taken_ = 0;
+  }
   if (refusal_ != 0 || !parser.is_done()) return std::nullopt;
   HttpRequest request = request_of(parser);
   beast_ = std::make_unique<Beast>();

@@ -23,6 +23,15 @@ constexpr auto pause_without_descriptors = 100ms;
 constexpr std::size_t most_unread_of_a_stream = 256 * 1024;
 constexpr std::size_t most_sent_ahead = 2 * (longest_http_header + longest_http_body);
 
+std::optional<uid_t> peer_of(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  // By TCP it is nobody.
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid == static_cast<uid_t>(-1))
+    return std::nullopt;
+  return peer.uid;
+}
+
 HttpResponse refusal_of(int status) {
   return {.status = status, .body = std::to_string(status) + " " + std::string(reason_of(status)) + "\n"};
 }
@@ -35,6 +44,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
   Client(HttpServer& owner, UniqueFd fd)
       : owner_(owner),
         fd_(std::move(fd)),
+        peer_(peer_of(fd_.get())),
         silent_since_(steady_now()),
         patience_(owner.loop_, [this] { lose_patience(); }),
         next_(owner.loop_, [this] { read_request(); }) {
@@ -108,7 +118,13 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     closed,
   };
 
+  // What was sent ahead of its answers is kept up to a bound.  The client waits with the rest.
+  bool has_enough() const {
+    return state_ != State::streaming && state_ != State::sending_last && parser_.size() > most_sent_ahead;
+  }
+
   void watch(int events) {
+    if (has_enough()) events &= ~FdWatch::readable;
     if (events == watched_ && watch_) return;
     watch_.reset();
     watched_ = events;
@@ -128,6 +144,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
 
   void receive() {
     if (state_ == State::closed) return;
+    if (has_enough()) return watch(watched_);
     std::array<char, 16 * 1024> bytes;
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -135,10 +152,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     if (state_ == State::streaming || state_ == State::sending_last) return;  // nothing of it is wanted
     silent_since_ = steady_now();
     parser_.add({bytes.data(), static_cast<std::size_t>(size)});
-    if (state_ == State::answering || state_ == State::sending) {
-      if (parser_.size() > most_sent_ahead) watch(watched_ & ~FdWatch::readable);
-      return;
-    }
+    if (state_ == State::answering || state_ == State::sending) return watch(watched_);
     read_request();
   }
 
@@ -152,6 +166,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     if (request) return handle(std::move(*request));
     if (parser_.refusal() != 0) return answer_refusal(parser_.refusal());
     if (!awaited_body && parser_.awaits_body()) patience_.start_in(owner_.limits_.body);
+    watch(FdWatch::readable);
   }
 
   void answer_refusal(int status) {
@@ -166,6 +181,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     state_ = State::answering;
     with_body_ = request.method != "HEAD";
     keeps_alive_ = request.keeps_alive;
+    request.peer = peer_;
     const Reply reply(weak_from_this());
     try {
       owner_.handler_(std::move(request), reply);
@@ -200,12 +216,14 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     silent_since_ = steady_now();
     patience_.start_in(owner_.limits_.idle);
     watch(FdWatch::readable);
-    // In a turn of its own: thousands of requests may have come at once.
-    if (parser_.has_begun()) next_.start_in(0ms);
+    // In a turn of its own: thousands of requests may have come at once.  A timer of 0 that a timer starts is due in
+    // the same turn.
+    if (parser_.has_begun()) next_.start_in(1ms);
   }
 
   HttpServer& owner_;
   UniqueFd fd_;
+  const std::optional<uid_t> peer_;
   HttpParser parser_;
   State state_ = State::reading;
   bool keeps_alive_ = false, with_body_ = true;

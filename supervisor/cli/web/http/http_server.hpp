@@ -35,6 +35,8 @@ class HttpServer {
     // The answer has no end: its head now, then pieces as they come.  False: the client has gone, or takes nothing.
     bool begin_stream(const HttpResponse& head) const;
     bool send(std::string_view piece) const;
+    // Whether nobody waits for it any more; from any thread.
+    bool is_gone() const { return client_.expired(); }
 
    private:
     friend class HttpServer;

@@ -21,11 +21,12 @@ std::string in_small_letters(std::string_view text) {
   return small;
 }
 
-// Without the port: "[::1]:80" is "[::1]".
+// Without the port: "[::1]:80" is "[::1]".  What follows a colon and is no number is none.
 std::string_view without_port(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   const std::size_t bracket = host.rfind(']');
   if (colon == host.npos || (bracket != host.npos && colon < bracket)) return host;
+  if (host.find_first_not_of("0123456789", colon + 1) != host.npos) return host;
   return host.substr(0, colon);
 }
 
@@ -46,10 +47,33 @@ std::optional<std::string_view> credentials(const HttpRequest& request, std::str
   return rest;
 }
 
+// Nullopt: none came, or a token did.
+std::optional<std::pair<std::string, std::string>> name_and_password(const HttpRequest& request) {
+  const auto basic = credentials(request, "basic");
+  if (!basic) return std::nullopt;
+  const std::string pair = decoded_base64(*basic);
+  const std::size_t colon = std::min(pair.find(':'), pair.size());
+  return std::pair(pair.substr(0, colon), pair.substr(std::min(colon + 1, pair.size())));
+}
+
 }  // namespace
 
 Doors::Doors(Settings settings)
-    : settings_(std::move(settings)), key_(random_digits(key_bytes)), rate_(settings_.api_rate) {}
+    : settings_(std::move(settings)),
+      key_(random_digits(key_bytes)),
+      rate_(settings_.api_rate),
+      users_(std::make_shared<const Users>(settings_.users)) {}
+
+std::shared_ptr<const Users> Doors::users() const {
+  const std::lock_guard lock(mutex_);
+  return users_;
+}
+
+void Doors::replace_users(Users users) {
+  auto replaced = std::make_shared<const Users>(std::move(users));
+  const std::lock_guard lock(mutex_);
+  users_ = std::move(replaced);
+}
 
 bool Doors::knows_host(const HttpRequest& request) const {
   if (!settings_.checks_hosts) return true;
@@ -62,17 +86,16 @@ bool Doors::knows_host(const HttpRequest& request) const {
 
 std::optional<Doors::Visitor> Doors::visitor(const HttpRequest& request) const {
   Visitor visitor{.user = "", .role = Role::admin};
-  if (asks_for_names()) {
+  if (const auto users = this->users(); !users->empty()) {
     std::optional<Users::User> user;
     if (const auto token = credentials(request, "bearer")) {
-      user = settings_.users.by_token(*token);
+      user = users->by_token(*token);
       visitor.brings_token = user.has_value();
-    } else if (const auto basic = credentials(request, "basic")) {
-      const std::string pair = decoded_base64(*basic);
-      const std::size_t colon = pair.find(':');
-      if (colon != pair.npos) user = settings_.users.by_password(pair.substr(0, colon), pair.substr(colon + 1));
-    } else if (!settings_.user_header.empty()) {
-      if (const auto name = request.header(settings_.user_header)) user = settings_.users.by_name(*name);
+    } else if (const auto basic = name_and_password(request)) {
+      user = users->by_password(basic->first, basic->second);
+      if (!user) guesses_.note(basic->first, steady_now());
+    } else if (settings_.proxy_user && request.peer == settings_.proxy_user) {
+      if (const auto name = request.header(settings_.user_header)) user = users->by_name(*name);
     }
     if (!user) return std::nullopt;
     visitor.user = user->name;
@@ -80,6 +103,21 @@ std::optional<Doors::Visitor> Doors::visitor(const HttpRequest& request) const {
   }
   if (settings_.read_only) visitor.role = Role::read;
   return visitor;
+}
+
+bool Doors::brings_password(const HttpRequest& request) const {
+  return asks_for_names() && name_and_password(request).has_value();
+}
+
+bool Doors::has_guessed_too_often(const HttpRequest& request) const {
+  const auto basic = name_and_password(request);
+  return basic && guesses_.are_too_many(basic->first, steady_now()) &&
+         !users()->by_known_password(basic->first, basic->second);
+}
+
+std::string Doors::name_brought(const HttpRequest& request) const {
+  const auto basic = name_and_password(request);
+  return basic ? basic->first : "-";
 }
 
 std::string Doors::new_cookie() const { return random_digits(cookie_bytes); }

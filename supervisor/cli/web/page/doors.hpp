@@ -1,12 +1,15 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "supervisor/cli/web/http/http_message.hpp"
+#include "supervisor/cli/web/page/failed_guesses.hpp"
 #include "supervisor/cli/web/page/request_rate.hpp"
 #include "supervisor/cli/web/page/role.hpp"
 #include "supervisor/cli/web/page/users.hpp"
@@ -19,8 +22,9 @@ class Doors {
   struct Settings {
     std::vector<std::string> hosts;  // that a request may be for, as "localhost:7433" or without a port
     bool checks_hosts = true;
-    Users users = {};              // none: whoever reaches the socket may do everything
-    std::string user_header = {};  // in which a proxy says who it is; empty: none does
+    Users users = {};                      // none: whoever reaches the socket may do everything
+    std::string user_header = {};          // in which a proxy says who it is; empty: none does
+    std::optional<uid_t> proxy_user = {};  // whose process alone is believed to be that proxy
     bool read_only = false;
     int api_rate = 0;  // requests a second of each user to the API; 0: any number
   };
@@ -36,7 +40,16 @@ class Doors {
   };
   // Nullopt: nobody that we know.
   std::optional<Visitor> visitor(const HttpRequest& request) const;
-  bool asks_for_names() const { return !settings_.users.empty(); }
+  bool asks_for_names() const { return !users()->empty(); }
+  // Whether it takes a hash to know who that is.
+  bool brings_password(const HttpRequest& request) const;
+  // Whether no password is looked at now, since too many were wrong; one that was right lately always is.
+  bool has_guessed_too_often(const HttpRequest& request) const;
+  // The name that came with a password; "-": none did.
+  std::string name_brought(const HttpRequest& request) const;
+
+  // Who may come from now on.
+  void replace_users(Users users);
   bool read_only() const { return settings_.read_only; }
 
   // The cookie that a browser is given, and the token that its forms then carry.
@@ -55,9 +68,14 @@ class Doors {
  private:
   bool is_own_origin(std::string_view origin, const HttpRequest& request) const;
 
+  std::shared_ptr<const Users> users() const;
+
   const Settings settings_;
   const std::string key_;
   mutable RequestRate rate_;
+  mutable FailedGuesses guesses_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Users> users_;
 };
 
 }  // namespace brood

@@ -4,6 +4,19 @@
 #include "supervisor/cli/web/http/http_message.hpp"
 
 namespace brood {
+namespace {
+
+constexpr std::size_t longest_text = 4'000, longest_value = 4'000, longest_query = 8'000;  // bytes
+
+}  // namespace
+
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes) return text;
+  std::size_t end = most_bytes;
+  // A character of UTF-8 has three such bytes at most; what has more is none.
+  for (int i = 0; i < 3 && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80; ++i) --end;
+  return text.substr(0, end);
+}
 
 std::string html_escaped(std::string_view text) {
   std::string escaped;
@@ -39,6 +52,8 @@ Url Url::of_asset(std::string_view name) {
 
 Url Url::with(std::string_view name, std::string_view value) const {
   Url url = *this;
+  url.is_too_long_ |= value.size() > longest_value || url.query_.size() > longest_query;
+  if (url.is_too_long_) return url;
   url.query_ += (url.query_.empty() ? '?' : '&') + percent_encoded_value(name) + "=" + percent_encoded_value(value);
   return url;
 }
@@ -47,6 +62,11 @@ Url Url::with_all(const std::vector<std::pair<std::string, std::string>>& values
   Url url = *this;
   for (const auto& [name, value] : values) url = url.with(name, value);
   return url;
+}
+
+std::string Html::in_page(std::string_view text) {
+  const std::string_view shown = beginning_of(text, longest_text);
+  return html_escaped(shown) + (shown.size() < text.size() ? "…" : "");
 }
 
 void Html::append(std::string_view markup, std::initializer_list<std::string> values) {

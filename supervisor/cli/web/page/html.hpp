@@ -17,6 +17,9 @@ namespace brood {
 // is not UTF-8, controls a reader or turns the direction of text is spelled out, as in the log.
 std::string html_escaped(std::string_view text);
 
+// At most so many bytes of it, and no part of a character.
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
+
 // A path of the source, such as "/queues".
 struct SitePath {
   consteval SitePath(const char* path) : text(path) {
@@ -25,7 +28,8 @@ struct SitePath {
   std::string_view text;
 };
 
-// A place of this site, with what is asked of it: whatever the values hold, a link cannot leave the site.
+// A place of this site, with what is asked of it: whatever the values hold, a link cannot leave the site.  One that no
+// request could name, since a value is too long for it, is a place that does not exist.
 class Url {
  public:
   Url(SitePath path) : path_(path.text) {}
@@ -39,7 +43,10 @@ class Url {
   static Url of_asset(std::string_view name);
   Url with(std::string_view name, std::string_view value) const;
   Url with_all(const std::vector<std::pair<std::string, std::string>>& values) const;
-  std::string text() const { return base() + std::string(path_) + rest_ + query_; }
+  bool is_too_long() const { return is_too_long_; }
+  std::string text() const {
+    return is_too_long_ ? base() + "/too-long" : base() + std::string(path_) + rest_ + query_;
+  }
 
   // Where this site is shown on its server: "/brood"; empty: at the root.  Set before the first page, and not again.
   static std::string& base() {
@@ -50,6 +57,7 @@ class Url {
  private:
   std::string_view path_;
   std::string rest_, query_;
+  bool is_too_long_ = false;
 };
 
 class Html;
@@ -101,7 +109,8 @@ class HtmlPattern {
   std::string_view markup_;
 };
 
-// A part of a page.  What is added by a pattern is escaped, unless it is Html itself.
+// A part of a page.  What is added by a pattern is escaped, unless it is Html itself, and cut where it is very long:
+// what others wrote may be a megabyte.
 class Html {
  public:
   Html() = default;
@@ -131,9 +140,9 @@ class Html {
  private:
   static std::string in_page(const Html& html) { return html.text_; }
   static std::string in_page(const Url& url) { return html_escaped(url.text()); }
-  static std::string in_page(std::string_view text) { return html_escaped(text); }
-  static std::string in_page(const std::string& text) { return html_escaped(text); }
-  static std::string in_page(const char* text) { return html_escaped(text); }
+  static std::string in_page(std::string_view text);
+  static std::string in_page(const std::string& text) { return in_page(std::string_view(text)); }
+  static std::string in_page(const char* text) { return in_page(std::string_view(text)); }
   static std::string in_page(std::integral auto number) { return fmt::format("{}", number); }
   void append(std::string_view markup, std::initializer_list<std::string> values);
 

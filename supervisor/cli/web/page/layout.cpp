@@ -15,6 +15,8 @@
 namespace brood {
 namespace {
 
+constexpr std::size_t most_bytes_said = 300;  // of what an action has done, which stands in an address
+
 Html navigation(const Call& call) {
   Html links;
   for (const Route& route : routes()) {
@@ -87,7 +89,8 @@ HttpResponse page_response(const Call& call, Page page) {
   return {.type = "text/html; charset=utf-8", .body = page_text(call, page)};
 }
 
-HttpResponse see_other(const Call& call, const Url& place, std::string_view said) {
+HttpResponse see_other(const Call& call, const Url& place, std::string_view whole) {
+  const std::string_view said = beginning_of(whole, most_bytes_said);
   const Url url = said.empty() ? place : place.with("said", said).with("proof", proof_of(call, said));
   return {.status = 303, .body = "", .headers = {{"Location", url.text()}}};
 }

@@ -11,12 +11,15 @@
 #include "shared/base/units.hpp"
 #include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/web/http/digest.hpp"
 
 namespace brood {
 namespace {
 
 constexpr double longest_length = 1e9;  // seconds; what others wrote may be anything
 constexpr std::size_t most_pages = 1'000'000;
+constexpr std::size_t longest_name = 200, most_lines = 200;
+constexpr std::size_t digits_of_digest = 32;
 
 std::string_view class_of(Tone tone) {
   switch (tone) {
@@ -83,13 +86,13 @@ std::string rate_text(double number) {
 }
 
 Html badge(Tone tone, std::string_view text) {
-  return Html("<span class=\"badge {}\">{}</span>", class_of(tone), text);
+  return Html("<span class=\"badge {}\">{}</span>", class_of(tone), shown_name(text));
 }
 
 Html token_field(const Call& call) { return Html("<input type=\"hidden\" name=\"token\" value=\"{}\">", call.token); }
 
 Html button(const Call& call, const Url& action, const Button& button) {
-  if (!call.may(button.role)) return {};
+  if (!call.may(button.role) || action.is_too_long()) return {};
   const std::string_view looks = button.is_dangerous ? "danger" : "";
   if (button.in_row)
     return Html("<button class=\"small {}\" formaction=\"{}\">{}</button>", looks, action, button.label);
@@ -148,14 +151,25 @@ void Facts::add(std::string_view name, const Html& value) {
 }
 void Facts::add(std::string_view name, std::string_view value) { add(name, Html("{}", value)); }
 
+std::string digest_of(std::string_view text) { return sha256_digits(text).substr(0, digits_of_digest); }
+
+std::string shown_name(std::string_view name) {
+  const std::string_view shown = beginning_of(name, longest_name);
+  return std::string(shown) + (shown.size() < name.size() ? "…" : "");
+}
+
 Html lines(std::span<const std::string> all) {
   Html text;
-  for (const std::string& line : all) text.add("{}\n", line);
+  for (const std::string& line : all.first(std::min(all.size(), most_lines))) text.add("{}\n", line);
+  if (all.size() > most_lines) text.add("… and {} more\n", all.size() - most_lines);
   return Html("<pre tabindex=\"0\">{}</pre>", text);
 }
 
-Html code(std::string_view text) { return Html("<code>{}</code>", text); }
-Html link(const Url& url, std::string_view text) { return Html("<a href=\"{}\">{}</a>", url, text); }
+Html code(std::string_view text) { return Html("<code>{}</code>", shown_name(text)); }
+Html link(const Url& url, std::string_view text) {
+  if (url.is_too_long()) return Html("{}", shown_name(text));
+  return Html("<a href=\"{}\">{}</a>", url, shown_name(text));
+}
 
 std::size_t page_number(const Call& call) {
   const std::string text = call.query.value("page");

@@ -86,8 +86,15 @@ class Facts {
   Html rows_;
 };
 
-// Lines as they are, such as a stack.
+// What somebody named, cut where it is longer than any name should be.
+std::string shown_name(std::string_view name);
+
+// By which a button means the very thing that was shown.
+std::string digest_of(std::string_view text);
+
+// Lines as they are, such as a stack, the first two hundred of them.
 Html lines(std::span<const std::string> lines);
+// Names, cut so too.
 Html code(std::string_view text);
 Html link(const Url& url, std::string_view text);
 

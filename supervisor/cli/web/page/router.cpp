@@ -20,9 +20,10 @@ std::string theme_in(const HttpRequest& request) {
   return theme == "light" || theme == "dark" ? theme : "";
 }
 
-// A cookie of this site alone, which no script reads and no other site's page sends.
+// A cookie of this site alone, which no script reads.  A link from elsewhere brings it, or the page that it opens would
+// give another, by which the forms of those that are open would count no more; a form from elsewhere does not.
 std::string cookie_header(std::string_view name, std::string_view value) {
-  return std::string(name) + "=" + std::string(value) + "; Path=" + Url::base() + "/; HttpOnly; SameSite=Strict";
+  return std::string(name) + "=" + std::string(value) + "; Path=" + Url::base() + "/; HttpOnly; SameSite=Lax";
 }
 
 bool is_program(const Route* route) { return route != nullptr && route->is_for_programs(); }
@@ -66,6 +67,12 @@ Routed find_route(std::string_view method, std::string_view path) {
 
 namespace {
 
+Answered stranger(const Doors& doors, const HttpRequest& request, const Route& route) {
+  Answered answered{refusal(401, "Say who you are.", nullptr, &route)};
+  if (request.header("authorization")) answered.failed_login = doors.name_brought(request);
+  return answered;
+}
+
 // Throws Refused.
 void check_right(const Doors& doors, const Doors::Visitor& visitor, Call& call, const Route& route) {
   if (route.posts()) {
@@ -86,12 +93,25 @@ void check_right(const Doors& doors, const Doors::Visitor& visitor, Call& call, 
 
 }  // namespace
 
-Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route) try {
+std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route) try {
   if (!doors.knows_host(request))
-    return {
+    return Answered{
         refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
+  if (doors.brings_password(request)) {
+    if (!doors.has_guessed_too_often(request)) return std::nullopt;
+    HttpResponse later = refusal(429, "Too many passwords were wrong. Come again in a minute.", nullptr, &route);
+    later.headers.emplace_back("Retry-After", "60");
+    return Answered{std::move(later)};
+  }
+  return doors.visitor(request) ? std::nullopt : std::optional(stranger(doors, request, route));
+} catch (const std::exception& error) {
+  return Answered{refusal(500, error.what(), nullptr, &route)};
+}
+
+Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route) try {
+  if (auto refused = refusal_at_door(doors, request, route)) return std::move(*refused);
   const auto visitor = doors.visitor(request);
-  if (!visitor) return {refusal(401, "Say who you are.", nullptr, &route)};
+  if (!visitor) return stranger(doors, request, route);
   if (request.path.starts_with("/api/")) {
     if (const auto wait = doors.wait_of(visitor->user)) {
       HttpResponse later = refusal(429,

@@ -70,7 +70,12 @@ struct Deed {
 struct Answered {
   HttpResponse response;
   std::optional<Deed> deed = {};
+  std::optional<std::string> failed_login = {};  // the name that was brought, with something that did not let it in
 };
+
+// What is refused without a hash and without a handler: a name that is not ours, nobody that we know.  Nullopt: it is
+// not refused so.  Never throws.
+std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route);
 
 // Lets a request through the doors to its route, and answers it.  Never throws.
 Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route);

@@ -10,7 +10,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
-#include "shared/base/log_line.hpp"
+#include "shared/base/log.hpp"
 #include "supervisor/cli/web/http/digest.hpp"
 
 namespace brood {
@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 constexpr auto known_for = 60s;
 constexpr std::size_t most_known = 1'000;
 constexpr std::string_view token_mark = "sha256:";
+constexpr const char* nobodys_hash = "$6$nobody$";
 
 std::optional<Role> role_named(std::string_view name) {
   for (const Role role : {Role::read, Role::operate, Role::admin}) {
@@ -52,6 +53,10 @@ struct Users::Known {
   std::mutex mutex;
   std::string key = random_digits(32);
   std::map<std::string, SteadyTime> until;
+
+  std::string digest(const std::string& name, const std::string& password, const std::string& secret) const {
+    return hmac_digits(key, name + '\0' + password + '\0' + secret);
+  }
 };
 
 Users Users::parse(const std::string& text) {
@@ -87,6 +92,8 @@ Users Users::read(const std::string& path) {
     throw std::runtime_error(path + " can be changed by others than its owner");
   std::ifstream file(path);
   if (!file) throw std::runtime_error(path + " cannot be read");
+  if ((about.st_mode & S_IROTH) != 0)
+    log::warn("web_users_are_readable", {{"path", path}, {"reason", "every user of the machine can read the hashes"}});
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
     Users users = parse(text);
@@ -97,23 +104,34 @@ Users Users::read(const std::string& path) {
   }
 }
 
-std::optional<Users::User> Users::by_password(const std::string& name, const std::string& password) const {
+std::optional<Users::User> Users::by_known_password(const std::string& name, const std::string& password) const {
   for (const Line& line : lines_) {
     if (line.user.name != name || !line.secret.starts_with('$')) continue;
-    const std::string known = hmac_digits(known_->key, name + '\0' + password + '\0' + line.secret);
-    const SteadyTime now = steady_now();
-    {
-      const std::lock_guard lock(known_->mutex);
-      const auto found = known_->until.find(known);
-      if (found != known_->until.end() && found->second > now) return line.user;
-    }
+    const std::lock_guard lock(known_->mutex);
+    const auto found = known_->until.find(known_->digest(name, password, line.secret));
+    if (found != known_->until.end() && found->second > steady_now()) return line.user;
+  }
+  return std::nullopt;
+}
+
+std::optional<Users::User> Users::by_password(const std::string& name, const std::string& password) const {
+  if (password.find('\0') != password.npos) return std::nullopt;  // crypt would not read on
+  if (auto known = by_known_password(name, password)) return known;
+  bool has_hashed = false;
+  for (const Line& line : lines_) {
+    if (line.user.name != name || !line.secret.starts_with('$')) continue;
     crypt_data work{};
     const char* const hash = crypt_r(password.c_str(), line.secret.c_str(), &work);
+    has_hashed = true;
     if (hash == nullptr || !are_same(hash, line.secret)) continue;
     const std::lock_guard lock(known_->mutex);
     if (known_->until.size() >= most_known) known_->until.clear();
-    known_->until[known] = now + known_for;
+    known_->until[known_->digest(name, password, line.secret)] = steady_now() + known_for;
     return line.user;
+  }
+  if (!has_hashed) {
+    crypt_data work{};
+    crypt_r(password.c_str(), nobodys_hash, &work);
   }
   return std::nullopt;
 }
@@ -128,7 +146,7 @@ std::optional<Users::User> Users::by_token(std::string_view token) const {
 
 std::optional<Users::User> Users::by_name(std::string_view name) const {
   for (const Line& line : lines_) {
-    if (line.user.name == name) return line.user;
+    if (line.user.name == name && line.secret == "-") return line.user;
   }
   return std::nullopt;
 }

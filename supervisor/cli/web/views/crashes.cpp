@@ -16,7 +16,7 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t most_characters_of_builds = 1'000;
+constexpr std::size_t crashes_a_page = 100, most_characters_of_builds = 1'000;
 
 // Throws Refused.
 RedisStatus redis_of(const StatusReport& report) {
@@ -87,13 +87,19 @@ HttpResponse show_crashes(Call& call) {
   page.body += quarantine_of(call, redis);
   PageTable table("Crash groups, the latest first",
                   {{"Class"}, {"Way"}, {"Place"}, {"Fourteen days"}, {"Count", PageTable::number}, {"Latest"}});
-  for (const Crash& crash : redis.crashes) {
+  const std::size_t number = page_number(call), first = number * crashes_a_page;
+  for (std::size_t i = first; i < std::min(redis.crashes.size(), first + crashes_a_page); ++i) {
+    const Crash& crash = redis.crashes[i];
     table.add({link(Url("/crashes/one").with("fingerprint", crash.fingerprint), crash.job_class),
-               badge(Tone::bad, crash.error_class), Html("{}<small>{}</small>", code(top_frame(crash)), crash.message),
+               badge(Tone::bad, crash.error_class),
+               Html("{}<small>{}</small>", code(top_frame(crash)), shown_name(crash.message)),
                chart(bars_of_days(crash, true)),
                Html("{}", grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, crash.count)))), ago(crash.at)});
   }
-  page.body += table.html(call, "No worker has crashed.");
+  page.body += table.html(call, redis.crashes.empty() ? "No worker has crashed." : "There are not so many groups.");
+  if (redis.crashes.size() > crashes_a_page)
+    page.body += pager(Url("/crashes"), number, first + crashes_a_page < redis.crashes.size(),
+                       counted(redis.crashes.size(), "group", "groups"));
   return page_response(call, std::move(page));
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t most_classes = 8, most_crashes = 3;
+constexpr std::size_t most_classes = 8, most_crashes = 3, most_that_need_you = 50;
 constexpr double recent_crash_s = 86'400;
 constexpr double long_wait_s = 300;  // of a queue's next job
 
@@ -82,7 +82,9 @@ Html chart_of_hour(const Call& call, const std::vector<ClassHour>& classes) {
 
 Html attention(const StatusReport& report) {
   Html items;
+  std::size_t found = 0;
   const auto add = [&](Tone tone, std::string_view what, const Html& where) {
+    if (found++ >= most_that_need_you) return;
     items.add("<li>{}<span>{}</span></li>", badge(tone, what), where);
   };
   if (report.redis) {
@@ -138,6 +140,7 @@ Html attention(const StatusReport& report) {
     }
   }
   if (items.empty()) return Html("<p class=\"calm\">{} Nothing needs you.</p>", badge(Tone::good, "Well"));
+  if (found > most_that_need_you) items.add("<li>And {} more.</li>", found - most_that_need_you);
   return Html("<ul class=\"attention\">{}</ul>", items);
 }
 

@@ -12,12 +12,15 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t most_running_shown = 100;
+constexpr std::size_t most_running_shown = 100, processes_a_page = 100, most_queues_of_process = 20;
 
 Html queues_of(const Process& process) {
   Html out;
-  for (const std::string& queue : process.queues)
-    out.add("<a class=\"chip\" href=\"{}\">{}</a>", Url("/queues/one").with("name", queue), queue);
+  for (std::size_t i = 0; i < std::min(process.queues.size(), most_queues_of_process); ++i)
+    out.add("<a class=\"chip\" href=\"{}\">{}</a>", Url("/queues/one").with("name", process.queues[i]),
+            shown_name(process.queues[i]));
+  if (process.queues.size() > most_queues_of_process)
+    out.add(" and {} more", process.queues.size() - most_queues_of_process);
   return out;
 }
 
@@ -39,29 +42,35 @@ HttpResponse show_processes(Call& call) {
                                           {"Started"},
                                           {"Beat"},
                                           {"Actions", PageTable::actions}});
-  for (const ProcessStatus& process : processes) {
+  const std::size_t number = page_number(call), first = number * processes_a_page;
+  for (std::size_t i = first; i < std::min(processes.size(), first + processes_a_page); ++i) {
+    const ProcessStatus& process = processes[i];
     Html actions;
     if (!process.embedded) {
       if (!process.quiet)
         actions += button(call, Url("/processes/quiet").with("identity", process.identity), {"Quiet", Role::operate});
       actions += button(call, Url("/processes/stop").with("identity", process.identity), {"Stop", Role::admin, true});
     }
-    table.add({Html("<strong>{}</strong><small>pid {}, {}{}{}</small>", process.hostname, process.pid, process.version,
-                    process.tag.empty() ? "" : ", ", process.tag),
+    table.add({Html("<strong>{}</strong><small>pid {}, {}{}{}</small>", shown_name(process.hostname), process.pid,
+                    shown_name(process.version), process.tag.empty() ? "" : ", ", shown_name(process.tag)),
                process.quiet ? badge(Tone::warn, "quiet") : badge(Tone::good, "running"),
                Html("{} <span class=\"dim\">of {}</span>", process.busy, process.concurrency), queues_of(process),
                Html("{}", memory_text(static_cast<std::uint64_t>(std::max<std::int64_t>(0, process.rss_kb)))),
                ago(epoch_of(process.started_at)), ago(epoch_of(process.beat)), actions});
   }
-  page.body += table.html(call, "No process beats: nobody performs jobs of this Redis.");
+  page.body += table.html(call, processes.empty() ? "No process beats: nobody performs jobs of this Redis."
+                                                  : "There are not so many processes.");
+  if (processes.size() > processes_a_page)
+    page.body += pager(Url("/processes"), number, first + processes_a_page < processes.size(),
+                       counted(processes.size(), "process", "processes"));
 
   const std::vector<Work> running = call.site.api().work();
   PageTable jobs("Running jobs, the oldest first", {{"Job"}, {"Queue"}, {"Arguments"}, {"Process"}, {"Began"}});
   for (const Work& work : running) {
     if (jobs.rows() == most_running_shown) break;
-    jobs.add({Html("{}<small class=\"mono\">{}</small>", code(work.job.display_class), work.job.jid),
-              Html("{}", work.queue), args_of(call, work.job), Html("<span class=\"mono\">{}</span>", work.identity),
-              ago(epoch_of(work.run_at))});
+    jobs.add({Html("{}<small class=\"mono\">{}</small>", code(work.job.display_class), shown_name(work.job.jid)),
+              Html("{}", shown_name(work.queue)), args_of(call, work.job),
+              Html("<span class=\"mono\">{}</span>", shown_name(work.identity)), ago(epoch_of(work.run_at))});
   }
   page.body += section(running.size() > most_running_shown ? "Running jobs, the oldest hundred" : "Running jobs",
                        jobs.html(call, "No job runs, as of the last heartbeats."));

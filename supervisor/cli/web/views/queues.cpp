@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "supervisor/cli/count_text.hpp"
@@ -14,7 +15,7 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t jobs_a_queue_page = 25;
+constexpr std::size_t jobs_a_queue_page = 25, queues_a_page = 100;
 
 Queue queue_meant(Call& call) {
   const std::string name = call.query.value("name");
@@ -82,14 +83,20 @@ HttpResponse show_queues(Call& call) {
                                                 {"Jobs", PageTable::number},
                                                 {"Next has waited", PageTable::number},
                                                 {"Actions", PageTable::actions}});
-  for (const QueueStatus& queue : queues) {
+  const std::size_t number = page_number(call), first = number * queues_a_page;
+  for (std::size_t i = first; i < std::min(queues.size(), first + queues_a_page); ++i) {
+    const QueueStatus& queue = queues[i];
     table.add(
         {link(Url("/queues/one").with("name", queue.name), queue.name), state_of(queue),
          Html("{}", grouped(static_cast<std::uint64_t>(queue.size.value_or(0)))),
          queue.size.value_or(0) > 0 ? Html("{}", length_text(queue.latency)) : Html("<span class=\"dim\">–</span>"),
          pause_button(call, queue.name, queue.paused, true)});
   }
-  page.body += table.html(call, "No queue is known yet: the first push makes one.");
+  page.body += table.html(
+      call, queues.empty() ? "No queue is known yet: the first push makes one." : "There are not so many queues.");
+  if (queues.size() > queues_a_page)
+    page.body +=
+        pager(Url("/queues"), number, first + queues_a_page < queues.size(), counted(queues.size(), "queue", "queues"));
   return page_response(call, std::move(page));
 }
 
@@ -113,7 +120,11 @@ HttpResponse show_queue(Call& call) {
                args_of(call, job),
                job.enqueued_at ? ago(epoch_of(*job.enqueued_at)) : Html("<span class=\"dim\">–</span>"),
                job.jid.empty() ? Html()
-                               : button(call, Url("/queues/delete").with("name", queue.name()).with("jid", job.jid),
+                               : button(call,
+                                        Url("/queues/delete")
+                                            .with("name", queue.name())
+                                            .with("jid", job.jid)
+                                            .with("digest", digest_of(job.payload)),
                                         {"Delete", Role::admin, true})});
   }
   page.body += table.html(call, "The queue is empty.");
@@ -137,7 +148,13 @@ HttpResponse unpause_queue(Call& call) {
 
 HttpResponse delete_queued_job(Call& call) {
   Queue queue = queue_meant(call);
-  const auto job = queue.find(call.query.value("jid"));
+  const std::string jid = call.query.value("jid"), digest = call.query.value("digest");
+  // Others may have the same jid.
+  std::optional<JobRecord> job;
+  queue.each([&](const JobRecord& one) {
+    if (one.jid == jid && digest_of(one.payload) == digest) job = one;
+    return !job;
+  });
   if (!job || !queue.remove(*job)) throw Refused(409, "The job is not in the queue any more.");
   return see_other(call, Url("/queues/one").with("name", queue.name()), "The job was deleted.");
 }

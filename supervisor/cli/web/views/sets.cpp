@@ -27,7 +27,9 @@ constexpr std::size_t entries_told = 100, most_entries_told = 1'000;  // for pro
 constexpr std::string_view api_path = "/api/v1";
 constexpr std::size_t most_counted = 10'000;  // entries that a filter takes, before "at least" is said
 constexpr std::size_t most_a_step = 5'000;    // entries that one step of an action on many changes
-constexpr auto longest_step = 2s;
+constexpr auto longest_step = 2s, longest_search = 2s;
+constexpr std::size_t most_bytes_a_step = 64 << 20;  // of payloads that are held at once
+constexpr std::size_t most_tags_shown = 20;
 
 // What differs between the three sets.
 struct SetKind {
@@ -101,7 +103,8 @@ struct EntryFilter {
 struct FilteredPage {
   std::vector<SetEntry> entries;
   std::size_t total = 0;
-  bool is_cut = false;  // there may be more than `total`
+  bool is_cut = false;     // there may be more than `total`
+  bool took_long = false;  // not all were looked at
   bool has_more = false;
 };
 
@@ -115,12 +118,15 @@ FilteredPage read_page(const JobSet& set, const SetKind& kind, const EntryFilter
     return page;
   }
   const std::size_t first = number * per_page;
-  set.scan(filter.hint(), [&](const SetEntry& entry) {
+  const SteadyTime end = steady_now() + longest_search;
+  const auto take = [&](const SetEntry& entry) {
     if (!filter.takes(entry)) return true;
     if (page.total >= first && page.entries.size() < per_page) page.entries.push_back(entry);
     page.is_cut = ++page.total == most_counted;
     return !page.is_cut;
-  });
+  };
+  page.took_long = !set.scan(filter.hint(), take, [&](std::size_t, std::size_t) { return steady_now() < end; });
+  page.is_cut |= page.took_long;
   const auto earlier = [&](const SetEntry& one, const SetEntry& other) {
     return kind.order == JobSet::Order::lowest_first ? one.score < other.score : one.score > other.score;
   };
@@ -155,9 +161,9 @@ SetEntry entry_meant(const Call& call, const JobSet& set) {
   double score = 0;
   const auto [end, error] = std::from_chars(score_text.data(), score_text.data() + score_text.size(), score);
   if (error != std::errc{} || end != score_text.data() + score_text.size()) throw Refused(404, "Say which entry.");
-  for (SetEntry& entry : set.fetch(score)) {
-    if (entry.jid == jid && entry.score_text == score_text) return std::move(entry);
-  }
+  auto found =
+      set.find(score, [&](const SetEntry& entry) { return entry.jid == jid && entry.score_text == score_text; });
+  if (found) return std::move(*found);
   throw Refused(409, "The job is not there any more, or was changed meanwhile.");
 }
 
@@ -202,7 +208,7 @@ Html all_buttons(const Call& call, const SetKind& kind, const EntryFilter& filte
 
 Html error_of(const SetEntry& entry) {
   if (entry.error_class.empty()) return Html("<span class=\"dim\">–</span>");
-  return Html("{}<small>{}</small>", badge(Tone::bad, entry.error_class), utf8_prefix(entry.error_message, 200));
+  return Html("{}<small>{}</small>", badge(Tone::bad, entry.error_class), shown_name(entry.error_message));
 }
 
 HttpResponse show_set(Call& call) {
@@ -225,8 +231,8 @@ HttpResponse show_set(Call& call) {
         ago(entry.score),
         Html("{}<small class=\"mono\">{}</small>",
              link(entry_url(kind, "one", entry, {}), entry.display_class.empty() ? "(no job)" : entry.display_class),
-             entry.jid),
-        Html("{}", entry.queue), args_of(call, entry)};
+             shown_name(entry.jid)),
+        Html("{}", shown_name(entry.queue)), args_of(call, entry)};
     if (has_errors) cells.push_back(error_of(entry));
     if (kind.path == "/retries")
       cells.push_back(Html("{}", entry.retry_count ? std::to_string(*entry.retry_count + 1) : "–"));
@@ -236,7 +242,10 @@ HttpResponse show_set(Call& call) {
     cells.push_back(actions);
     table.add(cells);
   }
-  page.body += table.html(call, filter.empty() ? kind.nothing : "No entry meets the filter.");
+  page.body +=
+      table.html(call, filter.empty()    ? kind.nothing
+                       : found.took_long ? "None of those that were looked at within two seconds meets the filter."
+                                         : "No entry meets the filter.");
   page.body += all_buttons(call, kind, filter, found);
   page.body += pager(Url::of_route(kind.path).with_all(filter.pairs()), number, found.has_more, total_text(found));
   return page_response(call, std::move(page));
@@ -248,21 +257,33 @@ HttpResponse back_to_set(const Call& call, const SetKind& kind, std::string_view
 
 enum class BulkVerb { run, kill, remove };
 
-BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter) {
+// Changes at most so many.
+BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter, std::size_t most) {
   BulkResult sum;
   const SteadyTime end = steady_now() + longest_step;
+  // What is no job can only be removed, and must not stand before those that can be moved.
+  const auto can_be = [&](const SetEntry& entry) { return verb == BulkVerb::remove || entry.is_job; };
   if (filter.empty()) {
-    const Progress progress = [&](std::size_t done, std::size_t) { return done < most_a_step && steady_now() < end; };
-    if (verb == BulkVerb::run) return set.run_all({}, progress);
-    return verb == BulkVerb::kill ? set.kill_all({}, progress) : set.remove_if({}, progress);
+    std::size_t taken = 0;
+    const JobSet::Condition wanted = [&](const SetEntry& entry) {
+      return taken < most && can_be(entry) && ++taken > 0;
+    };
+    const Progress progress = [&](std::size_t, std::size_t) { return taken < most && steady_now() < end; };
+    if (verb == BulkVerb::run) return set.run_all(wanted, progress);
+    return verb == BulkVerb::kill ? set.kill_all(wanted, progress) : set.remove_if(wanted, progress);
   }
   // Those that the filter takes first, and then these: the set may hold a million others.
   std::vector<SetEntry> wanted;
-  set.scan(filter.hint(), [&](const SetEntry& entry) {
-    if (filter.takes(entry)) wanted.push_back(entry);
-    return wanted.size() < most_a_step;
-  });
-  sum.stopped = wanted.size() == most_a_step;
+  std::size_t bytes = 0;
+  const auto take = [&](const SetEntry& entry) {
+    if (!can_be(entry) || !filter.takes(entry)) return true;
+    bytes += entry.payload.size();
+    wanted.push_back(entry);
+    sum.stopped = wanted.size() >= most || bytes >= most_bytes_a_step;
+    return !sum.stopped;
+  };
+  sum.stopped |=
+      !set.scan(filter.hint(), take, [&](std::size_t, std::size_t) { return wanted.empty() || steady_now() < end; });
   for (const SetEntry& entry : wanted) {
     if (steady_now() >= end) {
       sum.stopped = true;
@@ -297,41 +318,49 @@ HttpResponse change_all(Call& call, BulkVerb verb) {
   const Url here = Url::of_route(call.request.path == kind.path ? kind.path : std::string_view(call.request.path))
                        .with_all(filter.pairs());
   const Url back = Url::of_route(kind.path).with_all(filter.pairs());
-  const auto form = [&](std::string_view label, std::size_t done) {
+  const auto form = [&](std::string_view label, std::size_t done, const std::optional<std::size_t>& most) {
     return Html(
         "<div class=\"bulk\"><form method=\"post\" action=\"{}\" data-continue=\"{}\">{}<input type=\"hidden\" "
-        "name=\"sure\" value=\"yes\"><input type=\"hidden\" name=\"done\" value=\"{}\">"
+        "name=\"sure\" value=\"yes\"><input type=\"hidden\" name=\"done\" value=\"{}\">{}"
         "<button class=\"big {}\">{}</button></form><a class=\"step\" href=\"{}\">Go back</a></div>",
-        here, done > 0 ? "yes" : "no", token_field(call), done, verb == BulkVerb::run ? "" : "danger", label, back);
+        here, done > 0 ? "yes" : "no", token_field(call), done,
+        most ? Html("<input type=\"hidden\" name=\"most\" value=\"{}\">", *most) : Html(),
+        verb == BulkVerb::run ? "" : "danger", label, back);
   };
   Page page{.title = std::string(kind.title), .body = {}};
   if (call.form.value("sure") != "yes") {
     call.changed = std::nullopt;
     const FilteredPage found = read_page(set, kind, filter, 0);
     page.title = fmt::format("{} {}?", name, total_text(found));
-    page.body += Html(
-        "<p class=\"lead\">{} of {} will be {}, in steps that hold nobody up. What comes meanwhile and meets the same "
-        "filter is taken too.</p>",
-        total_text(found), kind.title, past);
+    page.body += Html("<p class=\"lead\">{} of {} will be {}, in steps that hold nobody up. {}</p>", total_text(found),
+                      kind.title, past,
+                      found.is_cut ? "What comes meanwhile and meets the same filter is taken too."
+                                   : "No more than that, whatever comes meanwhile.");
     if (!filter.empty()) {
       Facts facts;
       for (const auto& [condition, value] : filter.pairs()) facts.add(condition, code(value));
       page.body += facts.html();
     }
-    page.body += form(fmt::format("{} {}", name, total_text(found)), 0);
+    page.body += form(fmt::format("{} {}", name, total_text(found)), 0,
+                      found.is_cut ? std::nullopt : std::optional(found.total));
     return page_response(call, std::move(page));
   }
-  const BulkResult result = do_step(set, verb, filter);
-  const std::size_t done = number_in(call.form, "done") + result.done;
+  const std::size_t before = number_in(call.form, "done");
+  // The number that was said; a program that says none means all.
+  const std::optional<std::size_t> most =
+      call.form.has("most") ? std::optional(number_in(call.form, "most")) : std::nullopt;
+  const std::size_t left = most ? *most - std::min(*most, before) : most_a_step;
+  const BulkResult result = left == 0 ? BulkResult() : do_step(set, verb, filter, std::min(left, most_a_step));
+  const std::size_t done = before + result.done;
   call.changed = result.done;
   const std::string said =
       fmt::format("{} {}.{}", counted(done, "job was", "jobs were"), past,
                   result.stuck > 0 ? fmt::format(" {} could not be moved.", grouped(result.stuck)) : "");
-  const bool goes_on = result.stopped && result.done > 0;
+  const bool goes_on = result.stopped && result.done > 0 && (!most || done < *most);
   if (!goes_on) return see_other(call, back, said);
   page.title = said;
   page.body += Html("<p class=\"lead\">There are more.</p>");
-  page.body += form("Go on", done);
+  page.body += form("Go on", done, most);
   return page_response(call, std::move(page));
 }
 
@@ -347,6 +376,8 @@ HttpResponse answer_set(Call& call) {
   const std::size_t wanted = number_in(call.query, "limit");
   const std::size_t limit = wanted == 0 ? entries_told : std::min(wanted, most_entries_told);
   const FilteredPage found = read_page(set, kind, EntryFilter::of(call), page_number(call), limit);
+  if (found.took_long && found.entries.size() < limit)
+    throw Refused(503, "The search takes too long: say a class, a queue or an error too.");
   const WithArgs with_args = call.site.settings().show_args ? WithArgs::yes : WithArgs::no;
   return json_answer(
       200, json_array(found.entries, [&](const SetEntry& entry) { return job_json(entry, false, with_args); }));
@@ -370,7 +401,8 @@ HttpResponse show_entry(Call& call) {
   if (entry.failed_at) facts.add("Failed first", ago(epoch_of(*entry.failed_at)));
   if (entry.retried_at) facts.add("Failed last", ago(epoch_of(*entry.retried_at)));
   if (entry.retry_count) facts.add("Tries", std::to_string(*entry.retry_count + 1));
-  for (const std::string& tag : entry.tags) facts.add("Tag", tag);
+  for (std::size_t i = 0; i < std::min(entry.tags.size(), most_tags_shown); ++i)
+    facts.add("Tag", shown_name(entry.tags[i]));
   page.body += facts.html();
   page.body += section("Arguments", Html("<pre tabindex=\"0\">{}</pre>", args_of(call, entry)));
   if (!entry.error_class.empty()) {
@@ -390,7 +422,7 @@ HttpResponse run_entry(Call& call) {
   JobSet set = (call.site.api().*kind.set)();
   const SetEntry entry = entry_meant(call, set);
   if (!set.run(entry)) throw Refused(409, "The job is not there any more.");
-  return back_to_set(call, kind, fmt::format("{} was {}.", entry.display_class, kind.run_done));
+  return back_to_set(call, kind, fmt::format("{} was {}.", shown_name(entry.display_class), kind.run_done));
 }
 
 HttpResponse kill_entry(Call& call) {
@@ -398,7 +430,7 @@ HttpResponse kill_entry(Call& call) {
   JobSet set = (call.site.api().*kind.set)();
   const SetEntry entry = entry_meant(call, set);
   if (!set.kill(entry)) throw Refused(409, "The job is not there any more.");
-  return back_to_set(call, kind, entry.display_class + " is dead.");
+  return back_to_set(call, kind, shown_name(entry.display_class) + " is dead.");
 }
 
 HttpResponse delete_entry(Call& call) {
@@ -406,7 +438,7 @@ HttpResponse delete_entry(Call& call) {
   JobSet set = (call.site.api().*kind.set)();
   const SetEntry entry = entry_meant(call, set);
   if (!set.remove(entry)) throw Refused(409, "The job is not there any more.");
-  return back_to_set(call, kind, entry.display_class + " was deleted.");
+  return back_to_set(call, kind, shown_name(entry.display_class) + " was deleted.");
 }
 
 HttpResponse run_all_entries(Call& call) { return change_all(call, BulkVerb::run); }

@@ -61,6 +61,7 @@ void use_entries(brood::Client& client, brood::Api& api) {
   EXPECT(scheduled.name() == "schedule" && scheduled.size() == 6);
   const brood::SetEntry entry = *scheduled.find(jids[0]);
   EXPECT(entry.score > 1e9 && !entry.score_text.empty() && entry.time() > time - 1s);
+  EXPECT(scheduled.find(entry.score, [&](const brood::SetEntry& one) { return one.jid == entry.jid; }).has_value());
   EXPECT(scheduled.fetch(entry.score).size() == 6 && scheduled.fetch(0, entry.score - 1).empty());
   using Order = brood::JobSet::Order;
   EXPECT(scheduled.page(0, 4).size() == 4 && scheduled.page(0, 4, Order::highest_first).size() == 4 &&
@@ -68,6 +69,8 @@ void use_entries(brood::Client& client, brood::Api& api) {
   std::size_t seen = 0, found = 0;
   scheduled.each([&](const brood::SetEntry&) { return ++seen > 0; });
   scheduled.scan(R"("found")", [&](const brood::SetEntry&) { return ++found > 0; });
+  EXPECT(scheduled.scan(
+      "nobody", [](const brood::SetEntry&) { return true; }, [](std::size_t, std::size_t) { return true; }));
   EXPECT(seen == 6 && found == 6);
 
   EXPECT(scheduled.reschedule(entry, time + 1h) && !scheduled.reschedule(entry, time));

@@ -284,7 +284,7 @@ struct BROOD_API DeployMark {
 // A limit of jobs and how much of it is held: what jobs name in a brood::Limiter, or a cap of queues ([limits.NAME] in
 // brood.toml).  It is known from its first use on, a limiter until it was not used for its ttl.
 struct BROOD_API LimitUsage {
-  std::string name;
+  std::string name;                       // as the code or the configuration gives it
   std::string kind;                       // "cap", "concurrent", "bucket", "window", "leaky" or "points"
   std::int64_t limit = 0;                 // at once, or in the interval
   std::chrono::milliseconds interval{0};  // 0: at once

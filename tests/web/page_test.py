@@ -132,6 +132,7 @@ class Doors(PageTest):
         page = self.page()
         cookie, token = page.visit()
         origin = f"http://{page.host}"
+        self.assertIn("SameSite=Lax", page.get("/").headers["set-cookie"])  # a link from elsewhere must not give another
         forged = [
             {},
             {"Cookie": cookie},
@@ -191,6 +192,9 @@ class Doors(PageTest):
         self.assertEqual(asks(), [200, 200, 401])
         self.users(("bob", "read", "two"), ("eve", "read", "three"))
         self.assertEqual(asks(), [401, 200, 200])
+        path.chmod(0o644)
+        self.assertEqual(asks(), [401, 200, 200])
+        self.assertEqual(page.child.log().count("event=web_users_are_readable"), 1)
         path.write_text("no line of it\n")  # what cannot be used changes nothing
         self.assertEqual(asks(), [401, 200, 200])
         path.unlink()
@@ -344,13 +348,18 @@ class Clients(PageTest):
         page = self.page()
         self.assertEqual(page.get("/queues").status, 200)
         os.kill(self.redis.child.pid, signal.SIGSTOP)
-        waiting = []
+        waiting = [page.connect()]
+        slow = lambda i: f"GET {('/queues', '/retries?class=A')[i % 2]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()  # noqa: E731
         try:
-            for i in range(70):
+            first = waiting[0].makefile("rb")
+            for i in range(63):
                 waiting.append(page.connect())
-                waiting[-1].sendall(f"GET {('/queues', '/retries?class=A')[i % 2]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-                self.assertEqual(page.get("/nothing").status, 404)  # it has been read
-            self.assertIn("healthy", page.get("/healthz").json)
+                waiting[-1].sendall(slow(i))
+                waiting[0].sendall(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                self.assertEqual(read_answer(first).status, 404)  # what came before has been read
+            waiting[0].sendall(slow(0))
+            for _ in range(10):
+                self.assertIn("healthy", page.get("/healthz").text)
         finally:
             os.kill(self.redis.child.pid, signal.SIGCONT)
             for client in waiting:

@@ -110,9 +110,10 @@ add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
 
 # Jobs whose last argument is encrypted.
 brood_test_job_library(sealed_jobs ${CMAKE_CURRENT_LIST_DIR}/sealed_jobs.cpp)
-set_target_properties(sealed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test_job_library(arguments_for_all ${CMAKE_CURRENT_LIST_DIR}/arguments_for_all.cpp)
+set_target_properties(sealed_jobs arguments_for_all PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/encryption LINK brood_test_support brood_job TIMEOUT 600)
-add_dependencies(lifecycle_encryption_test brood sealed_jobs)
+add_dependencies(lifecycle_encryption_test brood sealed_jobs arguments_for_all)
 
 # Jobs that come too late to begin.
 brood_test_job_library(expiring_jobs ${CMAKE_CURRENT_LIST_DIR}/expiring_jobs.cpp)

@@ -25,6 +25,7 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string sealed_library = BROOD_BINARY_DIR "/tests/job_libraries/libsealed_jobs.so";
+const std::string for_all = BROOD_BINARY_DIR "/tests/job_libraries/libarguments_for_all.so";
 const std::string card = R"({"number":"4111222233334444","cvc":737})", number = "4111222233334444";
 
 bool tells(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -36,7 +37,7 @@ struct Vault {
   const std::string told = directory / "told", config = directory / "brood.toml";
   std::optional<BroodProcess> brood;
 
-  Vault() {
+  explicit Vault(std::vector<std::string> libraries = {sealed_library}) {
     write_key(1, "0123456789abcdef0123456789abcdef");
     const std::string program =
         directory.write("say", "#!/bin/sh\n{ echo \"words $*\"; echo \"input $(cat)\"; } >>\"" + told + "\"\n");
@@ -44,7 +45,8 @@ struct Vault {
     configure("1 = \"" + key(1) + "\"\n", "[commands.Say]\nrun = [\"" + program + "\", \"{1}\", \"{2}\"]\n");
     brood.emplace(
         redis,
-        BroodOptions{.workers = 1, .says_workers = false, .libraries = {sealed_library}, .arguments = {"-C", config}});
+        BroodOptions{
+            .workers = 1, .says_workers = false, .libraries = std::move(libraries), .arguments = {"-C", config}});
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
   }
   std::string key(int version) const { return directory / ("key" + std::to_string(version)); }
@@ -189,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_program_reads_it_from_its_input_and_never_in_its_words) {
 }
 
 BOOST_AUTO_TEST_CASE(a_program_whose_arguments_middleware_has_changed_has_none_in_its_words) {
-  Vault vault;
+  Vault vault({sealed_library, for_all});
   for (const char* change : {"appended", "opened"}) {
     vault.push("Say", "hello", {"-q", "later", "--jid", change});
     const Payload stored = Payload::parse(vault.redis.lrange("queue:later").at(0));

@@ -53,11 +53,6 @@ void brood_setup(brood::Setup& setup) {
   // It changes the payload, which must not bring back what Redis holds.
   setup.server_middleware().add("mark", [](brood::Run& run, const brood::Next& next) {
     if (run.member("marked")) run.set_member("seen", "1");
-    if (run.member("appended")) {
-      const std::string args(run.args());
-      run.set_args(args.substr(0, args.rfind(']')) + ",7]");
-    }
-    if (run.member("opened")) run.remove_member("encrypt");
     next();
   });
   setup.on_death([](const brood::JobInfo& job, const std::exception& error) {

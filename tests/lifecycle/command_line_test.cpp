@@ -406,7 +406,8 @@ BOOST_AUTO_TEST_CASE(status_sums_what_the_job_classes_of_all_supervisors_used) {
   for (const std::string nonce : {"aaaaaaaaaaaa", "bbbbbbbbbbbb"}) {
     Scoreboard scoreboard = Scoreboard::create(runtime.path(), "host:1:" + nonce, 1);
     add_runs(scoreboard.usage().at(usage_index(scoreboard.usage(), "Zip")),
-             {.cpu = 250ms, .wall = 2s, .peak_rss_kb = nonce[0] == 'a' ? 4096u : 1024u}, {.ended_well = 1, .waited = {}});
+             {.cpu = 250ms, .wall = 2s, .peak_rss_kb = nonce[0] == 'a' ? 4096u : 1024u},
+             {.ended_well = 1, .waited = {}});
     add_crash(scoreboard.usage().at(usage_index(scoreboard.usage(), "Bang")),
               {.cpu = 10ms, .wall = 20ms, .peak_rss_kb = 5});
   }

@@ -42,9 +42,8 @@ ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::stri
 }
 
 ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all) {
-  ScriptCall call{&scripts::let_go_at_begin,
-                  {keys::in_flight_hash(fence.identity)},
-                  {fence.field, std::to_string(fence.number)}};
+  ScriptCall call{
+      &scripts::let_go_at_begin, {keys::in_flight_hash(fence.identity)}, {fence.field, std::to_string(fence.number)}};
   append(call, all);
   return call;
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr double longest_length = 1e9;  // seconds; what others wrote may be anything
 constexpr std::size_t most_pages = 1'000'000;
 constexpr std::size_t longest_name = 200, most_lines = 200;
-constexpr std::size_t digits_of_digest = 32;
+constexpr std::size_t digits_of_thing = 32;
 
 std::string_view class_of(Tone tone) {
   switch (tone) {
@@ -151,7 +151,7 @@ void Facts::add(std::string_view name, const Html& value) {
 }
 void Facts::add(std::string_view name, std::string_view value) { add(name, Html("{}", value)); }
 
-std::string digest_of(std::string_view text) { return sha256_digits(text).substr(0, digits_of_digest); }
+std::string digest_of(std::string_view text) { return sha256_digits(text).substr(0, digits_of_thing); }
 
 std::string shown_name(std::string_view name) {
   const std::string_view shown = beginning_of(name, longest_name);

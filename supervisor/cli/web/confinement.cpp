@@ -32,6 +32,8 @@ constexpr std::uint32_t this_architecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t this_architecture = 0;
 #endif
 
+// pidfd_open is allowed: it tells a dead process from one that is hidden, and whatever reaches the process by it is
+// refused.
 constexpr std::uint32_t refused_calls[] = {SYS_execve,
                                            SYS_execveat,
                                            SYS_ptrace,
@@ -41,7 +43,6 @@ constexpr std::uint32_t refused_calls[] = {SYS_execve,
                                            SYS_tkill,
                                            SYS_rt_sigqueueinfo,
                                            SYS_rt_tgsigqueueinfo,
-                                           SYS_pidfd_open,
                                            SYS_pidfd_send_signal,
                                            SYS_setpriority,
                                            SYS_ioprio_set,

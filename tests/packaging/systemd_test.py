@@ -313,7 +313,7 @@ class Instances(Unit):
 
         self.two.start()
 
-        self.assertTrue(eventually(lambda: self.two.says("event=supervisor_dead", "third:4194303:0"), 2 * PATIENCE))
+        self.assertTrue(eventually(lambda: self.two.says("event=supervisor_dead", "third:4194303:0"), 4 * PATIENCE))
         self.assertFalse(self.two.says("event=supervisor_dead", identity))
         self.one.let_jobs_end(place)
         self.assertSoon(lambda: self.one.ledger("D", f"{place}/ledger"), ["one"])

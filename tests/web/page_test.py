@@ -463,7 +463,8 @@ class Actions(PageTest):
         self.assertIn(f"{15_000:024x}", page.get(f"/retries/one?{place}").text)
         self.assertEqual(page.press(f"/retries/delete?{place}").status, 303)
         self.assertEqual(self.redis("ZCARD", "retry"), 19_999)
-        self.assertLess(most() - before, 20_000)  # they are some 100 MB in all
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps what is freed
+            self.assertLess(most() - before, 20_000)  # they are some 100 MB in all
 
     def test_the_job_that_was_shown_is_deleted_and_no_other_of_its_jid(self):
         self.redis.many([["SADD", "queues", "low"], ["LPUSH", "queue:low", job("First", [], "a" * 24), job("Second", [], "a" * 24)]])

@@ -24,7 +24,8 @@ std::string shown_args(std::string_view payload) {
 
 std::string masked_args(std::string_view args) {
   std::string masked = "[";
-  for (std::size_t i = 0; i < JsonOutline::of(args).parts.size(); ++i) masked.append(i == 0 ? "" : ",").append(mask);
+  const std::size_t count = JsonOutline::of(args).parts.size();
+  for (std::size_t i = 0; i < count; ++i) masked.append(i == 0 ? "" : ",").append(mask);
   return masked + "]";
 }
 

@@ -52,6 +52,7 @@ brood_test(unit/heartbeat_info_json LINK brood_supervisor)
 brood_test(unit/prepared_job LINK brood_job)
 brood_test(unit/expiry LINK brood_base brood_job)
 brood_test(unit/envelope LINK brood_encryption brood_test_support)
+brood_test(unit/secret LINK brood_redis)
 brood_test(unit/opened_arguments LINK brood_worker)
 
 include(${CMAKE_CURRENT_LIST_DIR}/job_libraries/libraries.cmake)

@@ -10,15 +10,15 @@
 #include "shared/config/periodic_settings.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/arguments/verb.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/iso_time.hpp"
-#include "supervisor/cli/listing.hpp"
-#include "supervisor/cli/periodic_list.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/verb.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/lists/periodic_list.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -14,15 +14,15 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/sets/job_sets.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/arguments/verb.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/iso_time.hpp"
-#include "supervisor/cli/listing.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/verb.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -88,10 +88,9 @@ BOOST_AUTO_TEST_CASE(rubbish_between_spans_is_passed_over_and_counted) {
   append_record(bytes, crashed(5));
   SpanRecords records;
   records.add(bytes);
-  const std::vector<RunSpan> all = all_of(records);
-  BOOST_TEST_REQUIRE(all.size() >= 3u);
-  BOOST_TEST(all.front().jid == "1");
-  BOOST_TEST(all.back().jid == "5");
+  std::string jids;
+  for (const RunSpan& span : all_of(records)) jids += span.jid;
+  BOOST_TEST(jids == "1245");
   BOOST_TEST(records.passed_over() > 10'000u);
 }
 

@@ -494,8 +494,7 @@ BOOST_AUTO_TEST_CASE(a_collector_that_cannot_be_reached_as_written_is_refused_in
        {"endpoint = \"https://collector:4318\"", "endpoint = \"collector:4318\"", "endpoint = \"http://\"",
         "endpoint = \"http://a:0\"", "endpoint = \"http://a:65536\"", "endpoint = \"http://user:secret@a:1\"",
         "endpoint = \"http://a:1/?x\"", "endpoint = \"http://[::1\"", "endpoint = \"http://a b\"",
-        "propagation = \"parent\"", "sample = 1.5", "sample = -1", "resource = [\"a\"]", "resource = [\"=b\"]",
-        "headers_file = \"relative\""})
+        "propagation = \"parent\"", "sample = 1.5", "sample = -1", "resource = [\"a\"]", "resource = [\"=b\"]"})
     BOOST_CHECK_THROW(load("[otlp]\n" + std::string(wrong)), ConfigError);
   try {
     load("[otlp]\nendpoint = \"https://collector:4318\"\n");

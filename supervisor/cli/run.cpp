@@ -31,7 +31,7 @@
 #include "shared/redis/tls_certificates.hpp"
 #include "shared/store/rights.hpp"
 #include "supervisor/cli/companion.hpp"
-#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
 #include "supervisor/process/descriptor_limit.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"

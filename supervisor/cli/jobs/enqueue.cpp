@@ -15,16 +15,16 @@
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/served_queues.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/iso_time.hpp"
-#include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/bulk.hpp"
 #include "supervisor/cli/jobs/job_arguments.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/served_queues.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -31,8 +31,8 @@ RunKey RunSpans::key_of(const Payload& job, WallTime now) const {
 }
 
 void RunSpans::announce(const RunTrace& trace) {
-  log::set_standing_fact("trace_id", hex_of(trace.own.trace.data(), trace.own.trace.size()));
   host_.traceparent = traceparent_text(trace.own);
+  log::set_standing_fact("trace_id", std::string_view(host_.traceparent).substr(3, 32));
   host_.tracestate = trace.is_child ? trace.state : "";
   pushes_.begin(host_.traceparent, host_.tracestate);
 }

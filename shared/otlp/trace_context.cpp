@@ -22,6 +22,14 @@ bool read_hex(std::string_view digits, std::uint8_t* into, std::size_t size) {
   return true;
 }
 
+void put_hex(const std::uint8_t* bytes, std::size_t size, char* into) {
+  constexpr char digits[] = "0123456789abcdef";
+  for (std::size_t i = 0; i < size; ++i) {
+    into[2 * i] = digits[bytes[i] >> 4];
+    into[2 * i + 1] = digits[bytes[i] & 0xf];
+  }
+}
+
 template <typename Id>
 bool is_zero(const Id& id) {
   return std::all_of(id.begin(), id.end(), [](std::uint8_t byte) { return byte == 0; });
@@ -66,22 +74,18 @@ std::optional<SpanContext> parse_traceparent(std::string_view text) {
 }
 
 std::string hex_of(const std::uint8_t* bytes, std::size_t size) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * size);
-  for (std::size_t i = 0; i < size; ++i) {
-    text += digits[bytes[i] >> 4];
-    text += digits[bytes[i] & 0xf];
-  }
+  std::string text(2 * size, '0');
+  put_hex(bytes, size, text.data());
   return text;
 }
 
 std::string traceparent_text(const SpanContext& context) {
-  std::string text = "00-";
-  text.reserve(size_of_version_00);
-  ((text += hex_of(context.trace.data(), context.trace.size())) += '-') +=
-      hex_of(context.span.data(), context.span.size());
-  return (text += '-') += hex_of(&context.flags, 1);
+  std::string text(size_of_version_00, '-');
+  text[version_at] = text[version_at + 1] = '0';
+  put_hex(context.trace.data(), context.trace.size(), &text[trace_at]);
+  put_hex(context.span.data(), context.span.size(), &text[span_at]);
+  put_hex(&context.flags, 1, &text[flags_at]);
+  return text;
 }
 
 bool is_tracestate(std::string_view text) {

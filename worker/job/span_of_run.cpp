@@ -23,6 +23,7 @@ RunSpan span_of_run(const OtlpSettings& settings, const Payload& job, const std:
   const std::optional<std::string> traceparent = job.string("traceparent");
   span.trace =
       trace_of_run(settings, run, traceparent.value_or(""), traceparent ? job.string("tracestate").value_or("") : "");
+  if (!span.trace.own.is_sampled()) return span;
   span.began_ns = run.began_ns;
   span.slot = run.slot;
   span.queue = queue;

@@ -13,6 +13,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/config/registered_periodic.hpp"
+#include "shared/otlp/span_pipe.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "supervisor/version.hpp"
 #include "supervisor/workers/worker_handover.hpp"
@@ -95,6 +96,8 @@ Supervisor::Supervisor(Setup setup)
       verbs_(*this, identity_.name, own_processes_, pool_, orders_, pressure_, restart_, upgrade_, stack_log_),
       shutdown_(loop_, identity_.name, shards_),
       web_(loop_, children_, std::move(setup.web)),
+      spans_(loop_, children_, {identity_.name, identity_.hostname, std::string(version)},
+             span_pipe_path(setup.runtime_directory, identity_.name), slots_.board.usage().spans),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
       wake_(loop_) {
@@ -178,6 +181,7 @@ int Supervisor::run() {
   roll_is_owed_ = rolls && phase_ == Phase::quiet;
   pool_.fill_vacant_places();
   web_.follow(config_->web);
+  spans_.follow(config_->otlp);
   while (!shutdown_.done()) {
     keep_time();
     loop_.run_once();
@@ -200,6 +204,12 @@ int Supervisor::run() {
     for (const auto& shard : shards_) shard->recover(steady_now());
     begin_shutdown();
     shutdown_.advance(steady_now());
+    log::flush();
+  }
+  spans_.finish(steady_now());
+  while (!spans_.has_finished(steady_now())) {
+    loop_.run_once();
+    reap_children();
     log::flush();
   }
   // The next start needs this file to recover jobs that are left in flight, so then it stays.
@@ -443,6 +453,7 @@ void Supervisor::generation_changed(const Generation& present) {
   follow_(*config_);
   pressure_.set(config_->pressure);
   web_.follow(config_->web);
+  spans_.follow(config_->otlp);
   serve_added_shards();
   for (const auto& shard : shards_) shard->follow_config();
 }

@@ -13,6 +13,7 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/control_verbs.hpp"
 #include "supervisor/operator_signals.hpp"
+#include "supervisor/otlp/exporter_child.hpp"
 #include "supervisor/own_processes.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/pressure/pressure_relief.hpp"
@@ -170,6 +171,7 @@ class Supervisor : private Shard::Owner,
   ControlVerbs verbs_;
   Shutdown shutdown_;
   WebChild web_;
+  ExporterChild spans_;
   std::unique_ptr<ControlSocket> control_socket_;  // none where it could not be made
 
   Phase phase_ = Phase::running;

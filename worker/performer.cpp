@@ -90,8 +90,8 @@ void log_end(log::Level level, std::string_view event, const Payload& job, const
 
 }  // namespace
 
-Performer::Performer(const Config& config, const WorkerSetup& worker_setup, WorkerSlot& slot, SupervisorOrders& control,
-                     Channel& redis, JobRegistry& registry)
+Performer::Performer(const Config& config, const Identity& of_supervisor, const WorkerSetup& worker_setup,
+                     WorkerSlot& slot, SupervisorOrders& control, Channel& redis, JobRegistry& registry)
     : config_(config),
       worker_setup_(worker_setup),
       settings_(config.worker_of(worker_setup.capsule)),
@@ -114,6 +114,9 @@ Performer::Performer(const Config& config, const WorkerSetup& worker_setup, Work
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
                   [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {
   if (!config.statsd.address.empty() && worker_setup.usage) statsd_.emplace(config.statsd, *worker_setup.usage);
+  if (!config.otlp.endpoint.empty())
+    spans_.emplace(config.otlp, of_supervisor.name, worker_setup.slot,
+                   span_pipe_path(of_supervisor.runtime_directory, of_supervisor.name), worker_setup.usage, host_);
 }
 
 // A copy of this worker, forked by a job, must not touch the connection.
@@ -204,6 +207,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (too_late && !has_on_expired()) return expire(entry, queue);
 
   if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
+  if (spans_) spans_->begin(job_, queue, started_at);
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
@@ -223,6 +227,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
   Outcome outcome = expired_ ? expire(entry, queue) : settle(entry, job_, queue, performed, started);
   if (statsd_ && failed) statsd_->note_error(entry, performed.failure.error_class);
+  if (spans_ && expired_) spans_->drop();
+  if (spans_ && !expired_) spans_->end(performed, ended - started);
   quarantine_.ended(job_);
   if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
@@ -516,6 +522,7 @@ void Performer::forget_note(int entry) {
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
+  if (spans_) spans_->send();
   if (!worker_setup_.usage) return;
   if (statsd_) statsd_->take(slot_.record().run_notes);
   add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);

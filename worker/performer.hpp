@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
 #include "shared/config/config.hpp"
 #include "shared/job/payload.hpp"
@@ -34,6 +35,7 @@
 #include "worker/job_title.hpp"
 #include "worker/quarantine.hpp"
 #include "worker/recycling.hpp"
+#include "worker/run_spans.hpp"
 #include "worker/runs_for_statsd.hpp"
 #include "worker/sandbox/sandbox.hpp"
 #include "worker/short_classes.hpp"
@@ -45,8 +47,9 @@ namespace brood {
 // says meanwhile, the limits that hold, what is measured and logged, and what is put right afterwards.
 class Performer {
  public:
-  Performer(const Config& config, const WorkerSetup& worker_setup, WorkerSlot& slot, SupervisorOrders& control,
-            Channel& redis, JobRegistry& registry);
+  // `of_supervisor` says to whom its spans go.
+  Performer(const Config& config, const Identity& of_supervisor, const WorkerSetup& worker_setup, WorkerSlot& slot,
+            SupervisorOrders& control, Channel& redis, JobRegistry& registry);
 
   // Unless they are loaded already.  Throws LibraryError.
   void load_libraries();
@@ -181,6 +184,7 @@ class Performer {
   };
   CountedQueue counted_queue_;           // where it came from
   std::optional<RunsForStatsd> statsd_;  // of this worker, where somebody wants to be told
+  std::optional<RunSpans> spans_;        // likewise
   ShortClasses short_classes_;
   WorkerAge age_;
   JobTitle title_;

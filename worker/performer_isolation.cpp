@@ -145,6 +145,7 @@ void Performer::be_job_process(UniqueFd socket) {
   const JobOrder order = channel_->take_order();
   tell_shard(order.shard);
   job_.read(order.payload);
+  if (spans_) spans_->begin_apart(job_, WallTime(std::chrono::nanoseconds(slot_.record().started_at.load())));
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(wall_now()));
   host_.iterations->load = [this]() -> std::optional<IterationState> {
     end_if_a_copy(job_.jid(), job_.display_class());
@@ -216,6 +217,14 @@ Outcome Performer::perform_apart(int entry, const std::string& text, const std::
   const bool only_expired = expired_ && !failed && end.kind == Performed::Kind::succeeded;
   Outcome outcome = only_expired ? expire(entry, queue) : settle_apart(entry, queue, started, end);
   if (statsd_ && failed) statsd_->note_error(entry, end.error_class);
+  if (spans_ && only_expired) spans_->drop();
+  if (spans_ && !only_expired) {
+    Performed performed;
+    performed.kind = end.kind;
+    performed.failure.error_class = end.error_class;
+    performed.failure.message = end.message;
+    spans_->end(performed, ended - started);
+  }
   quarantine_.ended(job_);
   log::clear_standing_facts();
   title_.end();

@@ -64,7 +64,7 @@ class Worker {
         served_(assigned_shard()),
         redis_(shards.at(served_), {}, "brood-worker-" + std::to_string(worker_setup.slot)),
         limit_shards_(shards, served_, redis_, "brood-limits-" + std::to_string(worker_setup.slot)),
-        performer_(config, worker_setup, slot_, orders_, redis_, preloaded.registry),
+        performer_(config, identity, worker_setup, slot_, orders_, redis_, preloaded.registry),
         lifecycle_(performer_.registry(),
                    {.slot = worker_setup.slot,
                     .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,

@@ -5,6 +5,8 @@
 
 #include <brood/detail/members.hpp>
 
+#include "shared/api/span_of_run.hpp"
+
 namespace brood::ambient {
 namespace {
 
@@ -20,6 +22,16 @@ struct State {
   std::vector<std::pair<std::string, std::string>> unread{};  // members passed on as they are
   std::string locale, traceparent;
 };
+
+// Of the run that this thread performs, where a collector is told of it.
+struct SpanOfRun {
+  std::string traceparent, tracestate;
+};
+
+SpanOfRun& span_of_run() {
+  static thread_local SpanOfRun span;
+  return span;
+}
 
 State& here() {
   static thread_local State state;
@@ -147,11 +159,22 @@ void set_traceparent(std::string_view value) { here().traceparent = value; }
 
 void clear() { here() = {}; }
 
+void set_span_of_run(std::string_view traceparent, std::string_view tracestate) {
+  SpanOfRun& span = span_of_run();
+  State& state = here();
+  if (!traceparent.empty() || state.traceparent == span.traceparent) state.traceparent = traceparent;
+  span.traceparent = traceparent;
+  span.tracestate = tracestate;
+}
+
 void restore(std::string_view payload) {
   clear();
+  const std::string& of_run = span_of_run().traceparent;
+  if (!of_run.empty()) here().traceparent = of_run;
   try {
     State read;
     for (const auto& [name, json] : detail::Members(payload)) read_member(read, name, json);
+    if (!of_run.empty()) read.traceparent = of_run;
     here() = std::move(read);
   } catch (const std::invalid_argument&) {  // it has, say, a string that is not UTF-8: we know none of it
   }
@@ -164,6 +187,9 @@ void carry(Push& push) {
   if (!state.attributes.empty()) carry_member(push, "cattr", written(state));
   if (!state.locale.empty()) carry_member(push, "locale", detail::quoted(state.locale));
   if (!state.traceparent.empty()) carry_member(push, "traceparent", detail::quoted(state.traceparent));
+  const SpanOfRun& span = span_of_run();
+  if (!span.tracestate.empty() && state.traceparent == span.traceparent)
+    carry_member(push, "tracestate", detail::quoted(span.tracestate));
 }
 
 struct Scope::Before {

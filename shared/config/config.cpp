@@ -12,8 +12,8 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/processors.hpp"
 #include "shared/config/config_section.hpp"
-#include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"
+#include "shared/config/otlp_section.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -28,12 +28,6 @@ constexpr milliseconds year = 365 * 24h;
 constexpr std::size_t most_shards = 64;
 constexpr int most_shards_of_a_cluster = 256;
 constexpr std::size_t most_statsd_tags = 10;
-
-std::string read_path_or_credential(const Place& at, const std::string& path) {
-  if (!names_credential(path)) return read_path(at, path);
-  check_name(at, path.substr(path.find(':') + 1));
-  return path;
-}
 
 ShardSettings read_shard(const Place& at, const ConfigSection& section) {
   ShardSettings shard;
@@ -454,6 +448,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("crashes", [&](const ConfigSection& section) { read_crashes(section, config.crashes); });
   root.section("web", [&](const ConfigSection& section) { read_web(section, config.web); });
   root.section("statsd", [&](const ConfigSection& section) { read_statsd(section, config.statsd); });
+  root.section("otlp", [&](const ConfigSection& section) { read_otlp(section, config.otlp); });
   root.section("encryption", [&](const ConfigSection& section) { read_encryption(section, config.encryption); });
   root.section("periodic", [&](const ConfigSection& section) { read_periodic_jobs(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });

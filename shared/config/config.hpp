@@ -16,6 +16,7 @@
 #include "shared/config/cap_settings.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/config/encryption_settings.hpp"
+#include "shared/config/otlp_settings.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
@@ -198,6 +199,7 @@ struct Config {
   CrashSettings crashes;
   WebSettings web;
   StatsdSettings statsd;
+  OtlpSettings otlp;
   EncryptionSettings encryption;
   std::map<std::string, PeriodicSettings> periodic;
   bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too

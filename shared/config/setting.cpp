@@ -12,6 +12,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
 #include "shared/config/command_word.hpp"
+#include "shared/config/credential.hpp"
 
 namespace brood::setting {
 namespace {
@@ -112,6 +113,12 @@ QueueOrder::Entry read_queue(const Place& place, const std::string& text) {
 
 std::string read_path(const Place& place, const std::string& path) {
   return std::filesystem::absolute(check_text(place, path)).lexically_normal().string();
+}
+
+std::string read_path_or_credential(const Place& at, const std::string& path) {
+  if (!names_credential(path)) return read_path(at, path);
+  check_name(at, path.substr(path.find(':') + 1));
+  return path;
 }
 
 std::string check_class_name(const Place& place, const std::string& name) {

@@ -35,6 +35,7 @@ enum class ScheduledQueues { own, all };
 ScheduledQueues read_scheduled_queues(const Place& place, const std::string& word);
 QueueOrder::Entry read_queue(const Place& place, const std::string& text);  // "name" or "name,weight"
 std::string read_path(const Place& place, const std::string& path);         // absolute
+std::string read_path_or_credential(const Place& place, const std::string& path);
 
 // For [commands]: a job class, and what command_word.hpp reads.
 std::string check_class_name(const Place& place, const std::string& name);

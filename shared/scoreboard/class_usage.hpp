@@ -64,6 +64,14 @@ struct alignas(64) UsageEntry : EntryName {
   std::array<std::atomic<std::uint64_t>, crash_ways.size()> crashed_by;  // of `crashed`, written by the supervisor
 };
 
+// What became of the spans of runs.
+struct SpanCounts {
+  std::atomic<std::uint64_t> exported;   // the collector has taken them
+  std::atomic<std::uint64_t> unwritten;  // the exporter's pipe was full, or not there
+  std::atomic<std::uint64_t> overflown;  // the exporter's queue was full, or was left when it ended
+  std::atomic<std::uint64_t> refused;    // by the collector
+};
+
 // Every worker adds to it, so every byte may have been scribbled over.  Whatever does not fit any more is counted
 // together.
 struct alignas(64) UsageTable {
@@ -71,6 +79,7 @@ struct alignas(64) UsageTable {
   UsageEntry others;
   QueueTable queues;
   std::atomic<std::uint64_t> datagrams_dropped;  // for StatsD, that the kernel did not take
+  SpanCounts spans;
 
   UsageEntry& at(int index);  // max_usage_classes and whatever is no index: the others
 };

@@ -1,7 +1,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/job/payload.hpp"
@@ -21,6 +23,9 @@ const std::string of_8 =
 const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 struct Told {
+  explicit Told(std::string told_config = "") : config(std::move(told_config)) {}
+
+  const std::string config;
   RedisServer redis;
   TemporaryDirectory directory;
   const std::string path = directory / "told";
@@ -28,6 +33,7 @@ struct Told {
   BroodProcess brood{redis,
                      {.workers = 1,
                       .libraries = {BROOD_BINARY_DIR "/tests/job_libraries/libcontext_jobs.so"},
+                      .config = config,
                       .environment = {{"REDIS_URL", "unix:///nonexistent.sock"}}}};
 
   void push(const std::string& job_class, const std::string& args, const std::string& members) {
@@ -56,6 +62,22 @@ BOOST_AUTO_TEST_CASE(what_ruby_has_set_is_there_in_the_job_and_in_those_that_it_
     for (const std::string& line : told.lines())
       BOOST_TEST(line == R"(42|{"_aj_globalid":"gid://app/User/7"}|fr|)" + trace);
   }
+}
+
+// Nobody has to listen: what is carried on does not depend on that.
+BOOST_AUTO_TEST_CASE(where_a_collector_is_told_of_runs_a_job_finds_its_own_span_and_its_pushes_carry_it_on) {
+  Told told("[otlp]\nendpoint = \"http://127.0.0.1:9\"\npropagation = \"child\"\n");
+  told.push("TellContext", "[\"" + told.path + "\",2]",
+            R"(,"locale":"fr","tracestate":"rojo=1","traceparent":")" + trace + "\"");
+  BOOST_TEST_REQUIRE(told.tells(3), told.brood.log_tail());
+  std::set<std::string> spans = {trace};
+  for (const std::string& line : told.lines()) {
+    const std::string span = line.substr(line.rfind('|') + 1);
+    BOOST_TEST(span.substr(0, 36) == trace.substr(0, 36));
+    BOOST_TEST(span.substr(52) == "-01");
+    spans.insert(span);
+  }
+  BOOST_TEST(spans.size() == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_finds_nothing_that_another_has_left_behind) {

@@ -468,6 +468,45 @@ BOOST_AUTO_TEST_CASE(a_server_of_statsd_has_an_address_in_numbers_and_words_that
     BOOST_CHECK_THROW(load("[statsd]\n" + std::string(wrong)), ConfigError);
 }
 
+BOOST_AUTO_TEST_CASE(a_collector_is_named_by_the_section_or_where_there_is_one_by_the_standard_variables) {
+  setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/", 1);
+  setenv("OTEL_SERVICE_NAME", "of-the-variable", 1);
+  setenv("OTEL_RESOURCE_ATTRIBUTES", "team=a%2Cb, region=eu ,service.name=other", 1);
+  const Config without = load(""), given = load("[otlp]\n"),
+               own = load(
+                   "[otlp]\nendpoint = \"http://[::1]:4318/x\"\nservice_name = \"mine\"\nresource = [\"team=c\"]\n"
+                   "propagation = \"child\"\nsample = 0.5\n");
+  unsetenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+  unsetenv("OTEL_SERVICE_NAME");
+  unsetenv("OTEL_RESOURCE_ATTRIBUTES");
+  using Attributes = std::vector<std::pair<std::string, std::string>>;
+  BOOST_TEST(without.otlp.endpoint == "");
+  BOOST_TEST(given.otlp.endpoint == "http://collector:4318/");
+  BOOST_TEST(given.otlp.service_name == "of-the-variable");
+  BOOST_TEST((given.otlp.resource == Attributes{{"team", "a,b"}, {"region", "eu"}}));
+  BOOST_TEST((given.otlp.propagation == TracePropagation::link && given.otlp.sample == 1));
+  BOOST_TEST(own.otlp.endpoint == "http://[::1]:4318/x");
+  BOOST_TEST(own.otlp.service_name == "mine");
+  BOOST_TEST((own.otlp.resource == Attributes{{"region", "eu"}, {"team", "c"}}));
+  BOOST_TEST((own.otlp.propagation == TracePropagation::child && own.otlp.sample == 0.5));
+  BOOST_TEST(load("[otlp]\n").otlp.endpoint == "");
+  BOOST_TEST(load("[otlp]\nendpoint = \"http://a\"\n").otlp.service_name == "brood");
+}
+
+BOOST_AUTO_TEST_CASE(a_collector_that_cannot_be_reached_as_written_is_refused_in_a_sentence) {
+  for (const char* const wrong :
+       {"endpoint = \"https://collector:4318\"", "endpoint = \"collector:4318\"", "endpoint = \"http://\"",
+        "endpoint = \"http://a:0\"", "endpoint = \"http://a:65536\"", "endpoint = \"http://user:secret@a:1\"",
+        "endpoint = \"http://a:1/?x\"", "endpoint = \"http://[::1\"", "endpoint = \"http://a b\"",
+        "propagation = \"parent\"", "sample = 1.5", "sample = -1", "resource = [\"a\"]", "resource = [\"=b\"]"})
+    BOOST_CHECK_THROW(load("[otlp]\n" + std::string(wrong)), ConfigError);
+  try {
+    load("[otlp]\nendpoint = \"https://collector:4318\"\n");
+  } catch (const ConfigError& error) {
+    BOOST_TEST(std::string(error.what()).find("name a collector on this machine") != std::string::npos, error.what());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_default_capsule_may_be_without_workers_beside_another_one) {
   const Config config = load("concurrency = 0\n[capsules.images]\nconcurrency = 4\n[capsules.mail]\n");
   BOOST_TEST(config.capsules[0].concurrency == 0);

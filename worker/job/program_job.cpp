@@ -210,7 +210,9 @@ ProgramRun perform_program(const CommandSettings& command, const Payload& job, c
   try {
     Secret in_clear;  // for as long as the program may read it
     if (job.is_open()) in_clear = whole_payload_in_clear(job);
-    const ProgramStart start = start_of(command, job, fetched, queue, job.is_open() ? in_clear.view() : job.text());
+    ProgramStart start = start_of(command, job, fetched, queue, job.is_open() ? in_clear.view() : job.text());
+    if (!host.traceparent.empty()) start.environment["TRACEPARENT"] = host.traceparent;
+    if (!host.tracestate.empty()) start.environment["TRACESTATE"] = host.tracestate;
     Watch watch(start, host, grace);
     const ProgramEnd end = watch.wait_for_end();
     return {judge(end, watch, start.path), end.peak_kb};

@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/base/log_facts.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
+#include "shared/otlp/span_pipe.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/statsd/statsd.hpp"
@@ -41,6 +44,7 @@
 #include "worker/job/hooks.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/settle_failed_job.hpp"
+#include "worker/recovery/span_of_crash.hpp"
 
 namespace brood {
 namespace {
@@ -77,12 +81,15 @@ class RecoveryChild {
     returned_ = 0;
     noted_.reset();
     poison_.reset();
+    span_.reset();
     ask_redis_time(redis_);
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
+    log::clear_standing_facts();
     if (result.owner_lives) return false;
     if (result.somebody_was_first) return true;
     add_to_total(result);
     if (statsd_) tell(worker, result);
+    if (span_ && result.charged > 0) tell_span(worker);
     if (noted_ && result.charged > 0) {
       note(*noted_);
       count_for_quarantine(worker_death);
@@ -182,10 +189,29 @@ class RecoveryChild {
     if (lost > 0) log::warn("statsd_dropped", {{"datagrams", lost}});
   }
 
+  // The run that the crash ended, where its worker would have told of it.
+  void note_span(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
+                 const CrashReport& report) {
+    span_.reset();
+    if (config_.otlp.endpoint.empty() || !worker_death.run) return;
+    const RunSpan span = span_of_crash(config_.otlp, worker_death, job, queue, report);
+    log::set_standing_fact("trace_id", hex_of(span.trace.own.trace.data(), span.trace.own.trace.size()));
+    if (span.trace.own.is_sampled()) span_ = span;
+  }
+
+  void tell_span(const DeadWorker& worker) {
+    std::string record;
+    append_record(record, *span_);
+    std::atomic<std::uint64_t> lost = 0;
+    SpanPipe(span_pipe_path(runtime_directory(), worker.identity), &lost).write(record, 1);
+    if (lost > 0) log::warn("span_dropped", {{"jid", span_->jid}});
+  }
+
   Outcome charge_job(const WorkerDeath& worker_death, const std::string& payload, const std::string& queue) {
     try {
       Payload job = Payload::parse(payload);
       const CrashReport report = describe(worker_death, job);
+      note_span(worker_death, job, queue, report);
       if (!worker_death.fate) log_crash(job, queue, report);
       noted_ = crash_of(worker_death, job, queue, report);
       noted_class_ = job.job_class();
@@ -391,6 +417,7 @@ class RecoveryChild {
   std::optional<Crash> noted_;                                 // the crash that the recovery under way charges
   std::string noted_class_;                                    // as the payload calls it
   std::optional<std::pair<std::string, std::string>> poison_;  // class and queue of a job that is dead since it crashed
+  std::optional<RunSpan> span_;                                // of the run that it charges
   std::optional<Statsd> statsd_;                               // where somebody wants to be told
   int returned_ = 0;                                           // what the recovery under way gives back uncharged
   RecoveryResult total_;

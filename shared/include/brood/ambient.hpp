@@ -24,6 +24,10 @@ namespace brood {
 //   }
 //   ... brood::ambient::get("tenant") ...                // in the job; jobs that it enqueues carry it on
 //
+// Where the worker tells a collector of its runs ([otlp]), traceparent() is the span of the run under way, on the
+// thread that performs it and with no middleware at all: what the job pushes, and what it asks other services for, goes
+// on from there.
+//
 // There is one for each thread of a process, whatever libraries ask.  Values are JSON texts; what Ruby's Active Job has
 // wrapped (symbols, records, times) stays as it wrote it.
 namespace ambient {

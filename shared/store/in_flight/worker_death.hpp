@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/scoreboard/stack_record.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 
@@ -52,6 +53,12 @@ struct WorkerDeath {
   // The supervisor died, so nobody knows how this worker ended: a job that was running goes back to its queue, and to
   // `dead` when that happens to it for the third time.
   bool cause_unknown = false;
+  // When the run that is charged began, and how long it took; nullopt: not known.
+  struct Run {
+    WallTime began{};
+    std::chrono::nanoseconds took{};
+  };
+  std::optional<Run> run = {};
   std::uint32_t class_flags = 0;        // ClassFlag bits of the class that ran
   std::optional<int> max_crashes = {};  // where it ran; nullopt: as configured in general
 };

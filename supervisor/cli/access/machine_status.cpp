@@ -87,6 +87,11 @@ MachineStatus read_scoreboards(const std::string& directory) {
       const SteadyTime now = steady_now();
       JobCounters& counters = status.counters[board.identity()];
       counters.datagrams_dropped = std::min(board.usage().datagrams_dropped.load(), largest_count);
+      const SpanCounts& spans = board.usage().spans;
+      counters.spans_exported = std::min(spans.exported.load(), largest_count);
+      counters.spans_unwritten = std::min(spans.unwritten.load(), largest_count);
+      counters.spans_overflown = std::min(spans.overflown.load(), largest_count);
+      counters.spans_refused = std::min(spans.refused.load(), largest_count);
       for (int i = 0; i < board.slots(); ++i) {
         const SlotSnapshot worker = snapshot(board.slot(i));
         counters.processed += worker.processed;

@@ -34,6 +34,8 @@ struct JobCounters {
   std::uint64_t unconfirmed = 0;        // settles that replicas did not confirm in time
   std::uint64_t expired = 0;            // jobs that came too late to begin; they are among the processed
   std::uint64_t datagrams_dropped = 0;  // for StatsD, that the kernel did not take
+  // Of the spans of runs: see SpanCounts.
+  std::uint64_t spans_exported = 0, spans_unwritten = 0, spans_overflown = 0, spans_refused = 0;
 };
 
 // What the scoreboards of this machine and user say; those of dead supervisors too, as long as the files are there.

@@ -230,6 +230,16 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
   each([](const JobCounters& counters) { return counters.unconfirmed; });
   out.counter("brood_statsd_dropped_total", "Datagrams for StatsD that the kernel did not take.");
   each([](const JobCounters& counters) { return counters.datagrams_dropped; });
+  out.counter("brood_spans_exported_total", "Spans of runs that the collector has taken.");
+  each([](const JobCounters& counters) { return counters.spans_exported; });
+  out.counter("brood_spans_dropped_total",
+              "Spans of runs that are lost, by why: the pipe to the exporter was full, its queue was, or the collector "
+              "refused them.");
+  for (const auto& [identity, counters] : machine.counters) {
+    out.sample({{"identity", identity}, {"reason", "pipe"}}, counters.spans_unwritten);
+    out.sample({{"identity", identity}, {"reason", "queue"}}, counters.spans_overflown);
+    out.sample({{"identity", identity}, {"reason", "refused"}}, counters.spans_refused);
+  }
   out.counter("brood_jobs_expired_total", "Jobs that did not run, since their time to begin had passed.");
   each([](const JobCounters& counters) { return counters.expired; });
 }

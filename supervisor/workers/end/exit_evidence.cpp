@@ -75,6 +75,8 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
   worker_death.cause = end.cause;
   worker_death.fate = taken.fate;
   worker_death.class_flags = exit.last.class_flags;
+  if (exit.last.current >= 0)
+    worker_death.run = {.began = exit.last.started_at, .took = exit.now - exit.last.started_steady};
   if (worker_death.cause) {
     std::error_code ignored;
     // Where the job had a process of its own, that process is the one that crashed.

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace brood {
+
+// How the trace of a run follows from that of the code that pushed its job: Ruby's instrumentation knows the same
+// three.
+enum class TracePropagation {
+  link,   // a trace of its own, with a link to the span that pushed it
+  child,  // the same trace, below that span
+  none,   // a trace of its own
+};
+
+// Where the spans of jobs go ([otlp]).
+struct OtlpSettings {
+  std::string endpoint;      // as HttpEndpoint reads it; empty: nobody is told
+  std::string headers_file;  // of further lines of each request; or "credential:NAME": see credential.hpp
+  std::string service_name;
+  std::vector<std::pair<std::string, std::string>> resource;  // further attributes of the resource
+  TracePropagation propagation = TracePropagation::link;
+  double sample = 1;  // the share of runs in traces of their own that are told
+
+  bool operator==(const OtlpSettings&) const = default;
+};
+
+}  // namespace brood

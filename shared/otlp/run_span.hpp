@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/otlp/run_trace.hpp"
+
+namespace brood {
+
+// One run of a job, as it is told to a collector.
+struct RunSpan {
+  enum class End : std::uint8_t { well, interrupted, failed, crashed };
+
+  RunTrace trace;
+  std::int64_t began_ns = 0, took_ns = 0;  // of the wall clock
+  End end = End::well;
+  std::string queue, jid, job_class, wrapped;    // wrapped: the class within, as Rails has it; empty: none
+  std::int64_t attempt = 1, slot = 0, pid = 0;   // pid 0: not known
+  std::int64_t created_ns = 0, enqueued_ns = 0;  // 0: the payload does not say
+  std::string error_class, message;              // when it has failed or crashed
+  std::string signal, top, fingerprint;          // when it has crashed: see CrashReport
+};
+
+// A record in a pipe with many writers: no longer than what a pipe takes whole (PIPE_BUF), whatever the span holds. Its
+// texts are cut for that.
+inline constexpr std::size_t longest_record = 4'096;
+void append_record(std::string& records, const RunSpan& span);
+
+// Reads records out of what came from such a pipe, in pieces as they come.  Jobs can write there too: whatever came, it
+// finds the next record.
+class SpanRecords {
+ public:
+  void add(std::string_view bytes) { bytes_ += bytes; }
+  std::optional<RunSpan> next();
+  std::uint64_t passed_over() const { return passed_over_; }  // bytes of no record
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;
+  std::uint64_t passed_over_ = 0;
+};
+
+}  // namespace brood

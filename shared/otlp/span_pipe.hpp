@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "shared/base/unique_fd.hpp"
+
+namespace brood {
+
+// The pipe through which spans go to the exporter of a supervisor: a FIFO beside its scoreboard.  Everybody has it open
+// for both ways, so that nobody is told by SIGPIPE that the exporter is away; what is written then waits for the next.
+std::string span_pipe_path(const std::string& runtime_directory, const std::string& identity);
+
+// Makes it with mode 0600, if it is not there.  Throws std::system_error.
+void make_span_pipe(const std::string& path);
+// Opens it.  An empty one when that cannot be done: errno says why.
+UniqueFd open_span_pipe(const std::string& path);
+
+// Writes spans and waits for nobody.
+class SpanPipe {
+ public:
+  // `lost` counts spans; nullptr: nobody counts.
+  SpanPipe(std::string path, std::atomic<std::uint64_t>* lost);
+
+  // A record of so many spans, all of it or nothing.
+  void write(std::string_view records, std::uint64_t spans);
+
+ private:
+  bool is_open();
+  bool write_whole(std::string_view records);
+
+  const std::string path_;
+  std::atomic<std::uint64_t>* const lost_;
+  UniqueFd fd_;
+  std::uint64_t device_ = 0, inode_ = 0;
+};
+
+}  // namespace brood

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// A span by which others know it, as W3C's Trace Context (https://www.w3.org/TR/trace-context/) writes it.
+struct SpanContext {
+  std::array<std::uint8_t, 16> trace{};
+  std::array<std::uint8_t, 8> span{};
+  std::uint8_t flags = 0;
+
+  static constexpr std::uint8_t sampled = 1;
+  bool is_sampled() const { return (flags & sampled) != 0; }
+  bool operator==(const SpanContext&) const = default;
+};
+
+// A `traceparent`, whoever wrote it; nullopt for all that the standard calls invalid.  Of a later version than 00 it
+// reads what that has in common with 00.
+std::optional<SpanContext> parse_traceparent(std::string_view text);
+
+std::string traceparent_text(const SpanContext& context);
+
+// Whether a `tracestate` is what the standard allows, in no more than 512 bytes: otherwise it is dropped whole.
+bool is_tracestate(std::string_view text);
+
+std::string hex_of(const std::uint8_t* bytes, std::size_t size);
+
+}  // namespace brood

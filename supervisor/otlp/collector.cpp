@@ -1,0 +1,155 @@
+#include "supervisor/otlp/collector.hpp"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "shared/config/credential.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto time_for_request = 10s;
+constexpr std::size_t longest_headers = 16'384;
+
+std::string words_of(int error) { return std::generic_category().message(error); }
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_ours(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  return name == "host" || name == "content-length" || name == "content-type" || name == "transfer-encoding" ||
+         name == "connection";
+}
+
+}  // namespace
+
+CollectorRequest::CollectorRequest(const HttpEndpoint& endpoint, const std::string& headers, const std::string& body,
+                                   SteadyTime now)
+    : deadline_(now + time_for_request) {
+  output_ = fmt::format(
+      "POST {}/v1/traces HTTP/1.1\r\nHost: {}\r\nUser-Agent: brood\r\nContent-Type: application/json\r\nConnection: "
+      "close\r\nContent-Length: {}\r\n{}\r\n",
+      endpoint.path, endpoint.host_and_port(), body.size(), headers);
+  output_ += body;
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &wanted, &found);
+  if (error != 0) {
+    trouble_ = fmt::format("{}: {}", endpoint.host, error == EAI_SYSTEM ? words_of(errno) : gai_strerror(error));
+    return;
+  }
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    Address& address = addresses_.emplace_back();
+    address.size = std::min<socklen_t>(one->ai_addrlen, sizeof address.to);
+    std::memcpy(&address.to, one->ai_addr, address.size);
+    address.family = one->ai_family;
+  }
+  freeaddrinfo(found);
+}
+
+short CollectorRequest::events() const { return connects_ || sent_ < output_.size() ? POLLOUT : POLLIN; }
+
+ExportVerdict CollectorRequest::again(std::string why) {
+  ExportVerdict verdict;
+  verdict.reason = std::move(why);
+  return verdict;
+}
+
+bool CollectorRequest::connect_to_next() {
+  while (!addresses_.empty()) {
+    const Address address = addresses_.front();
+    addresses_.pop_front();
+    fd_ = UniqueFd(::socket(address.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    sent_ = 0;
+    connects_ = true;
+    if (fd_ && (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.to), address.size) == 0 ||
+                errno == EINPROGRESS))
+      return true;
+    trouble_ = words_of(errno);
+    fd_.reset();
+  }
+  return false;
+}
+
+// Before anything is sent, another address may do.
+std::optional<ExportVerdict> CollectorRequest::failed(const std::string& why) {
+  trouble_ = why;
+  if (connects_ && connect_to_next()) return std::nullopt;
+  return again(trouble_);
+}
+
+std::optional<ExportVerdict> CollectorRequest::go_on(SteadyTime now) {
+  if (now >= deadline_) return again("it did not answer in time");
+  if (!fd_ && !connect_to_next()) return again(trouble_);
+  if (connects_) {
+    pollfd one{fd_.get(), POLLOUT, 0};
+    if (::poll(&one, 1, 0) == 0) return std::nullopt;
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return failed(words_of(error));
+    connects_ = false;
+  }
+  while (sent_ < output_.size()) {
+    const ssize_t sent = ::send(fd_.get(), output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return std::nullopt;
+    if (sent < 0) {  // it may have answered all the same, and said why it does not listen
+      sent_ = output_.size();
+      break;
+    }
+    sent_ += static_cast<std::size_t>(sent);
+  }
+  std::array<char, 16'384> bytes;
+  for (;;) {
+    const ssize_t size = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) return std::nullopt;
+    if (size <= 0)
+      answer_.end();
+    else
+      answer_.add({bytes.data(), static_cast<std::size_t>(size)});
+    if (answer_.is_whole() || answer_.is_broken()) return judge_answer(answer_);
+  }
+}
+
+std::string read_headers(const std::string& path) {
+  const std::string file = credential_path(path);
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::runtime_error(file + ": " + words_of(errno));
+  std::string headers, line;
+  while (std::getline(in, line)) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::size_t colon = line.find(':');
+    const std::string name = line.substr(0, colon);
+    const bool is_plain = std::all_of(line.begin(), line.end(),
+                                      [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; });
+    if (colon == line.npos || !is_token(name) || is_ours(name) || !is_plain)
+      throw std::runtime_error(file + ": a line is no \"Name: value\" of a header that may be set");
+    headers += line + "\r\n";
+    if (headers.size() > longest_headers) throw std::runtime_error(file + ": it is longer than 16 KB");
+  }
+  return headers;
+}
+
+}  // namespace brood

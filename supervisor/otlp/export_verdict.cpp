@@ -1,0 +1,72 @@
+#include "supervisor/otlp/export_verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "shared/json/json_object.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds longest_asked_for = 5min, first_backoff = 1s, longest_backoff = 60s;
+constexpr int most_backoff_doublings = 6;
+
+// Seconds; a date is passed over, since the clocks may differ.
+std::chrono::milliseconds read_retry_after(const std::string& text) {
+  std::uint32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error == std::errc::result_out_of_range) return longest_asked_for;
+  if (error != std::errc() || end != text.data() + text.size()) return 0ms;
+  return std::min<std::chrono::milliseconds>(std::chrono::seconds(seconds), longest_asked_for);
+}
+
+// 64-bit numbers are strings in this JSON, and some servers write them as numbers.
+std::uint64_t read_count(const JsonObject& object, const char* key) {
+  std::string text = object.string(key).value_or(std::string(object.raw(key).value_or("")));
+  std::uint64_t count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+void read_partial_success(const std::string& body, ExportVerdict& verdict) {
+  try {
+    const auto partial = JsonObject::parse(body).raw("partialSuccess");
+    if (!partial) return;
+    const JsonObject success = JsonObject::parse(std::string(*partial));
+    verdict.refused = read_count(success, "rejectedSpans");
+    if (verdict.refused > 0)
+      verdict.reason = utf8_prefix(success.string("errorMessage").value_or("it does not say"), 200);
+  } catch (const BadJson&) {  // an empty body, or another's words: all of them are taken
+  }
+}
+
+}  // namespace
+
+ExportVerdict judge_answer(const HttpAnswer& answer) {
+  ExportVerdict verdict;
+  const int status = answer.status();
+  if (!answer.is_whole()) {
+    verdict.reason = "its answer is no HTTP, or cut short";
+  } else if (status >= 200 && status < 300) {
+    verdict.kind = ExportVerdict::Kind::taken;
+    read_partial_success(answer.body(), verdict);
+  } else {
+    const bool passes = status == 429 || (status >= 502 && status <= 504);
+    verdict.kind = passes ? ExportVerdict::Kind::again : ExportVerdict::Kind::refused;
+    if (passes) verdict.wait_at_least = read_retry_after(answer.retry_after());
+    verdict.reason = fmt::format("it answered {}", status);
+  }
+  return verdict;
+}
+
+std::chrono::milliseconds backoff(int failures, double chance) {
+  const auto whole = std::min<std::chrono::milliseconds>(
+      first_backoff * (1 << std::clamp(failures - 1, 0, most_backoff_doublings)), longest_backoff);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(whole * (0.8 + 0.4 * chance));
+}
+
+}  // namespace brood

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "shared/base/unique_fd.hpp"
+#include "shared/config/otlp_settings.hpp"
+#include "shared/scoreboard/class_usage.hpp"
+#include "supervisor/otlp/span_request.hpp"
+#include "supervisor/process/children.hpp"
+#include "supervisor/process/event_loop.hpp"
+
+namespace brood {
+
+// The exporter of spans, as a child of its own: the supervisor reads no span and waits for no collector.  One that ends
+// is started again, later each time that it ends soon; what workers tell meanwhile waits in the pipe.
+class ExporterChild {
+ public:
+  ExporterChild(EventLoop& loop, Children& children, SpanSource source, std::string pipe, SpanCounts& counts);
+
+  // Starts, replaces or ends it, as the settings want it.
+  void follow(const OtlpSettings& settings);
+
+  // No worker is left: it sends what it has, for a moment.
+  void finish(SteadyTime now);
+  // Once it has, and its pipe is gone; one that takes too long is killed.
+  bool has_finished(SteadyTime now);
+
+  pid_t pid() const { return child_.pid(); }  // 0: it does not run
+
+ private:
+  void start();
+  void leave();
+  void ended(const Children::End& end);
+
+  Children& children_;
+  const SpanSource source_;
+  const std::string pipe_;
+  SpanCounts& counts_;
+  OtlpSettings settings_;
+  Child child_;
+  UniqueFd lifeline_;  // which it hears the end of
+  UniqueFd pipe_end_;  // so that nothing in the pipe is lost while nobody reads it
+  int failures_ = 0;   // that came soon after a start
+  bool finishes_ = false;
+  SteadyTime started_{}, deadline_{};
+  Timer again_, wake_;
+};
+
+}  // namespace brood

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// Reads one answer of HTTP/1.1 out of the bytes of a connection, in pieces as they come.  Whatever they are, it takes
+// no more memory than this.
+class HttpAnswer {
+ public:
+  static constexpr std::size_t longest_head = 16'384, longest_body = 65'536;
+
+  void add(std::string_view bytes);
+  void end();  // the connection has been closed
+
+  bool is_whole() const { return state_ == State::whole; }
+  bool is_broken() const { return state_ == State::broken; }  // no answer, or one without an end
+
+  // Of a whole one.
+  int status() const { return status_; }
+  const std::string& retry_after() const { return retry_after_; }  // as the header says it; empty: it does not
+  const std::string& body() const { return body_; }                // its beginning, when it is long
+
+ private:
+  enum class State { head, counted, chunked, until_end, whole, broken };
+
+  void read_head();
+  bool read_line(std::string_view line);
+  void read_counted();
+  void read_chunks();
+  void keep(std::string_view bytes);
+
+  State state_ = State::head;
+  std::string bytes_;     // not read yet
+  std::size_t left_ = 0;  // of the body, or of the chunk and the line's end behind it
+  int status_ = 0;
+  std::string retry_after_, body_;
+  std::optional<std::size_t> length_;
+  bool is_chunked_ = false;
+};
+
+}  // namespace brood

@@ -907,6 +907,34 @@ class Supervised(PageTest):
         self.assertEqual(child.process.wait(30), 0)
         eventually("the page ends with it", lambda: answers("/healthz") == 0)
 
+    def test_its_page_goes_by_the_configuration_that_runs(self):
+        child = self.supervisor(f"[web]\nlisten = \"unix:{self.directory}/web.sock\"\nshow_args = false\n")
+        self.redis("ZADD", "retry", "1000.5", job("A", ["classified"], "a" * 24, error_class="E", retry_count=0))
+        page = Page.__new__(Page)
+        page.socket, page.port, page.host, page.directory = f"{self.directory}/web.sock", 0, "localhost", self.directory
+        pages = lambda: subprocess.run(["pgrep", "-P", str(child.pid), "-f", "^brood web"], capture_output=True, text=True, check=False).stdout.split()  # noqa: E731
+
+        def shown():
+            try:  # it may not be there
+                return page.get("/retries").text
+            except OSError:
+                return ""
+
+        eventually(lambda: child.log(), lambda: "a" * 24 in shown())
+        self.assertNotIn("classified", shown())
+        file = pathlib.Path(self.directory) / "brood.toml"
+        good = file.read_text()
+        for wrong in ("no line of it", good.replace("false", "true")):  # written, and nobody has said HUP
+            file.write_text(wrong)
+            before = pages()
+            os.kill(int(before[0]), signal.SIGKILL)
+            eventually("another has come", lambda: pages() not in ([], before) and "a" * 24 in shown())
+            self.assertNotIn("classified", shown())
+        before = pages()
+        os.kill(child.pid, signal.SIGHUP)
+        eventually("it goes by what is read now", lambda: "classified" in shown())
+        self.assertNotEqual(pages(), before)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

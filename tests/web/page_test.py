@@ -365,6 +365,32 @@ class Clients(PageTest):
             for client in waiting:
                 client.close()
 
+    def test_a_redis_that_hangs_is_asked_by_one_request_and_not_by_all_that_wait(self):
+        page = self.page()
+        for path in ("/queues", "/retries"):
+            self.assertEqual(page.get(path).status, 200)
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "A", "args": []}).status, 200)
+        os.kill(self.redis.child.pid, signal.SIGSTOP)
+        try:
+            waiting = [page.connect() for _ in range(10)]
+            began = time.monotonic()
+            for client in waiting:
+                client.sendall(b"GET /retries HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answers = [read_answer(client.makefile("rb")) for client in waiting]
+            self.assertEqual([one.status for one in answers], [503] * 10)
+            # A wait of three seconds for the first; the last, if each had waited for ten, a hundred.
+            self.assertLess(time.monotonic() - began, 60)
+            self.assertEqual(answers[-1].text.count("<h1>Service Unavailable</h1>"), 1)
+            self.assertIn("healthy", page.get("/healthz").text)
+            self.assertEqual(page.get("/workers").status, 200)
+            self.assertEqual(page.get("/").status, 200)  # which says that Redis is away
+        finally:
+            os.kill(self.redis.child.pid, signal.SIGCONT)
+            for client in waiting:
+                client.close()
+        eventually("it is asked again", lambda: page.get("/retries").status == 200)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 1)
+
     def test_a_socket_that_may_be_somebodys_is_left_and_its_own_is_removed(self):
         path = f"{self.directory}/web.sock"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as theirs:

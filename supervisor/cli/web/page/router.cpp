@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "shared/api/client_connection.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/redis/connection.hpp"
 #include "supervisor/cli/web/page/assets.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
+#include "supervisor/cli/web/page/site.hpp"
 
 namespace brood {
 namespace {
@@ -91,6 +94,15 @@ void check_right(const Doors& doors, const Doors::Visitor& visitor, Call& call, 
                                        : "That needs the role " + std::string(name_of(route.role)) + ".");
 }
 
+// The next request does not wait for a Redis that has just let this one wait.
+HttpResponse handle(const Route& route, Call& call) try { return route.handler(call); } catch (const RedisAway& error) {
+  call.site.rest(error.what());
+  throw;
+} catch (const ConnectionLost& error) {
+  call.site.rest(error.what());
+  throw;
+}
+
 }  // namespace
 
 std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route) try {
@@ -137,7 +149,7 @@ Answered answer(Site& site, const Doors& doors, const HttpRequest& request, cons
   HttpResponse response;
   try {
     check_right(doors, *visitor, call, route);
-    response = route.handler(call);
+    response = handle(route, call);
   } catch (const Refused& refused) {
     response = refusal(refused.status(), refused.what(), &call, &route);
   } catch (const std::exception& error) {

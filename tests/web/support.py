@@ -177,10 +177,10 @@ def read_answer(file, has_body=True):
 class Page:
     """`brood web` at a socket of its own."""
 
-    def __init__(self, redis, directory, *options, config="", listen=None, env=None):
+    def __init__(self, redis, directory, *options, config="", listen=None, env=None, port=0):
         self.directory = directory
         self.socket = f"{directory}/web.sock"
-        self.port = 0
+        self.port = port
         if listen == "tcp":
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
@@ -338,6 +338,19 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
         self.wait("Page.loadEventFired")
+
+    def heard_of_stream(self):
+        """Whether an event of a stream has come since it was last asked; that is forgotten then."""
+        self.ask("1")
+        count = len(self.events)
+        self.events = [event for event in self.events if event.get("method") != "Network.eventSourceMessageReceived"]
+        return len(self.events) < count
+
+    def forgive_lost_connections(self):
+        """What a server that is away, or refuses, makes it say."""
+        self.ask("1")
+        self.events = [event for event in self.events
+                       if event.get("method") != "Log.entryAdded" or event["params"]["entry"].get("source") != "network"]
 
     def complaints(self):
         """What it has refused or found wrong, of scripts and of the policy."""

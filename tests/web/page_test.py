@@ -391,6 +391,33 @@ class Clients(PageTest):
         eventually("it is asked again", lambda: page.get("/retries").status == 200)
         self.assertEqual(self.redis("LLEN", "queue:default"), 1)
 
+    def test_what_a_large_answer_took_is_given_back(self):
+        pad = "x" * 20_000
+        self.redis.many([["ZADD", "retry", 1000 + i, job("A", [pad], f"{i:024x}", error_class="E", retry_count=0)] for i in range(1_000)])
+        page = self.page()
+        memory = lambda: sum(int(size) for size in re.findall(r"Private_\w+:\s+(\d+) kB", pathlib.Path(f"/proc/{page.child.pid}/smaps_rollup").read_text()))  # noqa: E731
+        self.assertEqual(len(page.get("/api/v1/retries?limit=10").json), 10)
+        before = memory()
+        self.assertGreater(len(page.get("/api/v1/retries?limit=1000").body), 20_000_000)
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps what is freed
+            eventually("it is given back", lambda: memory() < before + 4_000)
+
+    def test_a_search_that_takes_long_is_cut_and_says_so(self):
+        self.redis.many([["ZADD", "retry", *[word for k in range(i, i + 1_000) for word in (k, job("A", [], f"{k:024x}"))]] for i in range(0, 60_000, 1_000)])
+        page = self.page()
+        self.assertIn("60,000 entries", page.get("/retries").text)
+        with Redis.another(self.redis.path) as other:
+            slows_down = other.every_command_waits(100)
+            try:
+                found = page.get("/retries?class=Nobody").text
+                told = page.get("/api/v1/retries?class=Nobody")
+            finally:
+                slows_down.set()
+        self.assertIn("None of those that were looked at within two seconds", found)
+        self.assertEqual(told.status, 503)
+        self.assertIn("takes too long", told.json["error"])
+        self.assertIn("No entry meets the filter", page.get("/retries?class=Nobody").text)
+
     def test_a_socket_that_may_be_somebodys_is_left_and_its_own_is_removed(self):
         path = f"{self.directory}/web.sock"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as theirs:

@@ -1,5 +1,6 @@
 """What the tests of the page share: a private Redis, brood beside it, HTTP by hand, and a browser."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 BUILD = pathlib.Path(os.environ.get("BROOD_BINARY_DIR", "build/release")).resolve()
@@ -105,6 +107,34 @@ class Redis:
         if isinstance(answer, AssertionError):
             raise answer
         return answer
+
+    @classmethod
+    @contextlib.contextmanager
+    def another(cls, path):
+        """A second connection to a server that is there."""
+        redis = cls.__new__(cls)
+        redis.path = path
+        redis.socket = redis.connected()
+        redis.file = redis.socket.makefile("rb")
+        try:
+            yield redis
+        finally:
+            redis.file.close()
+            redis.socket.close()
+
+    def every_command_waits(self, milliseconds):
+        """Lets no command of anybody through but now and then, until the event that it returns is set."""
+        ends = threading.Event()
+
+        def pause():
+            while not ends.is_set():
+                self("CLIENT", "PAUSE", milliseconds)
+
+        thread = threading.Thread(target=pause)
+        thread.start()
+        stop = ends.set
+        ends.set = lambda: (stop(), thread.join())
+        return ends
 
     def many(self, commands):
         self.socket.sendall(b"".join(self.send(words) for words in commands))

@@ -1,5 +1,6 @@
 #include "supervisor/cli/web/http/http_server.hpp"
 
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@ using namespace std::chrono_literals;
 constexpr int most_accepted_a_turn = 64;
 constexpr auto pause_without_descriptors = 100ms;
 constexpr int most_unread_of_a_stream = 64 * 1024;  // that the kernel keeps for a client
+constexpr std::size_t large_piece = 1 << 20;        // after which memory is given back
 constexpr std::size_t most_sent_ahead = 2 * (longest_http_header + longest_http_body);
 
 std::optional<uid_t> peer_of(int fd) {
@@ -106,6 +108,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     next_.stop();
     watch_.reset();
     fd_.reset();
+    forget_sent();
     owner_.forget(*this);
   }
 
@@ -212,12 +215,19 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
       if (size < 0) return close();
       sent_ += static_cast<std::size_t>(size);
     }
-    sent_piece_.reset();
+    forget_sent();
     if (state_ == State::sending_last) return linger();
     if (state_ == State::sending) return await_next();
     if (state_ == State::streaming && next_piece_) return send(std::exchange(next_piece_, nullptr));
     if (state_ == State::streaming) patience_.stop();
     watch(FdWatch::readable);
+  }
+
+  // Whatever was freed before it lay below it perhaps, and could not be given back.
+  void forget_sent() {
+    const bool was_large = sent_piece_ && sent_piece_->size() >= large_piece;
+    sent_piece_.reset();
+    if (was_large) malloc_trim(0);
   }
 
   // A client that still sends what was refused would get a reset instead of the answer, were the connection closed now.

@@ -897,9 +897,10 @@ class Supervised(PageTest):
 
         def answers(path):
             try:  # it may not be there yet
-                return page.get(path).status
+                answer = page.get(path)
             except OSError:
                 return 0
+            return answer.status if answer else 0  # or end meanwhile
 
         eventually(lambda: child.log(), lambda: answers("/readyz") == 200)
         self.assertEqual(answers("/healthz"), 200)
@@ -969,9 +970,10 @@ class Supervised(PageTest):
 
         def shown():
             try:  # it may not be there
-                return page.get("/retries").text
+                answer = page.get("/retries")
             except OSError:
                 return ""
+            return answer.text if answer else ""  # or end meanwhile
 
         eventually(lambda: child.log(), lambda: "a" * 24 in shown())
         self.assertNotIn("classified", shown())

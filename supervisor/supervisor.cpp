@@ -180,7 +180,7 @@ int Supervisor::run() {
   if (rolls && phase_ == Phase::running) restart_.restart(std::nullopt);
   roll_is_owed_ = rolls && phase_ == Phase::quiet;
   pool_.fill_vacant_places();
-  web_.follow(config_->web);
+  web_.follow(config_);
   spans_.follow(config_->otlp);
   while (!shutdown_.done()) {
     keep_time();
@@ -452,7 +452,7 @@ void Supervisor::generation_changed(const Generation& present) {
   bodies_ = present.bodies;
   follow_(*config_);
   pressure_.set(config_->pressure);
-  web_.follow(config_->web);
+  web_.follow(config_);
   spans_.follow(config_->otlp);
   serve_added_shards();
   for (const auto& shard : shards_) shard->follow_config();

@@ -18,23 +18,16 @@ using namespace std::chrono_literals;
 constexpr auto soon = 60s;
 constexpr int most_doublings = 6;
 
-bool are_alike(const WebSettings& one, const WebSettings& other) {
-  return one.listen == other.listen && one.mode == other.mode && one.read_only == other.read_only &&
-         one.hosts == other.hosts && one.users == other.users && one.user_header == other.user_header &&
-         one.proxy_user == other.proxy_user && one.metrics == other.metrics && one.show_args == other.show_args &&
-         one.base_path == other.base_path && one.api_rate == other.api_rate;
-}
-
 }  // namespace
 
 WebChild::WebChild(EventLoop& loop, Children& children, Body body)
     : children_(children), body_(std::move(body)), again_(loop, [this] { start(); }) {}
 
-void WebChild::follow(const WebSettings& settings) {
-  const bool changes = !are_alike(settings_, settings);
-  settings_ = settings;
+void WebChild::follow(std::shared_ptr<const Config> config) {
+  const bool changes = config_ && config_->file.text != config->file.text;
+  config_ = std::move(config);
   if (changes) stop();
-  if (!settings_.listen.empty() && body_ && !child_.is_running() && !again_.running()) start();
+  if (!config_->web.listen.empty() && body_ && !child_.is_running() && !again_.running()) start();
 }
 
 void WebChild::stop() {
@@ -55,7 +48,7 @@ void WebChild::start() try {
       {.title = "brood: web", .keep = {its_end.get()}, .parent_death_signal = SIGTERM}, std::nullopt,
       [this, lifeline = its_end.get()] {
         dup2(lifeline, STDIN_FILENO);
-        return body_(settings_);
+        return body_(*config_);
       },
       [this](const Children::End& end) { ended(end); });
 } catch (const std::system_error& error) {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "shared/base/unique_fd.hpp"
@@ -17,12 +18,12 @@ namespace brood {
 class WebChild {
  public:
   // In the child; executes the page's program, and returns an exit status only when that cannot be done.
-  using Body = std::function<int(const WebSettings&)>;
+  using Body = std::function<int(const Config&)>;
 
   WebChild(EventLoop& loop, Children& children, Body body);
 
-  // Starts, replaces or ends it, as the settings want it.
-  void follow(const WebSettings& settings);
+  // Starts, replaces or ends it, as the configuration wants it: it shows more of that than its own settings.
+  void follow(std::shared_ptr<const Config> config);
   void stop();  // for good
 
   pid_t pid() const { return child_.pid(); }  // 0: it does not run
@@ -33,7 +34,7 @@ class WebChild {
 
   Children& children_;
   const Body body_;
-  WebSettings settings_;
+  std::shared_ptr<const Config> config_;  // null: it has not been started yet
   Child child_;
   UniqueFd lifeline_;  // which it hears the end of
   int failures_ = 0;   // that came soon after a start

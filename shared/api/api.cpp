@@ -19,6 +19,10 @@ Api::Api(std::shared_ptr<detail::ApiShards> shards) : shards_(std::move(shards))
 
 Api detail::Opening::api(const KnownRedis& known) { return Api(std::make_shared<ApiShards>(known)); }
 
+void detail::Opening::limit_waits(Api& api, const Connection::Timeouts& timeouts) {
+  for (const auto& shard : api.shards_->all()) shard->limit_waits(timeouts);
+}
+
 Api::~Api() = default;
 Api::Api(Api&&) noexcept = default;
 Api& Api::operator=(Api&&) noexcept = default;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,11 @@ class ApiState {
  public:
   ApiState(const RedisAddress& address, const DeadLimits& dead)
       : shard_(address.shard),
-        redis_([address] { return std::make_unique<ClientConnection>(address); }),
+        redis_([this, address] {
+          auto connection = std::make_unique<ClientConnection>(address);
+          if (timeouts_) connection->set_timeouts(*timeouts_);
+          return connection;
+        }),
         max_dead_jobs_(dead.max_jobs),
         dead_seconds_(dead.timeout_seconds) {}
 
@@ -47,6 +52,9 @@ class ApiState {
     });
   }
 
+  // Before the first conversation.
+  void limit_waits(const Connection::Timeouts& timeouts) { timeouts_ = timeouts; }
+
   DeadLimits dead() const { return {max_dead_jobs_, dead_seconds_}; }
   void limit_dead(const DeadLimits& limits) {
     max_dead_jobs_ = limits.max_jobs;
@@ -55,6 +63,7 @@ class ApiState {
 
  private:
   std::string shard_;
+  std::optional<Connection::Timeouts> timeouts_;  // nullopt: the usual
   PerProcess<ClientConnection> redis_;
   std::atomic<std::int64_t> max_dead_jobs_, dead_seconds_;  // no lock: a fork might leave it locked
 };

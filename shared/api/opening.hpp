@@ -5,6 +5,7 @@
 #include <string>
 
 #include "shared/api/known_redis.hpp"
+#include "shared/redis/connection.hpp"
 
 namespace brood::detail {
 
@@ -12,6 +13,8 @@ namespace brood::detail {
 struct Opening {
   static Client client(const KnownRedis& known);
   static Api api(const KnownRedis& known);
+  // How long the Api waits for a Redis that does not answer; before it asks the first.
+  static void limit_waits(Api& api, const Connection::Timeouts& timeouts);
   // Who holds the lock of this job; empty: nobody.
   static std::string holder(Client& client, const Push& push) { return client.holder_of(push); }
   // As Client::push() of a job with a jid, but however often it is called with that jid, for a day: the job is pushed

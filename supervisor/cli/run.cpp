@@ -1,5 +1,6 @@
 #include "supervisor/cli/run.hpp"
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -399,11 +400,21 @@ int rehearse(const Config& config, const std::vector<RedisAddress>& shards, cons
   return EX_OK;
 }
 
-// In a child: its program reads the same configuration, and hears when this one ends.
-int become_page(const RunOptions& options, const WebSettings& web) try {
-  std::vector<std::string> words = {"--supervised", "yes", "--listen", web.listen};
-  if (web.read_only) words.push_back("--read-only");
-  if (!options.config_path.empty()) words.insert(words.end(), {"-C", options.config_path});
+// Of the configuration that runs, whatever its file holds by now: a name under which the next program of this process
+// finds it.
+std::string copy_for_companion(const ConfigFile& file) {
+  const int copy = check("memfd_create", memfd_create("brood.toml", 0));  // it stays open
+  check("fchmod", fchmod(copy, file.mode == 0 ? 0600 : file.mode & 0777));
+  for (std::size_t written = 0; written < file.text.size();)
+    written += static_cast<std::size_t>(check("write", write(copy, &file.text[written], file.text.size() - written)));
+  return fmt::format("/proc/self/fd/{}", copy);
+}
+
+// In a child: its program goes by the same configuration, and hears when this one ends.
+int become_page(const RunOptions& options, const Config& config) try {
+  std::vector<std::string> words = {"--supervised",    "yes", "--listen",
+                                    config.web.listen, "-C",  copy_for_companion(config.file)};
+  if (config.web.read_only) words.push_back("--read-only");
   if (options.overrides.redis_url) words.insert(words.end(), {"--redis", *options.overrides.redis_url});
   become_companion("brood-web", "web", words);
 } catch (const std::exception& error) {
@@ -556,7 +567,7 @@ int run_command(const RunOptions& options) {
              warn_of(adopted);
              name_process(adopted);
            },
-       .web = [&options](const WebSettings& web) { return become_page(options, web); }});
+       .web = [&options](const Config& config) { return become_page(options, config); }});
   return supervisor.run();
 }
 

@@ -19,6 +19,11 @@ brood_test(bench/command LINK brood_test_support simdjson::simdjson TIMEOUT 600)
 add_dependencies(bench_command_test brood)
 set_tests_properties(bench_command PROPERTIES PROCESSORS 2)
 
+if(NOT BROOD_SANITIZE)
+  add_test(NAME bench_page COMMAND ${PROJECT_SOURCE_DIR}/tests/bench/bench_page --quick --json --build ${PROJECT_BINARY_DIR})
+  set_tests_properties(bench_page PROPERTIES LABELS bench TIMEOUT 600)
+endif()
+
 # Without sanitizers, which make a worker a hundred times as large.
 if(NOT BROOD_SANITIZE)
   add_test(NAME bench_quick COMMAND ${PROJECT_SOURCE_DIR}/tests/bench/bench_peers --quick --no-peers --build ${PROJECT_BINARY_DIR})

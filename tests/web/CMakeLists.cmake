@@ -1,12 +1,12 @@
 # The page of `brood web`.
-foreach(test IN ITEMS http_parser html doors confinement)
-  brood_test(web/${test} LINK brood_web)
+foreach(test IN ITEMS http_parser http_server html doors confinement)
+  brood_test(web/${test} LINK brood_web brood_test_support)
 endforeach()
 
 # What a visitor meets, over HTTP by hand and in a browser.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND)
-  foreach(test IN ITEMS page browser metrics)
+  foreach(test IN ITEMS page live browser metrics)
     add_test(NAME web_${test} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.py)
     set_tests_properties(web_${test} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
                          ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")

@@ -130,7 +130,77 @@ class BrowserTest(unittest.TestCase):
         self.redis.many([["LPUSH", "queue:images", job("A", [], f"f{i:023x}", "images")] for i in range(100)])
         size = str(self.redis("LLEN", "queue:images"))
         eventually("the new number", lambda: size in self.browser.ask("document.querySelector('main').textContent"))
+        self.assertTrue(self.browser.heard_of_stream())
         self.assertEqual(self.browser.ask("document.activeElement.textContent"), name)
+
+    def test_a_button_stays_that_of_its_job_while_rows_come_and_go_and_its_form_still_counts(self):
+        self.browser.size(1280, 800)
+        self.go("retries")
+        row, rows = "[...document.querySelectorAll('tbody tr')][5]", "document.querySelectorAll('tbody tr').length"
+        there = self.browser.ask(rows)
+        self.browser.ask(f"window.kept = {row}; {row}.querySelector('button').focus()")
+        place = self.browser.ask("document.activeElement.formAction")
+        tops = [job("First", [], f"e{i:023x}", error_class="E", retry_count=0) for i in range(3)]
+        self.redis("ZADD", "retry", *[word for i, top in enumerate(tops) for word in (1000 + i, top)])
+        eventually("the new rows", lambda: self.browser.ask("document.querySelector('tbody').textContent.includes('First')"))
+        self.assertEqual(self.browser.ask("document.activeElement.formAction"), place)
+        self.assertEqual(self.browser.ask("[...document.querySelectorAll('tbody tr')].indexOf(window.kept)"), 8)
+        self.assertEqual(self.browser.ask(rows), there)
+        self.redis("ZREM", "retry", *tops)
+        eventually("they are gone", lambda: not self.browser.ask("document.querySelector('tbody').textContent.includes('First')"))
+        self.assertEqual(self.browser.ask("document.activeElement.formAction"), place)
+        before = self.redis("ZCARD", "retry")
+        self.browser.press("document.activeElement")
+        self.assertEqual(self.redis("ZCARD", "retry"), before - 1)
+
+    def test_without_a_stream_the_page_is_loaded_again_until_there_is_one(self):
+        others = []
+        self.browser.go("about:blank")
+
+        def other_follows():
+            other = self.page.connect()
+            other.sendall(f"GET /queues HTTP/1.1\r\nHost: {self.page.host}\r\nAccept: text/event-stream\r\n\r\n".encode())
+            if b" 200 OK" not in other.recv(1000):
+                return other.close()  # the page before is not forgotten yet
+            others.append(other)
+            return True
+
+        for i in range(32):
+            eventually(f"stream {i}", other_follows)
+        self.go("queues")
+        self.browser.heard_of_stream()
+        self.redis.many([["LPUSH", "queue:images", job("A", [], f"d{i:023x}", "images")] for i in range(77)])
+        size = str(self.redis("LLEN", "queue:images"))
+        eventually("the new number", lambda: size in self.browser.ask("document.querySelector('main').textContent"))
+        self.assertFalse(self.browser.heard_of_stream())
+        for other in others:
+            other.close()
+        eventually("a stream", self.browser.heard_of_stream, 90)
+        self.browser.forgive_lost_connections()
+
+    def test_a_page_that_was_away_is_followed_again(self):
+        page = Page(self.redis, self.directory, listen="tcp")
+        self.browser.go(f"http://{page.host}/queues")
+        eventually("a stream", self.browser.heard_of_stream)
+        page.child.stop()
+        eventually("it is missed", lambda: self.browser.ask("document.getElementById('live').textContent") == "Not reached", 90)
+        again = Page(self.redis, self.directory, listen=f"port {page.port}", port=page.port)
+        self.addCleanup(again.child.stop, signal.SIGKILL)
+        eventually("it is there", lambda: self.browser.ask("document.getElementById('live').textContent") == "Live", 90)
+        eventually("a stream", self.browser.heard_of_stream, 90)
+        # With the token of the server that is there now.
+        eventually("the new form", lambda: self.browser.ask("document.querySelectorAll('main input[name=token]').length") > 0)
+        self.browser.forgive_lost_connections()
+        eventually("its page", self.browser.heard_of_stream, 90)
+        self.redis("SADD", "queues", "fresh")
+        row = "[...document.querySelectorAll('tr')].find(r => r.textContent.includes('fresh'))"
+        eventually("the new queue", lambda: self.browser.ask(f"!!{row}"), 90)
+        self.browser.press(f"{row}.querySelector('button')")
+        self.assertEqual(self.redis("SISMEMBER", "paused", "fresh"), 1)
+        self.redis("SREM", "paused", "fresh")
+        self.redis("SREM", "queues", "fresh")
+        self.browser.go("about:blank")  # before it is missed once more
+        self.browser.forgive_lost_connections()
 
     def test_the_colours_are_as_chosen(self):
         self.browser.size(1280, 800, dark=False)

@@ -25,6 +25,16 @@ void check_escaping(std::string_view text) {
   require(marks == 4);
 }
 
+// One event, each line of which has its field, whatever it holds.
+void check_event(std::string_view text) {
+  std::string event = brood::event_text("page", text);
+  require(event.starts_with("event: page\ndata: ") && event.ends_with("\n\n"));
+  event.resize(event.size() - 2);
+  require(event.find('\r') == event.npos && event.find("\n\n") == event.npos);
+  for (std::size_t end = event.find('\n'); end != event.npos; end = event.find('\n', end + 1))
+    require(std::string_view(event).substr(end + 1).starts_with("data: "));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -47,6 +57,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       brood::FormValues::parse(request->body);
       request->cookie("brood_visit");
+      check_event(request->body);
+      check_event(brood::percent_decoded(request->query));
       const std::string answer = brood::bytes_of({.body = request->body}, true, request->keeps_alive);
       require(answer.starts_with("HTTP/1.1 200 OK\r\n"));
     }

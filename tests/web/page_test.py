@@ -365,6 +365,59 @@ class Clients(PageTest):
             for client in waiting:
                 client.close()
 
+    def test_a_redis_that_hangs_is_asked_by_one_request_and_not_by_all_that_wait(self):
+        page = self.page()
+        for path in ("/queues", "/retries"):
+            self.assertEqual(page.get(path).status, 200)
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "A", "args": []}).status, 200)
+        os.kill(self.redis.child.pid, signal.SIGSTOP)
+        try:
+            waiting = [page.connect() for _ in range(10)]
+            began = time.monotonic()
+            for client in waiting:
+                client.sendall(b"GET /retries HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answers = [read_answer(client.makefile("rb")) for client in waiting]
+            self.assertEqual([one.status for one in answers], [503] * 10)
+            # A wait of three seconds for the first; the last, if each had waited for ten, a hundred.
+            self.assertLess(time.monotonic() - began, 60)
+            self.assertEqual(answers[-1].text.count("<h1>Service Unavailable</h1>"), 1)
+            self.assertIn("healthy", page.get("/healthz").text)
+            self.assertEqual(page.get("/workers").status, 200)
+            self.assertEqual(page.get("/").status, 200)  # which says that Redis is away
+        finally:
+            os.kill(self.redis.child.pid, signal.SIGCONT)
+            for client in waiting:
+                client.close()
+        eventually("it is asked again", lambda: page.get("/retries").status == 200)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 1)
+
+    def test_what_a_large_answer_took_is_given_back(self):
+        pad = "x" * 20_000
+        self.redis.many([["ZADD", "retry", 1000 + i, job("A", [pad], f"{i:024x}", error_class="E", retry_count=0)] for i in range(1_000)])
+        page = self.page()
+        memory = lambda: sum(int(size) for size in re.findall(r"Private_\w+:\s+(\d+) kB", pathlib.Path(f"/proc/{page.child.pid}/smaps_rollup").read_text()))  # noqa: E731
+        self.assertEqual(len(page.get("/api/v1/retries?limit=10").json), 10)
+        before = memory()
+        self.assertGreater(len(page.get("/api/v1/retries?limit=1000").body), 20_000_000)
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps what is freed
+            eventually("it is given back", lambda: memory() < before + 4_000)
+
+    def test_a_search_that_takes_long_is_cut_and_says_so(self):
+        self.redis.many([["ZADD", "retry", *[word for k in range(i, i + 1_000) for word in (k, job("A", [], f"{k:024x}"))]] for i in range(0, 60_000, 1_000)])
+        page = self.page()
+        self.assertIn("60,000 entries", page.get("/retries").text)
+        with Redis.another(self.redis.path) as other:
+            slows_down = other.every_command_waits(100)
+            try:
+                found = page.get("/retries?class=Nobody").text
+                told = page.get("/api/v1/retries?class=Nobody")
+            finally:
+                slows_down.set()
+        self.assertIn("None of those that were looked at within two seconds", found)
+        self.assertEqual(told.status, 503)
+        self.assertIn("takes too long", told.json["error"])
+        self.assertIn("No entry meets the filter", page.get("/retries?class=Nobody").text)
+
     def test_a_socket_that_may_be_somebodys_is_left_and_its_own_is_removed(self):
         path = f"{self.directory}/web.sock"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as theirs:
@@ -848,9 +901,10 @@ class Supervised(PageTest):
 
         def answers(path):
             try:  # it may not be there yet
-                return page.get(path).status
+                answer = page.get(path)
             except OSError:
                 return 0
+            return answer.status if answer else 0  # or end meanwhile
 
         eventually(lambda: child.log(), lambda: answers("/readyz") == 200)
         self.assertEqual(answers("/healthz"), 200)
@@ -910,6 +964,35 @@ class Supervised(PageTest):
         os.kill(child.pid, signal.SIGTERM)
         self.assertEqual(child.process.wait(30), 0)
         eventually("the page ends with it", lambda: answers("/healthz") == 0)
+
+    def test_its_page_goes_by_the_configuration_that_runs(self):
+        child = self.supervisor(f"[web]\nlisten = \"unix:{self.directory}/web.sock\"\nshow_args = false\n")
+        self.redis("ZADD", "retry", "1000.5", job("A", ["classified"], "a" * 24, error_class="E", retry_count=0))
+        page = Page.__new__(Page)
+        page.socket, page.port, page.host, page.directory = f"{self.directory}/web.sock", 0, "localhost", self.directory
+        pages = lambda: subprocess.run(["pgrep", "-P", str(child.pid), "-f", "^brood web"], capture_output=True, text=True, check=False).stdout.split()  # noqa: E731
+
+        def shown():
+            try:  # it may not be there
+                answer = page.get("/retries")
+            except OSError:
+                return ""
+            return answer.text if answer else ""  # or end meanwhile
+
+        eventually(lambda: child.log(), lambda: "a" * 24 in shown())
+        self.assertNotIn("classified", shown())
+        file = pathlib.Path(self.directory) / "brood.toml"
+        good = file.read_text()
+        for wrong in ("no line of it", good.replace("false", "true")):  # written, and nobody has said HUP
+            file.write_text(wrong)
+            before = pages()
+            os.kill(int(before[0]), signal.SIGKILL)
+            eventually("another has come", lambda: pages() not in ([], before) and "a" * 24 in shown())
+            self.assertNotIn("classified", shown())
+        before = pages()
+        os.kill(child.pid, signal.SIGHUP)
+        eventually("it goes by what is read now", lambda: "classified" in shown())
+        self.assertNotEqual(pages(), before)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What the tests of the page share: a private Redis, brood beside it, HTTP by hand, and a browser."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 BUILD = pathlib.Path(os.environ.get("BROOD_BINARY_DIR", "build/release")).resolve()
@@ -106,6 +108,34 @@ class Redis:
             raise answer
         return answer
 
+    @classmethod
+    @contextlib.contextmanager
+    def another(cls, path):
+        """A second connection to a server that is there."""
+        redis = cls.__new__(cls)
+        redis.path = path
+        redis.socket = redis.connected()
+        redis.file = redis.socket.makefile("rb")
+        try:
+            yield redis
+        finally:
+            redis.file.close()
+            redis.socket.close()
+
+    def every_command_waits(self, milliseconds):
+        """Lets no command of anybody through but now and then, until the event that it returns is set."""
+        ends = threading.Event()
+
+        def pause():
+            while not ends.is_set():
+                self("CLIENT", "PAUSE", milliseconds)
+
+        thread = threading.Thread(target=pause)
+        thread.start()
+        stop = ends.set
+        ends.set = lambda: (stop(), thread.join())
+        return ends
+
     def many(self, commands):
         self.socket.sendall(b"".join(self.send(words) for words in commands))
         answers = [self.read() for _ in commands]
@@ -177,10 +207,10 @@ def read_answer(file, has_body=True):
 class Page:
     """`brood web` at a socket of its own."""
 
-    def __init__(self, redis, directory, *options, config="", listen=None, env=None):
+    def __init__(self, redis, directory, *options, config="", listen=None, env=None, port=0):
         self.directory = directory
         self.socket = f"{directory}/web.sock"
-        self.port = 0
+        self.port = port
         if listen == "tcp":
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
@@ -338,6 +368,19 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
         self.wait("Page.loadEventFired")
+
+    def heard_of_stream(self):
+        """Whether an event of a stream has come since it was last asked; that is forgotten then."""
+        self.ask("1")
+        count = len(self.events)
+        self.events = [event for event in self.events if event.get("method") != "Network.eventSourceMessageReceived"]
+        return len(self.events) < count
+
+    def forgive_lost_connections(self):
+        """What a server that is away, or refuses, makes it say."""
+        self.ask("1")
+        self.events = [event for event in self.events
+                       if event.get("method") != "Log.entryAdded" or event["params"]["entry"].get("source") != "network"]
 
     def complaints(self):
         """What it has refused or found wrong, of scripts and of the policy."""

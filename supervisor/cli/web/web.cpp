@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
@@ -27,6 +28,7 @@
 #include "supervisor/cli/web/listener.hpp"
 #include "supervisor/cli/web/page/assets.hpp"
 #include "supervisor/cli/web/page/doors.hpp"
+#include "supervisor/cli/web/page/followed_views.hpp"
 #include "supervisor/cli/web/page/html.hpp"
 #include "supervisor/cli/web/page/lane_thread.hpp"
 #include "supervisor/cli/web/page/router.hpp"
@@ -148,13 +150,30 @@ std::optional<ino_t> inode_of(const std::string& path) {
   return lstat(path.c_str(), &there) == 0 ? std::optional(there.st_ino) : std::nullopt;
 }
 
-void follow_users(const WebSettings& settings, UsersFile& file, Doors& doors) {
-  if (settings.users.empty()) return;
+// Whether others may come from now on.
+bool follow_users(const WebSettings& settings, UsersFile& file, Doors& doors) {
+  if (settings.users.empty()) return false;
   try {
-    if (auto users = file.read_if_changed()) doors.replace_users(std::move(*users));
+    auto users = file.read_if_changed();
+    if (!users) return false;
+    doors.replace_users(std::move(*users));
+    return true;
   } catch (const std::exception& error) {
     log::error("web_users_not_read", {{"reason", error.what()}});  // those of before may still come
+    return false;
   }
+}
+
+std::shared_ptr<const std::string> event_of(const HttpResponse& made) {
+  return std::make_shared<const std::string>(made.status == 200 ? event_text("page", made.body)
+                                                                : event_text("trouble", std::to_string(made.status)));
+}
+
+HttpResponse too_many_follow() {
+  HttpResponse response = refusal(
+      503, "As many pages are followed as can be; this one has to be loaded again to change.", nullptr, nullptr);
+  response.headers.emplace_back("Retry-After", "60");
+  return response;
 }
 
 // Health is asked by machines that know no names: it lets in whoever reaches the socket, and tells nothing else.
@@ -188,17 +207,34 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
       open(loop, access, settings);
   FailedLogins failed_logins;
   Url::base() = settings.base_path;
+  const auto lane_of = [&](const Route& route) -> PageLane& {
+    return is_open(route) ? open : route.lane == Lane::machine ? machine : route.lane == Lane::redis ? redis : search;
+  };
+  FollowedViews* followed = nullptr;
+  const auto look_who_may_come = [&] {
+    if (follow_users(settings, users, doors)) followed->end_all();
+  };
+  FollowedViews views(loop, [&](const FollowedViews::View& view, FollowedViews::Made made) {
+    look_who_may_come();
+    PageLane& lane = lane_of(*view.route);
+    const auto event = std::make_shared<std::shared_ptr<const std::string>>();
+    auto work = [&lane, event, view] {
+      HttpRequest request;
+      request.method = "GET";
+      request.path = view.route->path;
+      request.query = view.query;
+      *event = event_of(followed_page(lane.site, *view.route, request, view.role));
+    };
+    return lane.thread.add({std::move(work), [event, made = std::move(made)] { made(std::move(*event)); }});
+  });
+  followed = &views;
   const HttpServer server(loop, std::move(listener), [&](HttpRequest request, HttpServer::Reply reply) {
     request.path = path_below(settings.base_path, std::move(request.path));
     if (auto asset = request.method == "POST" ? std::nullopt : find_asset(request.path)) return reply(*asset);
     const Routed routed = find_route(request.method, request.path);
     if (routed.route == nullptr) return reply(refusal(routed.status, reason_of(routed.status), nullptr, nullptr));
     const Route& route = *routed.route;
-    follow_users(settings, users, doors);
-    PageLane& lane = is_open(route)                ? open
-                     : route.lane == Lane::machine ? machine
-                     : route.lane == Lane::redis   ? redis
-                                                   : search;
+    look_who_may_come();
     const Doors& its_doors = is_open(route) ? open_doors : doors;
     const auto tell = [&failed_logins, reply](const Answered& told) {
       if (told.deed) note_deed(*told.deed);
@@ -206,6 +242,25 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
       reply(told.response);
     };
     if (const auto refused = refusal_at_door(its_doors, request, route)) return tell(*refused);
+    const auto refuse = [&] { reply(refusal(503, "Too many requests wait already.", nullptr, &route)); };
+    if (wants_to_follow(request, route)) {
+      if (!views.has_room()) return reply(too_many_follow());
+      // A password takes a hash, and so a thread; the page itself is made later.
+      const auto admitted = std::make_shared<std::variant<Follower, Answered>>();
+      FollowedViews::View view{&route, lasting_query(request.query), Role::read};
+      auto work = [admitted, &its_doors, &route, request = std::move(request)] {
+        *admitted = admit_follower(its_doors, request, route);
+      };
+      auto done = [admitted, tell, reply, view, &views]() mutable {
+        if (const auto* const refused = std::get_if<Answered>(admitted.get())) return tell(*refused);
+        const auto& follower = std::get<Follower>(*admitted);
+        view.role = follower.role;
+        if (!views.add(view, follower.token, reply)) reply(too_many_follow());
+      };
+      if (!machine.thread.add({std::move(work), std::move(done)})) refuse();
+      return;
+    }
+    PageLane& lane = lane_of(route);
     const auto answered = std::make_shared<Answered>();
     auto work = [answered, reply, &lane, &its_doors, &route, request = std::move(request)] {
       if (reply.is_gone()) return;  // whoever does not wait for it is not worked for
@@ -217,8 +272,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
       answered->response.body = {};
       malloc_trim(0);
     };
-    const bool taken = lane.thread.add({std::move(work), std::move(done)});
-    if (!taken) reply(refusal(503, "Too many requests wait already.", nullptr, &route));
+    if (!lane.thread.add({std::move(work), std::move(done)})) refuse();
   });
   const bool is_confined = confine_page();
   log::info("web_listens", {{"address", address.text()},

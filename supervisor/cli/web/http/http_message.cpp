@@ -53,6 +53,24 @@ std::string date_of_now() {
   return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc)};
 }
 
+// All but the body; without `length` the body ends with the connection.
+std::string head_of(const HttpResponse& response, bool keeps_alive, const std::optional<std::size_t>& length) {
+  std::string bytes = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
+  add_header(bytes, "Date", date_of_now());
+  add_header(bytes, "Content-Type", response.type);
+  if (length) add_header(bytes, "Content-Length", std::to_string(*length));
+  add_header(bytes, "Connection", keeps_alive ? "keep-alive" : "close");
+  add_header(bytes, "Cache-Control", response.is_lasting ? "public, max-age=31536000, immutable" : "no-store");
+  add_header(bytes, "Content-Security-Policy", policy);
+  add_header(bytes, "X-Content-Type-Options", "nosniff");
+  add_header(bytes, "X-Frame-Options", "DENY");
+  add_header(bytes, "Referrer-Policy", "no-referrer");
+  add_header(bytes, "Cross-Origin-Opener-Policy", "same-origin");
+  add_header(bytes, "Cross-Origin-Resource-Policy", "same-origin");
+  for (const auto& [name, value] : response.headers) add_header(bytes, name, value);
+  return bytes += "\r\n";
+}
+
 }  // namespace
 
 FormValues FormValues::parse(std::string_view text) {
@@ -178,22 +196,26 @@ std::string_view reason_of(int status) {
 }
 
 std::string bytes_of(const HttpResponse& response, bool with_body, bool keeps_alive) {
-  std::string bytes = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
-  add_header(bytes, "Date", date_of_now());
-  add_header(bytes, "Content-Type", response.type);
-  add_header(bytes, "Content-Length", std::to_string(response.body.size()));
-  add_header(bytes, "Connection", keeps_alive ? "keep-alive" : "close");
-  add_header(bytes, "Cache-Control", response.is_lasting ? "public, max-age=31536000, immutable" : "no-store");
-  add_header(bytes, "Content-Security-Policy", policy);
-  add_header(bytes, "X-Content-Type-Options", "nosniff");
-  add_header(bytes, "X-Frame-Options", "DENY");
-  add_header(bytes, "Referrer-Policy", "no-referrer");
-  add_header(bytes, "Cross-Origin-Opener-Policy", "same-origin");
-  add_header(bytes, "Cross-Origin-Resource-Policy", "same-origin");
-  for (const auto& [name, value] : response.headers) add_header(bytes, name, value);
-  bytes += "\r\n";
+  std::string bytes = head_of(response, keeps_alive, response.body.size());
   if (with_body) bytes += response.body;
   return bytes;
+}
+
+std::string beginning_of_stream(const HttpResponse& response) {
+  return head_of(response, false, std::nullopt) + response.body;
+}
+
+std::string event_text(std::string_view name, std::string_view data) {
+  std::string text = fmt::format("event: {}\n", name);
+  for (;;) {
+    const std::size_t end = data.find_first_of("\r\n");
+    text += "data: ";
+    text += data.substr(0, end);
+    text += '\n';
+    if (end == data.npos) break;
+    data.remove_prefix(end + 1);
+  }
+  return text += '\n';
 }
 
 }  // namespace brood

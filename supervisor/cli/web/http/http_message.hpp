@@ -61,6 +61,11 @@ struct HttpResponse {
 // anywhere but here, guessing of types, referrers and, where it is not lasting, keeping.  A header whose value has a
 // CR, LF or NUL throws std::logic_error: what others wrote never gets into one as it is.
 std::string bytes_of(const HttpResponse& response, bool with_body, bool keeps_alive);
+// The beginning of an answer that has no end but the connection's: its body is the first of it.
+std::string beginning_of_stream(const HttpResponse& response);
+
+// One event of a stream of type text/event-stream.  Whatever `data` holds, it stays one.
+std::string event_text(std::string_view name, std::string_view data);
 
 // What the client is to be told of a status, as "404 Not Found".
 std::string_view reason_of(int status);

@@ -1,5 +1,8 @@
 #include "supervisor/cli/web/http/http_server.hpp"
 
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -20,7 +23,8 @@ using namespace std::chrono_literals;
 
 constexpr int most_accepted_a_turn = 64;
 constexpr auto pause_without_descriptors = 100ms;
-constexpr std::size_t most_unread_of_a_stream = 256 * 1024;
+constexpr int most_unread_of_a_stream = 64 * 1024;  // that the kernel keeps for a client
+constexpr std::size_t large_piece = 1 << 20;        // after which memory is given back
 constexpr std::size_t most_sent_ahead = 2 * (longest_http_header + longest_http_body);
 
 std::optional<uid_t> peer_of(int fd) {
@@ -54,47 +58,47 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
 
   // Nullopt: it waits for us.
   std::optional<SteadyTime> silent_since() const {
-    return state_ == State::answering ? std::nullopt : std::optional(silent_since_);
+    return state_ == State::answering || state_ == State::streaming ? std::nullopt : std::optional(silent_since_);
   }
 
   void answer(const HttpResponse& response) {
     if (state_ != State::answering) return;
     const bool keeps_alive = keeps_alive_ && parser_.refusal() == 0;
+    std::string bytes;
     try {
-      unsent_ = bytes_of(response, with_body_, keeps_alive);
+      bytes = bytes_of(response, with_body_, keeps_alive);
     } catch (const std::logic_error& error) {
       log::error("answer_not_sent", {{"reason", error.what()}});
-      unsent_ = bytes_of(refusal_of(500), with_body_, keeps_alive);
+      bytes = bytes_of(refusal_of(500), with_body_, keeps_alive);
     }
     state_ = keeps_alive ? State::sending : State::sending_last;
     silent_since_ = steady_now();
-    patience_.start_in(owner_.limits_.write);
-    send_unsent();
+    send(std::make_shared<const std::string>(std::move(bytes)));
   }
 
   bool begin_stream(const HttpResponse& head) {
     if (state_ != State::answering) return false;
     keeps_alive_ = false;
-    std::string bytes = bytes_of(head, false, false);
-    const std::string length = "Content-Length: 0\r\n";
-    if (const std::size_t at = bytes.find(length); at != bytes.npos) bytes.erase(at, length.size());
-    unsent_ = std::move(bytes);
     state_ = State::streaming;
-    patience_.stop();
-    send_unsent();
+    // A client that has vanished without a word is found out, and one that is slow waits here and not in the kernel.
+    const int size = most_unread_of_a_stream;
+    const auto patience = static_cast<unsigned>(owner_.limits_.write.count());
+    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);  // no Unix socket has it
+    send(std::make_shared<const std::string>(beginning_of_stream(head)));
     return state_ == State::streaming;
   }
 
-  bool stream(std::string_view piece) {
+  bool stream(std::shared_ptr<const std::string> piece) {
     if (state_ != State::streaming) return false;
-    if (unsent_.size() + piece.size() > most_unread_of_a_stream) {
-      close();
-      return false;
-    }
-    unsent_ += piece;
-    send_unsent();
+    if (is_behind())
+      next_piece_ = std::move(piece);
+    else
+      send(std::move(piece));
     return state_ == State::streaming;
   }
+
+  bool is_behind() const { return !unsent().empty(); }
 
   void close() {
     if (state_ == State::closed) return;
@@ -104,6 +108,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     next_.stop();
     watch_.reset();
     fd_.reset();
+    forget_sent();
     owner_.forget(*this);
   }
 
@@ -191,17 +196,38 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     }
   }
 
+  std::string_view unsent() const {
+    return sent_piece_ ? std::string_view(*sent_piece_).substr(sent_) : std::string_view();
+  }
+
+  void send(std::shared_ptr<const std::string> piece) {
+    sent_piece_ = std::move(piece);
+    sent_ = 0;
+    patience_.start_in(owner_.limits_.write);
+    send_unsent();
+  }
+
   void send_unsent() {
-    while (!unsent_.empty()) {
-      const ssize_t size = ::send(fd_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (is_behind()) {
+      const ssize_t size = ::send(fd_.get(), unsent().data(), unsent().size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno == EAGAIN) return watch(FdWatch::writable | FdWatch::readable);
       if (size < 0) return close();
-      unsent_.erase(0, static_cast<std::size_t>(size));
+      sent_ += static_cast<std::size_t>(size);
     }
+    forget_sent();
     if (state_ == State::sending_last) return linger();
     if (state_ == State::sending) return await_next();
+    if (state_ == State::streaming && next_piece_) return send(std::exchange(next_piece_, nullptr));
+    if (state_ == State::streaming) patience_.stop();
     watch(FdWatch::readable);
+  }
+
+  // Whatever was freed before it lay below it perhaps, and could not be given back.
+  void forget_sent() {
+    const bool was_large = sent_piece_ && sent_piece_->size() >= large_piece;
+    sent_piece_.reset();
+    if (was_large) malloc_trim(0);
   }
 
   // A client that still sends what was refused would get a reset instead of the answer, were the connection closed now.
@@ -227,7 +253,8 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
   HttpParser parser_;
   State state_ = State::reading;
   bool keeps_alive_ = false, with_body_ = true;
-  std::string unsent_;
+  std::shared_ptr<const std::string> sent_piece_, next_piece_;  // the other is of a stream, and waits
+  std::size_t sent_ = 0;                                        // of the first
   SteadyTime silent_since_;
   Timer patience_, next_;
   std::unique_ptr<FdWatch> watch_;  // destroyed before fd_ is closed
@@ -243,9 +270,18 @@ bool HttpServer::Reply::begin_stream(const HttpResponse& head) const {
   return client && client->begin_stream(head);
 }
 
-bool HttpServer::Reply::send(std::string_view piece) const {
+bool HttpServer::Reply::send(std::shared_ptr<const std::string> piece) const {
   const auto client = client_.lock();
-  return client && client->stream(piece);
+  return client && client->stream(std::move(piece));
+}
+
+void HttpServer::Reply::keep_alive(std::shared_ptr<const std::string> piece) const {
+  const auto client = client_.lock();
+  if (client && !client->is_behind()) client->stream(std::move(piece));
+}
+
+void HttpServer::Reply::end_stream() const {
+  if (const auto client = client_.lock()) client->close();
 }
 
 HttpServer::HttpServer(EventLoop& loop, UniqueFd listener, Handler handler, Limits limits)

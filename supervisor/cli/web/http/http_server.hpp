@@ -16,14 +16,14 @@ namespace brood {
 // Serves HTTP/1.1 at a socket that listens, in one loop, without waiting for anybody.  A client has so long for the
 // header and again for the body of a request, and to take the answer; a connection without a request is closed after
 // `idle`.  Where there is no room for another client, the one that has been silent for longest has to go, so that slow
-// ones keep nobody out.
+// ones keep nobody out; streams stay, and it is the handler that bounds their number.
 class HttpServer {
  private:
   class Client;
 
  public:
   struct Limits {
-    std::size_t clients = 64;
+    std::size_t clients = 96;
     std::chrono::milliseconds header{10'000}, body{10'000}, write{20'000}, idle{30'000};
   };
 
@@ -32,9 +32,14 @@ class HttpServer {
   class Reply {
    public:
     void operator()(const HttpResponse& response) const;
-    // The answer has no end: its head now, then pieces as they come.  False: the client has gone, or takes nothing.
+    // The answer has no end: its head and body now, then pieces, which those that get the same share.  Of the pieces
+    // that come while a client is still taking another it gets the newest alone; one that has not taken a piece within
+    // `write` is closed.  False: the client has gone.
     bool begin_stream(const HttpResponse& head) const;
-    bool send(std::string_view piece) const;
+    bool send(std::shared_ptr<const std::string> piece) const;
+    // Unless something is on its way anyway.
+    void keep_alive(std::shared_ptr<const std::string> piece) const;
+    void end_stream() const;
     // Whether nobody waits for it any more; from any thread.
     bool is_gone() const { return client_.expired(); }
 

@@ -21,6 +21,8 @@ struct Call {
   Role role = Role::read;
   std::string token;  // for the forms of the answer
   std::string theme;  // "light", "dark", or empty: as the browser says
+  // Only what <main> holds is wanted, for all that look at it with these rights: there is no token in its forms.
+  bool is_followed = false;
 
   // Of an action: how many things it has changed; nullopt: it has only asked.  And what they are, where the address
   // does not say it.

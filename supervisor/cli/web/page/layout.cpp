@@ -60,6 +60,8 @@ std::string page_text(const Call& call, const Page& page) {
   Html notices;
   for (const std::string& notice : page.notices) notices.add("<p class=\"notice bad\" role=\"alert\">{}</p>", notice);
   if (!page.said.empty()) notices.add("<p class=\"notice good\" role=\"status\">{}</p>", page.said);
+  const Html inside("{}<div class=\"title\"><h1>{}</h1>{}</div>{}", notices, page.title, page.beside_title, page.body);
+  if (call.is_followed) return inside.text();
   const int refresh = refresh_of(call);
   const Html meta = refresh > 0 ? Html("<meta http-equiv=\"refresh\" content=\"{}\">", refresh) : Html();
   const std::string now = iso_time(wall_now());
@@ -74,11 +76,11 @@ std::string page_text(const Call& call, const Page& page) {
       "height=\"24\">brood</a>"
       "{}<div class=\"tools\"><button id=\"live\" type=\"button\" hidden "
       "aria-pressed=\"true\">Live</button>{}</div></header>"
-      "<main id=\"main\" tabindex=\"-1\">{}<div class=\"title\"><h1>{}</h1>{}</div>{}</main>"
+      "<main id=\"main\" tabindex=\"-1\">{}</main>"
       "<footer><p>brood {} · <time datetime=\"{}\">{}</time>{}</p></footer></body></html>\n",
       call.theme, meta, page.title, asset_url("brood.svg"), asset_url("brood.css"), asset_url("brood.js"), Url("/"),
-      asset_url("brood.svg"), navigation(call), theme_switch(call), notices, page.title, page.beside_title, page.body,
-      version, now, now, call.user.empty() ? Html() : Html(" · {} ({})", call.user, name_of(call.role)));
+      asset_url("brood.svg"), navigation(call), theme_switch(call), inside, version, now, now,
+      call.user.empty() ? Html() : Html(" · {} ({})", call.user, name_of(call.role)));
   return document.text();
 }
 

@@ -17,7 +17,8 @@ struct Page {
   std::string said = {};                  // what an action has done
 };
 
-// The whole document: navigation, title, body; for browsers with and without scripts.
+// The whole document: navigation, title, body; for browsers with and without scripts.  Of a page that is followed only
+// what changes.
 std::string page_text(const Call& call, const Page& page);
 HttpResponse page_response(const Call& call, Page page);
 

@@ -1,17 +1,22 @@
 #include "supervisor/cli/web/page/router.hpp"
 
 #include <algorithm>
+#include <exception>
 
+#include "shared/api/client_connection.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/redis/connection.hpp"
 #include "supervisor/cli/web/page/assets.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
+#include "supervisor/cli/web/page/site.hpp"
 
 namespace brood {
 namespace {
 
 constexpr std::size_t most_bytes_told = 300;  // of what an action is about, in the log
+constexpr std::size_t cookie_digits = 32;
 constexpr std::string_view scheme = "Basic realm=\"brood\", charset=\"UTF-8\"";
 
 // A theme that the visitor has chosen; anything else is none.
@@ -91,6 +96,15 @@ void check_right(const Doors& doors, const Doors::Visitor& visitor, Call& call, 
                                        : "That needs the role " + std::string(name_of(route.role)) + ".");
 }
 
+// The next request does not wait for a Redis that has just let this one wait.
+HttpResponse handle(const Route& route, Call& call) try { return route.handler(call); } catch (const RedisAway& error) {
+  call.site.rest(error.what());
+  throw;
+} catch (const ConnectionLost& error) {
+  call.site.rest(error.what());
+  throw;
+}
+
 }  // namespace
 
 std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route) try {
@@ -131,13 +145,13 @@ Answered answer(Site& site, const Doors& doors, const HttpRequest& request, cons
             .token = {},
             .theme = theme_in(request)};
   std::string cookie = request.cookie(Doors::cookie_name).value_or("");
-  const bool is_new = cookie.size() != 32;
+  const bool is_new = cookie.size() != cookie_digits;
   if (is_new) cookie = doors.new_cookie();
   call.token = doors.token_of(cookie);
   HttpResponse response;
   try {
     check_right(doors, *visitor, call, route);
-    response = route.handler(call);
+    response = handle(route, call);
   } catch (const Refused& refused) {
     response = refusal(refused.status(), refused.what(), &call, &route);
   } catch (const std::exception& error) {
@@ -150,6 +164,43 @@ Answered answer(Site& site, const Doors& doors, const HttpRequest& request, cons
   return {response, Deed{call.user, call.role, route.path, told(call), count, response.status}};
 } catch (const std::exception& error) {
   return {refusal(500, error.what(), nullptr, &route)};
+}
+
+bool wants_to_follow(const HttpRequest& request, const Route& route) {
+  return route.kind == Route::Kind::page && request.method == "GET" &&
+         request.header("accept").value_or("").find("text/event-stream") != std::string_view::npos;
+}
+
+std::variant<Follower, Answered> admit_follower(const Doors& doors, const HttpRequest& request,
+                                                const Route& route) try {
+  if (auto refused = refusal_at_door(doors, request, route)) return std::move(*refused);
+  const auto visitor = doors.visitor(request);
+  if (!visitor) return stranger(doors, request, route);
+  if (const std::string foreign = doors.why_foreign(request); !foreign.empty())
+    return Answered{refusal(403, foreign, nullptr, &route)};
+  if (visitor->role < route.role) return Answered{refusal(403, reason_of(403), nullptr, &route)};
+  // Its page has given it a cookie; without one there is no token either, and its forms are those of the page.
+  const std::string cookie = request.cookie(Doors::cookie_name).value_or("");
+  return Follower{visitor->role, cookie.size() == cookie_digits ? doors.token_of(cookie) : ""};
+} catch (const std::exception& error) {
+  return Answered{refusal(500, error.what(), nullptr, &route)};
+}
+
+HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role) try {
+  Call call{.site = site,
+            .request = request,
+            .query = FormValues::parse(request.query),
+            .form = {},
+            .user = {},
+            .role = role,
+            .token = {},
+            .theme = {},
+            .is_followed = true};
+  return handle(route, call);
+} catch (const Refused& refused) {
+  return {.status = refused.status()};
+} catch (const std::exception&) {
+  return {.status = 503};
 }
 
 }  // namespace brood

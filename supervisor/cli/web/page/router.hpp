@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "supervisor/cli/web/http/http_message.hpp"
 #include "supervisor/cli/web/page/call.hpp"
@@ -79,6 +80,17 @@ std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& r
 
 // Lets a request through the doors to its route, and answers it.  Never throws.
 Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route);
+
+// Whether a page is to be sent again and again, as its script asks for it.
+bool wants_to_follow(const HttpRequest& request, const Route& route);
+// Who may follow the page at `route`, with the token for its forms; or the refusal.  Never throws.
+struct Follower {
+  Role role;
+  std::string token;
+};
+std::variant<Follower, Answered> admit_follower(const Doors& doors, const HttpRequest& request, const Route& route);
+// What its <main> holds for everybody of that role, or a refusal.  Never throws.
+HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role);
 
 // How a refusal is told to who asked for `route`; null: for nothing there is.
 HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route);

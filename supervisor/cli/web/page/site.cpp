@@ -6,6 +6,7 @@
 
 #include "shared/api/opening.hpp"
 #include "supervisor/cli/status/look.hpp"
+#include "supervisor/cli/web/page/call.hpp"
 
 namespace brood {
 namespace {
@@ -13,13 +14,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Connection::Timeouts patience{.connect = 1s, .command = 3s};
+constexpr auto rest_after_failure = 1s;
+constexpr auto proven_for = 1s;
 
 }  // namespace
 
 Api& Site::api() {
+  refuse_while_resting();
   if (!api_) {
     const Config config = access_.configuration();
     api_ = std::make_unique<Api>(detail::Opening::api(access_.known()));
+    detail::Opening::limit_waits(*api_, patience);
     api_->limit_dead(config.dead_max_jobs, config.dead_timeout);
     api_->on_away([this](const std::string& shard, const std::string& why) { note_away(shard, why); });
   }
@@ -27,6 +32,7 @@ Api& Site::api() {
 }
 
 ShardConnections& Site::shards() {
+  refuse_while_resting();
   if (!shards_) {
     shards_ = std::make_unique<ShardConnections>(access_, patience, "brood-web");
     shards_->on_away([this](const std::string& shard, const std::string& why) { note_away(shard, why); });
@@ -35,6 +41,7 @@ ShardConnections& Site::shards() {
 }
 
 Client& Site::client() {
+  prove_that_redis_answers();
   if (!client_) client_ = detail::Opening::client(access_.known());
   return *client_;
 }
@@ -47,6 +54,37 @@ void Site::note_away(const std::string& shard, const std::string& why) {
 std::vector<std::string> Site::take_away() { return std::exchange(away_, {}); }
 
 StatusReport Site::machine() const { return look_at_machine(); }
-StatusReport Site::everything() const { return look_at_everything(access_, patience); }
+
+StatusReport Site::everything() {
+  StatusReport report;
+  if (const auto why = why_it_rests()) {
+    report = look_at_machine();
+    report.error = *why;
+    return report;
+  }
+  report = look_at_everything(access_, patience);
+  if (!report.redis) rest(report.error);
+  return report;
+}
+
+void Site::rest(const std::string& why) {
+  why_it_rests_ = why;
+  rests_until_ = steady_now() + rest_after_failure;
+}
+
+std::optional<std::string> Site::why_it_rests() const {
+  return steady_now() < rests_until_ ? std::optional(why_it_rests_) : std::nullopt;
+}
+
+void Site::refuse_while_resting() const {
+  if (const auto why = why_it_rests()) throw Refused(503, *why);
+}
+
+// A client waits longer than a page may, since what it has sent may have been pushed.
+void Site::prove_that_redis_answers() {
+  if (steady_now() - answered_ < proven_for) return;
+  shards().each([](ShardConnections::Shard& shard) { shard.redis.call({"PING"}); });
+  answered_ = steady_now();
+}
 
 }  // namespace brood

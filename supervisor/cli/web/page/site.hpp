@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/config/config.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
@@ -24,19 +25,26 @@ class Site {
   const WebSettings& settings() const { return settings_; }
   Config configuration() const { return access_.configuration(); }  // as it is now
 
-  // Throws RedisError, or what RedisAccess::shards() throws.
+  // Throw Refused while they rest; RedisError, or what RedisAccess::shards() throws.
   Api& api();
   // The same shards, for what the data API has no word for.
   ShardConnections& shards();
-  // For pushes.  Throws RedisError.
+  // For pushes.
   Client& client();
   // Shards that were away when either was last asked, with the reason; forgotten by being taken.
   std::vector<std::string> take_away();
 
-  StatusReport machine() const;     // without Redis
-  StatusReport everything() const;  // whatever answers in time
+  StatusReport machine() const;  // without Redis
+  StatusReport everything();     // whatever answers in time
+
+  // A Redis that did not answer is not asked for a second: one that hangs makes each who asks it wait for seconds, and
+  // many may ask.
+  void rest(const std::string& why);
 
  private:
+  std::optional<std::string> why_it_rests() const;
+  void refuse_while_resting() const;
+  void prove_that_redis_answers();
   void note_away(const std::string& shard, const std::string& why);
 
   RedisAccess access_;
@@ -45,6 +53,8 @@ class Site {
   std::unique_ptr<ShardConnections> shards_;
   std::optional<Client> client_;
   std::vector<std::string> away_;
+  std::string why_it_rests_;
+  SteadyTime rests_until_{}, answered_{};
 };
 
 }  // namespace brood

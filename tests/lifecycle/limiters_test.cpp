@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
     payloads.push_back(hold_job(i % 4 == 0 ? "HoldApart" : "Hold", directory, i, slots, dice.roll(1, 40)));
   enqueue(redis, payloads);
   BroodProcess brood(redis, with_limits(4));
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   for (int i = 0; i < kills && done_in(directory).size() < static_cast<std::size_t>(jobs); ++i) {
     const std::size_t before = done_in(directory).size();
     BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other
   enqueue(redis, payloads, "erp");
   enqueue(redis, quick, "default");
   BroodProcess brood(redis, with_limits(4, capped));
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   for (int i = 0; i < kills && done_in(directory).size() < jobs; ++i) {
     const std::size_t before = done_in(directory).size();
     BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());

@@ -10,6 +10,7 @@
 #include "shared/config/told_shard.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/told_times.hpp"
+#include "shared/store/gem_lock.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 
 namespace brood {
@@ -41,6 +42,7 @@ Config RedisAccess::configuration() const {
   // A command that a job has started goes to the Redis of that job, unless options say otherwise.
   if (url.empty() && config.empty()) found.redis = redis_told_to_jobs().value_or(found.redis);
   tell_times(found.compatibility.time_unit());
+  if (found.compatibility.serves_unique_jobs_gem) tell_to_serve_gem_locks(true);
   tell_tls(found.redis.tls);
   return found;
 }

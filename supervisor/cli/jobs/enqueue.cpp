@@ -123,7 +123,7 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
 // Another job holds its lock.
 int report_refused(const EnqueueArguments& options, const Push& push, const std::string& holder) {
   if (options.json)
-    print_json(JsonWriter().null("jid").text("class", push.job_class).text("holder", holder).object() + "\n");
+    print_json(refused_push_json(push, holder) + "\n");
   else
     fmt::print(stderr, "brood enqueue: nothing is pushed: {} holds the lock of this job\n",
                holder.empty() ? "another" : "job " + log::printable(holder));

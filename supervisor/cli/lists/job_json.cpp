@@ -65,6 +65,10 @@ std::string push_json(const Push& push, const std::string& jid) {
   return json.null("at").object();
 }
 
+std::string refused_push_json(const Push& push, const std::string& holder) {
+  return JsonWriter().null("jid").text("class", push.job_class).text("holder", holder).object();
+}
+
 void JsonArray::add(const std::string& element) {
   waiting_ += (is_empty_ ? "\n" : ",\n") + element;
   is_empty_ = false;

@@ -11,8 +11,10 @@ enum class WithArgs { no, yes };
 std::string job_json(const JobRecord& job, bool with_stack = false, WithArgs with_args = WithArgs::yes);
 std::string job_json(const SetEntry& entry, bool with_stack = false, WithArgs with_args = WithArgs::yes);
 
-// What a push has come to: the object of `brood enqueue --json`.  An empty jid: another job holds its lock.
+// What a push has come to: the object of `brood enqueue --json`.
 std::string push_json(const Push& push, const std::string& jid);
+// Of one that is not pushed, as another job holds its lock: `holder`, where it is known.
+std::string refused_push_json(const Push& push, const std::string& holder);
 
 // One JSON array on standard output, written element by element: it may be of any length.
 class JsonArray {

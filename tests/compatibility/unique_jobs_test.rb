@@ -115,4 +115,42 @@ class UniqueJobsTest < CompatibilityTest
     BroodUniqueJobs::Server.new.call(nil, job, "elsewhere") {}
     assert_empty locks
   end
+  def test_its_queue_is_known_and_a_key_that_is_no_queue_is_refused
+    redis.command("SREM", "queues", "elsewhere")
+    push("Any", [1], "queue" => "elsewhere", "unique_until" => "done")
+    assert_includes redis.command("SMEMBERS", "queues"), "elsewhere"
+    redis.command("SET", "queue:no_list", "text")
+    refused = assert_raises(StandardError) { push("Any", [1], "queue" => "no_list", "unique_until" => "done") }
+    assert_match(/WRONGTYPE queue:no_list/, refused.message)
+    assert_equal 1, locks.size
+  ensure
+    redis.command("DEL", "queue:no_list")
+  end
+
+  def test_an_extension_shortens_no_lock
+    more = { "queue" => "elsewhere", "unique_for" => 60, "on_conflict" => "extend" }
+    push("Any", [1], more)
+    redis.command("PEXPIRE", locks.first, "900000")
+    push("Any", [1], more)
+    assert_operator redis.command("PTTL", locks.first), :>, 800_000
+    redis.command("PERSIST", locks.first)
+    push("Any", [1], more)
+    assert_equal(-1, redis.command("PTTL", locks.first))
+  end
+
+  def test_the_middleware_lets_go_at_the_start_or_when_no_retry_comes_and_of_its_own_lock_alone
+    push("Any", [1], "queue" => "elsewhere", "unique_until" => "start")
+    job = waiting("elsewhere").first.item
+    BroodUniqueJobs::Server.new.call(nil, job, "elsewhere") { assert_empty locks }
+
+    push("Any", [2], "queue" => "elsewhere", "unique_until" => "done", "retry" => false)
+    job = waiting("elsewhere").first.item
+    assert_equal 1, locks.size
+    assert_raises(RuntimeError) { BroodUniqueJobs::Server.new.call(nil, job, "elsewhere") { raise "it is not tried again" } }
+    assert_empty locks
+
+    redis.command("SET", BroodUniqueJobs.key(job["unique_lock"]), "another")
+    BroodUniqueJobs::Server.new.call(nil, job, "elsewhere") {}
+    assert_equal ["another"], locks.map { |key| redis.command("GET", key) }
+  end
 end

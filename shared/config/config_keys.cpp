@@ -54,7 +54,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"statsd", {"address", "format", "prefix", "tags"}},
     {"encryption", {"keys", "active", "core_files"}},
     {"periodic", {"sidekiq_cron", "*"}},
-    {"periodic.*", {"cron", "class", "args", "queue", "tz", "retry", "catch_up", "within", "overlap", "jitter"}},
+    {"periodic.*", {"cron", "class", "args", "queue", "tz", "retry", "catch_up", "within", "overlap", "jitter", "enabled_on"}},
     {"limits.*", {"queues", "classes", "concurrent", "per"}},
     {"log", {"level", "format", "file", "log_jobs"}},
     {"worker", keys_of_workers},

@@ -147,9 +147,7 @@ Taken FetchAndSettle::take_for_job(std::string_view lock, std::string_view jid, 
   return read_taken(deliver(take_unique_lock(fence(), lock, jid, longest)).view());
 }
 
-bool FetchAndSettle::let_go_before_begin(std::string_view payload) {
-  std::vector<LetGo> all;
-  append_held(all, payload, 0);
+bool FetchAndSettle::let_go_before_begin(const std::vector<LetGo>& all) {
   return all.empty() || deliver(let_go_at_begin(fence(), all)).view().integer() == 1;
 }
 
@@ -213,7 +211,7 @@ std::vector<LetGo> FetchAndSettle::ends_with(const std::vector<Outcome>& outcome
   std::vector<LetGo> let_go;
   if (outcomes.empty()) return let_go;
   for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i) {
-    if (ends_job(outcomes[i].kind)) append_held(let_go, batch_.entries[i].payload, 0);
+    if (const auto end = end_of_job(outcomes[i].kind)) append_held(let_go, batch_.entries[i].payload, 0, *end);
   }
   append_held(let_go, held_, setup_.identity);
   return let_go;

@@ -96,7 +96,7 @@ class FetchAndSettle {
   // Takes the lock of a job that was pushed while another held it: the job holds it then, not this incarnation.
   Taken take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest);
   // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
-  bool let_go_before_begin(std::string_view payload);
+  bool let_go_before_begin(const std::vector<LetGo>& all);
   Fence fence() const { return {setup_.identity, field_, number_}; }
 
   // Those of many queues that hold jobs now, in the same order, for one round trip; a few, or all where Redis does not

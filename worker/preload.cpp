@@ -5,6 +5,7 @@
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/scoreboard/told_times.hpp"
+#include "shared/store/gem_lock.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/guard/seccomp_pidfd_signal.hpp"
 #include "worker/job/lifecycle.hpp"
@@ -22,6 +23,7 @@ bool preload(const Config& config, Preloaded& preloaded) {
   tell_jobs_of_redis(config.redis);
   tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
   tell_times(config.compatibility.time_unit());
+  tell_to_serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
   // It cannot be undone, so it is done only where every worker would do it.
   if (all([](const WorkerSettings* worker) { return worker->seccomp; })) {
     shield_parent();

@@ -14,6 +14,7 @@
 #include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
+#include "shared/store/gem_lock.hpp"
 #include "shared/store/identity_record.hpp"
 #include "worker/batch_size.hpp"
 #include "worker/class_cap.hpp"
@@ -423,6 +424,7 @@ int run_worker(const WorkerSetup& worker_setup, const Config& config, const Iden
     tell_jobs_of_redis(config.redis);
     tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
     tell_times(config.compatibility.time_unit());
+    tell_to_serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
     install_crash_handler(*worker_setup.record);
     adopt_orphans();
     Worker worker(worker_setup, config, identity, shards, preloaded);

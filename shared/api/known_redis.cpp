@@ -10,6 +10,7 @@
 #include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
+#include "shared/store/gem_lock.hpp"
 
 namespace brood {
 namespace {
@@ -39,6 +40,7 @@ KnownRedis known_redis() {
     if (access(system_config_path, R_OK) != 0)
       return KnownRedis{locate_shards(told.value_or(RedisSettings{})), {}, told_times(), keys_told(), ask_told_shard};
     const Config config = load_config(system_config_path, {});
+    if (config.compatibility.serves_unique_jobs_gem) serve_gem_locks(true);
     const auto times = told_times();
     return KnownRedis{locate_shards(told.value_or(config.redis)),
                       {config.dead_max_jobs, config.dead_timeout.count()},

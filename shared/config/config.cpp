@@ -445,6 +445,7 @@ void read_compatibility(const ConfigSection& section, CompatibilitySettings& com
   });
   section.text("timestamps",
                [&](const Place& at, const std::string& unit) { compatibility.timestamps = read_time_unit(at, unit); });
+  section.boolean("sidekiq_unique_jobs", compatibility.serves_unique_jobs_gem);
 }
 
 int cpus_allowed_to_us() {

@@ -127,6 +127,7 @@ struct CompatibilitySettings {
   std::optional<SidekiqRelease> sidekiq = {};
   // How pushes spell times; nullopt: as that release does.
   std::optional<TimeUnit> timestamps = {};
+  bool serves_unique_jobs_gem = false;  // locks of the gem sidekiq-unique-jobs are let go with their jobs
 
   std::optional<TimeUnit> time_unit() const;  // nullopt: not said
 };

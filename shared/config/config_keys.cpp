@@ -60,7 +60,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"worker", keys_of_workers},
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
-    {"compatibility", {"sidekiq", "timestamps"}},
+    {"compatibility", {"sidekiq", "timestamps", "sidekiq_unique_jobs"}},
     {"classes.*", {"isolation", "threads", "sandbox", "expired"}},
     {"classes.*.sandbox", {"network", "write", "read", "memory", "cpu", "processes", "strict"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},

@@ -6,12 +6,18 @@
 #include <utility>
 
 #include "shared/json/json_object.hpp"
+#include "shared/store/gem_lock.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
 namespace {
 
-constexpr std::string_view lock_member = mark_of_holders.substr(1, mark_of_holders.size() - 2);
+constexpr std::string_view mark_of_unique_lock = "\"unique_lock\"";
+constexpr std::string_view lock_member = mark_of_unique_lock.substr(1, mark_of_unique_lock.size() - 2);
+
+bool has_mark(std::string_view payload, std::string_view mark) {
+  return memmem(payload.data(), payload.size(), mark.data(), mark.size()) != nullptr;
+}
 
 }  // namespace
 
@@ -28,12 +34,17 @@ void append(ScriptCall& call, std::size_t counted_at, const std::vector<LetGo>& 
   append(call, all);
 }
 
+std::vector<std::string_view> marks_of_holders() {
+  if (gem_locks_are_served()) return {mark_of_unique_lock, mark_of_gem_lock};
+  return {mark_of_unique_lock};
+}
+
 bool may_hold(std::string_view payload) {
-  return memmem(payload.data(), payload.size(), mark_of_holders.data(), mark_of_holders.size()) != nullptr;
+  return has_mark(payload, mark_of_unique_lock) || (gem_locks_are_served() && has_mark(payload, mark_of_gem_lock));
 }
 
 std::optional<NamedLock> lock_named_by(std::string_view payload) {
-  if (!may_hold(payload)) return std::nullopt;
+  if (!has_mark(payload, mark_of_unique_lock)) return std::nullopt;
   try {
     const JsonObject job = JsonObject::parse(payload);
     auto lock = job.string(lock_member), jid = job.string("jid");
@@ -43,12 +54,21 @@ std::optional<NamedLock> lock_named_by(std::string_view payload) {
   return std::nullopt;
 }
 
-void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry) {
+void append_unique_lock(std::vector<LetGo>& all, std::string_view payload, std::size_t entry) {
   if (const auto held = lock_named_by(payload))
     all.push_back({entry, "unique", keys::unique_lock(held->lock), held->jid});
 }
 
-bool ends_job(Outcome::Kind kind) { return kind == Outcome::Kind::acknowledge || kind == Outcome::Kind::move_to_dead; }
+void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end) {
+  append_unique_lock(all, payload, entry);
+  const auto of_gem = gem_lock_named_by(payload);
+  if (of_gem && (end == JobEnding::gone || of_gem->until != GemLock::Until::expiry)) append_held(all, *of_gem, entry);
+}
+
+std::optional<JobEnding> end_of_job(Outcome::Kind kind) {
+  if (kind == Outcome::Kind::acknowledge) return JobEnding::done;
+  return kind == Outcome::Kind::move_to_dead ? std::optional(JobEnding::gone) : std::nullopt;
+}
 
 // A line is "<what> <member> <key>": neither of the first two has a blank.
 IncarnationHoldings::IncarnationHoldings(std::string_view note) {

@@ -16,7 +16,7 @@ namespace brood {
 // settles or recovers it: so nothing is left when a process dies between two commands, and nothing goes early.
 //
 //  - Held by the job, which says so in its payload: a unique lock.  It stays over charges, retries and hosts, and goes
-//    with success, death or deletion.
+//    with success, death or deletion.  So does a lock of the gem sidekiq-unique-jobs, where asked for: gem_lock.hpp.
 //  - Held by the incarnation that runs the job: a lock while running.  Its note, a second field of the in-flight hash,
 //    names it: the recovery reads both fields with one command.
 //
@@ -44,15 +44,22 @@ struct NamedLock {
 };
 std::optional<NamedLock> lock_named_by(std::string_view payload);
 
+// How a job ends, for what it holds.
+enum class JobEnding {
+  done,  // it succeeded, or was not to run any more
+  gone,  // it is dead, or was deleted
+};
+// That of a job that is settled so; nullopt: it goes on.
+std::optional<JobEnding> end_of_job(Outcome::Kind kind);
+
 // Adds what a job holds and lets go when it ends; nothing for a payload that cannot be read.
-void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry);
-// What the text of each job has that holds something.
-inline constexpr std::string_view mark_of_holders = "\"unique_lock\"";
+void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end);
+// The unique lock alone.
+void append_unique_lock(std::vector<LetGo>& all, std::string_view payload, std::size_t entry);
+// Each job that holds something has one of these in its text.
+std::vector<std::string_view> marks_of_holders();
 // False: that is nothing.  Decided at a glance.
 bool may_hold(std::string_view payload);
-
-// Whether a job that is settled so has ended.
-bool ends_job(Outcome::Kind kind);
 
 // Where an incarnation's note lies in its in-flight hash, beside the field "<slot>.<incarnation>".
 inline std::string holdings_field(std::string_view field) { return std::string(field) + " holds"; }

@@ -85,6 +85,7 @@ inline RedisKey pushes(std::string_view client) { return RedisKey("brood:pushes:
 
 // Who holds a unique lock: a jid; while a job runs, the incarnation that runs it.  `digest` is base64url of SHA-256.
 inline RedisKey unique_lock(std::string_view digest) { return RedisKey("brood:unique:" + std::string(digest)); }
+inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
 
 // Periodic jobs: the names of all by when a supervisor last said that it serves them, and of each a hash of what is
 // known, and what became of its last ticks.
@@ -100,7 +101,14 @@ inline constexpr FixedKey gem_schedules{"cron_jobs:default"};
 inline RedisKey gem_schedule(std::string_view name) { return RedisKey(name); }
 inline RedisKey gem_ticks(std::string_view name) { return RedisKey(std::string(name) + ":enqueued"); }
 inline RedisKey gem_ids(std::string_view name) { return RedisKey(std::string(name) + ":jid_history"); }
-inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
+
+// Those of the gem sidekiq-unique-jobs.  A lock is named by its digest, which begins with "uniquejobs:".
+inline constexpr FixedKey gem_locks{"uniquejobs:digests"};
+inline constexpr FixedKey gem_expiring_locks{"uniquejobs:expiring_digests"};
+inline RedisKey gem_lock(std::string_view digest) { return RedisKey(digest); }
+inline RedisKey gem_lock_holders(std::string_view digest) { return RedisKey(std::string(digest) + ":LOCKED"); }
+inline RedisKey gem_lock_info(std::string_view digest) { return RedisKey(std::string(digest) + ":INFO"); }
+inline RedisKey gem_lock_primed(std::string_view digest) { return RedisKey(std::string(digest) + ":PRIMED"); }
 
 // The jobs that a benchmark will offer as the queue `name`, where no worker looks.
 inline RedisKey laid_aside(std::string_view name) { return RedisKey(std::string(name) + ":aside"); }

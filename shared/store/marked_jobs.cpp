@@ -15,9 +15,10 @@ constexpr std::size_t marked_looked_at_once = 2000;
 
 }  // namespace
 
-ScriptCall marked_jobs(const RedisKey& key, std::size_t first, std::string_view mark) {
-  return {
-      &scripts::marked_jobs, {key}, {std::to_string(first), std::to_string(marked_looked_at_once), std::string(mark)}};
+ScriptCall marked_jobs(const RedisKey& key, std::size_t first, const std::vector<std::string_view>& marks) {
+  ScriptCall call{&scripts::marked_jobs, {key}, {std::to_string(first), std::to_string(marked_looked_at_once)}};
+  for (const std::string_view mark : marks) call.args.emplace_back(mark);
+  return call;
 }
 
 MarkedJobs read_marked_jobs(ReplyView reply) {
@@ -29,11 +30,11 @@ MarkedJobs read_marked_jobs(ReplyView reply) {
 }
 
 ScriptCall holding_jobs_of_queue(std::string_view queue, std::size_t first) {
-  return marked_jobs(keys::queue(queue), first, mark_of_holders);
+  return marked_jobs(keys::queue(queue), first, marks_of_holders());
 }
 
 ScriptCall holding_jobs_of_set(std::string_view set_key, std::size_t first) {
-  return marked_jobs(RedisKey(set_key), first, mark_of_holders);
+  return marked_jobs(RedisKey(set_key), first, marks_of_holders());
 }
 
 }  // namespace brood

@@ -21,8 +21,8 @@ struct MarkedJobs {
   std::vector<MarkedJob> jobs;
 };
 
-// Those of a page of a list or sorted set, from `first` on, that have `mark` in them: only these are sent.
-ScriptCall marked_jobs(const RedisKey& key, std::size_t first, std::string_view mark);
+// Those of a page of a list or sorted set, from `first` on, that have one of the marks in them: only these are sent.
+ScriptCall marked_jobs(const RedisKey& key, std::size_t first, const std::vector<std::string_view>& marks);
 MarkedJobs read_marked_jobs(ReplyView reply);  // throws UnexpectedReply
 
 // The same of a queue and of a set, for jobs that may hold something: see holdings.hpp.

@@ -1,8 +1,10 @@
 -- Tries every command of the scripts that move jobs, and every key that holds jobs, with calls that change nothing or
 -- are undone at once.  Scripts that only count or show are not tried: they report a refusal themselves, and no job
 -- waits for them.
--- KEYS: none, since one forbidden key would refuse the whole script    ARGV[1] name for keys that nobody has
--- ARGV[2...4] "retry", "schedule", "dead"    ARGV[5] "brood:processes"    ARGV[6...] queues by their keys
+-- KEYS: none, since one forbidden key would refuse the whole script
+-- ARGV[1] "1": locks of the gem sidekiq-unique-jobs are served    ARGV[2] name for keys that nobody has
+-- ARGV[3...5] "retry", "schedule", "dead"    ARGV[6] "brood:processes"    ARGV[7] "uniquejobs:digests"
+-- ARGV[8] a lock beside it that nobody has    ARGV[9...] queues by their keys
 -- Returns OK, or an error that begins with NOPERM and names what is refused.
 local refused = {}
 local function try(command, key, ...)
@@ -13,7 +15,7 @@ local function try(command, key, ...)
   return not failed
 end
 
-local own, other = ARGV[1], ARGV[1] .. ":2"
+local own, other = ARGV[2], ARGV[2] .. ":2"
 if try("DEL", own) and try("DEL", other) then    -- frees memory; and without this right what is made here would stay
   try("LPUSH", own, 1)
   try("RPUSH", own, 1)
@@ -31,11 +33,15 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory; and without th
   redis.pcall("DEL", own, other)
 end
 
-for i = 2, 4 do
+for i = 3, 5 do
   try("ZADD", ARGV[i], "XX", 0, "\0")
   try("ZREM", ARGV[i], "\0")
 end
-try("HDEL", ARGV[5], "~")
-for i = 6, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
+try("HDEL", ARGV[6], "~")
+if ARGV[1] == "1" then
+  try("ZREM", ARGV[7], "\0")
+  for _, call in ipairs({{"TYPE"}, {"HDEL", "~"}, {"EXISTS"}, {"DEL"}}) do try(call[1], ARGV[8], unpack(call, 2)) end
+end
+for i = 9, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
 if #refused == 0 then return redis.status_reply("OK") end
 return redis.error_reply("NOPERM this user may not " .. table.concat(refused, ", "))

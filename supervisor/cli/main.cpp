@@ -6,7 +6,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/base/nearest.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/program.hpp"

@@ -18,15 +18,15 @@
 #include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/sets/job_sets.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/control_client.hpp"
+#include "supervisor/cli/access/fleet.hpp"
+#include "supervisor/cli/access/machine_status.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/served_queues.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/control_client.hpp"
-#include "supervisor/cli/fleet.hpp"
-#include "supervisor/cli/machine_status.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/served_queues.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

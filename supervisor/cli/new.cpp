@@ -12,10 +12,10 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/project_template.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 #include "supervisor/version.hpp"
 
 namespace brood {

@@ -18,9 +18,9 @@
 #include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/reply.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/companion.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 #include "supervisor/process/own_words.hpp"
 
 namespace brood {

@@ -13,7 +13,7 @@
 #include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
-#include "supervisor/cli/limit_list.hpp"
+#include "supervisor/cli/lists/limit_list.hpp"
 
 namespace brood {
 

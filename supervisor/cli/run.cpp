@@ -29,9 +29,10 @@
 #include "shared/periodic/next_tick.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
+#include "shared/store/gem_lock.hpp"
 #include "shared/store/rights.hpp"
 #include "supervisor/cli/companion.hpp"
-#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
 #include "supervisor/process/descriptor_limit.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"
@@ -418,6 +419,7 @@ int run_command(const RunOptions& options) {
   Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
   check_zones(config.periodic);
   read_certificates(config.redis);
+  serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
   OwnCertificates own_certificates;
   const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis, own_certificates);
   std::string where;
@@ -550,6 +552,7 @@ int run_command(const RunOptions& options) {
            [&](const Config& adopted) {
              if (own_certificates && adopted.redis.certificates) own_certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
+             serve_gem_locks(adopted.compatibility.serves_unique_jobs_gem);
              warn_of(adopted);
              name_process(adopted);
            },

@@ -7,7 +7,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/config/queue_order.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 
 namespace brood {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 
 namespace brood {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/access/control_client.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(failing_jobs_amid_kills_of_workers_and_supervisors_are_lost
                                     R"("retry":0)"));
 
   enqueue_at_once(redis, payloads);
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   for (int i = 1; i <= kills; ++i) {
     const auto left = static_cast<std::size_t>(jobs - jobs / (kills + 2) * i);
     BOOST_TEST_REQUIRE(queue_falls_to(redis, left), brood.log_tail());

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <set>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/census.hpp"
@@ -115,7 +114,7 @@ BOOST_AUTO_TEST_CASE(
   // Spread over the time that the jobs take; every so often it is the supervisor's turn.
   const int kills = storm.workers_killed + storm.supervisors_killed;
   const int turn_of_supervisor = kills / storm.supervisors_killed;
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   int supervisors_killed = 0;
   for (int i = 1; i <= kills; ++i) {
     const std::size_t left = static_cast<std::size_t>(storm.jobs - storm.jobs / (kills + 2) * i);
@@ -165,7 +164,7 @@ BOOST_AUTO_TEST_CASE(meddling_with_the_keys_of_brood_and_with_redis_amid_kills_l
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   enqueue_ledger_jobs(redis, ledger.path(), jobs, 1);
 
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   for (int turn = 1; turn <= turns; ++turn) {
     const std::size_t left = static_cast<std::size_t>(jobs - jobs / (turns + 2) * turn);
     BOOST_TEST_REQUIRE(queue_falls_to(redis, left), brood.log_tail());

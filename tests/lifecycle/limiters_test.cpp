@@ -47,31 +47,36 @@ double held(RedisServer& redis, const std::string& name) {
 
 }  // namespace
 
+// BROOD_STORM makes it so many times as long.
 BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
   RedisServer redis;
   const TemporaryDirectory directory;
   Dice dice;
-  constexpr int jobs = 120, slots = 2;
+  constexpr int slots = 2;
+  const int jobs = 120 * storm_factor(), kills = 12 * storm_factor();
   std::vector<std::string> payloads;
   for (int i = 0; i < jobs; ++i)
     payloads.push_back(hold_job(i % 4 == 0 ? "HoldApart" : "Hold", directory, i, slots, dice.roll(1, 40)));
   enqueue(redis, payloads);
   BroodProcess brood(redis, with_limits(4));
-  std::set<pid_t> killed;
-  for (int i = 0; i < 12; ++i) {
+  KilledWorkers killed;
+  for (int i = 0; i < kills && done_in(directory).size() < static_cast<std::size_t>(jobs); ++i) {
     const std::size_t before = done_in(directory).size();
     BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());
     if (i % 5 == 4) {
       brood.kill9();
       brood.start();
     }
-    eventually([&] { return done_in(directory).size() >= std::min<std::size_t>(before + 3, jobs); }, 20s);
+    eventually(
+        [&] { return done_in(directory).size() >= std::min<std::size_t>(before + 3, static_cast<std::size_t>(jobs)); },
+        20s);
   }
   const auto all_done = [&] {
     make_retries_due(redis);
-    return done_in(directory).size() == jobs && redis.size_of("schedule") == 0 && no_job_is_left(redis);
+    return done_in(directory).size() == static_cast<std::size_t>(jobs) && redis.size_of("schedule") == 0 &&
+           no_job_is_left(redis);
   };
-  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s * storm_factor()), brood.log_tail());
 
   BOOST_TEST(eventually([&] { return held(redis, "erp") == 0; }, 1s));
   BOOST_TEST(lines_of_file(directory / "too_many").empty());
@@ -180,11 +185,13 @@ std::size_t places_held(RedisServer& redis) {
 
 }  // namespace
 
+// BROOD_STORM makes it so many times as long.
 BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other_queues_go_on) {
   RedisServer redis;
   const TemporaryDirectory directory, of_others;
   Dice dice;
-  constexpr std::size_t jobs = 100, others = 200;
+  const std::size_t jobs = 100UL * static_cast<std::size_t>(storm_factor()), others = 2 * jobs;
+  const int kills = 10 * storm_factor();
   std::vector<std::string> payloads, quick;
   for (int i = 0; i < static_cast<int>(jobs); ++i)
     payloads.push_back(hold_job("InCappedQueue", directory, i, 2, dice.roll(1, 30)));
@@ -193,8 +200,8 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other
   enqueue(redis, payloads, "erp");
   enqueue(redis, quick, "default");
   BroodProcess brood(redis, with_limits(4, capped));
-  std::set<pid_t> killed;
-  for (int i = 0; i < 10; ++i) {
+  KilledWorkers killed;
+  for (int i = 0; i < kills && done_in(directory).size() < jobs; ++i) {
     const std::size_t before = done_in(directory).size();
     BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());
     if (i % 5 == 4) {
@@ -208,7 +215,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other
     return done_in(directory).size() == jobs && done_in(of_others).size() == others && no_job_is_left(redis, "erp") &&
            no_job_is_left(redis);
   };
-  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s * storm_factor()), brood.log_tail());
 
   BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 1s));
   BOOST_TEST(lines_of_file(directory / "too_many").empty());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <set>
 #include <thread>
 
 #include "tests/support/brood_process.hpp"
@@ -75,14 +74,14 @@ BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_mos
   Dice dice;
   Load load{redis};
   BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   for (int round = 0; round < restarts(); ++round) {
     BOOST_TEST_REQUIRE(eventually([&] { return fetching_workers(brood) > 0; }, 30s), brood.log_tail());
     load.keep_up();
     brood.signal(SIGHUP);
     std::this_thread::sleep_for(std::chrono::milliseconds(dice.roll(0, 40)));  // where in the roll is chance
     for (const pid_t worker : brood.workers()) {
-      if (dice.roll(0, 3) == 0 && kill(worker, SIGKILL) == 0) killed.insert(worker);
+      if (dice.roll(0, 3) == 0 && kill(worker, SIGKILL) == 0) killed.emplace(worker, 0);
     }
     if (round % 4 == 3) {
       brood.kill9();

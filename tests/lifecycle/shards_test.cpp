@@ -1,7 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
-#include <set>
 
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
@@ -108,7 +107,7 @@ BOOST_AUTO_TEST_CASE(kills_of_workers_supervisors_and_a_shard_lose_no_job_and_se
   BroodProcess brood(shards.with_workers(4, "poll_interval = \"100ms\"\n"));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   Dice dice;
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   const int rounds = 12 * storm_factor();
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t shard = 0; shard < 3; ++shard) shards.push(shard, 300, 1);

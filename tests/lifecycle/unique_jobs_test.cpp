@@ -229,7 +229,7 @@ BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job, Workplace) {
   BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"1s\"\n[worker]\nmax_crashes = 1000\n"});
   BOOST_REQUIRE(brood.wait_ready());
   Dice dice;
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   for (int i = 0; i < kills && !ledger.has_done(static_cast<std::size_t>(jobs)); ++i) {
     const std::size_t before = ledger.runs().size();
     if (dice.roll(1, 3) > 1) {

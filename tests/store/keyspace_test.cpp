@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
+#include "shared/store/gem_lock.hpp"
 #include "shared/store/identity_record.hpp"
 #include "shared/store/in_flight/caps.hpp"
 #include "shared/store/in_flight/census.hpp"
@@ -448,6 +449,17 @@ void Shard::hold() {
   std::vector<LetGo> going;
   append_held(going, held, identity);
   run(let_go_at_begin(fence, going));
+  const GemLock of_gem{"uniquejobs:" + std::string(32, 'a'), "u1", GemLock::Until::expiry};
+  going.clear();
+  append_held(going, of_gem, 0);
+  for (const LetGo& one : going) {
+    if (one.what == "gem_holders") ask({"HSET", one.key, "u1", "1"});
+    if (one.what == "gem_text") ask({"SET", one.key, "u1"});
+    if (one.what == "gem_primed") ask({"RPUSH", one.key, "u1"});
+    if (one.what == "gem_index") ask({"ZADD", one.key, "1", one.member});
+  }
+  run(let_go_at_begin(fence, going));
+  for (const LetGo& one : going) BOOST_TEST(ask({"EXISTS", one.key}).view().integer() == 0, one.key.name());
   const Fence of_nobody{stranger, "6.6", 0};
   const IncarnationHoldings::Held lost = running_lock(of_nobody, "lost", "u2");
   ask(Command{"SET", lost.key, lost.member});

@@ -269,6 +269,15 @@ struct Site {
     for (const auto& [key, payload] : all_entries(other)) found[job_of(payload)].push_back(key + " " + payload);
     return found;
   }
+  std::map<std::string, std::string> locks() {
+    std::map<std::string, std::string> found;
+    const Reply keys = other.call({"KEYS", RedisKey("brood:unique:*")});
+    for (std::size_t i = 0; i < keys.view().size(); ++i) {
+      const RedisKey key(keys.view()[i].text());
+      found[key.name()] = other.call({"GET", key}).view().text();
+    }
+    return found;
+  }
   // In flight, but in no list that a field names: nobody would look there.
   bool strands(const Operation& operation, const Places& places) {
     if (operation.call.script == &scripts::recover_orphans || operation.call.script == &scripts::settle_without_field)
@@ -298,6 +307,7 @@ void check(Site& site, const Operation& operation, const Strings& rules) {
   Places before = site.places();
   BOOST_REQUIRE(site.send_as_limited(operation.call));
   const Places undisturbed = site.places();
+  const auto undisturbed_locks = site.locks();
   site.prepare(operation);
 
   site.limit(rules);
@@ -319,7 +329,10 @@ void check(Site& site, const Operation& operation, const Strings& rules) {
   const bool again = site.send_as_limited(operation.call);
   const Places in_the_end = site.places();
   BOOST_TEST(again);
-  if (!answered) BOOST_TEST((in_the_end == undisturbed), "the same call with all rights does something else now");
+  if (!answered) {
+    BOOST_TEST((in_the_end == undisturbed), "the same call with all rights does something else now");
+    BOOST_TEST((site.locks() == undisturbed_locks), "a lock is left, or was never taken");
+  }
   for (const auto& [job, at] : in_the_end) BOOST_TEST(at.size() == 1U, job << " is doubled in the end");
   for (const std::string& job : operation.new_jobs) BOOST_TEST(in_the_end.contains(job), job << " was never pushed");
 }

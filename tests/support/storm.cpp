@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "shared/base/identity.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/fleet_view.hpp"
@@ -45,13 +46,19 @@ bool queue_falls_to(RedisServer& redis, std::size_t left) {
   return eventually([&] { return redis.size_of("queue:default") <= left; }, 120s);
 }
 
-bool kill_a_worker(const BroodProcess& brood, Dice& dice, std::set<pid_t>& killed) {
+bool kill_a_worker(const BroodProcess& brood, Dice& dice, KilledWorkers& killed) {
   return eventually([&] {
     std::vector<pid_t> running = brood.workers();
-    std::erase_if(running, [&](pid_t pid) { return killed.contains(pid); });
+    std::erase_if(running, [&](pid_t pid) {
+      const auto known = killed.find(pid);
+      return known != killed.end() && known->second == process_start_time(pid);
+    });
     if (running.empty()) return false;
     const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
-    return kill(victim, SIGKILL) == 0 && killed.insert(victim).second;
+    const std::uint64_t began = process_start_time(victim);
+    if (began == 0 || kill(victim, SIGKILL) != 0) return false;
+    killed.insert_or_assign(victim, began);
+    return true;
   });
 }
 
@@ -61,7 +68,7 @@ int stop_when_up(BroodProcess& brood) {
   return brood.wait_exit(60s).value_or(-1);
 }
 
-std::vector<std::string> settled_twice(const Ledger& ledger, const std::set<pid_t>& killed) {
+std::vector<std::string> settled_twice(const Ledger& ledger, const KilledWorkers& killed) {
   std::map<pid_t, std::vector<Ledger::Run>> by_worker;
   for (const Ledger::Run& run : ledger.runs()) by_worker[run.pid].push_back(run);
   std::map<std::string, int> settled;

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <set>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,12 @@ bool drained(RedisServer& redis);
 // Waits, up to two minutes, until the default queue has no more than `left` jobs; false when it does not come to that.
 bool queue_falls_to(RedisServer& redis, std::size_t left);
 
+// Workers that a test has killed, and when each had begun: a pid comes again after 32,768 processes.
+using KilledWorkers = std::map<pid_t, std::uint64_t>;
+
 // Kills a worker, one that the dice choose of those that are not in `killed`, and adds it.  False when for ten seconds
 // there is none.
-bool kill_a_worker(const BroodProcess& brood, Dice& dice, std::set<pid_t>& killed);
+bool kill_a_worker(const BroodProcess& brood, Dice& dice, KilledWorkers& killed);
 
 // Tells a supervisor to stop as soon as it is up: before that it has no handler for SIGTERM.  The last supervisor of a
 // storm may have been started a moment ago, while another finished the work.  Returns its exit status, -1 when it does
@@ -48,6 +52,6 @@ int stop_when_up(BroodProcess& brood);
 
 // The jobs of which two runs came to their end and count.  The last run of a killed worker does not count: the worker
 // may have died before it had noted that end.
-std::vector<std::string> settled_twice(const Ledger& ledger, const std::set<pid_t>& killed);
+std::vector<std::string> settled_twice(const Ledger& ledger, const KilledWorkers& killed);
 
 }  // namespace brood

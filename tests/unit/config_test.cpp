@@ -124,6 +124,7 @@ void check_defaults(const Config& config) {
   BOOST_TEST(!config.on_error);
   BOOST_TEST(!config.compatibility.sidekiq);
   BOOST_TEST(!config.compatibility.timestamps);
+  BOOST_TEST(!config.compatibility.serves_unique_jobs_gem);
 }
 
 }  // namespace
@@ -145,6 +146,7 @@ BOOST_AUTO_TEST_CASE(every_key_that_the_reference_file_leaves_out_is_accepted_to
   BOOST_TEST(config.on_error.has_value());
   BOOST_TEST(config.compatibility.sidekiq.has_value());
   BOOST_TEST(config.compatibility.timestamps.has_value());
+  BOOST_TEST(config.compatibility.serves_unique_jobs_gem);
 }
 
 BOOST_AUTO_TEST_CASE(every_key_of_the_file_reaches_its_setting) {
@@ -250,6 +252,7 @@ directory = "/srv"
 [compatibility]
 sidekiq = "7.3"
 timestamps = "milliseconds"
+sidekiq_unique_jobs = true
 )");
   BOOST_TEST(config.concurrency() == 12);
   BOOST_TEST(config.capsules[0].concurrency == 8);
@@ -331,6 +334,7 @@ timestamps = "milliseconds"
   BOOST_TEST(config.on_error->directory == "/srv");
   BOOST_CHECK(config.compatibility.sidekiq == SidekiqRelease::parse("7.3"));
   BOOST_CHECK(config.compatibility.timestamps == TimeUnit::integer_milliseconds);
+  BOOST_TEST(config.compatibility.serves_unique_jobs_gem);
   BOOST_TEST(config.warnings.empty());
 }
 

@@ -1,8 +1,8 @@
 #include <boost/test/unit_test.hpp>
 
-#include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
 #include "supervisor/cli/status/exposition.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 
 using namespace brood;
 

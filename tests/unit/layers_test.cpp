@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(who_knows_a_key_of_redis_lives_in_the_store) {
   tree.expect_refused("supervisor/schedule/scheduler.cpp", "#include \"shared/store/keys.hpp\"\n");
   tree.expect_refused("worker/queue_choice.cpp", "#include \"shared/store/keys.hpp\"\n");
   tree.expect_refused("shared/api/queue.cpp", "#include \"shared/store/keys.hpp\"\n");
-  tree.expect_refused("supervisor/cli/fleet.cpp", "#include \"shared/store/keys.hpp\"\n");
+  tree.expect_refused("supervisor/cli/access/fleet.cpp", "#include \"shared/store/keys.hpp\"\n");
 }
 
 BOOST_AUTO_TEST_CASE(no_header_of_the_store_tells_others_of_the_keys) {

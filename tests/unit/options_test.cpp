@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/command_line.hpp"
-#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/run_options.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -5,7 +5,7 @@
 #include <clocale>
 #include <string>
 
-#include "supervisor/cli/machine_status.hpp"
+#include "supervisor/cli/access/machine_status.hpp"
 
 // What the tests of the live view have in common.
 namespace brood {

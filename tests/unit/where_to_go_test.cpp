@@ -26,4 +26,6 @@ BOOST_AUTO_TEST_CASE(a_worker_keeps_out_of_a_shard_in_which_jobs_that_come_first
   BOOST_TEST(where_to_go(1, {usable, out_of_order, away}) == 0);
   BOOST_TEST(where_to_go(0, {out_of_order, away}) == 0);
   BOOST_TEST(where_to_go(0, {away_and_so, out_of_order}) == 1);
+  BOOST_TEST(where_to_go(0, {out_of_order, out_of_order}) == 0);
+  BOOST_TEST(where_to_go(1, {out_of_order, away, out_of_order}) == 2);
 }

@@ -19,6 +19,7 @@
 #include "shared/redis/pace.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/statsd/statsd.hpp"
+#include "shared/store/gem_lock.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/locks.hpp"
@@ -377,6 +378,7 @@ class RecoveryChild {
     tell_jobs_of_redis(config_.redis);
     tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
     tell_times(config_.compatibility.time_unit());
+    tell_to_serve_gem_locks(config_.compatibility.serves_unique_jobs_gem);
     for (const std::string& path : config_.require) registry_.load(path);
     registry_.tell_errors_to(config_.on_error);
   }

@@ -29,7 +29,7 @@ class JobSearch {
 
   void look(const RedisKey& key, const PlacedJob& there) {
     for (std::size_t first = 0;;) {
-      const MarkedJobs page = read_marked_jobs(send(redis_, marked_jobs(key, first, jid_)).view());
+      const MarkedJobs page = read_marked_jobs(send(redis_, marked_jobs(key, first, {jid_})).view());
       for (const MarkedJob& job : page.jobs) {
         if (has_jid(job.payload, jid_)) add(there, job);
       }

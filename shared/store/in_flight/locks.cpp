@@ -133,7 +133,7 @@ std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
   std::size_t looked_at = 0;
   const auto look = [&](const RedisKey& key) {
     for (std::size_t first = 0;;) {
-      const MarkedJobs page = read_marked_jobs(send(redis, marked_jobs(key, first, mark_of_unique)).view());
+      const MarkedJobs page = read_marked_jobs(send(redis, marked_jobs(key, first, {mark_of_unique})).view());
       for (const MarkedJob& job : page.jobs) note_job(wanted, job.payload);
       if (page.looked_at == 0) return;
       first += page.looked_at;

@@ -34,7 +34,7 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
   for (const auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
     for (const auto& verdict : *verdicts) {
       ++number;
-      if (ends_job(verdict.outcome.kind)) append_held(let_go, verdict.holder, number);
+      if (const auto end = end_of_job(verdict.outcome.kind)) append_held(let_go, verdict.holder, number, *end);
     }
   }
   append(call, counted_at, let_go);

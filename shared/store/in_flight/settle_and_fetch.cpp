@@ -74,7 +74,7 @@ ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) 
   append_held(let_go, settlement.held, settlement.identity);
   for (std::size_t i = 0; i < settlement.performed.size(); ++i) {
     const LostSettlement::Performed& performed = settlement.performed[i];
-    if (ends_job(performed.outcome.kind)) append_held(let_go, performed.entry, i + 1);
+    if (const auto end = end_of_job(performed.outcome.kind)) append_held(let_go, performed.entry, i + 1, *end);
   }
   append(call, let_go);
   return call;

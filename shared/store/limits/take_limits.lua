@@ -74,7 +74,7 @@ for i = 1, (#ARGV - 4) / 7 do
     limit.level = sum + limit.wanted
     if limit.level > limit.amount then
       wait = limit.interval
-      local rest, expired = limit.level, limit.expired or 0
+      local rest = limit.level
       local oldest = redis.call("ZRANGEBYSCORE", limit.used, "(" .. now - limit.interval, now + limit.interval, "WITHSCORES", "LIMIT", 0, 100)
       for j = 1, #oldest, 2 do
         rest = rest - (tonumber(oldest[j]:match(" (%d+)$") or "") or 0)

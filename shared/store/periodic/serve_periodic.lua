@@ -13,7 +13,7 @@ local refusal = must_be("zset", KEYS[1]) or must_be("hash", KEYS[2])
 if refusal then return refusal end
 local now, micros = unpack(redis.call("TIME"))
 local rule, seen, definition = unpack(redis.call("HMGET", KEYS[2], "rule", "seen", "definition"))
-local another = rule and (rule ~= ARGV[2] or (definition and definition ~= ARGV[3]))
+local another = rule ~= ARGV[2] or definition ~= ARGV[3]
 if another and ARGV[4] ~= "1" and tonumber(now) - (tonumber(seen or "") or 0) < tonumber(ARGV[5]) then
   return {0, 0, 0, tonumber(now), tonumber(micros)}
 end

@@ -5,11 +5,22 @@
 local let_go, noted
 if going > 0 then
   local function delete(one) redis.call("DEL", one.key) end
+  -- What goes with the last holder of a lock: the hash of these comes before it, and a hash without fields is no key.
+  local function with_last(way)
+    return function(one)
+      if redis.call("EXISTS", one.holders) == 0 then way(one) end
+    end
+  end
   -- The type of the key; a call that changes nothing, frees memory as far as Redis knows, and fails for want of the right; and
   -- how it is let go, of one thing {key, member, verdict}.  Whoever holds it by now is left alone.
   local ways = {
     unique = {"string", {"DEL"}, delete},
     running = {"string", {"DEL"}, delete},
+    -- A lock of the gem sidekiq-unique-jobs.
+    gem_holders = {"hash", {"HDEL", "~"}, function(one) redis.call("HDEL", one.key, one.member) end},
+    gem_text = {"string", {"DEL"}, with_last(delete)},
+    gem_primed = {"list", {"DEL"}, with_last(delete)},
+    gem_index = {"zset", {"ZREM", "~"}, with_last(function(one) redis.call("ZREM", one.key, one.member) end)},
     -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict` what
     -- remains of it.
     note = {"hash", {"HDEL", "~"}, function(one)
@@ -24,12 +35,15 @@ if going > 0 then
     KEYS[#KEYS] = nil
     for at = last, last - 3, -1 do ARGV[at] = nil end
   end
+  local holders
   for _, one in ipairs(all) do
     local way = ways[one.what]
     if not way then return redis.error_reply("ERR nothing is let go as " .. one.what) end
     if one.what == "note" then noted = one.member end
     local is_there = redis.call("TYPE", one.key).ok == way[1]    -- of another type it is nobody's of ours
-    if is_there and way[1] == "string" then is_there = redis.call("GET", one.key) == one.member end
+    if one.what == "gem_holders" then holders = one.key end
+    one.holders = holders
+    if is_there and way[3] == delete then is_there = redis.call("GET", one.key) == one.member end
     if is_there then one.go = way[3] end
     redis.call(way[2][1], one.key .. "~", unpack(way[2], 2))
   end

@@ -23,9 +23,10 @@ ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs) {
     call.args.push_back(std::to_string(job.longest.count()));
     call.args.push_back(std::move(job.score_text));
     call.args.push_back(std::move(job.payload));
-    call.args.emplace_back(job.on_conflict == OnConflict::after    ? "after"
-                           : job.on_conflict == OnConflict::extend ? "extend"
-                                                                   : "");
+    call.args.emplace_back(job.on_conflict == OnConflict::after     ? "after"
+                           : job.on_conflict == OnConflict::extend  ? "extend"
+                           : job.on_conflict == OnConflict::replace ? "replace"
+                                                                    : "");
   }
   return call;
 }

@@ -34,7 +34,7 @@ Command remove_job(std::string_view queue, std::string_view payload) {
 ScriptCall remove_holding_job(std::string_view queue, const std::string& payload) {
   ScriptCall call{&scripts::remove_job, {keys::queue(queue)}, {payload}};
   std::vector<LetGo> let_go;
-  append_held(let_go, payload, 1);
+  append_held(let_go, payload, 1, JobEnding::gone);
   append(call, let_go);
   return call;
 }
@@ -65,7 +65,7 @@ ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& job
     call.args.push_back(job.payload);
   }
   std::vector<LetGo> let_go;
-  for (std::size_t i = 0; i < jobs.size(); ++i) append_held(let_go, jobs[i].payload, i + 1);
+  for (std::size_t i = 0; i < jobs.size(); ++i) append_held(let_go, jobs[i].payload, i + 1, JobEnding::gone);
   append(call, let_go);
   return call;
 }

@@ -18,7 +18,7 @@ std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const
   // As jobs go: one that becomes due while we look is met in the queue.
   for (const RedisKey& key : {RedisKey(keys::schedule), RedisKey(keys::retry), keys::queue(queue)}) {
     for (std::size_t first = 0;;) {
-      MarkedJobs page = read_marked_jobs(run(marked_jobs(key, first, mark)).view());
+      MarkedJobs page = read_marked_jobs(run(marked_jobs(key, first, {mark})).view());
       for (MarkedJob& job : page.jobs) {
         const auto held = lock_named_by(job.payload);
         if (held && held->lock == lock && held->jid == jid)

@@ -14,7 +14,7 @@ ScriptCall move_due_to_dead(std::string_view set_key, const std::string& member,
   const std::vector<std::string> trimming = limits.script_arguments(now);
   call.args.insert(call.args.end(), trimming.begin(), trimming.end());
   std::vector<LetGo> let_go;
-  append_held(let_go, member, 1);
+  append_held(let_go, member, 1, JobEnding::gone);
   append(call, let_go);
   return call;
 }

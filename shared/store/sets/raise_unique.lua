@@ -24,5 +24,5 @@ redis.call("ZREM", KEYS[1], ARGV[1])
 if not is_held then
   if ARGV[5] == "0" then redis.call("SET", KEYS[4], ARGV[4]) else redis.call("SET", KEYS[4], ARGV[4], "PX", ARGV[5]) end
 end
-if is(KEYS[3], "set") then redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1)) end    -- "queue:" is as long as "queues"
+redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))    -- "queue:" is as long as "queues"
 return {"MOVED"}

@@ -22,7 +22,7 @@ void append(std::vector<std::string>& args, const EntryAsRead* entry) {
 
 void append_held(ScriptCall& call, const std::vector<EntryAsRead>& entries) {
   std::vector<LetGo> let_go;
-  for (std::size_t i = 0; i < entries.size(); ++i) append_held(let_go, entries[i].member, i + 1);
+  for (std::size_t i = 0; i < entries.size(); ++i) append_held(let_go, entries[i].member, i + 1, JobEnding::gone);
   append(call, let_go);
 }
 

@@ -11,7 +11,7 @@
 #include "supervisor/cli/bench/bench_interrupt.hpp"
 #include "supervisor/cli/bench/bench_usage.hpp"
 #include "supervisor/cli/bench/quantile.hpp"
-#include "supervisor/cli/progress_bar.hpp"
+#include "supervisor/cli/terminal/progress_bar.hpp"
 
 namespace brood {
 

@@ -7,7 +7,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
-#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/version.hpp"
 
 namespace brood {

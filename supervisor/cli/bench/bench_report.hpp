@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 

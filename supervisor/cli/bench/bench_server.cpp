@@ -19,9 +19,9 @@
 #include "shared/base/log_line.hpp"
 #include "shared/json/json.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/scoreboards.hpp"
 #include "supervisor/cli/bench/bench_interrupt.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/scoreboards.hpp"
 #include "supervisor/process/fork_child.hpp"
 
 namespace brood {

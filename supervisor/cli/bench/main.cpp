@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "shared/base/log_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/bench/bench.hpp"
 #include "supervisor/cli/bench/bench_interrupt.hpp"
 #include "supervisor/cli/bench/bench_redis.hpp"
 #include "supervisor/cli/bench/bench_usage.hpp"
-#include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/program.hpp"
-#include "supervisor/cli/redis_access.hpp"
 
 namespace brood {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/config/executable.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/process/own_words.hpp"
 
 namespace brood {

@@ -13,8 +13,8 @@
 #include "shared/base/units.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/job/payload.hpp"
-#include "supervisor/cli/command_line.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 #include "worker/foreground/foreground_job.hpp"
 
 namespace brood {

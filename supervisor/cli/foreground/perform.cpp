@@ -11,7 +11,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/foreground/foreground.hpp"
 #include "supervisor/cli/jobs/job_arguments.hpp"

@@ -6,14 +6,14 @@
 #include <optional>
 
 #include "shared/base/log_line.hpp"
-#include "supervisor/cli/api_access.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/api_access.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/foreground/foreground.hpp"
 #include "supervisor/cli/jobs/jid_search.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
 #include "supervisor/cli/jobs/set_entries.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "shared/json/json_writer.hpp"
-#include "supervisor/cli/command_line.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 

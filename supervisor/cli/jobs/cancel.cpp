@@ -8,12 +8,12 @@
 #include "shared/api/opening.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
-#include "supervisor/cli/api_access.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/api_access.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -15,16 +15,16 @@
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/served_queues.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/iso_time.hpp"
-#include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/bulk.hpp"
 #include "supervisor/cli/jobs/job_arguments.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/served_queues.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {
@@ -123,7 +123,7 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
 // Another job holds its lock.
 int report_refused(const EnqueueArguments& options, const Push& push, const std::string& holder) {
   if (options.json)
-    print_json(JsonWriter().null("jid").text("class", push.job_class).text("holder", holder).object() + "\n");
+    print_json(refused_push_json(push, holder) + "\n");
   else
     fmt::print(stderr, "brood enqueue: nothing is pushed: {} holds the lock of this job\n",
                holder.empty() ? "another" : "job " + log::printable(holder));

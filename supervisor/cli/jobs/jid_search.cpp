@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "shared/base/log_line.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 
 namespace brood {
 

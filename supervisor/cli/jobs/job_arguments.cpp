@@ -4,7 +4,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/json/json.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 
 namespace brood {
 namespace {

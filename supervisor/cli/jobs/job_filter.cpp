@@ -7,7 +7,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
 #include "shared/job/page_text.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 
 namespace brood {
 namespace {

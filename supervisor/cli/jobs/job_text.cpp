@@ -9,7 +9,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json.hpp"
-#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
 
 namespace brood {
 namespace {

@@ -3,7 +3,7 @@
 #include <brood/api.hpp>
 #include <string>
 
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 

@@ -15,14 +15,14 @@
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/control_client.hpp"
+#include "supervisor/cli/access/fleet.hpp"
+#include "supervisor/cli/access/machine_status.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/control_client.hpp"
-#include "supervisor/cli/fleet.hpp"
-#include "supervisor/cli/machine_status.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -10,15 +10,15 @@
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/job_json.hpp"
-#include "supervisor/cli/limit_list.hpp"
-#include "supervisor/cli/listing.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/verb.hpp"
+#include "supervisor/cli/jobs/names_command.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/lists/limit_list.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {
@@ -32,12 +32,6 @@ that run, or what of its interval is used.  reset forgets what is used and the c
 that hold them.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 there is no limit of that name.)";
-
-struct LimitsOrder {
-  RedisAccess redis;
-  std::vector<std::string> names;
-  bool json = false;
-};
 
 ShardConnections connect_for_limits(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-limits");
@@ -59,7 +53,7 @@ std::vector<ListedLimit> limits_named(ShardConnections& shards, const std::strin
   return limits;
 }
 
-int list_limits(const LimitsOrder& order) {
+int list_limits(const NamesOrder& order) {
   refuse_arguments(order.names);
   ShardConnections shards = connect_for_limits(order.redis);
   const std::vector<ListedLimit> limits = all_limits(shards);
@@ -89,7 +83,7 @@ int list_limits(const LimitsOrder& order) {
   return exit_status::ok;
 }
 
-std::string the_only_name(const LimitsOrder& order) {
+std::string the_only_name(const NamesOrder& order) {
   if (order.names.size() != 1) throw UsageError("one name of a limit is needed");
   return order.names[0];
 }
@@ -114,7 +108,7 @@ std::string text_of_limit(const ListedLimit& limit) {
 }
 
 // A limit and a cap may have one name.
-int show_one_limit(const LimitsOrder& order) {
+int show_one_limit(const NamesOrder& order) {
   const std::string name = the_only_name(order);
   ShardConnections shards = connect_for_limits(order.redis);
   const std::vector<ListedLimit> limits = limits_named(shards, name);
@@ -128,7 +122,7 @@ int show_one_limit(const LimitsOrder& order) {
   return exit_status::ok;
 }
 
-int reset_one_limit(const LimitsOrder& order) {
+int reset_one_limit(const NamesOrder& order) {
   const std::string name = the_only_name(order);
   ShardConnections shards = connect_for_limits(order.redis);
   if (limits_named(shards, name).empty()) return no_such_limit(name);
@@ -144,19 +138,15 @@ int reset_one_limit(const LimitsOrder& order) {
 }  // namespace
 
 int limits_command(const std::vector<std::string>& args) {
-  static const std::vector<VerbFor<LimitsOrder>> verbs = {
-      {{"list", "", "show the limits, and how much of each is held", {}}, list_limits},
-      {{"show", "NAME", "show one of them, and who holds it", {}}, show_one_limit},
-      {{"reset", "NAME", "forget what of its interval is used, and its counts", {}}, reset_one_limit}};
-  LimitsOrder order;
-  CommandLine line("What jobs may do at once, or in a time: brood limits [VERB] [NAME] [OPTIONS]", "brood limits");
-  line.flag("--json", order.json, "Answer in JSON, for programs");
-  order.redis.add_options(line);
-  const std::vector<Verb> says = only_verbs(verbs);
-  line.footer(help_on("limits", says) + "\n" + limits_footer);
-  order.names = line.parse(args);
-  const std::size_t verb = take_verb(line, says, order.names);
-  return verbs[verb].obey(order);
+  static const NamesCommand command = {
+      "limits",
+      "What jobs may do at once, or in a time",
+      "[NAME]",
+      limits_footer,
+      {{{"list", "", "show the limits, and how much of each is held", {}}, list_limits},
+       {{"show", "NAME", "show one of them, and who holds it", {}}, show_one_limit},
+       {{"reset", "NAME", "forget what of its interval is used, and its counts", {}}, reset_one_limit}}};
+  return obey(command, args);
 }
 
 }  // namespace brood

@@ -8,16 +8,16 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/iso_time.hpp"
-#include "supervisor/cli/listing.hpp"
-#include "supervisor/cli/lock_list.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/verb.hpp"
+#include "supervisor/cli/jobs/names_command.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/lists/lock_list.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {
@@ -33,12 +33,6 @@ same once an hour.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 there is no such lock.)";
 
-struct LocksOrder {
-  RedisAccess redis;
-  std::vector<std::string> names;  // of locks
-  bool json = false;
-};
-
 ShardConnections locks_connection(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 10s}, "brood-locks");
 }
@@ -47,7 +41,7 @@ bool is_meant(const UniqueLock& lock, const std::string& name) {
   return lock.key == name || lock.key.substr(lock.key.rfind(':') + 1) == name || lock.jid == name;
 }
 
-void print_locks(const LocksOrder& order, const std::vector<UniqueLock>& locks, const char* none) {
+void print_locks(const NamesOrder& order, const std::vector<UniqueLock>& locks, const char* none) {
   if (order.json) {
     JsonArray array;
     for (const UniqueLock& lock : locks) array.add(lock_json(lock));
@@ -61,7 +55,7 @@ void print_locks(const LocksOrder& order, const std::vector<UniqueLock>& locks, 
   print(table.empty() ? none : table.text(Style::of_standard_output()));
 }
 
-int list_locks(const LocksOrder& order) {
+int list_locks(const NamesOrder& order) {
   refuse_arguments(order.names);
   ShardConnections shards = locks_connection(order.redis);
   print_locks(order, list_locks_with_jobs(shards), "No job holds a lock.\n");
@@ -73,7 +67,7 @@ int no_such_lock(const std::string& name) {
   return exit_status::try_again;
 }
 
-int show_locks(const LocksOrder& order) {
+int show_locks(const NamesOrder& order) {
   if (order.names.empty()) throw UsageError("the lock is missing");
   ShardConnections shards = locks_connection(order.redis);
   const std::vector<UniqueLock> all = list_locks_with_jobs(shards);
@@ -90,7 +84,7 @@ int show_locks(const LocksOrder& order) {
   return status;
 }
 
-int release_locks(const LocksOrder& order) {
+int release_locks(const NamesOrder& order) {
   if (order.names.empty()) throw UsageError("the lock is missing");
   ShardConnections shards = locks_connection(order.redis);
   std::vector<UniqueLock> released;
@@ -118,7 +112,7 @@ int release_locks(const LocksOrder& order) {
   return status;
 }
 
-int check_locks(const LocksOrder& order) {
+int check_locks(const NamesOrder& order) {
   refuse_arguments(order.names);
   ShardConnections shards = locks_connection(order.redis);
   std::vector<UniqueLock> let_go;
@@ -134,20 +128,16 @@ int check_locks(const LocksOrder& order) {
 }  // namespace
 
 int locks_command(const std::vector<std::string>& args) {
-  static const std::vector<VerbFor<LocksOrder>> verbs = {
-      {{"list", "", "show the locks, and the jobs that hold them", {}}, list_locks},
-      {{"show", "KEY...", "show these", {}}, show_locks},
-      {{"release", "KEY...", "let go of these, whatever their jobs do", {}}, release_locks},
-      {{"check", "", "let go of those that no job holds any more", {}}, check_locks}};
-  LocksOrder order;
-  CommandLine line("Locks of unique jobs: brood locks [VERB] [KEY...] [OPTIONS]", "brood locks");
-  line.flag("--json", order.json, "Answer in JSON, for programs");
-  order.redis.add_options(line);
-  const std::vector<Verb> says = only_verbs(verbs);
-  line.footer(help_on("locks", says) + "\n" + locks_footer);
-  order.names = line.parse(args);
-  const std::size_t verb = take_verb(line, says, order.names);
-  return verbs[verb].obey(order);
+  static const NamesCommand command = {
+      "locks",
+      "Locks of unique jobs",
+      "[KEY...]",
+      locks_footer,
+      {{{"list", "", "show the locks, and the jobs that hold them", {}}, list_locks},
+       {{"show", "KEY...", "show these", {}}, show_locks},
+       {{"release", "KEY...", "let go of these, whatever their jobs do", {}}, release_locks},
+       {{"check", "", "let go of those that no job holds any more", {}}, check_locks}}};
+  return obey(command, args);
 }
 
 }  // namespace brood

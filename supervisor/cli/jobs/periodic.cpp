@@ -10,15 +10,15 @@
 #include "shared/config/periodic_settings.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/iso_time.hpp"
-#include "supervisor/cli/listing.hpp"
-#include "supervisor/cli/periodic_list.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/verb.hpp"
+#include "supervisor/cli/jobs/names_command.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/lists/periodic_list.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {
@@ -36,17 +36,11 @@ that is not there.  A job that is paused goes on from the moment at which it is 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 no supervisor serves a job of that name, or the one before has
 not ended; 78 the configuration cannot be used.)";
 
-struct PeriodicOrder {
-  RedisAccess redis;
-  std::vector<std::string> names;
-  bool json = false;
-};
-
 ShardConnections connect_to_shards(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-periodic");
 }
 
-int list_all_periodic(const PeriodicOrder& order) {
+int list_all_periodic(const NamesOrder& order) {
   refuse_arguments(order.names);
   const Config config = order.redis.configuration();
   ShardConnections shards = connect_to_shards(order.redis);
@@ -72,7 +66,7 @@ int list_all_periodic(const PeriodicOrder& order) {
 
 // ---- next, check, history
 
-const std::string& only_name(const PeriodicOrder& order) {
+const std::string& only_name(const NamesOrder& order) {
   if (order.names.empty()) throw UsageError("the name of a periodic job is missing");
   if (order.names.size() > 1) refuse_arguments({order.names[1]});
   return order.names.front();
@@ -105,7 +99,7 @@ void print_ticks(const ListedPeriodic& one, bool json) {
   if (ticks.empty()) print("  never\n");
 }
 
-int show_next(const PeriodicOrder& order) {
+int show_next(const NamesOrder& order) {
   const std::string& name = only_name(order);
   const auto configured = order.redis.configuration().periodic;
   check_zones(configured);
@@ -119,7 +113,7 @@ int show_next(const PeriodicOrder& order) {
   return found ? exit_status::ok : say_unknown(name);
 }
 
-int check_periodic(const PeriodicOrder& order) {
+int check_periodic(const NamesOrder& order) {
   refuse_arguments(order.names);
   const auto configured = order.redis.configuration().periodic;
   check_zones(configured);
@@ -134,7 +128,7 @@ std::string history_line(const PastTick& past) {
                      past.jid.empty() ? "no job" : log::printable(past.jid));
 }
 
-int show_history(const PeriodicOrder& order) {
+int show_history(const NamesOrder& order) {
   const std::string& name = only_name(order);
   ShardConnections shards = connect_to_shards(order.redis);
   const bool found = visit_periodic(shards, name, [&](Connection& redis, const ListedPeriodic&) {
@@ -152,7 +146,7 @@ int show_history(const PeriodicOrder& order) {
 
 // ---- run, pause, unpause
 
-int run_periodic(const PeriodicOrder& order) {
+int run_periodic(const NamesOrder& order) {
   const std::string& name = only_name(order);
   int status = exit_status::ok;
   ShardConnections shards = connect_to_shards(order.redis);
@@ -167,7 +161,7 @@ int run_periodic(const PeriodicOrder& order) {
   return found ? status : say_unknown(name);
 }
 
-int set_paused(const PeriodicOrder& order, bool pauses) {
+int set_paused(const NamesOrder& order, bool pauses) {
   if (order.names.empty()) throw UsageError("the name of a periodic job is missing");
   int status = exit_status::ok;
   for (const std::string& name : order.names) {
@@ -185,30 +179,25 @@ int set_paused(const PeriodicOrder& order, bool pauses) {
   return status;
 }
 
-int pause_it(const PeriodicOrder& order) { return set_paused(order, true); }
-int unpause_it(const PeriodicOrder& order) { return set_paused(order, false); }
+int pause_it(const NamesOrder& order) { return set_paused(order, true); }
+int unpause_it(const NamesOrder& order) { return set_paused(order, false); }
 
 }  // namespace
 
 int periodic_command(const std::vector<std::string>& args) {
-  static const std::vector<VerbFor<PeriodicOrder>> verbs = {
-      {{"list", "", "show all, with their next and last ticks", {}}, list_all_periodic},
-      {{"next", "NAME", "show the next five ticks", {}}, show_next},
-      {{"history", "NAME", "show the last ticks, and what became of them", {}}, show_history},
-      {{"run", "NAME", "enqueue its job now, beside its ticks", {}}, run_periodic},
-      {{"pause", "NAME...", "let no tick come", {}}, pause_it},
-      {{"unpause", "NAME...", "let ticks come again, from now on", {}}, unpause_it},
-      {{"check", "", "check the rules of the configuration, and show the next ticks of each", {}}, check_periodic}};
-  PeriodicOrder order;
-  CommandLine line("Jobs that run again and again by a rule: brood periodic [VERB] [NAME...] [OPTIONS]",
-                   "brood periodic");
-  line.flag("--json", order.json, "Answer in JSON, for programs");
-  order.redis.add_options(line);
-  const std::vector<Verb> says = only_verbs(verbs);
-  line.footer(help_on("periodic", says) + "\n" + periodic_footer);
-  order.names = line.parse(args);
-  const std::size_t verb = take_verb(line, says, order.names);
-  return verbs[verb].obey(order);
+  static const NamesCommand command = {
+      "periodic",
+      "Jobs that run again and again by a rule",
+      "[NAME...]",
+      periodic_footer,
+      {{{"list", "", "show all, with their next and last ticks", {}}, list_all_periodic},
+       {{"next", "NAME", "show the next five ticks", {}}, show_next},
+       {{"history", "NAME", "show the last ticks, and what became of them", {}}, show_history},
+       {{"run", "NAME", "enqueue its job now, beside its ticks", {}}, run_periodic},
+       {{"pause", "NAME...", "let no tick come", {}}, pause_it},
+       {{"unpause", "NAME...", "let ticks come again, from now on", {}}, unpause_it},
+       {{"check", "", "check the rules of the configuration, and show the next ticks of each", {}}, check_periodic}}};
+  return obey(command, args);
 }
 
 }  // namespace brood

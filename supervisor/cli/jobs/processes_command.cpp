@@ -7,16 +7,16 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
-#include "supervisor/cli/api_access.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/api_access.hpp"
+#include "supervisor/cli/access/fleet.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/arguments/verb.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/fleet.hpp"
-#include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
-#include "supervisor/cli/process_json.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/verb.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/lists/process_json.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -14,15 +14,15 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/sets/job_sets.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/iso_time.hpp"
-#include "supervisor/cli/listing.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/verb.hpp"
+#include "supervisor/cli/jobs/names_command.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {
@@ -38,12 +38,6 @@ release puts them back to their queues now: those of a class, or of each class t
 which the first 4 characters or more will do.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 nothing of that name is in quarantine, and no job of it waits.)";
-
-struct QuarantineOrder {
-  RedisAccess redis;
-  std::vector<std::string> names;  // of classes, or fingerprints
-  bool json = false;
-};
 
 ShardConnections connect_to(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-quarantine");
@@ -97,7 +91,7 @@ std::string since_text(double since) {
   return since > 0 ? iso_time(WallTime{std::chrono::nanoseconds(static_cast<std::int64_t>(since * 1e9))}) : "";
 }
 
-int list_quarantine(const QuarantineOrder& order) {
+int list_quarantine(const NamesOrder& order) {
   refuse_arguments(order.names);
   ShardConnections shards = connect_to(order.redis);
   const auto classes = listed_classes(shards);
@@ -141,7 +135,7 @@ std::vector<std::string> classes_meant(const std::string& name, const std::map<s
   return meant;
 }
 
-void tell_released(const QuarantineOrder& order, const std::string& job_class, const ListedClass& one) {
+void tell_released(const NamesOrder& order, const std::string& job_class, const ListedClass& one) {
   if (order.json)
     print_json(JsonWriter()
                    .text("class", job_class)
@@ -156,7 +150,7 @@ void tell_released(const QuarantineOrder& order, const std::string& job_class, c
 
 // Releases the classes first, or a worker would put the jobs back into quarantine.  Workers release jobs of free
 // classes too, so we print how many jobs had waited.
-int release_quarantine(const QuarantineOrder& order) {
+int release_quarantine(const NamesOrder& order) {
   if (order.names.empty()) throw UsageError("the fingerprint, or the class, is missing");
   ShardConnections shards = connect_to(order.redis);
   const auto listed = listed_classes(shards);
@@ -189,19 +183,14 @@ int release_quarantine(const QuarantineOrder& order) {
 }  // namespace
 
 int quarantine_command(const std::vector<std::string>& args) {
-  static const std::vector<VerbFor<QuarantineOrder>> verbs = {
-      {{"list", "", "show the classes, and how many jobs of each wait", {}}, list_quarantine},
-      {{"release", "FINGERPRINT|CLASS...", "let their jobs run again", {}}, release_quarantine}};
-  QuarantineOrder order;
-  CommandLine line("Classes whose jobs wait since they crash: brood quarantine [VERB] [FINGERPRINT|CLASS...] [OPTIONS]",
-                   "brood quarantine");
-  line.flag("--json", order.json, "Answer in JSON, for programs");
-  order.redis.add_options(line);
-  const std::vector<Verb> says = only_verbs(verbs);
-  line.footer(help_on("quarantine", says) + "\n" + quarantine_footer);
-  order.names = line.parse(args);
-  const std::size_t verb = take_verb(line, says, order.names);
-  return verbs[verb].obey(order);
+  static const NamesCommand command = {
+      "quarantine",
+      "Classes whose jobs wait since they crash",
+      "[FINGERPRINT|CLASS...]",
+      quarantine_footer,
+      {{{"list", "", "show the classes, and how many jobs of each wait", {}}, list_quarantine},
+       {{"release", "FINGERPRINT|CLASS...", "let their jobs run again", {}}, release_quarantine}}};
+  return obey(command, args);
 }
 
 }  // namespace brood

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/arguments/verb.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/jobs/set_order.hpp"
-#include "supervisor/cli/verb.hpp"
 
 namespace brood {
 namespace {

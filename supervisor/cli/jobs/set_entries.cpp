@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "shared/base/log_line.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/jobs/jid_search.hpp"
 
 namespace brood {

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/api_access.hpp"
-#include "supervisor/cli/command_line.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/access/api_access.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
 #include "supervisor/cli/jobs/set_entries.hpp"
 #include "supervisor/cli/jobs/set_order.hpp"
-#include "supervisor/cli/listing.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

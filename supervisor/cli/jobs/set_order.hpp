@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/jobs/job_filter.hpp"
-#include "supervisor/cli/redis_access.hpp"
 
 namespace brood {
 

@@ -10,11 +10,11 @@
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/machine/worker_stacks.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 #include "worker/crash/symboliser.hpp"
 
 namespace brood {

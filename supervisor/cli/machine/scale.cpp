@@ -8,12 +8,12 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
+#include "supervisor/cli/access/fleet.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/fleet.hpp"
 #include "supervisor/cli/machine/supervisor_order.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -8,9 +8,9 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
+#include "supervisor/cli/access/introduction.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/introduction.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "shared/json/json_object.hpp"
-#include "supervisor/cli/command_line.hpp"
-#include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/access/control_client.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 
 namespace brood {
 

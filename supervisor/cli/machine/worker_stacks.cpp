@@ -15,7 +15,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "supervisor/cli/scoreboards.hpp"
+#include "supervisor/cli/access/scoreboards.hpp"
 
 namespace brood {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "shared/base/paths.hpp"
-#include "supervisor/cli/command_line.hpp"
-#include "supervisor/cli/control_client.hpp"
-#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/access/control_client.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 
 namespace brood {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
 namespace brood {

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "shared/base/log_line.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/companion.hpp"
-#include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/cli/status/status_report.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 namespace {

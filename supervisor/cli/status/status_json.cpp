@@ -1,8 +1,8 @@
 #include <optional>
 
 #include "shared/json/json_writer.hpp"
-#include "supervisor/cli/process_json.hpp"
-#include "supervisor/cli/process_use.hpp"
+#include "supervisor/cli/access/process_use.hpp"
+#include "supervisor/cli/lists/process_json.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
 namespace brood {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "shared/json/json_object.hpp"
-#include "supervisor/cli/machine_status.hpp"
+#include "supervisor/cli/access/machine_status.hpp"
 #include "supervisor/cli/redis_status.hpp"
 #include "supervisor/cli/status/exposition.hpp"
-#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
 

@@ -5,9 +5,9 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/status/status_report.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
 
 namespace brood {
 namespace {

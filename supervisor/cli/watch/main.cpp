@@ -1,9 +1,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/program.hpp"
-#include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/watch/watch.hpp"
 
 namespace brood {

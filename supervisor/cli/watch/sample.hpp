@@ -9,8 +9,8 @@
 #include <string>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/cli/machine_status.hpp"
-#include "supervisor/cli/process_use.hpp"
+#include "supervisor/cli/access/machine_status.hpp"
+#include "supervisor/cli/access/process_use.hpp"
 #include "supervisor/cli/redis_status.hpp"
 
 namespace brood::watch {

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "shared/base/log_line.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 
 // <term.h> has these, and beside them a macro for each capability, with names as common as `tab` and `lines`.
 extern "C" {

@@ -18,7 +18,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/watch/apply_action.hpp"
 #include "supervisor/cli/watch/command_process.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
 
 namespace brood {
 

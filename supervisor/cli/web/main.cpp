@@ -4,9 +4,9 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/config/listen_address.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/program.hpp"
-#include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/web/last_words.hpp"
 #include "supervisor/cli/web/web.hpp"
 

@@ -21,7 +21,7 @@
 #include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"
 #include "shared/json/json.hpp"
-#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/web/confinement.hpp"
 #include "supervisor/cli/web/http/http_server.hpp"
 #include "supervisor/cli/web/listener.hpp"

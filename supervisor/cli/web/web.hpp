@@ -1,7 +1,7 @@
 #pragma once
 
 #include "shared/config/config.hpp"
-#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
 
 namespace brood {
 

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <condition_variable>
 #include <functional>
-#include <semaphore>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -58,7 +59,29 @@ class Actor {
     back_.release();
   }
 
-  std::binary_semaphore mine_{0}, back_{0};
+  // As std::binary_semaphore, which spins before it sleeps: in vain here, where the other one has work to do first.
+  class Baton {
+   public:
+    void release() {
+      {
+        const std::lock_guard lock(mutex_);
+        there_ = true;
+      }
+      arrived_.notify_one();
+    }
+    void acquire() {
+      std::unique_lock lock(mutex_);
+      arrived_.wait(lock, [this] { return there_; });
+      there_ = false;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable arrived_;
+    bool there_ = false;
+  };
+
+  Baton mine_, back_;
   bool killed_ = false, done_ = false;
   std::string error_;
   std::thread thread_;

@@ -34,7 +34,7 @@ std::string& argument(Command& command, std::size_t number) {
 void let_go_of_failures(Command& command) {
   std::vector<LetGo> let_go;
   for (std::size_t i = 0; i + 1 < command.args.size(); ++i) {
-    if (command.args[i] == "retry") append_held(let_go, command.args[i + 1], 0);
+    if (command.args[i] == "retry") append_held(let_go, command.args[i + 1], 0, JobEnding::gone);
   }
   if (let_go.empty()) return;
   ScriptCall call{&scripts::settle_and_fetch, {}, {}};

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
 #include "supervisor/cli/web/http/digest.hpp"
 #include "supervisor/cli/web/page/assets.hpp"
 #include "supervisor/cli/web/page/parts.hpp"

@@ -9,8 +9,8 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/units.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
 #include "supervisor/cli/web/http/digest.hpp"
 
 namespace brood {

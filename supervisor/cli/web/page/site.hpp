@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "shared/config/config.hpp"
-#include "supervisor/cli/redis_access.hpp"
-#include "supervisor/cli/shard_connections.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
 namespace brood {

@@ -6,7 +6,7 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/in_flight/job_search.hpp"
-#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"

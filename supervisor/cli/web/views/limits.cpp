@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/limit_list.hpp"
+#include "supervisor/cli/lists/limit_list.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"

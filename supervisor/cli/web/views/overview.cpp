@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/chart.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"

@@ -5,8 +5,8 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/json/json.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/periodic_list.hpp"
+#include "supervisor/cli/lists/periodic_list.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"

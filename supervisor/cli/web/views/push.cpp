@@ -9,8 +9,8 @@
 #include "shared/api/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json_writer.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/call.hpp"
 #include "supervisor/cli/web/page/json_answer.hpp"
 #include "supervisor/cli/web/page/site.hpp"
@@ -55,6 +55,7 @@ HttpResponse accept_jobs(Call& call) {
     call.on = "class=" + push.job_class + " queue=" + push.queue;
     const std::string jid = push_one(client, push);
     call.changed = jid.empty() ? 0 : 1;
+    if (jid.empty()) return json_answer(200, refused_push_json(push, detail::Opening::holder(client, push)) + "\n");
     return json_answer(200, push_json(push, jid) + "\n");
   }
   std::vector<Push> jobs = jobs_of_lines(call.request.body);

@@ -9,8 +9,8 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/json/json.hpp"
-#include "supervisor/cli/count_text.hpp"
-#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/json_answer.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"

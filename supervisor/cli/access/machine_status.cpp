@@ -1,0 +1,118 @@
+#include "supervisor/cli/access/machine_status.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "shared/base/identity.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/cli/access/scoreboards.hpp"
+
+namespace brood {
+namespace {
+
+double seconds(SteadyTime::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string state_of(const SlotSnapshot& worker, std::uint32_t flags, SteadyTime now) {
+  if (!process_lives(worker.pid, worker.start_time)) {
+    if (worker.rests_until > now) return "resting";
+    return worker.ready ? "gone" : "starting";
+  }
+  if (!worker.ready) return "starting";
+  if (worker.current >= 0) return "busy";
+  if (flags & slot_stop) return "stopping";
+  return flags & slot_quiet ? "quiet" : "idle";
+}
+
+WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapshot& worker, std::uint32_t flags,
+                         SteadyTime now) {
+  WorkerStatus status;
+  status.identity = identity;
+  status.slot = slot;
+  status.pid = worker.pid;
+  status.state = state_of(worker, flags, now);
+  status.capsule = worker.capsule;
+  status.generation = worker.generation;
+  status.processed = worker.processed - worker.processed_before;
+  status.failed = worker.failed - worker.failed_before;
+  if (status.state == "resting") status.rests_for = seconds(worker.rests_until - now);
+  if (status.state != "busy") return status;
+  status.job_pid = worker.job_pid;
+  status.job_class = worker.job_class;
+  status.jid = worker.jid;
+  status.queue = worker.queue;
+  status.age = std::max(0.0, seconds(now - worker.started_steady));
+  if (worker.deadline) status.deadline_in = seconds(*worker.deadline - now);
+  return status;
+}
+
+void add(ClassUsage& sum, const ClassUsage& usage) {
+  sum.job_class = usage.job_class;
+  sum.runs += usage.runs;
+  sum.failed += usage.failed;
+  sum.crashed += usage.crashed;
+  sum.cpu_us += usage.cpu_us;
+  sum.wall_us += usage.wall_us;
+  sum.peak_rss_kb = std::max(sum.peak_rss_kb, usage.peak_rss_kb);
+  sum.left_threads += usage.left_threads;
+  sum.expired += usage.expired;
+  sum.allows_threads |= usage.allows_threads;
+  sum.isolated |= usage.isolated;
+  if (usage.preceding && (!sum.preceding || sum.preceding->certainty < usage.preceding->certainty)) {
+    sum.preceding = usage.preceding;
+    sum.preceding_name = usage.preceding_name;
+  }
+}
+
+}  // namespace
+
+JobCounters sum_of_counters(const MachineStatus& machine) {
+  JobCounters sum;
+  for (const auto& [identity, counters] : machine.counters) {
+    sum.processed += counters.processed;
+    sum.failed += counters.failed;
+    sum.outcomes_dropped += counters.outcomes_dropped;
+    sum.unconfirmed += counters.unconfirmed;
+    sum.expired += counters.expired;
+  }
+  return sum;
+}
+
+MachineStatus read_scoreboards(const std::string& directory) {
+  MachineStatus status;
+  std::map<std::string, ClassUsage> classes;
+  for (const std::string& path : scoreboard_paths(directory)) try {
+      const Scoreboard board = Scoreboard::open(path, false);
+      const SteadyTime now = steady_now();
+      JobCounters& counters = status.counters[board.identity()];
+      counters.datagrams_dropped = std::min(board.usage().datagrams_dropped.load(), largest_count);
+      for (int i = 0; i < board.slots(); ++i) {
+        const SlotSnapshot worker = snapshot(board.slot(i));
+        counters.processed += worker.processed;
+        counters.failed += worker.failed;
+        counters.outcomes_dropped += worker.fenced_outcomes;
+        counters.unconfirmed += worker.unconfirmed;
+        counters.expired += worker.expired;
+        if (worker.pid > 0 || worker.rests_until > now)
+          status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
+      }
+      std::vector<ClassUsage>& usage = status.usage[board.identity()] = read_class_usage(board);
+      status.queues[board.identity()] = read_queue_usage(board);
+      for (const ClassUsage& of_class : usage) add(classes[of_class.job_class], of_class);
+    } catch (const std::exception&) {  // of another version, of another user, or gone this moment
+    }
+  for (auto& [name, usage] : classes) status.classes.push_back(std::move(usage));
+  return status;
+}
+
+std::string preceding_class_text(const ClassUsage& usage) {
+  const PrecedingClass& preceding = usage.preceding.value();
+  return fmt::format(
+      "{}: {} of {} crashes followed {} in the same worker, as {:.1f}% of other runs did; {:.2f}% certain not to be "
+      "chance",
+      usage.job_class, preceding.crashes_after, preceding.crashes, usage.preceding_name, 100 * preceding.usual,
+      std::min(100 * preceding.certainty, 99.99));
+}
+
+}  // namespace brood

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/cli/arguments/command_line.hpp"
+
+namespace brood {
+
+// What a command such as `brood retries` can be told to do: the word after its name.
+struct Verb {
+  std::string_view name;
+  std::string_view operands;  // as the help text shows them: "JID..."
+  std::string_view summary;
+  std::vector<std::string_view> takes;  // its options, beside those that all verbs have: "--limit"
+};
+
+// A verb and the function that obeys it; `Order` is the whole command line.
+template <typename Order>
+struct VerbFor {
+  Verb verb;
+  int (*obey)(const Order& order);
+};
+
+// The lines of a help text.
+std::string help_on(std::string_view command, const std::vector<Verb>& verbs);
+
+// Takes the verb off the beginning of `words` and returns its index in `verbs`; 0 when `words` are empty.  Throws
+// UsageError for a word that is no verb, and for an option that only other verbs take.
+std::size_t take_verb(const CommandLine& line, const std::vector<Verb>& verbs, std::vector<std::string>& words);
+
+template <typename Order>
+std::vector<Verb> only_verbs(const std::vector<VerbFor<Order>>& verbs) {
+  std::vector<Verb> all;
+  for (const auto& one : verbs) all.push_back(one.verb);
+  return all;
+}
+
+}  // namespace brood

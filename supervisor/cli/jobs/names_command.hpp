@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/arguments/verb.hpp"
+
+namespace brood {
+
+// What a command such as `brood locks` was told: the names after its verb.
+struct NamesOrder {
+  RedisAccess redis;
+  std::vector<std::string> names;
+  bool json = false;
+};
+
+// A command that does one of several things with names, and takes no option but --json and where Redis is.
+struct NamesCommand {
+  std::string_view name;      // "locks", of `brood locks`
+  std::string_view about;     // what its help begins with: "Locks of unique jobs"
+  std::string_view operands;  // as the help shows them: "[KEY...]"
+  std::string_view footer;    // what its help ends with
+  std::vector<VerbFor<NamesOrder>> verbs;
+};
+
+// Does what `args`, the words after the name, say.  Returns the exit status; throws UsageError.
+int obey(const NamesCommand& command, const std::vector<std::string>& args);
+
+}  // namespace brood

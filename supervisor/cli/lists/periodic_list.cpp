@@ -1,0 +1,208 @@
+#include "supervisor/cli/lists/periodic_list.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <random>
+#include <utility>
+
+#include "shared/base/redis_clock.hpp"
+#include "shared/job/due_job.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/json/json_object.hpp"
+#include "shared/json/json_writer.hpp"
+#include "shared/periodic/next_tick.hpp"
+#include "shared/store/redis_time.hpp"
+#include "supervisor/cli/terminal/iso_time.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::sys_seconds;
+
+std::optional<ListedPeriodic> listed_from(const std::string& name, const Reply& reply) {
+  auto known = read_periodic(reply.view());
+  if (!known) return std::nullopt;
+  ListedPeriodic one;
+  one.name = name;
+  try {
+    const JsonObject definition = JsonObject::parse(known->definition);
+    const auto text = [&](const char* key, std::string& into) { into = definition.string(key).value_or(into); };
+    text("cron", one.cron);
+    text("tz", one.zone);
+    text("class", one.job_class);
+    text("queue", one.queue);
+    text("overlap", one.overlap);
+    one.args = definition.raw("args").value_or(one.args);
+    one.retry = definition.raw("retry").value_or(one.retry);
+    if (const auto members = definition.raw("members"); members && members->size() > 2)
+      one.members = "," + std::string(members->substr(1, members->size() - 2));
+  } catch (const BadJson&) {  // somebody else has written it
+  }
+  one.known = std::move(*known);
+  one.served = true;
+  return one;
+}
+
+std::optional<std::int64_t> epoch_of_tick(std::optional<sys_seconds> moment) {
+  return moment ? std::optional<std::int64_t>(moment->time_since_epoch().count()) : std::nullopt;
+}
+
+TickClaim claim_of_now(const ListedPeriodic& one, std::string_view who) {
+  std::mt19937_64 random{std::random_device{}()};
+  JsonWriter text;
+  text.json("retry", one.retry)
+      .text("queue", one.queue)
+      .text("class", one.job_class)
+      .json("args", one.args)
+      .text("periodic", one.name);
+  if (one.overlap != "allow") text.text("unique_lock", turn_of_periodic(one.name));
+  TickClaim claim{.name = one.name, .queue = one.queue};
+  std::string payload = text.object();
+  payload.insert(payload.size() - 1, one.members);
+  claim.payload = prepare_due_job(payload, redis_now(), random).payload;
+  claim.jid = Payload::parse(claim.payload).jid();
+  claim.entry = JsonWriter()
+                    .null("tick")
+                    .decimal("at", epoch_seconds(redis_now()))
+                    .text("jid", claim.jid)
+                    .text("by", who)
+                    .object();
+  if (one.overlap != "allow") claim.while_held = TickClaim::WhileHeld::wait;
+  return claim;
+}
+
+}  // namespace
+
+std::vector<sys_seconds> ListedPeriodic::next_ticks(int how_many) const {
+  std::vector<sys_seconds> ticks;
+  const auto its_zone = Zone::find(zone);
+  if (!its_zone) return ticks;
+  try {
+    const CronRule rule = CronRule::parse(cron);
+    sys_seconds last = std::chrono::floor<std::chrono::seconds>(redis_now());
+    while (how_many-- > 0) {
+      const auto tick = next_tick(rule, *its_zone, last);
+      if (!tick) break;
+      ticks.push_back(last = *tick);
+    }
+  } catch (const CronError&) {  // another brood knows more
+  }
+  return ticks;
+}
+
+std::string ListedPeriodic::local_text(sys_seconds tick) const {
+  const auto its_zone = Zone::find(zone);
+  const std::chrono::seconds ahead = its_zone ? its_zone->around(tick).ahead : 0s;
+  std::string text = iso_time(WallTime(tick + ahead));  // "2026-11-25T03:00:00Z"
+  text.pop_back();
+  text[text.find('T')] = ' ';
+  const auto minutes = std::chrono::abs(std::chrono::duration_cast<std::chrono::minutes>(ahead)).count();
+  return fmt::format("{} {}{:02}:{:02}", text, ahead < 0s ? '-' : '+', minutes / 60, minutes % 60);
+}
+
+std::string ListedPeriodic::json() const {
+  const std::vector<sys_seconds> next = next_ticks(1);
+  return JsonWriter()
+      .text("name", name)
+      .text("cron", cron)
+      .text("class", job_class)
+      .number("next", next.empty() ? std::nullopt : epoch_of_tick(next.front()))
+      .number("last", epoch_of_tick(known.last))
+      .truth("paused", known.paused)
+      .text("tz", zone)
+      .text("queue", queue)
+      .json("args", args)
+      .text("overlap", overlap)
+      .truth("served", served)
+      .number("claimed", known.claimed)
+      .number("missed", known.missed)
+      .number("skipped", known.skipped)
+      .object();
+}
+
+ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& settings) {
+  return {.name = name,
+          .cron = settings.cron,
+          .zone = settings.zone,
+          .job_class = settings.job_class,
+          .args = settings.args,
+          .queue = settings.queue,
+          .retry = settings.retry,
+          .overlap = std::string(name_of(settings.overlap)),
+          .members = settings.members};
+}
+
+std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections& shards) {
+  std::map<std::string, ListedPeriodic> all;
+  for (const auto& [name, settings] : config.periodic) all.emplace(name, listed_periodic(name, settings));
+  shards.each([&](ShardConnections::Shard& shard) {
+    ask_redis_time(shard.redis);
+    const std::vector<std::string> names = read_periodic_names(shard.redis.call(ask_periodic_names()).view());
+    std::vector<Command> commands;
+    for (const std::string& name : names) commands.push_back(ask_periodic(name));
+    if (commands.empty()) return;
+    const std::vector<Reply> replies = shard.redis.pipeline(commands);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (auto one = listed_from(names[i], replies[i])) all.insert_or_assign(names[i], std::move(*one));
+    }
+  });
+  std::vector<ListedPeriodic> listed;
+  for (auto& [name, one] : all) listed.push_back(std::move(one));
+  return listed;
+}
+
+bool visit_periodic(ShardConnections& shards, const std::string& name,
+                    const std::function<void(Connection&, const ListedPeriodic&)>& visit) {
+  return shards.any([&](ShardConnections::Shard& shard) {
+    const auto one = listed_from(name, shard.redis.call(ask_periodic(name)));
+    if (one) {
+      ask_redis_time(shard.redis);
+      visit(shard.redis, *one);
+    }
+    return one.has_value();
+  });
+}
+
+std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& name) {
+  const Reply reply = redis.call(ask_periodic_history(name));
+  std::vector<PastTick> history;
+  for (std::size_t i = 0; reply.view().is_array() && i < reply.view().size(); ++i) {
+    PastTick past;
+    past.json = std::string(reply.view()[i].text());
+    try {
+      const JsonObject entry = JsonObject::parse(past.json);
+      const auto moment = [&](const char* key) {
+        const auto seconds = entry.number(key);
+        return seconds ? std::optional(WallTime(std::chrono::seconds(static_cast<std::int64_t>(*seconds))))
+                       : std::nullopt;
+      };
+      past.tick = moment("tick");
+      past.at = moment("at");
+      past.jid = entry.string("jid").value_or("");
+      history.push_back(std::move(past));
+    } catch (const BadJson&) {  // somebody else has written it
+    }
+  }
+  return history;
+}
+
+std::optional<std::string> run_periodic_now(Connection& redis, const ListedPeriodic& one, std::string_view who) {
+  const TickClaim claim = claim_of_now(one, who);
+  const Reply reply = send(redis, claim_tick(claim));
+  if (read_claimed_tick(reply.view()).outcome != ClaimedTick::Outcome::claimed) return std::nullopt;
+  return claim.jid;
+}
+
+std::optional<bool> pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses) {
+  std::int64_t changed = -1;
+  shards.any([&](ShardConnections::Shard& shard) {
+    changed = send(shard.redis, pause_periodic(name, pauses)).view().integer();
+    return changed >= 0;
+  });
+  if (changed < 0) return std::nullopt;
+  return changed == 0;
+}
+
+}  // namespace brood

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/config/config.hpp"
+#include "shared/config/periodic_settings.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+
+namespace brood {
+
+// A job that runs again and again, as Redis or the configuration has it.
+struct ListedPeriodic {
+  std::string name;
+  std::string cron, zone = "UTC", job_class, args = "[]", queue = "default", retry = "true", overlap = "allow";
+  std::string members;  // further ones of its payload, each behind a comma
+  KnownPeriodic known = {};
+  bool served = false;
+
+  // Fewer where the rule never comes again; none for a rule or a zone that this program does not know.
+  std::vector<std::chrono::sys_seconds> next_ticks(int how_many) const;
+  // As the clock in its zone shows it: "2026-11-25 03:00:00 +01:00".
+  std::string local_text(std::chrono::sys_seconds tick) const;
+  std::string json() const;
+};
+ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& settings);
+
+// Those of the configuration and of all shards, by name.  Throws ConnectionLost.
+std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections& shards);
+
+// Visits one in whichever shard it is; false: it is in none.
+bool visit_periodic(ShardConnections& shards, const std::string& name,
+                    const std::function<void(Connection&, const ListedPeriodic&)>& visit);
+
+// A tick that came, or a run by hand.
+struct PastTick {
+  std::optional<WallTime> tick, at;  // when it was due; when it was claimed
+  std::string jid;                   // empty: it made no job
+  std::string json;                  // as Redis has it
+};
+// The newest first.
+std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& name);
+
+// Enqueues its job now, beside its ticks, as `who` wants it.  Returns the jid; nullopt: the job before has not ended.
+std::optional<std::string> run_periodic_now(Connection& redis, const ListedPeriodic& one, std::string_view who);
+
+// How it was: paused already, or not; nullopt: no shard knows it.
+std::optional<bool> pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses);
+
+}  // namespace brood

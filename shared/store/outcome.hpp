@@ -24,8 +24,8 @@ struct Outcome {
     park,          // ZADD brood:quarantined score payload: it waits until its class is released
     set_aside,     // LPUSH queue:<into>: it waits for a place of its class's cap
   } kind = Kind::acknowledge;
-  std::string payload;  // empty for acknowledge; for the others empty means the entry as it lies in flight
-  double score = 0;     // seconds; for retry, move_to_dead, schedule, park
+  std::string payload;    // empty for acknowledge; for the others empty means the entry as it lies in flight
+  double score = 0;       // seconds; for retry, move_to_dead, schedule, park
   std::string into = {};  // the name of a queue; for set_aside
 };
 

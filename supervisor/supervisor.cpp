@@ -458,10 +458,11 @@ void Supervisor::generation_changed(const Generation& present) {
   for (const auto& shard : shards_) shard->follow_config();
 }
 
-// Of one name the configuration's holds.
+// Of one name the configuration's holds, also where that is for others to serve.
 PeriodicJobSettings Supervisor::periodic_jobs() const {
   PeriodicJobSettings jobs = config_->periodic;
   for (const auto& [name, job] : registered_periodic_.jobs()) jobs.try_emplace(name, job);
+  std::erase_if(jobs, [&](const auto& job) { return !job.second.is_enabled_on(config_->labels); });
   return jobs;
 }
 

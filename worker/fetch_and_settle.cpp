@@ -193,7 +193,7 @@ Settled FetchAndSettle::settle(const std::vector<Outcome>& outcomes, const std::
   settlement.want = std::clamp(want, 0, max_batch_entries);
   settlement.wait_queue = wait_queue;
   settlement.dead_limits = setup_.dead_limits;
-  settlement.caps = &setup_.caps;
+  settlement.caps = setup_.caps ? &setup_.caps() : nullptr;
   // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
   const WallTime now = redis_now();
   const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
@@ -383,6 +383,10 @@ std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& out
     const WallTime now = redis_now();
     const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
       for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
+      // Without its field nobody is asked to set anything aside: it goes back, and is found again.
+      for (LostSettlement::Performed& one : settlement.performed) {
+        if (one.outcome.kind == Outcome::Kind::set_aside) one.outcome = {Outcome::Kind::requeue_head, "", 0};
+      }
       return brood::settle_without_field(settlement, now);
     });
     settled = read_settled_without_field(reply.view()).settled;

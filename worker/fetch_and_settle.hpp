@@ -34,7 +34,7 @@ class FetchAndSettle {
     std::string identity_record;  // the value in brood:processes
     int slot = 0;
     DeadLimits dead_limits;
-    std::vector<CapSettings> caps = {};  // of queues
+    std::function<const std::vector<CapSettings>&()> caps = {};  // of queues; none: there are none
     // Returns a new incarnation, never used before, from the supervisor.
     std::function<std::uint64_t()> new_incarnation;
     // The same for leave_behind(): what the old incarnation may hold stays in a shard that is away.

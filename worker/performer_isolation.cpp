@@ -271,7 +271,10 @@ JobEnd Performer::run_apart(const JobOrder& first) {
           },
       .save_iteration = [&](const IterationState& state) { return iterations_.save(job_.jid(), state); },
       .failure_rule = [&] { return failure_rule(); },
-      .take_limits = [&](const WantedLimits& wanted) { return limits_->take(wanted.limits, wanted.wait); },
+      .take_limits =
+          [&](const WantedLimits& wanted, const std::function<bool()>& is_wanted) {
+            return limits_->take(wanted.limits, wanted.wait, is_wanted);
+          },
       .give_back_limits = [&](const std::vector<LimitUse>& uses) { limits_->give_back(uses); },
       .term_came = [&] { return orders_.was_sent_term(); }};
   const SandboxSettings* const sandbox = sandbox_of(job_.job_class());

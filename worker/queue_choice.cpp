@@ -40,6 +40,7 @@ void QueueChoice::begin_again() {
   order_ = capsule_.queues.draw(random_);
   if (!known_.paused.empty())
     std::erase_if(order_, [&](const std::string& name) { return known_.paused.contains(name); });
+  order_ = with_asides(std::move(order_), capsule_.caps, known_);
   taken_ = others_taken_ = 0;
 }
 
@@ -93,7 +94,10 @@ void QueueChoice::look() {
   waits_ = expand_queues(listed, known_);
   others_ = waits_;
   const std::unordered_set<std::string_view> named(listed.begin(), listed.end());
-  std::erase_if(others_, [&](const std::string& name) { return named.contains(name); });
+  std::erase_if(others_, [&](const std::string& name) {
+    return named.contains(name) || named.contains(home_of(capsule_.caps, name));
+  });
+  others_ = with_asides(std::move(others_), capsule_.caps, known_);
   std::erase_if(waits_, [&](const std::string& name) { return is_capped(name); });
 }
 

@@ -35,7 +35,7 @@ class QueueChoice {
   bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
   // A queue with a cap is fetched from by settle_and_fetch alone, and nobody waits on it: the supervisor rings when one
   // of its jobs may be taken.
-  bool is_capped(const std::string& queue) const { return cap_of(capsule_.caps, queue) != nullptr; }
+  bool is_capped(const std::string& queue) const { return !caps_of(capsule_.caps, queue).empty(); }
   bool has_capped() const { return !capsule_.caps.empty(); }
   // Something has changed since begin(): call begin() again instead of waiting.
   bool is_stale() const { return forgotten_ || (changes_ && changes_->load() != seen_); }

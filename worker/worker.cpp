@@ -17,6 +17,7 @@
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/identity_record.hpp"
 #include "worker/batch_size.hpp"
+#include "worker/class_cap.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/fetch_and_settle.hpp"
 #include "worker/guard/offspring.hpp"
@@ -72,13 +73,14 @@ class Worker {
                     .longest = config.shutdown_timeout,
                     .begins = [this](std::string_view event) { performer_.begin_handlers(event); },
                     .ended = [this] { performer_.end_handlers(); }}),
+        caps_(shares_of_caps(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps, shards.size())),
         draw_(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)), redis_, worker_setup.queue_changes),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
                     .identity_record = identity_record(identity),
                     .slot = worker_setup.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
-                    .caps = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps,
+                    .caps = [this]() -> const std::vector<CapSettings>& { return caps_[served_]; },
                     .new_incarnation = [this] { return take_incarnation(ControlByte::need_incarnation); },
                     .incarnation_elsewhere = [this] { return take_incarnation(ControlByte::left_behind); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
@@ -335,13 +337,23 @@ class Worker {
     const SteadyTime begun = steady_now();
     SteadyTime last = begun;
     std::chrono::nanoseconds longest{};
-    int performed = 0;
+    int performed = 0, set_aside = 0;
+    const std::string home(home_of(caps_[served_], batch.queue));
     bool failure_waits = false;
     performer_.begin_batch(batch.entries.size());
     // The heartbeat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
       const std::string& payload = batch.entries[static_cast<std::size_t>(performed)].payload;
+      if (std::string aside = aside_for_job(caps_[served_], batch.queue, payload); !aside.empty()) {
+        if (!slot_.set_aside(performed)) break;
+        outcomes_.push_back({Outcome::Kind::set_aside, "", 0, std::move(aside)});
+        ++performed;
+        ++set_aside;
+        continue;
+      }
+      // A recovery reads as performed only what nothing that was laid aside lies in front of.
+      if (set_aside > 0) break;
       const UniqueTurn turn = take_unique_turn(in_flight_, payload);  // which may take long, with Redis away
       if (turn == UniqueTurn::fenced) break;
       if (turn != UniqueTurn::begins && !may_begin()) {
@@ -349,9 +361,8 @@ class Worker {
         break;
       }
       const bool waits = turn == UniqueTurn::waits || turn == UniqueTurn::dropped;
-      std::optional<Outcome> outcome =
-          waits ? performer_.put_off(performed, payload, batch.queue, turn == UniqueTurn::dropped)
-                : performer_.perform_entry(performed, payload, batch.queue, failure_waits);
+      std::optional<Outcome> outcome = waits ? performer_.put_off(performed, payload, home, turn == UniqueTurn::dropped)
+                                             : performer_.perform_entry(performed, payload, home, failure_waits);
       if (!outcome) {
         in_flight_.let_go_of_taken();
         recycling_ = performer_.reason_to_recycle();
@@ -370,7 +381,7 @@ class Worker {
               (state == EntryState::succeeded || state == EntryState::judged) && now - begun < longest_unsettled;
     }
     if (performed > 0) performer_.end_batch();
-    batch_size_.performed(performed, last - begun, longest);
+    if (performed > set_aside) batch_size_.performed(performed - set_aside, last - begun, longest);
   }
 
   void say_why_recycled() const {
@@ -392,6 +403,7 @@ class Worker {
   LimitShards limit_shards_;
   Performer performer_;
   Lifecycle lifecycle_;
+  const std::vector<std::vector<CapSettings>> caps_;  // of each shard its share
   QueueChoice draw_;
   FetchAndSettle in_flight_;
   BatchSize batch_size_;

@@ -8,18 +8,37 @@
 
 namespace brood {
 
-// At most so many workers, of all machines of one Redis, hold jobs of these queues at a time.  No queue is in two caps.
+// At most so many workers, of all machines, hold jobs of these queues at a time; where classes are named, jobs of these
+// classes.  No queue as a whole is in two caps, and no class in two for one queue.
+//
+// A class is not to be seen in a queue.  So a job of such a class is set aside, by the worker that finds it, into a
+// queue beside its own: "<queue>@<cap>".  That one has the cap as a whole, and whoever serves the queue serves it too.
 struct CapSettings {
   std::string name;
-  std::vector<std::string> queues;
+  std::vector<std::string> queues;  // with classes: none stands for all
   std::int64_t most = 1;
+  std::vector<std::string> classes = {};
 
-  bool covers(std::string_view queue) const { return std::find(queues.begin(), queues.end(), queue) != queues.end(); }
+  bool names(std::string_view queue) const { return std::find(queues.begin(), queues.end(), queue) != queues.end(); }
+  bool is_of_class(std::string_view name_of_class) const {
+    return std::find(classes.begin(), classes.end(), name_of_class) != classes.end();
+  }
+  bool may_set_aside(std::string_view queue) const { return !classes.empty() && (queues.empty() || names(queue)); }
 };
 
-inline const CapSettings* cap_of(const std::vector<CapSettings>& caps, std::string_view queue) {
-  const auto found = std::find_if(caps.begin(), caps.end(), [&](const CapSettings& cap) { return cap.covers(queue); });
-  return found == caps.end() ? nullptr : &*found;
-}
+// The queue that `queue` stands beside; itself where it is no queue of jobs that were set aside.
+std::string_view home_of(const std::vector<CapSettings>& caps, std::string_view queue);
+
+// The caps that hold for a queue: its own, and that for which its jobs were set aside; none for most.
+std::vector<const CapSettings*> caps_of(const std::vector<CapSettings>& caps, std::string_view queue);
+
+// The queues beside this one that its jobs may be in.
+std::vector<std::string> asides_of(const std::vector<CapSettings>& caps, std::string_view queue);
+
+// Where a job of this class waits that was fetched from `queue`, or from beside it; empty: it may be run as fetched.
+std::string aside_for(const std::vector<CapSettings>& caps, std::string_view queue, std::string_view job_class);
+
+// What of these caps one of several shards has: places are shared out, so that all of them together have no more.
+std::vector<CapSettings> share_of(std::vector<CapSettings> caps, std::size_t shard, std::size_t shards);
 
 }  // namespace brood

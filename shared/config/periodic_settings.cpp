@@ -1,5 +1,6 @@
 #include "shared/config/periodic_settings.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -83,10 +84,21 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
     job.overlap = read_word(overlap_words, word_at, word);
   });
   section.duration("jitter", job.jitter, 0ms, longest_jitter);
+  section.texts("enabled_on", [&](const Place& label_at, const std::string& label) {
+    job.enabled_on.push_back(setting::check_text(label_at, label));
+  });
+  if (section.has("enabled_on") && job.enabled_on.empty())
+    section.where_is("enabled_on").refuse("names no label: leave it out, and all supervisors serve the job");
   return job;
 }
 
 }  // namespace
+
+bool PeriodicSettings::is_enabled_on(const std::vector<std::string>& labels) const {
+  return enabled_on.empty() || std::any_of(enabled_on.begin(), enabled_on.end(), [&](const std::string& label) {
+           return std::find(labels.begin(), labels.end(), label) != labels.end();
+         });
+}
 
 CatchUp PeriodicSettings::catches_up() const {
   if (catch_up) return *catch_up;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shared/periodic/cron_rule.hpp"
 
@@ -26,9 +27,11 @@ struct PeriodicSettings {
   std::optional<CatchUp> catch_up = {};             // nullopt: last where a tick comes once an hour at most, else none
   std::optional<std::chrono::seconds> within = {};  // how old a tick may be that is caught up; nullopt: see below
   Overlap overlap = Overlap::allow;
-  std::chrono::seconds jitter{0};  // each job waits a random time of at most that
-  std::string place = {};          // of the zone, or of the whole: "etc/brood.toml:12: periodic.report.tz"
+  std::chrono::seconds jitter{0};            // each job waits a random time of at most that
+  std::vector<std::string> enabled_on = {};  // labels: only supervisors that have one of them claim ticks; none: all do
+  std::string place = {};                    // of the zone, or of the whole: "etc/brood.toml:12: periodic.report.tz"
 
+  bool is_enabled_on(const std::vector<std::string>& labels) const;
   CatchUp catches_up() const;
   // How late a tick may come: a minute where nothing is caught up, an hour where something is, a day where ticks wait.
   std::chrono::seconds late_at_most() const;

@@ -74,6 +74,7 @@ inline RedisKey limit_waited_for(std::string_view name) { return RedisKey(limit(
 inline RedisKey limit_bell(std::string_view name) { return RedisKey(limit(name).name() + ":bell"); }
 // Caps of queues: the most of each, by name; the in-flight lists that may hold a place of one.
 inline constexpr FixedKey brood_caps{"brood:caps"};
+inline constexpr FixedKey brood_set_aside{"brood:set_aside"};  // the queues in which jobs wait for a place
 inline RedisKey cap(std::string_view name) { return RedisKey("brood:cap:" + std::string(name)); }
 // What the classes have used on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
 // `|wall_us` and `|peak_rss_kb`.

@@ -26,6 +26,8 @@ std::string_view to_string(Outcome::Kind kind) {
       return "give_back";
     case Outcome::Kind::park:
       return "park";
+    case Outcome::Kind::set_aside:
+      return "set_aside";
   }
   return "acknowledge";
 }
@@ -44,7 +46,7 @@ std::optional<Outcome> noted_outcome(const OutcomeNote& note) {
 void append_arguments(std::vector<std::string>& args, const Outcome& outcome) {
   args.emplace_back(to_string(outcome.kind));
   args.push_back(outcome.payload);
-  args.push_back(score_text(outcome.score));
+  args.push_back(outcome.kind == Outcome::Kind::set_aside ? outcome.into : score_text(outcome.score));
 }
 
 }  // namespace brood

@@ -30,8 +30,12 @@ std::string without_stack(const std::string& payload) {
 
 Outcome resized(const Outcome& outcome, OutcomeSize size) {
   if (size == OutcomeSize::whole || outcome.kind == Outcome::Kind::acknowledge) return outcome;
-  if (size == OutcomeSize::in_short) return {outcome.kind, without_stack(outcome.payload), outcome.score};
-  Outcome kept{outcome.kind, "", outcome.score};
+  Outcome kept = outcome;
+  if (size == OutcomeSize::in_short) {
+    kept.payload = without_stack(outcome.payload);
+    return kept;
+  }
+  kept.payload.clear();
   if (kept.kind == Outcome::Kind::retry) {
     kept.kind = Outcome::Kind::move_to_dead;
     kept.score = epoch_seconds(redis_now());

@@ -93,11 +93,16 @@ void Doorbell::read_capsules() {
   has_a_choice_ = false;
   for (const CapsuleSettings& capsule : capsules_) {
     for (const CapSettings& cap : capsule.caps) {
-      caps_.push_back(cap);
-      capped_.insert(cap.queues.begin(), cap.queues.end());
+      const auto has_name = [&](const CapSettings& other) { return other.name == cap.name; };
+      if (std::none_of(caps_.begin(), caps_.end(), has_name)) caps_.push_back(cap);
     }
     has_a_choice_ |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
-    queues_.push_back(expand_queues(by_priority(capsule.queues), known_));
+    queues_.push_back(with_asides(expand_queues(by_priority(capsule.queues), known_), capsule.caps, known_));
+  }
+  for (const std::vector<std::string>& queues : caps_.empty() ? CapsuleQueues() : queues_) {
+    for (const std::string& queue : queues) {
+      if (!caps_of(caps_, queue).empty()) capped_.insert(queue);
+    }
   }
 }
 

@@ -58,6 +58,10 @@ std::vector<std::string> json_queues(const std::vector<CapsuleSettings>& capsule
     for (const std::string& name : capsule.queues.names()) {
       const std::string queue = json_text(name);
       if (std::find(queues.begin(), queues.end(), queue) == queues.end()) queues.push_back(queue);
+      for (const std::string& aside : asides_of(capsule.caps, name)) {
+        if (std::string text = json_text(aside); std::find(queues.begin(), queues.end(), text) == queues.end())
+          queues.push_back(std::move(text));
+      }
     }
   }
   return queues;

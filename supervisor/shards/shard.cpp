@@ -48,6 +48,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
                                [this](const KnownQueues& now) { doorbell_.know(now); }),
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(redis_.connection()),
+      set_aside_watch_(parts.loop, redis_.connection()),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
       periodic_jobs_(parts.loop, redis_.connection(), periodic_settings()),
       gem_schedules_(parts.loop, redis_.connection(), owner.config().serves_sidekiq_cron),
@@ -99,7 +100,17 @@ void Shard::recover(SteadyTime now) {
 void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
   queues_and_pauses_watch_.follow_names(std::any_of(
       capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
-  doorbell_.set_capsules(capsules);
+  capsules_ = capsules;
+  tell_of_capsules();
+}
+
+// Of caps this shard has its share.
+void Shard::tell_of_capsules() {
+  if (capsules_.empty()) return;
+  std::vector<CapsuleSettings> capsules = capsules_;
+  for (CapsuleSettings& capsule : capsules)
+    capsule.caps = share_of(std::move(capsule.caps), static_cast<std::size_t>(number_), names_.size());
+  doorbell_.set_capsules(std::move(capsules));
 }
 
 void Shard::follow_config() {
@@ -108,6 +119,7 @@ void Shard::follow_config() {
   gem_schedules_.set(owner_.config().serves_sidekiq_cron);
   heartbeat_.set_facts(owner_.process_facts());
   queue_rivals_.look(owner_.config().capsules);
+  set_aside_watch_.look(owner_.config().capsules);
   heartbeat_.tell_metrics(owner_.config().metrics);
   heartbeat_.beat();
 }
@@ -117,6 +129,7 @@ void Shard::set_names(ShardNames names) {
   names_ = std::move(names);
   pace_ = pace_among(names_);
   keep_pace();
+  tell_of_capsules();
 }
 
 void Shard::wind_down() {
@@ -153,6 +166,7 @@ void Shard::redis_is_usable() {
   if (!owner_.is_quiet()) look_for_work();
   pruning_.start();
   queue_rivals_.look(owner_.config().capsules);
+  set_aside_watch_.look(owner_.config().capsules);
 }
 
 void Shard::redis_has_moved() {

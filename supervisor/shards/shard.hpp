@@ -18,6 +18,7 @@
 #include "supervisor/queues/key_change_listener.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
 #include "supervisor/queues/queues_and_pauses_watch.hpp"
+#include "supervisor/queues/set_aside_watch.hpp"
 #include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/recovery/dead_files.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
@@ -130,6 +131,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void name_is_taken() override { owner_.name_is_taken(); }
 
   void keep_pace();
+  void tell_of_capsules();
   void look_for_work();
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
@@ -141,6 +143,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   const std::string identity_;
   const int number_;
   ShardNames names_;
+  std::vector<CapsuleSettings> capsules_;
   int pace_ = 1;  // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;
   RedisLink redis_;
@@ -154,6 +157,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   QueuesAndPausesWatch queues_and_pauses_watch_;
   BatchWatch batch_watch_;
   QueueRivals queue_rivals_;
+  SetAsideWatch set_aside_watch_;
   Scheduler scheduler_;
   PeriodicJobs periodic_jobs_;
   GemSchedules gem_schedules_;

@@ -68,6 +68,7 @@ class Writer {
     for (const std::string& name : order.names()) entries.push_back(fmt::format("{},{}", name, weights.at(name)));
     json_.texts(key, entries);
   }
+  void names(const char* key, const std::vector<std::string>& names) { json_.texts(key, names); }
 
   template <std::size_t size>
   void numbers(const char* key, const std::array<std::uint64_t, size>& values) {
@@ -141,6 +142,12 @@ class Reader {
       entries.push_back(QueueOrder::parse(json_unescape(entry)));
     }
     into = QueueOrder(std::move(entries));
+  }
+  void names(const char* key, std::vector<std::string>& into) const {
+    for (const std::string& entry : elements(key)) {
+      if (!entry.starts_with('"')) throw BadHandover("a name of the handover is no string");
+      into.push_back(json_unescape(entry));
+    }
   }
 
   template <std::size_t size>
@@ -245,14 +252,10 @@ void members(Io& io, Of<Io, WorkerSettings>& worker) {
 
 template <typename Io>
 void members(Io& io, Of<Io, CapSettings>& cap) {
-  std::vector<QueueOrder::Entry> entries;
-  for (const std::string& queue : cap.queues) entries.push_back({queue, 0});
-  QueueOrder queues;
-  if (!entries.empty()) queues = QueueOrder(std::move(entries));
   io.text("name", cap.name);
   io.number("most", cap.most);
-  io.queues("queues", queues);
-  if constexpr (!std::is_same_v<Io, Writer>) cap.queues = queues.names();
+  io.names("queues", cap.queues);
+  io.names("classes", cap.classes);
 }
 
 template <typename Io>
@@ -327,7 +330,7 @@ void enumerator(Io& io, const char* key, Enumeration& value, int count) {
 
 template <typename Io>
 void members(Io& io, Of<Io, Outcome>& outcome) {
-  enumerator(io, "kind", outcome.kind, static_cast<int>(Outcome::Kind::park) + 1);
+  enumerator(io, "kind", outcome.kind, static_cast<int>(Outcome::Kind::set_aside) + 1);
   io.bytes("payload", outcome.payload);
   std::int64_t microseconds = std::llround(outcome.score * 1e6);
   io.number("score_us", microseconds);

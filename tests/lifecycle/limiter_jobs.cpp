@@ -72,6 +72,16 @@ struct HoldApart {
   void perform() { hold(directory, id, slots, milliseconds); }
 };
 
+// Waits for a slot as long as nobody ends it.
+struct WaitsApart {
+  std::string path;
+  static constexpr brood::JobOptions options{.isolation = brood::Isolation::process};
+  void perform() {
+    append(path, std::to_string(getpid()));
+    brood::Limiter::concurrent("erp", 1, {.wait = 10min}).within_limit([&] { append(path, "has it"); });
+  }
+};
+
 // Takes no lock: its queue is capped.
 struct InCappedQueue {
   std::string directory, id;
@@ -81,6 +91,13 @@ struct InCappedQueue {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     append(directory + "/done", id);
   }
+};
+
+// Of another class, in the same queue.
+struct Uncapped {
+  std::string directory, id;
+  int slots = 1, milliseconds = 1;
+  void perform() { append(directory + "/done", id); }
 };
 
 struct OnceAnHour {
@@ -131,4 +148,5 @@ struct Answers {
   }
 };
 
-BROOD_JOBS(Hold, HoldApart, InCappedQueue, OnceAnHour, OnceAnHourApart, ThrowsOverLimit, WrongLimiter, Answers)
+BROOD_JOBS(Hold, HoldApart, WaitsApart, InCappedQueue, Uncapped, OnceAnHour, OnceAnHourApart, ThrowsOverLimit,
+           WrongLimiter, Answers)

@@ -83,6 +83,23 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
   BOOST_TEST(redis.size_of("dead") == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_process_that_ends_while_its_worker_waits_for_a_slot_keeps_nobody_waiting) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const BroodProcess brood(redis, with_limits(2));
+  enqueue(redis, {hold_job("Hold", directory, 0, 1, 60'000)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return held(redis, "erp") == 1; }), brood.log_tail());
+  enqueue(redis, {payload_text("WaitsApart", "[\"" + directory / "waits" + "\"]", 2)});
+  Connection connection(redis.address());
+  const auto somebody_waits = [&] { return !redis.keys("brood:limit:erp:waited_for").empty(); };
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return lines_of_file(directory / "waits").size() == 1 && somebody_waits(); }),
+                        brood.log_tail());
+  kill(std::stoi(lines_of_file(directory / "waits").front()), SIGKILL);
+
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }), brood.log_tail());
+  BOOST_TEST(held(redis, "erp") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_job_over_its_limit_is_put_off_uncharged) {
   for (const std::string job_class : {"OnceAnHour", "OnceAnHourApart"}) {
     RedisServer redis;
@@ -222,6 +239,101 @@ concurrent = 1
   BOOST_REQUIRE_MESSAGE(eventually([&] { return done_in(directory).size() == 30; }, 20s), brood.log_tail());
   BOOST_TEST(lines_of_file(directory / "done") == ids, boost::test_tools::per_element());
   BOOST_TEST(lines_of_file(directory / "too_many").empty());
+}
+
+BOOST_AUTO_TEST_CASE(shards_share_the_places_of_a_cap) {
+  RedisServer first, second;
+  const TemporaryDirectory directory;
+  const BroodProcess brood(with_limits(
+      4, capped + "[[redis.shard]]\nurl = \"" + first.url() + "\"\n[[redis.shard]]\nurl = \"" + second.url() + "\"\n"));
+  for (RedisServer* redis : {&first, &second})
+    enqueue(*redis, {hold_job("InCappedQueue", directory, 0, 2, 60'000), hold_job("InCappedQueue", directory, 1, 2, 1)},
+            "erp");
+  BOOST_TEST(eventually([&] { return places_held(first) == 1 && places_held(second) == 1; }), brood.log_tail());
+  BOOST_TEST(first.size_of("queue:erp") == 1u);
+  BOOST_TEST(second.size_of("queue:erp") == 1u);
+  BOOST_TEST(lines_of_file(directory / "too_many").empty());
+}
+
+// ---- Caps of classes
+
+namespace {
+
+const std::string capped_class = R"(
+queues = ["default"]
+[limits.erp]
+classes = ["InCappedQueue"]
+concurrent = 2
+)";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(kills_leave_no_place_of_a_class_behind_and_other_classes_of_its_queue_go_on) {
+  RedisServer redis;
+  const TemporaryDirectory directory, of_others;
+  Dice dice;
+  constexpr std::size_t jobs = 60, others = 60;
+  std::vector<std::string> payloads;
+  for (int i = 0; i < static_cast<int>(jobs); ++i) {
+    payloads.push_back(hold_job("InCappedQueue", directory, i, 2, dice.roll(1, 30)));
+    payloads.push_back(hold_job("Uncapped", of_others, static_cast<int>(jobs) + i, 9, 1));
+  }
+  enqueue(redis, payloads);
+  BroodProcess brood(redis, with_limits(4, capped_class));
+  std::set<pid_t> killed;
+  for (int i = 0; i < 8; ++i) {
+    const std::size_t before = done_in(directory).size();
+    BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());
+    if (i == 4) {
+      brood.kill9();
+      brood.start();
+    }
+    eventually([&] { return done_in(directory).size() >= std::min(before + 3, jobs); }, 20s);
+  }
+  const auto all_done = [&] {
+    make_retries_due(redis);
+    return done_in(directory).size() == jobs && done_in(of_others).size() == others && no_job_is_left(redis) &&
+           no_job_is_left(redis, "default@erp");
+  };
+  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 1s));
+  BOOST_TEST(lines_of_file(directory / "too_many").empty());
+  BOOST_TEST(redis.size_of("dead") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_capped_class_keeps_its_order_and_waits_beside_its_queue) {
+  RedisServer redis;
+  const TemporaryDirectory directory, of_others;
+  const BroodProcess brood(redis, with_limits(3, R"(
+queues = ["default"]
+[limits.erp]
+classes = ["InCappedQueue"]
+concurrent = 1
+)"));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  enqueue(redis, {hold_job("InCappedQueue", directory, 0, 1, 60'000)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return places_held(redis) == 1; }), brood.log_tail());
+  for (int i = 1; i < 4; ++i) enqueue(redis, {hold_job("InCappedQueue", directory, i, 1, 1)});
+  enqueue(redis, {hold_job("Uncapped", of_others, 9, 9, 1)});
+
+  BOOST_TEST(eventually([&] { return done_in(of_others).size() == 1; }), brood.log_tail());
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:default@erp") == 3; }), brood.log_tail());
+  BOOST_TEST(redis.size_of("queue:default") == 0u);
+  Api api(redis.url());
+  BOOST_TEST(api.queue("default@erp").size() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_for_a_cap_that_is_configured_no_more_goes_back_to_its_queue) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  for (int i = 3; i > 0; --i)
+    redis.command({"RPUSH", "queue:default@erp", hold_job("InCappedQueue", directory, i, 9, 1)});
+  redis.command({"SADD", "brood:set_aside", "default@erp"});
+  redis.command({"SADD", "queues", "default@erp"});
+  const BroodProcess brood(redis, with_limits(1, "queues = [\"default\"]\n"));
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return done_in(directory).size() == 3; }), brood.log_tail());
+  BOOST_TEST((lines_of_file(directory / "done") == std::vector<std::string>{"1", "2", "3"}));
+  BOOST_TEST(eventually([&] { return redis.keys("brood:set_aside").empty(); }));
 }
 
 BOOST_AUTO_TEST_CASE(the_command_line_shows_limits_and_begins_one_anew) {

@@ -83,6 +83,19 @@ BOOST_AUTO_TEST_CASE(without_periodic_jobs_there_is_no_key_of_them) {
   BOOST_TEST(redis.keys("brood:periodic*").empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_job_is_served_where_a_label_of_it_is) {
+  RedisServer redis;
+  const std::string config =
+      "[periodic.there]\ncron = \"* * * * * *\"\nclass = \"A\"\nqueue = \"there\"\nenabled_on = [\"cron\"]\n"
+      "[periodic.here]\ncron = \"* * * * * *\"\nclass = \"A\"\nqueue = \"here\"\n";
+  const BroodProcess one(redis, with_config(config));
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("queue:here") >= 2; }), one.log_tail());
+  BOOST_TEST(redis.size_of("queue:there") == 0u);
+
+  const BroodProcess other(redis, with_config("labels = [\"cron\"]\n" + config));
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:there") >= 1; }), other.log_tail());
+}
+
 // With BROOD_STORM=5 a hundred times.
 BOOST_AUTO_TEST_CASE(no_tick_is_lost_or_doubled_when_all_supervisors_are_killed_at_ticks) {
   const char* const storm = std::getenv("BROOD_STORM");

@@ -34,7 +34,7 @@ struct Fetcher {
                           .wait_queue = "",
                           .dead_limits = {},
                           .caps = &caps};
-    for (int i = 0; i < done; ++i) settlement.outcomes.push_back({.kind = as, .payload = "", .score = 5});
+    for (int i = 0; i < done; ++i) settlement.outcomes.push_back({as, "", 5, "q@k"});
     const Reply reply = send(connection, settle_and_fetch(settlement, wall_now()));
     const Settled settled = read_settled(reply.view());
     BOOST_REQUIRE(!settled.fenced);
@@ -147,6 +147,43 @@ BOOST_FIXTURE_TEST_CASE(caps_are_listed_with_what_was_fetched_under_them, Site) 
   BOOST_TEST((read_caps(known.view()) == std::map<std::string, std::int64_t>{{"erp", 1}}));
   const Reply shown = send(connection, show_cap("erp"));
   BOOST_TEST(read_cap_holders(shown.view()) == Strings{identity + "/0.1"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_is_set_aside_waits_under_its_caps_in_order, Site) {
+  caps = {{"all", {"q"}, 2}, {"k", {}, 1, {"K"}}};
+  const Strings draw{"q@k", "q"};
+  Fetcher one = worker(1), two = worker(2), three = worker(3);
+  for (const char* const job : {"k1", "k2", "j1", "j2"}) push("q", job);
+  BOOST_TEST(one.settle(0, draw, 2) == (Strings{"k1", "k2"}));
+  BOOST_TEST(one.settle(2, draw, 1, Outcome::Kind::set_aside) == Strings{"k1"});
+  BOOST_TEST(one.queue == "q@k");
+  BOOST_TEST(redis.lrange("queue:q@k") == Strings{"k2"});
+  BOOST_TEST(redis.command({"SISMEMBER", "brood:set_aside", "q@k"}).view().integer() == 1);
+  BOOST_TEST(redis.command({"SISMEMBER", "queues", "q@k"}).view().integer() == 1);
+  BOOST_TEST(two.settle(0, draw) == Strings{"j1"});
+  BOOST_TEST(three.settle(0, draw) == Strings{});  // two hold jobs of the queue and of what is beside it
+  BOOST_TEST(one.settle(1, draw) == Strings{"k2"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_settle_that_cannot_set_aside_changes_nothing, Site) {
+  caps = {{"k", {}, 1, {"K"}}};
+  Fetcher one = worker(1);
+  push("q", "k1");
+  BOOST_TEST(one.settle(0, {"q"}) == Strings{"k1"});
+  redis.command({"SET", "queue:q@k", "no list"});
+  Settlement settlement{.identity = identity,
+                        .field = one.field(),
+                        .number = one.number,
+                        .held_queue = "q",
+                        .outcomes = {{Outcome::Kind::set_aside, "", 0, "q@k"}},
+                        .draw = {},
+                        .want = 0,
+                        .wait_queue = "",
+                        .dead_limits = {},
+                        .caps = &caps};
+  const Reply refused = connection.call(settle_and_fetch(settlement, wall_now()).eval());
+  BOOST_TEST(refused.view().error().starts_with("WRONGTYPE"));
+  BOOST_TEST(redis.lrange("brood:inflight:" + identity + ":0.1:q") == Strings{"k1"});
 }
 
 BOOST_FIXTURE_TEST_CASE(a_full_redis_keeps_caps, Site) {

@@ -280,6 +280,110 @@ BOOST_FIXTURE_TEST_CASE(whoever_waits_for_a_slot_gets_it_when_it_is_given_back, 
   BOOST_TEST(view().held == 0);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_refusal_costs_the_same_with_thousands_of_slots_and_finds_what_is_free_all_the_same, Site) {
+  constexpr int slots = 2'000;
+  const Limit many = limit(LimitKind::concurrent, slots);
+  for (int i = 1; i <= slots; ++i) {
+    redis.command({"HSET", "brood:inflight:host:1:abc", "0." + std::to_string(i), "0 q"});
+    take(holder(i), many);
+  }
+  register_worker(holder(9'999));
+  const auto looks = [&] {
+    const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+    const std::size_t at = stats.find("cmdstat_hget:calls=");
+    return at == stats.npos ? 0L : std::stol(stats.substr(at + 19));
+  };
+  const long before = looks();
+  BOOST_TEST((take(holder(9'999), many) == Answer::over));
+  BOOST_TEST(looks() - before < 200);
+
+  redis.command({"HDEL", "brood:inflight:host:1:abc", "0.1234"});  // as its recovery does
+  int asked = 1;
+  while (take(holder(9'999), many) == Answer::over && asked < 100) ++asked;
+  BOOST_TEST(asked <= slots / 128 + 1);
+}
+
+// As a keeper sees it whose connection is lost, and which does not know what still arrives.
+BOOST_FIXTURE_TEST_CASE(what_is_given_back_late_does_not_free_what_was_taken_anew_in_the_same_batch, Site) {
+  const LimitHolder first = holder(1);
+  LimitHolder anew = first;
+  anew.taking = 1;
+  register_worker(first);
+  take(first, one_slot);
+  BOOST_TEST((take(anew, one_slot) == Answer::taken));
+  ask(give_back_limits(first, {{"erp", LimitKind::concurrent}}));
+  BOOST_TEST(view().held == 1);
+  register_worker(holder(2));
+  BOOST_TEST((take(holder(2), one_slot) == Answer::over));
+  ask(give_back_limits(anew, {{"erp", LimitKind::concurrent}}));
+  BOOST_TEST(view().held == 0);
+}
+
+namespace {
+
+// Whose next command is sent, and nobody hears what becomes of it; it is applied later.
+struct LateChannel : Channel {
+  explicit LateChannel(Channel& its_redis) : redis(its_redis) {}
+  Channel& redis;
+  std::vector<Command> late;
+  bool loses = false;
+
+  Reply call(const Command& command) override { return redis.call(command); }
+  void disconnect() override {}
+  std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override {
+    if (!std::exchange(loses, false)) return redis.call_patiently(commands, patience);
+    late = commands;
+    throw ConnectionLost("lost");
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_keeper_whose_giving_back_was_lost_takes_anew, Site) {
+  LateChannel channel(connection);
+  register_worker(holder(1));
+  LimitKeeper keeper({.holder = [] { return holder(1); },
+                      .place_of = [&](const std::string&) { return LimitKeeper::Setup::Place{&channel}; },
+                      .shard = {},
+                      .pause = [](std::chrono::milliseconds) { return true; }});
+  BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
+  connection.call(give_back_limits(holder(9), {{"erp", LimitKind::concurrent}}).eval());  // so that Redis knows it
+  channel.loses = true;
+  keeper.give_back({{"erp", LimitKind::concurrent}});
+  BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
+  for (const Command& command : channel.late) connection.call(command);
+  BOOST_TEST(view().held == 1);
+  keeper.give_back({{"erp", LimitKind::concurrent}});
+  BOOST_TEST(view().held == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_is_taken_for_whoever_does_not_want_it_any_more, Site) {
+  register_worker(holder(1));
+  LimitKeeper keeper({.holder = [] { return holder(1); },
+                      .place_of = [&](const std::string&) { return LimitKeeper::Setup::Place{&connection}; },
+                      .shard = {},
+                      .pause = [](std::chrono::milliseconds) { return true; }});
+  BOOST_TEST((keeper.take({one_slot}, 1h, [] { return false; }).kind == LimitResult::Kind::away));
+  BOOST_TEST(redis.keys("brood:limit*").empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_slot_held_from_a_shard_that_is_configured_no_more_is_free_when_its_supervisor_is_dead, Site) {
+  const LimitHolder of_removed{"host:1:abc", "0.1", 0, "removed"};
+  take(of_removed, one_slot);
+  register_worker(holder(2));
+  LimitKeeper keeper({.holder = [] { return holder(2); },
+                      .place_of =
+                          [&](const std::string&) {
+                            return LimitKeeper::Setup::Place{&connection, "b"};
+                          },
+                      .shard = [](const std::string&) -> Channel* { return nullptr; },
+                      .pause = [](std::chrono::milliseconds) { return true; }});
+  redis.command({"HSET", "host:1:abc", "beat", "1"});
+  BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::over));
+  redis.command({"DEL", "host:1:abc"});
+  BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_held_from_another_shard_is_free_once_that_shard_says_so) {
   Site limits, jobs;
   const LimitHolder first{"host:1:abc", "0.1", 0, "b"};

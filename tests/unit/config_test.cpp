@@ -1,4 +1,6 @@
 #include "shared/config/config.hpp"
+#include "shared/store/queues/known_queues.hpp"
+#include "supervisor/queues/set_aside_watch.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -840,22 +842,96 @@ BOOST_AUTO_TEST_CASE(a_cap_names_its_queues_and_how_many_workers_may_hold_their_
       "queues = ['a']\n[limits.erp]\nqueues = ['erp', 'crm']\nconcurrent = 4\n"
       "[capsules.more]\nqueues = ['erp']\n");
   for (const CapsuleSettings& capsule : config.capsules) {
-    BOOST_REQUIRE(cap_of(capsule.caps, "crm") != nullptr);
-    BOOST_TEST(cap_of(capsule.caps, "crm")->name == "erp");
-    BOOST_TEST(cap_of(capsule.caps, "erp")->most == 4);
-    BOOST_TEST(cap_of(capsule.caps, "a") == nullptr);
+    BOOST_REQUIRE_EQUAL(caps_of(capsule.caps, "crm").size(), 1u);
+    BOOST_TEST(caps_of(capsule.caps, "crm")[0]->name == "erp");
+    BOOST_TEST(caps_of(capsule.caps, "erp").at(0)->most == 4);
+    BOOST_TEST(caps_of(capsule.caps, "a").empty());
   }
   BOOST_TEST(complaint("[limits.erp]\nconcurrent = 4").find("needs queues") != std::string::npos);
   BOOST_TEST(complaint("[limits.erp]\nqueues = ['erp']").find("needs concurrent") != std::string::npos);
   BOOST_TEST(complaint("[limits.erp]\nqueues = ['*']\nconcurrent = 1").find("one by one") != std::string::npos);
   BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 0").find("between 1 and") != std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nclasses = ['A']").find("whole queues") !=
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'tenant'").find("brood::Limiter") !=
              std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'tenant'").find("whole queues") !=
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'class'").find("does not name") !=
              std::string::npos);
   const std::string two = "[limits.a]\nqueues = ['q']\nconcurrent = 1\n[limits.b]\nqueues = ['q']\nconcurrent = 1";
   BOOST_TEST(complaint(two).find("has the cap") != std::string::npos);
   const std::string shards = "[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'\n";
-  BOOST_TEST(complaint(shards + "[limits.a]\nqueues = ['q']\nconcurrent = 1").find("here are several") !=
+  BOOST_TEST(complaint(shards + "[limits.a]\nqueues = ['q']\nconcurrent = 1").find("concurrent = 2 at least") !=
              std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_cap_of_classes_sets_their_jobs_aside_beside_their_queue) {
+  const std::vector<CapSettings> caps =
+      load(
+          "queues = ['a', 'b']\n[limits.erp]\nclasses = ['A', 'B']\nconcurrent = 2\n"
+          "[limits.b]\nqueues = ['b']\nconcurrent = 5\n[limits.c]\nqueues = ['b']\nclasses = ['C']\nconcurrent = 1")
+          .capsules[0]
+          .caps;
+  BOOST_TEST(aside_for(caps, "a", "A") == "a@erp");
+  BOOST_TEST(aside_for(caps, "a@erp", "A") == "");
+  BOOST_TEST(aside_for(caps, "b@erp", "C") == "b@c");
+  BOOST_TEST(aside_for(caps, "a", "C") == "");
+  BOOST_TEST(home_of(caps, "a@erp") == "a");
+  BOOST_TEST(home_of(caps, "a@c") == "a@c");
+  BOOST_TEST(home_of(caps, "a@b") == "a@b");
+  BOOST_TEST((asides_of(caps, "b") == std::vector<std::string>{"b@erp", "b@c"}) ==
+             (asides_of(caps, "b").front() == "b@erp"));
+  BOOST_TEST(asides_of(caps, "b").size() == 2u);
+  BOOST_TEST(asides_of(caps, "*").empty());
+  BOOST_TEST(caps_of(caps, "a").empty());
+  BOOST_TEST(caps_of(caps, "a@erp").size() == 1u);
+  BOOST_TEST(caps_of(caps, "b@erp").size() == 2u);  // the queue's own too
+  const std::string two =
+      "[limits.x]\nclasses = ['A']\nconcurrent = 1\n[limits.y]\nqueues = ['q']\nclasses = ['A']\nconcurrent = 1";
+  BOOST_TEST(complaint(two).find("the class \"A\" has the cap") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_cap_per_queue_or_class_is_one_for_each) {
+  const std::vector<CapSettings> queues =
+      load("[limits.t]\nqueues = ['a', 'b']\nconcurrent = 2\nper = 'queue'").capsules[0].caps;
+  BOOST_REQUIRE_EQUAL(queues.size(), 2u);
+  BOOST_TEST(caps_of(queues, "a").at(0)->name == "t.a");
+  BOOST_TEST(caps_of(queues, "b").at(0)->most == 2);
+  const std::vector<CapSettings> classes =
+      load("[limits.t]\nclasses = ['A', 'N::B']\nconcurrent = 1\nper = 'class'").capsules[0].caps;
+  BOOST_TEST(aside_for(classes, "q", "N::B") == "q@t.N::B");
+  BOOST_TEST(aside_for(classes, "q", "A") == "q@t.A");
+}
+
+BOOST_AUTO_TEST_CASE(queues_beside_others_are_asked_in_front_of_them_and_paused_with_them) {
+  const std::vector<CapSettings> caps{{"k", {}, 1, {"K"}}};
+  using Names = std::vector<std::string>;
+  BOOST_TEST((with_asides({"a", "*"}, caps, {}) == Names{"a@k", "a", "*"}));
+  BOOST_TEST((with_asides({"a@k", "a"}, caps, {}) == Names{"a@k", "a"}));
+  BOOST_TEST(with_asides({"a@k"}, caps, {.names = {}, .paused = {"a"}}).empty());
+  BOOST_TEST((with_asides({"a"}, caps, {.names = {}, .paused = {"a@k"}}) == Names{"a"}));
+  BOOST_TEST((with_asides({"a"}, {{"erp", {"a"}, 1}}, {}) == Names{"a"}));
+}
+
+BOOST_AUTO_TEST_CASE(only_what_no_cap_sets_aside_any_more_is_given_back_to_queues_that_are_served) {
+  const std::vector<CapsuleSettings> ours =
+      load("queues = ['a', 'b']\n[limits.k]\nclasses = ['K']\nconcurrent = 1").capsules;
+  const std::vector<LeftAside> left = left_aside({"a@k", "a@old", "c@old", "x"}, ours);
+  BOOST_TEST((left == std::vector<LeftAside>{{"a@old", "a"}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
+  const Config config = load(
+      "labels = ['cron']\n[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = ['cron', 'x']\n"
+      "[periodic.b]\ncron = '@daily'\nclass = 'A'\nenabled_on = ['x']\n[periodic.c]\ncron = '@daily'\nclass = 'A'\n");
+  BOOST_TEST(config.periodic.at("a").is_enabled_on(config.labels));
+  BOOST_TEST(!config.periodic.at("b").is_enabled_on(config.labels));
+  BOOST_TEST(config.periodic.at("c").is_enabled_on(config.labels));
+  BOOST_TEST(complaint("[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = []").find("names no label") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(shards_share_the_places_of_a_cap) {
+  const std::vector<CapSettings> caps{{"erp", {"erp"}, 5}};
+  BOOST_TEST(share_of(caps, 0, 1)[0].most == 5);
+  BOOST_TEST(share_of(caps, 0, 3)[0].most == 2);
+  BOOST_TEST(share_of(caps, 1, 3)[0].most == 2);
+  BOOST_TEST(share_of(caps, 2, 3)[0].most == 1);
 }

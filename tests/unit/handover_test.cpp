@@ -92,7 +92,8 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST(found.generations[1].capsules.at(1).worker.value().max_jobs == 7U);
   BOOST_TEST(!found.generations[1].capsules.at(0).worker);
   BOOST_TEST(found.generations[1].capsules.at(0).caps.empty());
-  const CapSettings* const cap = cap_of(found.generations[1].capsules.at(1).caps, "crm");
+  const std::vector<const CapSettings*> caps = caps_of(found.generations[1].capsules.at(1).caps, "crm");
+  const CapSettings* const cap = caps.empty() ? nullptr : caps.front();
   BOOST_TEST((cap != nullptr && cap->name == "erp" && cap->most == 4 && cap->queues.size() == 2));
   BOOST_TEST((found.generations[1].worker.timeout_grace == 70ms));
   BOOST_TEST(!found.generations[1].worker.seccomp);

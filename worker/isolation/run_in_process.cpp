@@ -75,7 +75,8 @@ class Conversation {
       case MessageKind::ask_failure_rule:
         return answer(message.kind, encode(services_.failure_rule()));
       case MessageKind::take_limits:
-        return answer(message.kind, encode(services_.take_limits(read_wanted_limits(message.body))));
+        return answer(message.kind,
+                      encode(services_.take_limits(read_wanted_limits(message.body), [this] { return hears(); })));
       case MessageKind::give_back_limits:
         services_.give_back_limits(read_limit_uses(message.body));
         return answer(message.kind, "");
@@ -86,6 +87,13 @@ class Conversation {
         break;
     }
     throw BadMessage("it is of a kind that only a worker says");
+  }
+
+  // Nothing is said while an answer is waited for: what can be read now is the end.
+  bool hears() const {
+    char any;
+    const ssize_t got = ::recv(socket_.get(), &any, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got < 0 && (errno == EAGAIN || errno == EINTR);
   }
 
   void answer(MessageKind kind, const std::string& body) { unsent_ = framed(kind, body); }

@@ -16,7 +16,7 @@ struct JobServices {
   std::function<LoadedIteration()> load_iteration;
   std::function<bool(const IterationState&)> save_iteration;  // true: somebody has cancelled the job
   std::function<FailureRule()> failure_rule;
-  std::function<LimitResult(const WantedLimits&)> take_limits;
+  std::function<LimitResult(const WantedLimits&, const std::function<bool()>& is_wanted)> take_limits;
   std::function<void(const std::vector<LimitUse>&)> give_back_limits;
   std::function<bool()> term_came;  // and so must be sent to the job's process
 };

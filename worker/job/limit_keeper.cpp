@@ -50,27 +50,33 @@ std::vector<LimitKeeper::Together> LimitKeeper::by_server(const std::vector<Limi
   return servers;
 }
 
-LimitResult LimitKeeper::take(const std::vector<Limit>& limits, milliseconds wait) {
+LimitResult LimitKeeper::take(const std::vector<Limit>& limits, milliseconds wait,
+                              const std::function<bool()>& is_wanted) {
   begin_batch_anew();
   const SteadyTime begun = steady_now();
   std::vector<LimitUse> taken;
   for (const Together& together : by_server(limits)) {
     const auto waited = std::chrono::floor<milliseconds>(steady_now() - begun);
-    LimitResult result = take_together(together, std::max(wait - waited, 0ms));
+    LimitResult result = take_together(together, std::max(wait - waited, 0ms), is_wanted);
     if (result.kind != LimitResult::Kind::taken) {
       if (result.which < together.numbers.size()) result.which = together.numbers[result.which];
       give_back(taken);
       return result;
     }
     for (const Limit& limit : together.limits) {
-      if (limit.kind == LimitKind::concurrent) ++depth_[limit.name];
+      if (limit.kind == LimitKind::concurrent) {
+        Slot& slot = slots_[limit.name];
+        ++slot.depth;
+        slot.taking = held_by_.taking;
+      }
       taken.push_back({limit.name, limit.kind, limit.kind == LimitKind::points ? -limit.wanted : 0});
     }
   }
   return {};
 }
 
-LimitResult LimitKeeper::take_together(const Together& together, milliseconds wait) {
+LimitResult LimitKeeper::take_together(const Together& together, milliseconds wait,
+                                       const std::function<bool()>& is_wanted) {
   Channel& redis = *together.place.redis;
   LimitHolder holder = held_by_;
   holder.elsewhere = together.place.elsewhere;
@@ -83,6 +89,7 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
     const milliseconds left = std::max(wait - waited, 0ms);
     for (std::size_t i = 0; i < limits.size(); ++i) limits[i].defined_ago = together.limits[i].defined_ago + waited;
     std::string away;
+    if (!is_wanted()) return {LimitResult::Kind::away};
     try {
       const Reply reply = call_script(redis, take_limits(holder, limits, left, waited));
       const ErrorKind kind = classify_error(reply.view().error());
@@ -124,9 +131,14 @@ bool LimitKeeper::forget_gone(Channel& redis, const std::string& name, const std
   for (const LimitHolder& holder : holders) {
     try {
       Channel* const there = setup_.shard ? setup_.shard(holder.elsewhere) : nullptr;
-      if (there == nullptr) continue;
-      const Reply field = std::move(there->call_patiently({ask_holder(holder)}, limits_patience()).front());
-      if (!read_still_holds(holder, field.view())) gone.push_back(holder);
+      const bool is_configured = there != nullptr;
+      const Reply told = std::move(
+          (is_configured ? *there : redis)
+              .call_patiently({is_configured ? ask_holder(holder) : ask_whether_owner_beats(holder)}, limits_patience())
+              .front());
+      const bool holds = is_configured ? read_still_holds(holder, told.view())
+                                       : !told.view().is_integer() || told.view().integer() != 0;
+      if (!holds) gone.push_back(holder);
     } catch (const ConnectionLost&) {
       continue;
     }
@@ -141,16 +153,15 @@ void LimitKeeper::begin_batch_anew() {
   const LimitHolder holder = setup_.holder();
   if (holder.member() == held_by_.member() && holder.number == held_by_.number) return;
   held_by_ = holder;
-  depth_.clear();
+  slots_.clear();
 }
 
 void LimitKeeper::give_back(const std::vector<LimitUse>& uses) {
   std::vector<LimitUse> over;
   for (const LimitUse& use : uses) {
     if (use.kind == LimitKind::concurrent) {
-      const auto depth = depth_.find(use.name);
-      if (depth != depth_.end() && --depth->second > 0) continue;
-      if (depth != depth_.end()) depth_.erase(depth);
+      const auto slot = slots_.find(use.name);
+      if (slot != slots_.end() && --slot->second.depth > 0) continue;
       over.push_back(use);
     } else if (use.kind == LimitKind::points && use.difference != 0) {
       over.push_back(use);
@@ -160,20 +171,24 @@ void LimitKeeper::give_back(const std::vector<LimitUse>& uses) {
 }
 
 void LimitKeeper::send_back(const std::vector<LimitUse>& uses) {
-  std::map<Channel*, std::pair<std::string, std::vector<LimitUse>>> servers;
+  std::map<std::pair<Channel*, unsigned>, std::pair<std::string, std::vector<LimitUse>>> together;
   for (const LimitUse& use : uses) {
     const Setup::Place place = setup_.place_of(use.name);
-    auto& [elsewhere, of_server] = servers[place.redis];
+    const auto slot = slots_.find(use.name);
+    auto& [elsewhere, of_server] = together[{place.redis, slot == slots_.end() ? 0 : slot->second.taking}];
     elsewhere = place.elsewhere;
     of_server.push_back(use);
+    if (slot != slots_.end() && use.kind == LimitKind::concurrent) slots_.erase(slot);
   }
-  for (const auto& [redis, of_server] : servers) {
+  for (const auto& [where, of_server] : together) {
     LimitHolder holder = held_by_;
     holder.elsewhere = of_server.first;
+    holder.taking = where.second;
     try {
-      const Reply reply = call_script(*redis, give_back_limits(holder, of_server.second));
+      const Reply reply = call_script(*where.first, give_back_limits(holder, of_server.second));
       if (!reply.view().error().empty()) log::warn("limits_not_given_back", {{"reason", reply.view().error()}});
     } catch (const ConnectionLost& lost) {
+      ++held_by_.taking;  // it may arrive yet, while the next job of the batch holds the same
       log::warn("limits_not_given_back", {{"reason", lost.what()}, {"hint", "they end with the settle of the job"}});
     }
   }

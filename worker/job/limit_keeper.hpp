@@ -31,8 +31,10 @@ class LimitKeeper {
   explicit LimitKeeper(Setup setup) : setup_(std::move(setup)) {}
 
   // Takes all or none, in the order of their servers, and waits for that as long.  While Redis is away it asks again
-  // until `pause` says no.
-  LimitResult take(const std::vector<Limit>& limits, std::chrono::milliseconds wait);
+  // until `pause` says no, or `is_wanted`: whoever takes for a job in another process stops when that has ended.
+  LimitResult take(
+      const std::vector<Limit>& limits, std::chrono::milliseconds wait,
+      const std::function<bool()>& is_wanted = [] { return true; });
 
   // What one take() has taken.  What Redis does not hear of ends with the settle of the job.
   void give_back(const std::vector<LimitUse>& uses);
@@ -45,14 +47,20 @@ class LimitKeeper {
   };
 
   std::vector<Together> by_server(const std::vector<Limit>& limits) const;
-  LimitResult take_together(const Together& together, std::chrono::milliseconds wait);
+  LimitResult take_together(const Together& together, std::chrono::milliseconds wait,
+                            const std::function<bool()>& is_wanted);
   bool forget_gone(Channel& redis, const std::string& name, const std::vector<LimitHolder>& holders);
   void begin_batch_anew();
   void send_back(const std::vector<LimitUse>& uses);
 
   Setup setup_;
-  LimitHolder held_by_;               // as which `depth_` counts
-  std::map<std::string, int> depth_;  // of slots that are held: how often within one another
+  struct Slot {
+    int depth = 0;  // how often it is held within itself
+    unsigned taking = 0;
+  };
+
+  LimitHolder held_by_;  // as which `slots_` counts; with the taking that is the next
+  std::map<std::string, Slot> slots_;
 };
 
 }  // namespace brood

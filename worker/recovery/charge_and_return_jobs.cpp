@@ -68,12 +68,13 @@ class RecoveryChild {
 
   // False when its owner lives after all.
   bool recover_from(const WorkerDeath& worker_death) {
-    const auto charge = [&](const std::string& payload, const std::string& queue) {
+    const auto charge = [&](const std::string& payload, const std::string& fetched_from) {
+      const std::string queue(home_of(config_.capsules.front().caps, fetched_from));
       return worker_death.cause_unknown ? give_back_a_few_times(payload, queue)
                                         : charge_job(worker_death, payload, queue);
     };
     const auto orphan = [&](const std::string& payload, const std::string& queue) {
-      return move_orphan_to_dead(payload, queue);
+      return move_orphan_to_dead(payload, std::string(home_of(config_.capsules.front().caps, queue)));
     };
     DeadWorker worker = worker_death.worker;
     worker.ended_by_brood = !worker_death.cause && !worker_death.fate && !worker_death.cause_unknown;

@@ -17,7 +17,8 @@ void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>& caps
   for (const CapSettings& cap : caps) {
     std::string places;
     for (std::size_t i = 0; i < queues_asked.size(); ++i) {
-      if (cap.covers(queues_asked[i])) places += " " + std::to_string(i + 1);
+      const std::vector<const CapSettings*> caps_here = caps_of(caps, queues_asked[i]);
+      if (std::find(caps_here.begin(), caps_here.end(), &cap) != caps_here.end()) places += " " + std::to_string(i + 1);
     }
     if (places.empty()) continue;
     settle_and_fetch.keys.push_back(keys::cap(cap.name));
@@ -30,11 +31,16 @@ void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>& caps
 ScriptCall free_places(const std::vector<std::string>& queues, const std::vector<CapSettings>& caps) {
   ScriptCall call{&scripts::free_places, {}, {}};
   for (const std::string& queue : queues) {
-    const CapSettings* const cap = cap_of(caps, queue);
-    if (cap == nullptr) continue;
+    std::string most;
+    std::vector<RedisKey> sets;
+    for (const CapSettings* const cap : caps_of(caps, queue)) {
+      most += (most.empty() ? "" : " ") + std::to_string(cap->most);
+      sets.push_back(keys::cap(cap->name));
+    }
+    if (sets.empty()) continue;
     call.keys.push_back(keys::queue(queue));
-    call.keys.push_back(keys::cap(cap->name));
-    call.args.push_back(std::to_string(cap->most));
+    for (RedisKey& set : sets) call.keys.push_back(std::move(set));
+    call.args.push_back(std::move(most));
   }
   return call;
 }

@@ -5,7 +5,7 @@
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] jobs wanted    ARGV[4] bytes wanted
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
--- ARGV[9...] kind, payload and score of each
+-- ARGV[9...] kind, payload and score of each; of one that is set aside, the name of the queue that it goes into
 -- Where something that is held ends with this, ARGV[6] has behind it how many things, and these are last in KEYS and ARGV; with
 -- caps there is more behind them, see pieces/take_caps.lua.
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
@@ -55,14 +55,16 @@ left = left - outcomes
 local wanted = left == 0 and math.min(tonumber(ARGV[3]), 1000) or 0
 
 local last_asked, dead = #KEYS - 1
-local into
+local into, beside
 if others > 0 then
   last_asked, dead = #KEYS - 5, KEYS[#KEYS - 2]
   into = {retry = {KEYS[#KEYS - 3], "zset"}, move_to_dead = {dead, "zset"}, schedule = {KEYS[#KEYS - 1], "zset"},
           park = {KEYS[#KEYS], "zset"}, requeue_back = {KEYS[3], "list"}, requeue_head = {KEYS[3], "list"}}
   local seen = {}
+  beside = KEYS[3]:sub(1, -#queue - 1)    -- with the name of any queue behind it the key of that queue
   for i = 9, #ARGV, 3 do
     local target = into[ARGV[i]]
+    if ARGV[i] == "set_aside" then target = {beside .. ARGV[i + 2], "list"} end
     if target and not seen[target[1]] then
       local kind = redis.call("TYPE", target[1]).ok
       if kind ~= target[2] and kind ~= "none" then return refuse(target[1]) end
@@ -78,7 +80,7 @@ if outcomes == 0 and left == 0 and queue == "" and ARGV[5] == "" then
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local kind = redis.call("TYPE", KEYS[i]).ok
     local cap = caps[i / 2 - 1]
-    found = found or kind == "list" and (not cap or place_of(cap))
+    found = found or kind == "list" and (not cap or places_of(cap))
     if kind ~= "list" and kind ~= "none" then skipped[#skipped + 1] = name_of(i) end
   end
   if not found then return answer("OK") end
@@ -105,7 +107,7 @@ if refusal then
   if refusal then return refusal end
 end
 
-local trim, adds, sets, backs, heads = false, {}, {}, {}, {}    -- one ZADD for each set
+local trim, adds, sets, backs, heads, asides = false, {}, {}, {}, {}, {}    -- one ZADD for each set
 for i = 9, #ARGV, 3 do
   local kind, payload = ARGV[i], ARGV[i + 1]
   if payload == "" and kind ~= "acknowledge" then    -- the entry as it is
@@ -113,6 +115,14 @@ for i = 9, #ARGV, 3 do
   end
   if kind == "requeue_back" then backs[#backs + 1] = payload
   elseif kind == "requeue_head" then heads[#heads + 1] = payload
+  elseif kind == "set_aside" then
+    local name = ARGV[i + 2]
+    local aside = asides[#asides]
+    if not aside or aside.name ~= name then
+      aside = {name = name, payloads = {}}
+      asides[#asides + 1] = aside
+    end
+    table.insert(aside.payloads, payload)
   elseif into[kind] then
     local set = into[kind][1]
     if not sets[set] then
@@ -128,10 +138,20 @@ end
 if others > 0 then
   try("LTRIM", KEYS[2], 0, -1)
   for _, add in ipairs(adds) do try("ZADD", add[1], "XX", 0, "\0") end
+  for _, aside in ipairs(asides) do
+    -- What nobody is configured to set aside any more is found by the first of these, and shown by the second.
+    try("SADD", beside:sub(1, -7) .. "brood:set_aside", aside.name)
+    redis.pcall("SADD", beside:sub(1, -7) .. "queues", aside.name)
+    try("LPUSH", beside .. aside.name, unpack(aside.payloads))
+    aside.is_pushed = not refusal
+  end
   if #backs > 0 then try("LPUSH", KEYS[3], unpack(backs)) end
   local behind = not refusal and #backs
   if #heads > 0 then try("RPUSH", KEYS[3], unpack(heads)) end
   if refusal and behind and behind > 0 then redis.pcall("LTRIM", KEYS[3], behind, -1) end
+  for i = #asides, refusal and 1 or #asides + 1, -1 do
+    if asides[i].is_pushed then redis.pcall("LTRIM", beside .. asides[i].name, #asides[i].payloads, -1) end
+  end
 end
 if outcomes > 0 then try("LTRIM", KEYS[2], 0, -1 - outcomes) end
 if refusal then
@@ -179,8 +199,8 @@ if left == 0 then
     local cap, jobs, length = caps[i / 2 - 1], nil, nil
     if not cap then
       jobs, length = take(KEYS[i], KEYS[i + 1])
-    elseif redis.call("EXISTS", KEYS[i]) == 1 and place_of(cap) then
-      note_place(cap, KEYS[i + 1])
+    elseif redis.call("EXISTS", KEYS[i]) == 1 and places_of(cap) then
+      for _, one in ipairs(cap) do note_place(one, KEYS[i + 1]) end
       jobs, length = take(KEYS[i], KEYS[i + 1])
     end
     if jobs and not jobs.err then

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
 
@@ -13,14 +17,19 @@ extern const Script take_limits, give_back_limits, forget_holder;
 
 namespace {
 
-LimitHolder read_holder(std::string_view member, std::int64_t number) {
+constexpr unsigned takings = 1024;  // so that a score is exact, and short
+
+LimitHolder read_holder(std::string_view member, std::string_view score) {
   LimitHolder holder;
   const std::size_t first = member.find('/'), second = member.find('/', first + 1);
   if (first == member.npos || second == member.npos) throw UnexpectedReply("a limit names no holder");
   holder.identity = member.substr(0, first);
   holder.field = member.substr(first + 1, second - first - 1);
   holder.elsewhere = member.substr(second + 1);
-  holder.number = static_cast<std::uint64_t>(number);
+  const auto [rest, error] = std::from_chars(score.data(), score.data() + score.size(), holder.number);
+  if (error != std::errc{}) throw UnexpectedReply("a limit has a holder without a number");
+  if (const std::string fraction = "0" + std::string(rest, score.data() + score.size()); fraction.size() > 2)
+    holder.taking = static_cast<unsigned>(std::lround(std::strtod(fraction.c_str(), nullptr) * takings));
   return holder;
 }
 
@@ -28,12 +37,19 @@ LimitHolder read_holder(std::string_view member, std::int64_t number) {
 
 std::string LimitHolder::member() const { return identity + "/" + field + (elsewhere.empty() ? "" : "/" + elsewhere); }
 
+// As Redis writes it.
+std::string LimitHolder::score() const {
+  const unsigned fraction = taking % takings;
+  if (fraction == 0) return std::to_string(number);
+  return fmt::format("{:.17g}", static_cast<double>(number) + static_cast<double>(fraction) / takings);
+}
+
 ScriptCall take_limits(const LimitHolder& holder, const std::vector<Limit>& limits, std::chrono::milliseconds may_wait,
                        std::chrono::milliseconds has_waited) {
-  ScriptCall call{&scripts::take_limits,
-                  {keys::brood_limits},
-                  {holder.member(), std::to_string(holder.number), std::to_string(may_wait.count()),
-                   std::to_string(has_waited.count())}};
+  ScriptCall call{
+      &scripts::take_limits,
+      {keys::brood_limits},
+      {holder.member(), holder.score(), std::to_string(may_wait.count()), std::to_string(has_waited.count())}};
   for (const Limit& limit : limits) {
     for (RedisKey key : {keys::limit(limit.name), keys::limit_used(limit.name), keys::limit_waited_for(limit.name)})
       call.keys.push_back(std::move(key));
@@ -54,7 +70,7 @@ LimitAnswer read_limit_answer(ReplyView reply) {
   answer.which = static_cast<std::size_t>(reply[1].integer()) - 1;
   answer.until_then = std::chrono::milliseconds(reply[2].integer());
   for (std::size_t i = 3; i + 1 < reply.size(); i += 2)
-    answer.elsewhere.push_back(read_holder(reply[i].text(), reply[i + 1].integer()));
+    answer.elsewhere.push_back(read_holder(reply[i].text(), reply[i + 1].text()));
   return answer;
 }
 
@@ -71,17 +87,19 @@ bool read_still_holds(const LimitHolder& holder, ReplyView reply) {
   return last && last->number == holder.number;
 }
 
+Command ask_whether_owner_beats(const LimitHolder& holder) { return {"EXISTS", keys::heartbeat(holder.identity)}; }
+
 ScriptCall forget_holders(const std::string& limit_name, const std::vector<LimitHolder>& gone) {
   ScriptCall call{&scripts::forget_holder, {keys::limit_used(limit_name)}, {}};
   for (const LimitHolder& holder : gone) {
     call.args.push_back(holder.member());
-    call.args.push_back(std::to_string(holder.number));
+    call.args.push_back(holder.score());
   }
   return call;
 }
 
 ScriptCall give_back_limits(const LimitHolder& holder, const std::vector<LimitUse>& uses) {
-  ScriptCall call{&scripts::give_back_limits, {}, {holder.member(), std::to_string(holder.number)}};
+  ScriptCall call{&scripts::give_back_limits, {}, {holder.member(), holder.score()}};
   for (const LimitUse& use : uses) {
     for (RedisKey key : {keys::limit_used(use.name), keys::limit_waited_for(use.name), keys::limit_bell(use.name)})
       call.keys.push_back(std::move(key));

@@ -19,8 +19,11 @@ struct LimitHolder {
   std::string identity, field;  // "<slot>.<incarnation>"
   std::uint64_t number = 0;
   std::string elsewhere = {};  // the shard where those two are written down; empty: where the limit is
+  // Which taking under this number: what is given back of one frees nothing of another, however late it comes.
+  unsigned taking = 0;
 
   std::string member() const;
+  std::string score() const;
 };
 
 // Takes all of these, or none.
@@ -47,7 +50,10 @@ Command wait_for_slot(const std::string& limit_name, std::chrono::milliseconds l
 // Whether a holder holds: answers the field of its incarnation, in the shard where that is.
 Command ask_holder(const LimitHolder& holder);
 bool read_still_holds(const LimitHolder& holder, ReplyView reply);
-// If not.
+// Of a holder in a shard that is no longer configured nobody can ask.  It is gone when its supervisor does not beat
+// where the limit is, as an orphan's: this answers whether it does.
+Command ask_whether_owner_beats(const LimitHolder& holder);
+// If it does not hold.
 ScriptCall forget_holders(const std::string& limit_name, const std::vector<LimitHolder>& gone);
 
 // Gives back what was taken.  Of points so many more (or fewer) are used than were wanted.

@@ -14,6 +14,9 @@ local function is(key, wanted)
   return kind == wanted or kind == "none", kind
 end
 local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is a " .. redis.call("TYPE", key).ok) end
+-- Of a limit that is reached so many holders are looked at, those of the next ranks at the next time: a refusal costs the
+-- same with thousands of slots.  A slot of whoever ended without giving it back is found within a few of them.
+local most_looked_at = 128
 local function type_of_used(kind) return (kind == "concurrent" or kind == "window") and "zset" or "hash" end
 
 local time = redis.call("TIME")
@@ -29,7 +32,7 @@ for i = 1, (#ARGV - 4) / 7 do
                  definition = KEYS[3 * i - 1], used = KEYS[3 * i], waited_for = KEYS[3 * i + 1]}
   limits[i] = limit
   if not is(limit.definition, "hash") then return refuse(limit.definition) end
-  local stored = redis.call("HMGET", limit.definition, "kind", "amount", "interval", "at", "hour")
+  local stored = redis.call("HMGET", limit.definition, "kind", "amount", "interval", "at", "hour", "look")
   local kind, amount, interval = stored[1], tonumber(stored[2] or ""), tonumber(stored[3] or "")
   local is_known = kind and amount and interval
   local differs = not is_known or kind ~= limit.kind or amount ~= limit.amount or interval ~= limit.interval
@@ -51,10 +54,19 @@ for i = 1, (#ARGV - 4) / 7 do
   if limit.kind == "concurrent" then
     local own = not fresh and redis.call("ZSCORE", limit.used, ARGV[1])
     local count = fresh and 0 or redis.call("ZCARD", limit.used)
-    if own ~= ARGV[2] and count - (own and 1 or 0) >= limit.amount then
-      local living
-      living, limit.gone = holders(limit.used)
-      if #living >= limit.amount then wait, limit.living = -1, living end
+    local is_own = own and own:match("^%d+") == ARGV[2]:match("^%d+")
+    if not is_own and count - (own and 1 or 0) >= limit.amount then
+      local from, living = 0, nil
+      if count > most_looked_at then
+        from = (tonumber(stored[6] or "") or 0) % count
+        limit.look = from + most_looked_at
+      end
+      living, limit.gone = holders(limit.used, from, most_looked_at)
+      local gone = #limit.gone + (own and 1 or 0)
+      for _, member in ipairs(own and limit.gone or {}) do
+        if member == ARGV[1] then gone = gone - 1 end
+      end
+      if count - gone >= limit.amount then wait, limit.living = -1, living end
     end
   elseif limit.kind == "window" then
     local sum = 0
@@ -101,6 +113,7 @@ for _, limit in ipairs(limits) do
     redis.call("ZADD", KEYS[1], time[1] + limit.known_for, limit.name)
   end
   if (limit.expired or 0) > 0 then forget_in_window(limit.used, limit.interval, now, limit.level - limit.wanted) end
+  if limit.look then redis.call("HSET", limit.definition, "look", limit.look) end
   if limit.gone and #limit.gone > 0 then
     redis.call("ZREM", limit.used, unpack(limit.gone, 1, math.min(#limit.gone, 1000)))
     redis.call("HINCRBY", limit.definition, "reclaimed", #limit.gone)

@@ -56,4 +56,20 @@ std::vector<std::string> expand_queues(const std::vector<std::string>& listed, c
   return queues;
 }
 
+std::vector<std::string> with_asides(std::vector<std::string> queues, const std::vector<CapSettings>& caps,
+                                     const KnownQueues& known) {
+  if (std::all_of(caps.begin(), caps.end(), [](const CapSettings& cap) { return cap.classes.empty(); })) return queues;
+  const std::unordered_set<std::string_view> listed(queues.begin(), queues.end());
+  std::vector<std::string> all;
+  for (const std::string& queue : queues) {
+    const std::string_view home = home_of(caps, queue);
+    if (home != queue && (listed.contains(home) || known.paused.contains(home))) continue;
+    for (std::string& aside : asides_of(caps, queue)) {
+      if (!known.paused.contains(aside)) all.push_back(std::move(aside));
+    }
+    all.push_back(queue);
+  }
+  return all;
+}
+
 }  // namespace brood

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/config/cap_settings.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 
@@ -33,5 +34,10 @@ std::optional<std::set<std::string, std::less<>>> read_paused_queues(ReplyView r
 
 // `listed` with the known queues that it does not name in the place of its "*", and without those that are paused.
 std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known);
+
+// In front of each queue those beside it in which its jobs wait for a place of their class's cap.  They are paused with
+// it.
+std::vector<std::string> with_asides(std::vector<std::string> queues, const std::vector<CapSettings>& caps,
+                                     const KnownQueues& known);
 
 }  // namespace brood

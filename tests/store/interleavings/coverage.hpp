@@ -12,7 +12,8 @@ struct Coverage {
        fetched_behind = 0, waits_lost = 0, waits_refused = 0, quieted = 0, fields_lost = 0, flushes = 0,
        settled_without_field = 0, sweeps = 0, processes_lost = 0, commands_refused = 0, beats_missed = 0, kept_from = 0,
        judged = 0, unique_ended = 0, twins = 0, raised = 0, taken = 0, found_taken = 0, takes_fenced = 0, moves = 0,
-       times_away = 0, left_behind = 0, jobs_left_behind = 0, left_unsettled = 0, killed_on_the_way = 0, orphans = 0;
+       times_away = 0, left_behind = 0, jobs_left_behind = 0, left_unsettled = 0, killed_on_the_way = 0, orphans = 0,
+       set_aside = 0, ran_capped = 0;
 
   std::vector<std::pair<const char*, long>> all() const {
     return {{"commands", commands},
@@ -54,7 +55,9 @@ struct Coverage {
             {"jobs left behind", jobs_left_behind},
             {"left unsettled", left_unsettled},
             {"killed on the way", killed_on_the_way},
-            {"orphans", orphans}};
+            {"orphans", orphans},
+            {"set aside", set_aside},
+            {"ran under a cap", ran_capped}};
   }
 };
 

@@ -44,6 +44,12 @@ std::string one_at_a_time(const std::string& job, const std::string& lock) {
   return fmt::format(R"({{"jid":"{0}","runs":"{1}","name":"{0}#0"}})", job, lock);
 }
 
+std::string capped_job(const std::string& job) {
+  return fmt::format(R"({{"jid":"{0}","class":"Capped","name":"{0}#0"}})", job);
+}
+
+bool is_capped(const std::string& payload) { return member_of(payload, "class") == "Capped"; }
+
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
   if (at == text.npos || text.find(from, at + 1) != text.npos)

@@ -14,6 +14,8 @@ namespace {
 
 const std::vector<std::string> all_queues{"a", "b", "c"};
 
+const std::vector<CapSettings> caps{{"k", {}, 1, {"Capped"}}};
+
 bool has_outcomes(bool unsettled, const std::vector<Outcome>& outcomes) { return unsettled || !outcomes.empty(); }
 
 }  // namespace
@@ -38,6 +40,7 @@ void World::work(Worker& worker, Actor& actor) {
   setup.incarnation_elsewhere = [&] { return assign_elsewhere(worker); };
   setup.pause = [&](std::chrono::milliseconds) { pause(worker, slot, actor); };
   setup.is_to_leave = [&worker] { return worker.wanted != worker.shard; };
+  setup.caps = []() -> const std::vector<CapSettings>& { return caps; };
   FetchAndSettle in_flight(*worker.channel, slot, std::move(setup));
   worker.in_flight = &in_flight;
 
@@ -77,9 +80,14 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
   constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
   const int want = !begins ? 0 : calm_ ? 4 : wants[random_() % 8];
   const std::string wait_queue = want > 0 && chance(0.6) ? all_queues[random_() % all_queues.size()] : "";
+  std::vector<std::string> asked;
+  for (const std::string& queue : draw) {
+    for (std::string& aside : asides_of(caps, queue)) asked.push_back(std::move(aside));
+    asked.push_back(queue);
+  }
   worker.unsettled = !worker.outcomes.empty();
   const FetchAndSettle::Batch& batch =
-      in_flight.settle_and_fetch(std::exchange(worker.outcomes, {}), draw, want, wait_queue);
+      in_flight.settle_and_fetch(std::exchange(worker.outcomes, {}), asked, want, wait_queue);
   worker.unsettled = false;
   if (!wait_queue.empty() && batch.entries.empty()) {
     wait(worker, in_flight, chance(0.5) ? std::vector<std::string>() : draw, want);
@@ -162,8 +170,18 @@ void World::wait(Worker& worker, FetchAndSettle& in_flight, const std::vector<st
 void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
   FetchAndSettle& in_flight = *worker.in_flight;
   const FetchAndSettle::Batch& batch = in_flight.batch();
+  const std::string from = batch.queue;
+  bool some_aside = false;
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const std::string& payload = batch.entries[i].payload;
+    if (std::string aside = aside_for(caps, from, is_capped(payload) ? "Capped" : "Job"); !aside.empty()) {
+      if (!may_begin(worker) || !slot.set_aside(static_cast<int>(i))) return;
+      ++coverage_.set_aside;
+      worker.outcomes.push_back({Outcome::Kind::set_aside, "", 0, std::move(aside)});
+      some_aside = true;
+      continue;
+    }
+    if (some_aside) return;
     const Lock lock = take_running_lock(worker, payload);
     if (lock == Lock::fenced) return;
     if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0))
@@ -199,8 +217,10 @@ World::Lock World::take_running_lock(Worker& worker, const std::string& payload)
 
 void World::begin_under(Worker& worker, Lock lock, const std::string& payload) {
   worker.runs = job_of(payload);
-  if (lock != Lock::taken) return;
-  Worker*& runs = running_[member_of(payload, "runs")];
+  const bool capped = is_capped(payload);
+  coverage_.ran_capped += capped;
+  if (lock != Lock::taken && !capped) return;
+  Worker*& runs = running_[capped ? fmt::format("cap of {}", worker.shard) : member_of(payload, "runs")];
   if (runs && runs != &worker && !may_run_twice_.contains(runs->runs) && !may_run_twice_.contains(worker.runs))
     fault(fmt::format("{} and {} run at the same time", runs->runs, worker.runs));
   runs = &worker;

@@ -12,3 +12,10 @@ local function place_of(cap)
   cap.free = cap.most - held
   return cap.free > 0
 end
+-- In all caps that a queue has; `caps` of none is no table.
+local function places_of(caps)
+  for _, cap in ipairs(caps) do
+    if not place_of(cap) then return false end
+  end
+  return true
+end

@@ -6,7 +6,13 @@ if wants then
   for _ = 1, tonumber(capped) do
     local cap = {key = table.remove(KEYS)}
     for number in table.remove(ARGV):gmatch("%d+") do
-      if cap.most then caps[tonumber(number)] = cap else cap.most = tonumber(number) end
+      number = tonumber(number)
+      if not cap.most then
+        cap.most = number
+      else
+        caps[number] = caps[number] or {}
+        table.insert(caps[number], cap)
+      end
     end
   end
 end

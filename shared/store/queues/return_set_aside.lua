@@ -1,0 +1,23 @@
+-- Gives jobs back to their queue that were set aside for a place of a cap: those that waited longest are the next to run.
+-- KEYS[1] the queue that they wait in    KEYS[2] theirs    KEYS[3] "brood:set_aside"    KEYS[4] "queues"
+-- ARGV[1] the name of the first    ARGV[2] how many at most
+-- Returns how many went back; of the last, that queue is forgotten.
+for i = 1, 2 do
+  local kind = redis.call("TYPE", KEYS[i]).ok
+  if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[i] .. " is a " .. kind) end
+end
+-- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+redis.call("LTRIM", KEYS[1], 0, -1)
+local returned, most = 0, tonumber(ARGV[2])
+while returned < most do
+  local jobs = redis.call("LRANGE", KEYS[1], 0, math.min(most - returned, 100) - 1)
+  if #jobs == 0 then break end
+  redis.call("RPUSH", KEYS[2], unpack(jobs))
+  redis.call("LTRIM", KEYS[1], #jobs, -1)
+  returned = returned + #jobs
+end
+if redis.call("EXISTS", KEYS[1]) == 0 then
+  redis.pcall("SREM", KEYS[3], ARGV[1])
+  redis.pcall("SREM", KEYS[4], ARGV[1])
+end
+return returned

@@ -1,0 +1,82 @@
+#include "supervisor/queues/set_aside_watch.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/queues/set_aside.hpp"
+#include "supervisor/redis/send_scripts.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto between_looks_aside = 5s;
+constexpr int looks_after_change = 120;  // a rolling restart may take its time
+constexpr std::int64_t returned_at_once = 1'000;
+
+}  // namespace
+
+std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const std::vector<CapsuleSettings>& ours) {
+  std::vector<LeftAside> left;
+  for (const std::string& aside : asides) {
+    const std::size_t at = aside.rfind('@');
+    if (at == aside.npos || at == 0) continue;
+    const std::string home = aside.substr(0, at);
+    bool is_ours = false, is_used = false;
+    for (const CapsuleSettings& capsule : ours) {
+      const std::vector<std::string> names = capsule.queues.names();
+      is_ours |= capsule.follows_all_queues || std::find(names.begin(), names.end(), home) != names.end();
+      is_used |= home_of(capsule.caps, aside) != aside;
+    }
+    if (is_ours && !is_used) left.push_back({aside, home});
+  }
+  return left;
+}
+
+SetAsideWatch::SetAsideWatch(EventLoop& loop, AsyncConnection& redis) : redis_(redis), next_(loop, [this] { ask(); }) {}
+
+void SetAsideWatch::look(const std::vector<CapsuleSettings>& ours) {
+  ours_ = ours;
+  looks_ = looks_after_change;
+  ask();
+}
+
+void SetAsideWatch::ask() {
+  if (asking_) return;
+  asking_ = true;
+  next_.stop();
+  --looks_;
+  redis_.send(ask_set_aside(), longest_answer_time, [this](const AsyncConnection::Result& result) {
+    asking_ = false;
+    if (!result.ok()) return;
+    const auto asides = read_name_list_if_told(result.reply.view());
+    if (!asides) return;
+    std::vector<LeftAside> left = left_aside(*asides, ours_);
+    if (!left.empty()) return give_back(std::move(left));
+    if (looks_ > 0) next_.start_in(between_looks_aside);
+  });
+}
+
+void SetAsideWatch::give_back(std::vector<LeftAside> left) {
+  std::vector<ScriptCall> calls;
+  for (const LeftAside& one : left) calls.push_back(return_set_aside(one.aside, one.home, returned_at_once));
+  send_scripts(redis_, std::move(calls), longest_answer_time,
+               [this, left = std::move(left)](const std::vector<AsyncConnection::Result>& results) {
+                 bool is_more = false;
+                 for (std::size_t i = 0; i < results.size() && i < left.size(); ++i) {
+                   if (!results[i].ok() || !results[i].reply.view().is_integer()) continue;
+                   const std::int64_t returned = results[i].reply.view().integer();
+                   is_more |= returned == returned_at_once;
+                   if (returned > 0)
+                     log::info("set_aside_jobs_given_back",
+                               {{"queue", left[i].home}, {"waited_in", left[i].aside}, {"jobs", returned}});
+                 }
+                 next_.start_in(is_more ? 0s : between_looks_aside);
+               });
+}
+
+}  // namespace brood

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/config/cap_settings.hpp"
+
+namespace brood {
+
+// Where a job that was fetched from `queue` waits for a place of its class's cap; empty: it may run.  Of a job that
+// wraps another, as Active Job's do, either class counts.  Without caps of classes a payload is not looked at.
+std::string aside_for_job(const std::vector<CapSettings>& caps, std::string_view queue, std::string_view payload);
+
+// Of each shard the share that it has of these caps.
+std::vector<std::vector<CapSettings>> shares_of_caps(const std::vector<CapSettings>& caps, std::size_t shards);
+
+}  // namespace brood

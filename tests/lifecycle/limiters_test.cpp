@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_of_a_class_behind_and_other_classes_of
   }
   enqueue(redis, payloads);
   BroodProcess brood(redis, with_limits(4, capped_class));
-  std::set<pid_t> killed;
+  KilledWorkers killed;
   for (int i = 0; i < 8; ++i) {
     const std::size_t before = done_in(directory).size();
     BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());

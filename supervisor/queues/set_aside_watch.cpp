@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/name_list.hpp"
@@ -14,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto between_looks_aside = 5s;
-constexpr int looks_after_change = 120;  // a rolling restart may take its time
+constexpr auto between_looks_aside = 5s, between_looks_in_vain = 30s;
+constexpr auto looks_after_change = 10min;  // a rolling restart may take its time
 constexpr std::int64_t returned_at_once = 1'000;
 
 }  // namespace
@@ -41,7 +42,7 @@ SetAsideWatch::SetAsideWatch(EventLoop& loop, AsyncConnection& redis) : redis_(r
 
 void SetAsideWatch::look(const std::vector<CapsuleSettings>& ours) {
   ours_ = ours;
-  looks_ = looks_after_change;
+  looks_until_ = steady_now() + looks_after_change;
   ask();
 }
 
@@ -49,7 +50,6 @@ void SetAsideWatch::ask() {
   if (asking_) return;
   asking_ = true;
   next_.stop();
-  --looks_;
   redis_.send(ask_set_aside(), longest_answer_time, [this](const AsyncConnection::Result& result) {
     asking_ = false;
     if (!result.ok()) return;
@@ -57,7 +57,7 @@ void SetAsideWatch::ask() {
     if (!asides) return;
     std::vector<LeftAside> left = left_aside(*asides, ours_);
     if (!left.empty()) return give_back(std::move(left));
-    if (looks_ > 0) next_.start_in(between_looks_aside);
+    if (steady_now() < looks_until_) next_.start_in(asides->empty() ? between_looks_in_vain : between_looks_aside);
   });
 }
 

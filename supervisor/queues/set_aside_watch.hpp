@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -35,7 +36,7 @@ class SetAsideWatch {
   AsyncConnection::Scope redis_;
   Timer next_;
   std::vector<CapsuleSettings> ours_;
-  int looks_ = 0;
+  SteadyTime looks_until_{};
   bool asking_ = false;
 };
 

@@ -98,7 +98,7 @@ namespace {
 std::uint64_t first_bad_seed(const Broken& broken) {
   const Databases redis;
   Coverage coverage;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= usual_seeds; ++seed) {
     const std::vector<std::string> faults = World(redis.channels, seed, broken, coverage).run();
     if (faults.empty()) continue;
     BOOST_TEST_MESSAGE("seed " << seed << ": " << faults.front());

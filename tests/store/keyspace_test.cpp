@@ -35,6 +35,7 @@
 #include "shared/store/queues/queue_jobs.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
 #include "shared/store/queues/replace_unique.hpp"
+#include "shared/store/queues/set_aside.hpp"
 #include "shared/store/report/class_runs.hpp"
 #include "shared/store/report/deploy_marks.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
@@ -474,6 +475,7 @@ void Shard::limit() {
   run(give_back_limits(holder, {{"erp", LimitKind::concurrent, 0}}));
   run(forget_holders("erp", {holder}));
   run(reset_limit("erp"));
+  run(return_set_aside("a@cap", "a", 1));
   run(free_places({"a"}, {{.name = "cap", .queues = {"a"}, .most = 1}}));
   run(show_cap("cap"));
 }

@@ -368,7 +368,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_taken_for_whoever_does_not_want_it_any_more, 
 }
 
 BOOST_FIXTURE_TEST_CASE(a_slot_held_from_a_shard_that_is_configured_no_more_is_free_when_its_supervisor_is_dead, Site) {
-  const LimitHolder of_removed{"host:1:abc", "0.1", 0, "removed"};
+  const LimitHolder of_removed{"host:1:0123456789ab", "0.1", 0, "removed"};
   take(of_removed, one_slot);
   register_worker(holder(2));
   LimitKeeper keeper({.holder = [] { return holder(2); },
@@ -378,9 +378,9 @@ BOOST_FIXTURE_TEST_CASE(a_slot_held_from_a_shard_that_is_configured_no_more_is_f
                           },
                       .shard = [](const std::string&) -> Channel* { return nullptr; },
                       .pause = [](std::chrono::milliseconds) { return true; }});
-  redis.command({"HSET", "host:1:abc", "beat", "1"});
+  redis.command({"HSET", "host:1:0123456789ab", "beat", "1"});
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::over));
-  redis.command({"DEL", "host:1:abc"});
+  redis.command({"DEL", "host:1:0123456789ab"});
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
 }
 

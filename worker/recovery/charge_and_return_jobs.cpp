@@ -69,12 +69,12 @@ class RecoveryChild {
   // False when its owner lives after all.
   bool recover_from(const WorkerDeath& worker_death) {
     const auto charge = [&](const std::string& payload, const std::string& fetched_from) {
-      const std::string queue(home_of(config_.capsules.front().caps, fetched_from));
+      const std::string queue = home(fetched_from);
       return worker_death.cause_unknown ? give_back_a_few_times(payload, queue)
                                         : charge_job(worker_death, payload, queue);
     };
     const auto orphan = [&](const std::string& payload, const std::string& queue) {
-      return move_orphan_to_dead(payload, std::string(home_of(config_.capsules.front().caps, queue)));
+      return move_orphan_to_dead(payload, home(queue));
     };
     DeadWorker worker = worker_death.worker;
     worker.ended_by_brood = !worker_death.cause && !worker_death.fate && !worker_death.cause_unknown;
@@ -177,6 +177,15 @@ class RecoveryChild {
   }
 
  private:
+  // Of a queue of jobs that a cap has set aside the one that they come from, whichever capsule serves it.
+  std::string home(const std::string& fetched_from) const {
+    for (const CapsuleSettings& capsule : config_.capsules) {
+      const std::string_view home = home_of(capsule.caps, fetched_from);
+      if (home != fetched_from) return std::string(home);
+    }
+    return fetched_from;
+  }
+
   // What a stop or a deploy gives back is not told: nothing has gone wrong.
   void tell(const DeadWorker& worker, const RecoveryResult& result) {
     StatsdLines& lines = statsd_->lines();

@@ -153,6 +153,7 @@ class World {
   Coverage& coverage_;
   bool tracing_;
   std::mt19937_64 random_;
+  const bool has_caps_;
   std::vector<std::unique_ptr<Shard>> shards_;
   Scoreboard scoreboard_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -36,7 +36,7 @@ void World::push_jobs(Shard* to) {
     } else if (i % 4 == 1) {  // of which one is to run at a time
       payload = one_at_a_time(job, fmt::format("{}-{}", i % 3 == 0 ? "one" : "other", at.number));
     }
-    if (i % 4 == 2) payload = capped_job(job);
+    if (has_caps_ && i % 4 == 2) payload = capped_job(job);
     at.redis.call({"LPUSH", keys::queue(home_[job].queue), payload});
   }
 }

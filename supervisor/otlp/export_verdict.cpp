@@ -34,7 +34,8 @@ std::uint64_t read_count(const JsonObject& object, const char* key) {
 
 void read_partial_success(const std::string& body, ExportVerdict& verdict) {
   try {
-    const auto partial = JsonObject::parse(body).raw("partialSuccess");
+    const JsonObject answer = JsonObject::parse(body);
+    const auto partial = answer.raw("partialSuccess");
     if (!partial) return;
     const JsonObject success = JsonObject::parse(std::string(*partial));
     verdict.refused = read_count(success, "rejectedSpans");

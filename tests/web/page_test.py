@@ -322,7 +322,8 @@ class Clients(PageTest):
                 self.assertTrue(read)
                 answers += read.count(b"HTTP/1.1 421")
         self.assertLess(sent - answers * len(one), 3_000_000)  # the rest is the kernel's
-        self.assertLess(memory() - before, 3_000)
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps what is freed
+            self.assertLess(memory() - before, 3_000)
 
     def test_nothing_is_done_for_who_has_gone(self):
         page = self.page()

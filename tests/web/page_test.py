@@ -502,7 +502,10 @@ class Actions(PageTest):
         for place in ("/retries/run/all", "/retries/kill/all", "/retries/run/all?class=J"):
             with self.subTest(place=place):
                 self.redis.many([["ZADD", "retry", 9000 + i, job("J", [i], f"{i:024x}", error_class="E", retry_count=0)] for i in range(10)])
-                self.assertEqual(page.press(place, "sure=yes").status, 303)
+                for _ in range(10):  # a step ends after two seconds, however far it has come
+                    self.assertEqual(page.press(place, "sure=yes").status, 303)
+                    if self.redis("ZCARD", "retry") == 5_100:
+                        break
                 self.assertEqual(self.redis("ZCARD", "retry"), 5_100)
 
     def test_one_entry_of_many_of_the_same_time_is_shown_and_changed(self):

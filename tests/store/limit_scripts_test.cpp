@@ -3,6 +3,7 @@
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/limits/limit_view.hpp"
 #include "shared/store/limits/take_limits.hpp"
+#include "tests/store/limit_samples.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -14,14 +15,6 @@ namespace {
 
 const std::string definition = "brood:limit:erp", used = "brood:limit:erp:used", bell = "brood:limit:erp:bell";
 const std::string waited_for = "brood:limit:erp:waited_for", in_flight = "brood:inflight:host:1:abc";
-
-Limit limit(LimitKind kind, std::int64_t amount, std::chrono::milliseconds interval = 0ms, std::int64_t wanted = 1) {
-  return {.name = "erp", .kind = kind, .amount = amount, .interval = interval, .wanted = wanted, .known_for = 24h};
-}
-const Limit one_slot = limit(LimitKind::concurrent, 1);
-LimitHolder holder(int incarnation, std::uint64_t number = 0) {
-  return {.identity = "host:1:abc", .field = "0." + std::to_string(incarnation), .number = number};
-}
 
 struct Site {
   RedisServer redis;

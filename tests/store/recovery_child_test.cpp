@@ -95,6 +95,19 @@ std::vector<std::string> stack_of(const Payload& job) {
 
 }  // namespace
 
+// A job that was fetched from beside its queue, where it had waited for a place of its class's cap.
+BOOST_AUTO_TEST_CASE(a_job_that_a_cap_had_set_aside_is_retried_in_its_own_queue) {
+  const std::string payload = payload_text("Segfault", "[]");
+  Death death(payload);
+  death.redis.command({"DEL", keys::in_flight_list(identity, "0.1", "default")});
+  death.redis.command({"HSET", keys::in_flight_hash(identity), "0.1", "3 default@k"});
+  death.redis.command({"LPUSH", keys::in_flight_list(identity, "0.1", "default@k"), payload});
+  death.config.capsules = {{.caps = {{.name = "other", .queues = {"q"}}}},
+                           {.caps = {{.name = "k", .queues = {}, .classes = {"Segfault"}}}}};
+  death.examine();
+  BOOST_TEST(death.only("retry").string("queue").value() == "default");
+}
+
 BOOST_AUTO_TEST_CASE(a_crash_is_charged_with_its_stack_and_its_facts_and_noted_in_the_book) {
   Death death(payload_text("Segfault", "[]"));
   death.examine();

@@ -8,6 +8,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/limits/limit_view.hpp"
 #include "shared/store/name_list.hpp"
+#include "tests/store/limit_samples.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 #include "worker/job/limit_keeper.hpp"
@@ -17,15 +18,6 @@ using namespace std::chrono_literals;
 using Answer = LimitAnswer::Kind;
 
 namespace {
-
-Limit limit(LimitKind kind, std::int64_t amount, std::chrono::milliseconds interval = 0ms, std::int64_t wanted = 1) {
-  return {.name = "erp", .kind = kind, .amount = amount, .interval = interval, .wanted = wanted, .known_for = 24h};
-}
-const Limit one_slot = limit(LimitKind::concurrent, 1);
-
-LimitHolder holder(int incarnation, std::uint64_t number = 0) {
-  return {.identity = "host:1:abc", .field = "0." + std::to_string(incarnation), .number = number};
-}
 
 struct Site {
   RedisServer redis;

@@ -96,8 +96,8 @@ StatusReport look_at_everything(const RedisAccess& access, Connection::Timeouts 
   return report;
 }
 
-Readiness judge_readiness(const StatusReport& report) {
-  const auto say = [](const std::string& sentence, int status) { return Readiness{status, sentence}; };
+ReadyVerdict judge_readiness(const StatusReport& report) {
+  const auto say = [](const std::string& sentence, int status) { return ReadyVerdict{status, sentence}; };
   if (report.supervisors.empty())
     return say("no supervisor of this user runs on this machine, or none answers", exit_status::unavailable);
   if (!report.redis) return say("Redis is not available: " + report.error, exit_status::unavailable);

@@ -19,10 +19,10 @@ StatusReport look_at_everything(const RedisAccess& access,
                                                                  .command = std::chrono::seconds(5)});
 
 // Whether jobs are performed here: as an exit status, and in one sentence.
-struct Readiness {
+struct ReadyVerdict {
   int exit_status;
   std::string sentence;
 };
-Readiness judge_readiness(const StatusReport& report);
+ReadyVerdict judge_readiness(const StatusReport& report);
 
 }  // namespace brood

@@ -63,7 +63,7 @@ int status_command(const std::vector<std::string>& args) {
 
   const StatusReport report = look_at_everything(access);
   if (checks) {
-    const Readiness readiness = judge_readiness(report);
+    const ReadyVerdict readiness = judge_readiness(report);
     print(log::printable(readiness.sentence) + "\n");
     return readiness.exit_status;
   }

@@ -56,7 +56,7 @@ HttpResponse answer_health(Call& call) {
 
 // What `brood status --check` says.
 HttpResponse answer_readiness(Call& call) {
-  const Readiness readiness = judge_readiness(call.site.everything());
+  const ReadyVerdict readiness = judge_readiness(call.site.everything());
   const bool is_ready = readiness.exit_status == exit_status::ok;
   return json_answer(is_ready ? 200 : 503,
                      JsonWriter().truth("ready", is_ready).text("reason", readiness.sentence).object() + "\n");

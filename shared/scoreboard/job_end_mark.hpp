@@ -14,7 +14,7 @@ namespace brood {
 // cut.
 std::string job_end_mark(std::string_view token, std::string_view jid, std::string_view job_class);
 
-struct JobEnd {
+struct EndedJob {
   std::string_view jid, job_class;
 };
 
@@ -22,7 +22,7 @@ struct JobEnd {
 // newline.
 struct FoundMark {
   std::size_t at;  // where in the line it begins
-  JobEnd end;
+  EndedJob end;
 };
 std::optional<FoundMark> find_job_end_mark(std::string_view line, std::string_view token);
 

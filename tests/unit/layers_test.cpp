@@ -138,6 +138,17 @@ BOOST_AUTO_TEST_CASE(an_installed_header_that_includes_more_than_the_standard_li
   Tree().expect_refused("shared/include/brood/job.hpp", "#include \"shared/base/log.hpp\"\n");
 }
 
+BOOST_AUTO_TEST_CASE(two_types_of_one_name_are_found) {
+  Tree tree;
+  tree.add("shared/job/verdict.hpp", "namespace brood {\nstruct Verdict {\n};\n}  // namespace brood\n");
+  tree.add("worker/own.cpp", "namespace {\nstruct Verdict {\n};\n}  // namespace\n");
+  BOOST_TEST(tree.check().status == 0);
+  tree.add("worker/verdict.hpp", "namespace brood {\nclass Verdict {\n};\n}  // namespace brood\n");
+  const Tree::Verdict verdict = tree.check();
+  BOOST_TEST(verdict.status == 1);
+  BOOST_TEST(verdict.text.find("worker/verdict.hpp:2: brood::Verdict") != std::string::npos, verdict.text);
+}
+
 BOOST_AUTO_TEST_CASE(an_include_not_written_from_the_root_is_found) {
   Tree().expect_refused("shared/job/verdict.cpp", "#include \"payload.hpp\"\n");
 }

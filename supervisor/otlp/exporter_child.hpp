@@ -8,13 +8,12 @@
 #include "shared/config/otlp_settings.hpp"
 #include "shared/scoreboard/class_usage.hpp"
 #include "supervisor/otlp/span_request.hpp"
-#include "supervisor/process/children.hpp"
-#include "supervisor/process/event_loop.hpp"
+#include "supervisor/process/service_child.hpp"
 
 namespace brood {
 
-// The exporter of spans, as a child of its own: the supervisor reads no span and waits for no collector.  One that ends
-// is started again, later each time that it ends soon; what workers tell meanwhile waits in the pipe.
+// The exporter of spans, as a child of its own: the supervisor reads no span and waits for no collector.  While none
+// runs, what workers tell waits in the pipe.
 class ExporterChild {
  public:
   ExporterChild(EventLoop& loop, Children& children, SpanSource source, std::string pipe, SpanCounts& counts);
@@ -30,22 +29,15 @@ class ExporterChild {
   pid_t pid() const { return child_.pid(); }  // 0: it does not run
 
  private:
-  void start();
-  void leave();
-  void ended(const Children::End& end);
-
-  Children& children_;
   const SpanSource source_;
   const std::string pipe_;
   SpanCounts& counts_;
   OtlpSettings settings_;
-  Child child_;
-  UniqueFd lifeline_;  // which it hears the end of
+  ServiceChild child_;
   UniqueFd pipe_end_;  // so that nothing in the pipe is lost while nobody reads it
-  int failures_ = 0;   // that came soon after a start
   bool finishes_ = false;
-  SteadyTime started_{}, deadline_{};
-  Timer again_, wake_;
+  SteadyTime deadline_{};
+  Timer wake_;
 };
 
 }  // namespace brood

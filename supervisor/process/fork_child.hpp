@@ -13,7 +13,7 @@ namespace brood {
 // What a newborn child keeps of its parent, and what it is called.
 struct SpawnSettings {
   std::string title;             // shown by ps
-  std::vector<int> keep;         // descriptors that stay open beside 0, 1 and 2
+  std::vector<int> keep{};       // descriptors that stay open beside 0, 1 and 2
   int parent_death_signal = 0;   // sent to the child when its parent ends; 0: none
   int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
 };

@@ -6,14 +6,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <stdexcept>
 #include <thread>
 
 #include "shared/base/log_line.hpp"
 #include "shared/base/processors.hpp"
+#include "shared/config/cap_section.hpp"
 #include "shared/config/config_section.hpp"
-#include "shared/config/listen_address.hpp"
+#include "shared/config/encryption_section.hpp"
 #include "shared/config/otlp_section.hpp"
+#include "shared/config/statsd_section.hpp"
+#include "shared/config/web_section.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -27,7 +29,6 @@ constexpr milliseconds year = 365 * 24h;
 
 constexpr std::size_t most_shards = 64;
 constexpr int most_shards_of_a_cluster = 256;
-constexpr std::size_t most_statsd_tags = 10;
 
 ShardSettings read_shard(const Place& at, const ConfigSection& section) {
   ShardSettings shard;
@@ -183,204 +184,6 @@ void read_crashes(const ConfigSection& section, CrashSettings& crashes) {
   section.duration("within", crashes.within, 1s, 24h);
 }
 
-void check_listen_address(const Place& at, const std::string& text) {
-  try {
-    ListenAddress::parse(text);
-  } catch (const std::invalid_argument& error) {
-    at.refuse(error.what());
-  }
-}
-
-WebSettings::Metrics read_web_metrics(const Place& at, const std::string& word) {
-  if (word == "all") return WebSettings::Metrics::all;
-  if (word == "host") return WebSettings::Metrics::host;
-  if (word == "redis") return WebSettings::Metrics::redis;
-  at.refuse("must be \"all\", \"host\" or \"redis\", not \"" + word + "\"");
-}
-
-std::string read_header_name(const Place& at, std::string name) {
-  for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-')
-      at.refuse("must be the name of a header, such as \"X-Forwarded-User\"");
-  }
-  return name;
-}
-
-std::string read_base_path(const Place& at, const std::string& path) {
-  const bool is_plain = std::all_of(path.begin(), path.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.' || c == '/';
-  });
-  if (!path.starts_with('/') || path.ends_with('/') || path.find("//") != path.npos || !is_plain)
-    at.refuse("must be a path such as \"/brood\", of letters, digits, - _ . and /, without a / at its end");
-  return path;
-}
-
-void read_web(const ConfigSection& section, WebSettings& web) {
-  section.text("listen", [&](const Place& at, const std::string& text) {
-    check_listen_address(at, text);
-    web.listen = text;
-  });
-  section.text("mode", [&](const Place& at, const std::string& mode) {
-    if (mode.size() != 4 || mode[0] != '0' || mode.find_first_not_of("01234567") != mode.npos)
-      at.refuse("must be the mode of a file, such as \"0660\"");
-    web.mode = mode;
-  });
-  section.boolean("read_only", web.read_only);
-  section.texts("hosts", [&](const Place& at, const std::string& host) { web.hosts.push_back(check_name(at, host)); });
-  section.text("users",
-               [&](const Place& at, const std::string& path) { web.users = read_path_or_credential(at, path); });
-  section.text("user_header",
-               [&](const Place& at, const std::string& name) { web.user_header = read_header_name(at, name); });
-  section.text("proxy_user", [&](const Place& at, const std::string& name) { web.proxy_user = check_name(at, name); });
-  section.text("metrics", [&](const Place& at, const std::string& word) { web.metrics = read_web_metrics(at, word); });
-  section.boolean("show_args", web.show_args);
-  section.text("base_path",
-               [&](const Place& at, const std::string& path) { web.base_path = read_base_path(at, path); });
-  section.count("api_rate", web.api_rate, 0, 1'000'000);
-  if (!web.user_header.empty() && web.users.empty())
-    section.where_is("user_header").refuse("needs users = \"/path\", which says what each of them may do");
-  if (!web.user_header.empty() && web.proxy_user.empty())
-    section.where_is("user_header").refuse("needs proxy_user, the user that the proxy runs as: anybody could send it");
-  // The last digit of a mode is what every other user may do.
-  if (web.users.empty() && web.mode.back() != '0')
-    section.where_is("mode").refuse(
-        "lets every user of this machine do everything: users = \"/path\" must say who may come");
-  if (web.listen.empty()) return;
-  const ListenAddress address = ListenAddress::parse(web.listen);
-  if (!address.is_local() && web.users.empty())
-    section.where_is("listen").refuse("can be reached from other machines: users = \"/path\" must say who may come");
-  if (!address.is_unix() && !web.user_header.empty())
-    section.where_is("user_header").refuse("needs a Unix socket in listen, where the kernel says who sends it");
-}
-
-constexpr int latest_version_of_keys = 1'000'000;
-
-void read_encryption(const ConfigSection& section, EncryptionSettings& encryption) {
-  section.named_texts("keys", [&](const Place& at, const std::string& name, const std::string& path) {
-    const bool is_number = !name.empty() && name.size() <= 7 && name.front() != '0' &&
-                           std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-    const int version = is_number ? std::stoi(name) : 0;
-    if (version < 1 || version > latest_version_of_keys)
-      at.refuse("a key's version is a number from 1 to 1,000,000, not \"" + name + "\"");
-    encryption.keys[version] = {read_path_or_credential(at, path), at.name};
-  });
-  section.count("active", encryption.active, 1, latest_version_of_keys);
-  if (section.has("active") && !encryption.keys.contains(encryption.active))
-    section.where_is("active").refuse("names a version that is not among [encryption.keys]");
-  section.boolean("core_files", encryption.core_files);
-}
-
-// One, or one for each value of "per".
-std::vector<CapSettings> read_cap(const std::string& name, const Place& at, const ConfigSection& section) {
-  CapSettings cap{.name = name, .queues = {}, .most = 0};
-  section.texts("queues", [&](const Place& queue_at, const std::string& queue) {
-    if (queue == "*")
-      queue_at.refuse("a cap names its queues one by one; with classes and without queues it holds in all");
-    if (!cap.names(check_name(queue_at, queue))) cap.queues.push_back(queue);
-  });
-  section.texts("classes", [&](const Place& class_at, const std::string& job_class) {
-    if (!cap.is_of_class(check_class_name(class_at, job_class))) cap.classes.push_back(job_class);
-  });
-  section.count("concurrent", cap.most, 1, 10'000);
-  if (cap.queues.empty() && cap.classes.empty()) at.refuse("needs queues = [\"...\"] or classes = [\"...\"]");
-  if (cap.most == 0) at.refuse("needs concurrent = N");
-
-  std::vector<CapSettings> all{cap};
-  const auto each_of = [&](const Place& per_at, std::vector<std::string> CapSettings::*values) {
-    if ((cap.*values).empty()) per_at.refuse("stands for values that the cap does not name");
-    all.clear();
-    for (const std::string& value : cap.*values) {
-      CapSettings& one = all.emplace_back(cap);
-      one.name = name + "." + value;
-      one.*values = {value};
-    }
-  };
-  section.text("per", [&](const Place& per_at, const std::string& per) {
-    if (per == "queue") return each_of(per_at, &CapSettings::queues);
-    if (per == "class") return each_of(per_at, &CapSettings::classes);
-    per_at.refuse("must be \"queue\" or \"class\", not \"" + per +
-                  "\": for a limit of each tenant, or of a time, let the jobs have a brood::Limiter");
-  });
-  return all;
-}
-
-// That no queue has two of a kind.
-void check_against(const std::vector<CapSettings>& others, const CapSettings& cap, const Place& at) {
-  for (const CapSettings& other : others) {
-    if (other.name == cap.name) at.refuse("there is a cap \"" + cap.name + "\" already");
-    if (cap.classes.empty() != other.classes.empty()) continue;
-    if (cap.classes.empty()) {
-      for (const std::string& queue : cap.queues) {
-        if (other.names(queue)) at.refuse("the queue \"" + queue + "\" has the cap \"" + other.name + "\" already");
-      }
-      continue;
-    }
-    const bool share_a_queue =
-        cap.queues.empty() || other.queues.empty() ||
-        std::any_of(cap.queues.begin(), cap.queues.end(), [&](const std::string& queue) { return other.names(queue); });
-    for (const std::string& job_class : cap.classes) {
-      if (share_a_queue && other.is_of_class(job_class))
-        at.refuse("the class \"" + job_class + "\" has the cap \"" + other.name + "\" already");
-    }
-  }
-}
-
-// Of Redis servers or shards.
-std::int64_t shard_count(const Config& config) {
-  if (config.redis.url.starts_with("cluster://")) return config.redis.shards;
-  return std::max<std::int64_t>(static_cast<std::int64_t>(config.redis.shard_list.size()), 1);
-}
-
-void read_caps(const ConfigSection& root, Config& config) {
-  std::vector<CapSettings> caps;
-  root.named_sections("limits", [&](const std::string& name, const Place& at, const ConfigSection& section) {
-    check_name(at, name);
-    for (CapSettings& cap : read_cap(name, at, section)) {
-      check_against(caps, cap, at);
-      if (!cap.classes.empty() && cap.name.find('@') != cap.name.npos)
-        at.refuse("a cap of classes has a name without @: a queue is named after it");
-      if (cap.most < shard_count(config))
-        at.refuse("needs concurrent = " + std::to_string(shard_count(config)) +
-                  " at least: each shard has its share of the places, and without one its jobs would not run");
-      caps.push_back(std::move(cap));
-    }
-  });
-  for (CapsuleSettings& capsule : config.capsules) capsule.caps = caps;
-}
-
-// What would end a line of StatsD, or one of its words.
-void check_statsd_word(const Place& at, const std::string& word, std::string_view forbidden) {
-  if (word.size() > 200) at.refuse("must have 200 bytes at most");
-  for (const char c : word) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || forbidden.find(c) != forbidden.npos)
-      at.refuse(fmt::format("must hold no spaces and none of {}", forbidden));
-  }
-}
-
-void read_statsd(const ConfigSection& section, StatsdSettings& statsd) {
-  section.text("address", [&](const Place& at, const std::string& text) {
-    check_listen_address(at, text);
-    statsd.address = text;
-  });
-  section.text("format", [&](const Place& at, const std::string& word) {
-    if (word != "dogstatsd" && word != "statsd") at.refuse("must be \"dogstatsd\" or \"statsd\", not \"" + word + "\"");
-    statsd.has_tags = word == "dogstatsd";
-  });
-  section.text("prefix", [&](const Place& at, const std::string& prefix) {
-    check_statsd_word(at, prefix, ":|@#,");
-    statsd.prefix = prefix;
-  });
-  section.texts("tags", [&](const Place& at, const std::string& tag) {
-    check_statsd_word(at, tag, "|#,");
-    if (tag.empty() || statsd.tags.size() == most_statsd_tags) at.refuse("must be \"name:value\", 10 of them at most");
-    statsd.tags.push_back(tag);
-  });
-  if (!statsd.has_tags && !statsd.tags.empty())
-    section.where_is("tags").refuse("a plain StatsD server knows no tags: format = \"dogstatsd\" sends them");
-}
-
 void read_pressure(const ConfigSection& section, PressureSettings& pressure) {
   section.count("memory", pressure.memory, 0, 100);
   section.text("proc", [&](const Place& at, const std::string& path) { pressure.proc = read_path(at, path); });
@@ -440,6 +243,12 @@ void read_compatibility(const ConfigSection& section, CompatibilitySettings& com
   section.text("timestamps",
                [&](const Place& at, const std::string& unit) { compatibility.timestamps = read_time_unit(at, unit); });
   section.boolean("sidekiq_unique_jobs", compatibility.serves_unique_jobs_gem);
+}
+
+// Of Redis servers or shards.
+std::int64_t shard_count(const Config& config) {
+  if (config.redis.url.starts_with("cluster://")) return config.redis.shards;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(config.redis.shard_list.size()), 1);
 }
 
 int cpus_allowed_to_us() {
@@ -504,7 +313,8 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("compatibility",
                [&](const ConfigSection& section) { read_compatibility(section, config.compatibility); });
   read_capsules(root, config);
-  read_caps(root, config);
+  const std::vector<CapSettings> caps = read_caps(root, shard_count(config));
+  for (CapsuleSettings& capsule : config.capsules) capsule.caps = caps;
   if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, most_workers);
 }
 

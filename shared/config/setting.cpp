@@ -13,6 +13,7 @@
 #include "shared/base/units.hpp"
 #include "shared/config/command_word.hpp"
 #include "shared/config/credential.hpp"
+#include "shared/config/listen_address.hpp"
 
 namespace brood::setting {
 namespace {
@@ -64,6 +65,15 @@ std::string check_redis_url(const Place& place, const std::string& url) {
   if (url == "embedded") return url;
   place.refuse(  // not quoted: it may hold a password
       "must begin with redis://, rediss://, unix://, sentinel:// or cluster://, or be \"embedded\"");
+}
+
+std::string check_listen_address(const Place& place, const std::string& text) {
+  try {
+    ListenAddress::parse(text);
+  } catch (const std::invalid_argument& error) {
+    place.refuse(error.what());
+  }
+  return text;
 }
 
 std::chrono::milliseconds read_duration(const Place& place, const std::string& text) {

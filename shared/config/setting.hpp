@@ -24,6 +24,7 @@ std::chrono::milliseconds check_duration(const Place& place, std::chrono::millis
 std::string check_text(const Place& place, const std::string& text);  // not empty, no NUL
 std::string check_name(const Place& place, const std::string& name);  // is_safe_name
 std::string check_redis_url(const Place& place, const std::string& url);
+std::string check_listen_address(const Place& place, const std::string& text);
 
 std::chrono::milliseconds read_duration(const Place& place, const std::string& text);
 std::uint64_t read_memory_limit(const Place& place, const std::string& text);

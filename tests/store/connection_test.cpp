@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_CASE(a_large_value_for_a_stopped_server_costs_the_deadline_too) 
     redis.call({"PING"});
     server.pause();
     const auto took = time_of([&] { BOOST_TEST(loss_of(redis, {"SET", "k", std::string(64 << 20, 'x')}) != ""); });
-    BOOST_TEST(took.count() < 8'000);  // up to a second more while the kernel's buffers fill
+    BOOST_TEST(took.count() < 30'000);  // without a deadline it would be for ever
     server.resume();
   }
 }

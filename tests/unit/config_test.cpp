@@ -1,6 +1,4 @@
 #include "shared/config/config.hpp"
-#include "shared/store/queues/known_queues.hpp"
-#include "supervisor/queues/set_aside_watch.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,37 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/loaded_config.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
+using namespace brood::loaded_config;
 using namespace std::chrono_literals;
 
 namespace {
-
-// What the tests must not inherit from whoever runs them.
-struct NoEnvironment {
-  NoEnvironment() {
-    for (const char* const name : {"APP_ENV", "RAILS_ENV", "RACK_ENV"}) unsetenv(name);
-  }
-} const no_environment;
-
-Config load(const std::string& toml, const ConfigOverrides& overrides = {}) {
-  const TemporaryDirectory directory;
-  return load_config(directory.write("brood.toml", toml), overrides);
-}
-
-// The error about `toml`, from the line number on; "" when there is none.
-std::string complaint(const std::string& toml) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.write("brood.toml", toml);
-  try {
-    load_config(path, {});
-    return "";
-  } catch (const ConfigError& error) {
-    const std::string what = error.what();
-    return what.starts_with(path + ":") ? what.substr(path.size() + 1) : what;
-  }
-}
 
 std::string complaint_about_path(const std::string& path) {
   try {
@@ -414,101 +389,6 @@ memory_limit = "1G"
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_page_that_other_machines_reach_says_who_may_come) {
-  const Config config = load(
-      "[web]\nlisten = \"0.0.0.0:80\"\nusers = \"/users\"\nread_only = true\nhosts = [\"brood.example.com\"]\n"
-      "metrics = \"host\"\nmode = \"0600\"\nshow_args = false\nbase_path = \"/a/b\"\napi_rate = 7\n");
-  BOOST_TEST((!config.web.show_args && config.web.base_path == "/a/b" && config.web.api_rate == 7));
-  BOOST_TEST(config.web.listen == "0.0.0.0:80");
-  BOOST_TEST(config.web.users == "/users");
-  BOOST_TEST(config.web.read_only);
-  BOOST_TEST(config.web.hosts.at(0) == "brood.example.com");
-  BOOST_TEST((config.web.metrics == WebSettings::Metrics::host));
-  BOOST_TEST(config.web.mode == "0600");
-  const auto proxied =
-      load("[web]\nlisten = \"unix:/a\"\nusers = \"/u\"\nuser_header = \"X-User\"\nproxy_user = \"www-data\"\n");
-  BOOST_TEST((proxied.web.user_header == "x-user" && proxied.web.proxy_user == "www-data"));
-  BOOST_TEST(load("[web]\nmode = \"0666\"\nusers = \"/u\"\n").web.mode == "0666");
-  for (const char* const wrong :
-       {"listen = \"0.0.0.0:80\"",
-        "listen = \"[::]:80\"",
-        "listen = \"name:80\"",
-        "listen = \"127.0.0.1\"",
-        "listen = \"unix:web.sock\"",
-        "listen = \"127.0.0.1:99999\"",
-        "user_header = \"X-User\"",
-        "mode = \"660\"",
-        "metrics = \"some\"",
-        "listen = \"0.0.0.0:80\"\nusers = \"/u\"\nuser_header = \"X-User\"\nproxy_user = \"p\"",
-        "listen = \"127.0.0.1:80\"\nusers = \"/u\"\nuser_header = \"X-User\"\nproxy_user = \"p\"",
-        "listen = \"unix:/a\"\nusers = \"/u\"\nuser_header = \"X-User\"",
-        "mode = \"0666\"",
-        "mode = \"0664\"",
-        "users = \"/u\"\nuser_header = \"X: y\"",
-        "base_path = \"brood\"",
-        "base_path = \"/\"",
-        "base_path = \"/a/\"",
-        "base_path = \"//evil\"",
-        "base_path = \"/a b\"",
-        "api_rate = -1"})
-    BOOST_CHECK_THROW(load("[web]\n" + std::string(wrong)), ConfigError);
-}
-
-BOOST_AUTO_TEST_CASE(a_server_of_statsd_has_an_address_in_numbers_and_words_that_end_no_line) {
-  BOOST_TEST(load("").statsd.address == "");
-  const Config config = load(
-      "[statsd]\naddress = \"unix:/run/statsd.sock\"\nprefix = \"jobs-of-mine.\"\ntags = [\"env:test\", \"team:a\"]\n");
-  BOOST_TEST(config.statsd.address == "unix:/run/statsd.sock");
-  BOOST_TEST(config.statsd.prefix == "jobs-of-mine.");
-  BOOST_TEST(config.statsd.has_tags);
-  BOOST_TEST(config.statsd.tags.size() == 2u);
-  BOOST_TEST(!load("[statsd]\nformat = \"statsd\"\n").statsd.has_tags);
-  for (const char* const wrong :
-       {"address = \"statsd.example.com:8125\"", "address = \"127.0.0.1\"", "format = \"graphite\"", "prefix = \"a b\"",
-        "prefix = \"a:\"", "tags = [\"a,b\"]", "tags = [\"\"]", "tags = [\"a|c\"]", "tags = [\"a\\nb\"]",
-        "format = \"statsd\"\ntags = [\"env:test\"]"})
-    BOOST_CHECK_THROW(load("[statsd]\n" + std::string(wrong)), ConfigError);
-}
-
-BOOST_AUTO_TEST_CASE(a_collector_is_named_by_the_section_or_where_there_is_one_by_the_standard_variables) {
-  setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/", 1);
-  setenv("OTEL_SERVICE_NAME", "of-the-variable", 1);
-  setenv("OTEL_RESOURCE_ATTRIBUTES", "team=a%2Cb, region=eu ,service.name=other", 1);
-  const Config without = load(""), given = load("[otlp]\n"),
-               own = load(
-                   "[otlp]\nendpoint = \"http://[::1]:4318/x\"\nservice_name = \"mine\"\nresource = [\"team=c\"]\n"
-                   "propagation = \"child\"\nsample = 0.5\n");
-  unsetenv("OTEL_EXPORTER_OTLP_ENDPOINT");
-  unsetenv("OTEL_SERVICE_NAME");
-  unsetenv("OTEL_RESOURCE_ATTRIBUTES");
-  using Attributes = std::vector<std::pair<std::string, std::string>>;
-  BOOST_TEST(without.otlp.endpoint == "");
-  BOOST_TEST(given.otlp.endpoint == "http://collector:4318/");
-  BOOST_TEST(given.otlp.service_name == "of-the-variable");
-  BOOST_TEST((given.otlp.resource == Attributes{{"team", "a,b"}, {"region", "eu"}}));
-  BOOST_TEST((given.otlp.propagation == TracePropagation::link && given.otlp.sample == 1));
-  BOOST_TEST(own.otlp.endpoint == "http://[::1]:4318/x");
-  BOOST_TEST(own.otlp.service_name == "mine");
-  BOOST_TEST((own.otlp.resource == Attributes{{"region", "eu"}, {"team", "c"}}));
-  BOOST_TEST((own.otlp.propagation == TracePropagation::child && own.otlp.sample == 0.5));
-  BOOST_TEST(load("[otlp]\n").otlp.endpoint == "");
-  BOOST_TEST(load("[otlp]\nendpoint = \"http://a\"\n").otlp.service_name == "brood");
-}
-
-BOOST_AUTO_TEST_CASE(a_collector_that_cannot_be_reached_as_written_is_refused_in_a_sentence) {
-  for (const char* const wrong :
-       {"endpoint = \"https://collector:4318\"", "endpoint = \"collector:4318\"", "endpoint = \"http://\"",
-        "endpoint = \"http://a:0\"", "endpoint = \"http://a:65536\"", "endpoint = \"http://user:secret@a:1\"",
-        "endpoint = \"http://a:1/?x\"", "endpoint = \"http://[::1\"", "endpoint = \"http://a b\"",
-        "propagation = \"parent\"", "sample = 1.5", "sample = -1", "resource = [\"a\"]", "resource = [\"=b\"]"})
-    BOOST_CHECK_THROW(load("[otlp]\n" + std::string(wrong)), ConfigError);
-  try {
-    load("[otlp]\nendpoint = \"https://collector:4318\"\n");
-  } catch (const ConfigError& error) {
-    BOOST_TEST(std::string(error.what()).find("name a collector on this machine") != std::string::npos, error.what());
-  }
-}
-
 BOOST_AUTO_TEST_CASE(the_default_capsule_may_be_without_workers_beside_another_one) {
   const Config config = load("concurrency = 0\n[capsules.images]\nconcurrency = 4\n[capsules.mail]\n");
   BOOST_TEST(config.capsules[0].concurrency == 0);
@@ -837,86 +717,6 @@ BOOST_AUTO_TEST_CASE(the_environment_is_the_one_that_sidekiq_would_take) {
   for (const char* const name : {"APP_ENV", "RAILS_ENV", "RACK_ENV"}) unsetenv(name);
 }
 
-BOOST_AUTO_TEST_CASE(a_cap_names_its_queues_and_how_many_workers_may_hold_their_jobs) {
-  const Config config = load(
-      "queues = ['a']\n[limits.erp]\nqueues = ['erp', 'crm']\nconcurrent = 4\n"
-      "[capsules.more]\nqueues = ['erp']\n");
-  for (const CapsuleSettings& capsule : config.capsules) {
-    BOOST_REQUIRE_EQUAL(caps_of(capsule.caps, "crm").size(), 1u);
-    BOOST_TEST(caps_of(capsule.caps, "crm")[0]->name == "erp");
-    BOOST_TEST(caps_of(capsule.caps, "erp").at(0)->most == 4);
-    BOOST_TEST(caps_of(capsule.caps, "a").empty());
-  }
-  BOOST_TEST(complaint("[limits.erp]\nconcurrent = 4").find("needs queues") != std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['erp']").find("needs concurrent") != std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['*']\nconcurrent = 1").find("one by one") != std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 0").find("between 1 and") != std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'tenant'").find("brood::Limiter") !=
-             std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'class'").find("does not name") !=
-             std::string::npos);
-  const std::string two = "[limits.a]\nqueues = ['q']\nconcurrent = 1\n[limits.b]\nqueues = ['q']\nconcurrent = 1";
-  BOOST_TEST(complaint(two).find("has the cap") != std::string::npos);
-  const std::string shards = "[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'\n";
-  BOOST_TEST(complaint(shards + "[limits.a]\nqueues = ['q']\nconcurrent = 1").find("concurrent = 2 at least") !=
-             std::string::npos);
-}
-
-BOOST_AUTO_TEST_CASE(a_cap_of_classes_sets_their_jobs_aside_beside_their_queue) {
-  const std::vector<CapSettings> caps =
-      load(
-          "queues = ['a', 'b']\n[limits.erp]\nclasses = ['A', 'B']\nconcurrent = 2\n"
-          "[limits.b]\nqueues = ['b']\nconcurrent = 5\n[limits.c]\nqueues = ['b']\nclasses = ['C']\nconcurrent = 1")
-          .capsules[0]
-          .caps;
-  BOOST_TEST(aside_for(caps, "a", "A") == "a@erp");
-  BOOST_TEST(aside_for(caps, "a@erp", "A") == "");
-  BOOST_TEST(aside_for(caps, "b@erp", "C") == "b@c");
-  BOOST_TEST(aside_for(caps, "a", "C") == "");
-  BOOST_TEST(home_of(caps, "a@erp") == "a");
-  BOOST_TEST(home_of(caps, "a@c") == "a@c");
-  BOOST_TEST(home_of(caps, "a@b") == "a@b");
-  BOOST_TEST((asides_of(caps, "b") == std::vector<std::string>{"b@erp", "b@c"}) ==
-             (asides_of(caps, "b").front() == "b@erp"));
-  BOOST_TEST(asides_of(caps, "b").size() == 2u);
-  BOOST_TEST(asides_of(caps, "*").empty());
-  BOOST_TEST(caps_of(caps, "a").empty());
-  BOOST_TEST(caps_of(caps, "a@erp").size() == 1u);
-  BOOST_TEST(caps_of(caps, "b@erp").size() == 2u);  // the queue's own too
-  const std::string two =
-      "[limits.x]\nclasses = ['A']\nconcurrent = 1\n[limits.y]\nqueues = ['q']\nclasses = ['A']\nconcurrent = 1";
-  BOOST_TEST(complaint(two).find("the class \"A\" has the cap") != std::string::npos);
-}
-
-BOOST_AUTO_TEST_CASE(a_cap_per_queue_or_class_is_one_for_each) {
-  const std::vector<CapSettings> queues =
-      load("[limits.t]\nqueues = ['a', 'b']\nconcurrent = 2\nper = 'queue'").capsules[0].caps;
-  BOOST_REQUIRE_EQUAL(queues.size(), 2u);
-  BOOST_TEST(caps_of(queues, "a").at(0)->name == "t.a");
-  BOOST_TEST(caps_of(queues, "b").at(0)->most == 2);
-  const std::vector<CapSettings> classes =
-      load("[limits.t]\nclasses = ['A', 'N::B']\nconcurrent = 1\nper = 'class'").capsules[0].caps;
-  BOOST_TEST(aside_for(classes, "q", "N::B") == "q@t.N::B");
-  BOOST_TEST(aside_for(classes, "q", "A") == "q@t.A");
-}
-
-BOOST_AUTO_TEST_CASE(queues_beside_others_are_asked_in_front_of_them_and_paused_with_them) {
-  const std::vector<CapSettings> caps{{"k", {}, 1, {"K"}}};
-  using Names = std::vector<std::string>;
-  BOOST_TEST((with_asides({"a", "*"}, caps, {}) == Names{"a@k", "a", "*"}));
-  BOOST_TEST((with_asides({"a@k", "a"}, caps, {}) == Names{"a@k", "a"}));
-  BOOST_TEST(with_asides({"a@k"}, caps, {.names = {}, .paused = {"a"}}).empty());
-  BOOST_TEST((with_asides({"a"}, caps, {.names = {}, .paused = {"a@k"}}) == Names{"a"}));
-  BOOST_TEST((with_asides({"a"}, {{"erp", {"a"}, 1}}, {}) == Names{"a"}));
-}
-
-BOOST_AUTO_TEST_CASE(only_what_no_cap_sets_aside_any_more_is_given_back_to_queues_that_are_served) {
-  const std::vector<CapsuleSettings> ours =
-      load("queues = ['a', 'b']\n[limits.k]\nclasses = ['K']\nconcurrent = 1").capsules;
-  const std::vector<LeftAside> left = left_aside({"a@k", "a@old", "c@old", "x"}, ours);
-  BOOST_TEST((left == std::vector<LeftAside>{{"a@old", "a"}}));
-}
-
 BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
   const Config config = load(
       "labels = ['cron']\n[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = ['cron', 'x']\n"
@@ -926,12 +726,4 @@ BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
   BOOST_TEST(config.periodic.at("c").is_enabled_on(config.labels));
   BOOST_TEST(complaint("[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = []").find("names no label") !=
              std::string::npos);
-}
-
-BOOST_AUTO_TEST_CASE(shards_share_the_places_of_a_cap) {
-  const std::vector<CapSettings> caps{{"erp", {"erp"}, 5}};
-  BOOST_TEST(share_of(caps, 0, 1)[0].most == 5);
-  BOOST_TEST(share_of(caps, 0, 3)[0].most == 2);
-  BOOST_TEST(share_of(caps, 1, 3)[0].most == 2);
-  BOOST_TEST(share_of(caps, 2, 3)[0].most == 1);
 }

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "shared/config/config_section.hpp"
+#include "shared/config/statsd_settings.hpp"
+
+namespace brood {
+
+// Reads [statsd].
+void read_statsd(const ConfigSection& section, StatsdSettings& statsd);
+
+}  // namespace brood

@@ -1,0 +1,77 @@
+#include "shared/config/web_section.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "shared/config/listen_address.hpp"
+
+namespace brood {
+namespace {
+
+using namespace setting;
+
+WebSettings::Metrics read_web_metrics(const Place& at, const std::string& word) {
+  if (word == "all") return WebSettings::Metrics::all;
+  if (word == "host") return WebSettings::Metrics::host;
+  if (word == "redis") return WebSettings::Metrics::redis;
+  at.refuse("must be \"all\", \"host\" or \"redis\", not \"" + word + "\"");
+}
+
+std::string read_header_name(const Place& at, std::string name) {
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-')
+      at.refuse("must be the name of a header, such as \"X-Forwarded-User\"");
+  }
+  return name;
+}
+
+std::string read_base_path(const Place& at, const std::string& path) {
+  const bool is_plain = std::all_of(path.begin(), path.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.' || c == '/';
+  });
+  if (!path.starts_with('/') || path.ends_with('/') || path.find("//") != path.npos || !is_plain)
+    at.refuse("must be a path such as \"/brood\", of letters, digits, - _ . and /, without a / at its end");
+  return path;
+}
+
+}  // namespace
+
+void read_web(const ConfigSection& section, WebSettings& web) {
+  section.text("listen",
+               [&](const Place& at, const std::string& text) { web.listen = check_listen_address(at, text); });
+  section.text("mode", [&](const Place& at, const std::string& mode) {
+    if (mode.size() != 4 || mode[0] != '0' || mode.find_first_not_of("01234567") != mode.npos)
+      at.refuse("must be the mode of a file, such as \"0660\"");
+    web.mode = mode;
+  });
+  section.boolean("read_only", web.read_only);
+  section.texts("hosts", [&](const Place& at, const std::string& host) { web.hosts.push_back(check_name(at, host)); });
+  section.text("users",
+               [&](const Place& at, const std::string& path) { web.users = read_path_or_credential(at, path); });
+  section.text("user_header",
+               [&](const Place& at, const std::string& name) { web.user_header = read_header_name(at, name); });
+  section.text("proxy_user", [&](const Place& at, const std::string& name) { web.proxy_user = check_name(at, name); });
+  section.text("metrics", [&](const Place& at, const std::string& word) { web.metrics = read_web_metrics(at, word); });
+  section.boolean("show_args", web.show_args);
+  section.text("base_path",
+               [&](const Place& at, const std::string& path) { web.base_path = read_base_path(at, path); });
+  section.count("api_rate", web.api_rate, 0, 1'000'000);
+  if (!web.user_header.empty() && web.users.empty())
+    section.where_is("user_header").refuse("needs users = \"/path\", which says what each of them may do");
+  if (!web.user_header.empty() && web.proxy_user.empty())
+    section.where_is("user_header").refuse("needs proxy_user, the user that the proxy runs as: anybody could send it");
+  // The last digit of a mode is what every other user may do.
+  if (web.users.empty() && web.mode.back() != '0')
+    section.where_is("mode").refuse(
+        "lets every user of this machine do everything: users = \"/path\" must say who may come");
+  if (web.listen.empty()) return;
+  const ListenAddress address = ListenAddress::parse(web.listen);
+  if (!address.is_local() && web.users.empty())
+    section.where_is("listen").refuse("can be reached from other machines: users = \"/path\" must say who may come");
+  if (!address.is_unix() && !web.user_header.empty())
+    section.where_is("user_header").refuse("needs a Unix socket in listen, where the kernel says who sends it");
+}
+
+}  // namespace brood

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "shared/config/config_section.hpp"
+
+namespace brood {
+
+// Reads [web]; refuses what would let somebody in whom nobody named.
+void read_web(const ConfigSection& section, WebSettings& web);
+
+}  // namespace brood

@@ -98,6 +98,7 @@ Performer::Performer(const Config& config, const Identity& of_supervisor, const 
       slot_(slot),
       orders_(control),
       redis_(redis),
+      runs_(slot, worker_setup, config.statsd),
       output_(worker_setup.output, worker_setup.output_token),
       iterations_(redis),
       ask_redis_([&redis](const std::vector<Command>& commands) {
@@ -113,7 +114,6 @@ Performer::Performer(const Config& config, const Identity& of_supervisor, const 
       registry_(registry),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
                   [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {
-  if (!config.statsd.address.empty() && worker_setup.usage) statsd_.emplace(config.statsd, *worker_setup.usage);
   if (!config.otlp.endpoint.empty())
     spans_.emplace(config.otlp, of_supervisor.name, worker_setup.slot,
                    span_pipe_path(of_supervisor.runtime_directory, of_supervisor.name), worker_setup.usage, host_);
@@ -197,10 +197,10 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   const SteadyTime started = steady_now();
   const std::uint32_t flags = class_flags(registry_, job_);
   const WallTime started_at = wall_now();
-  note_start(entry, queue, started_at);
-  note(entry, RunNote::State::begun, {});
+  if (!runs_.speaks_of(job_)) runs_.speak_of(job_, class_facts());
+  runs_.begin(entry, job_, queue, started_at);
   if (!slot_.begin(entry, job_.jid(), job_.display_class(), started_at, started, flags)) {
-    forget_note(entry);
+    runs_.forget(entry);
     return std::nullopt;
   }
   ++age_.jobs;
@@ -212,9 +212,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
-  if (!apart && counted_.index)
-    slot_.record().recent_classes.note(*counted_.index, slot_.record().processed.load(std::memory_order_relaxed));
   if (apart) return perform_apart(entry, text, queue, started);
+  runs_.note_recent();
   open_job();
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
@@ -224,9 +223,9 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (made_calls_) look_for_left_threads();  // while the entry runs: what they crash now is its own crash
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);
-  note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
+  runs_.end(entry, failed, whole_ms(started, ended));
   Outcome outcome = expired_ ? expire(entry, queue) : settle(entry, job_, queue, performed, started);
-  if (statsd_ && failed) statsd_->note_error(entry, performed.failure.error_class);
+  if (failed) runs_.note_error(entry, performed.failure.error_class);
   if (spans_ && expired_) spans_->drop();
   if (spans_ && !expired_) spans_->end(performed, ended - started);
   quarantine_.ended(job_);
@@ -359,11 +358,7 @@ Outcome Performer::expire(int entry, const std::string& queue) {
     end_entry(entry, EntryState::failed);
     if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
   }
-  forget_note(entry);
-  slot_.record().expired.fetch_add(1);
-  if (!worker_setup_.usage || !counted_.index) return outcome;
-  worker_setup_.usage->at(*counted_.index).expired.fetch_add(1);
-  if (statsd_) statsd_->note_expired(*counted_.index, counted_queue_.index);
+  runs_.expire(entry);
   return outcome;
 }
 
@@ -465,9 +460,7 @@ void Performer::look_for_left_threads() {
   if (age_.left_threads == 0) return;
   slot_.record().class_flags.fetch_or(job_left_threads);
   // Said once of a class: each of its jobs may do so.
-  const bool known =
-      worker_setup_.usage && counted_.index && worker_setup_.usage->at(*counted_.index).left_threads.fetch_add(1) > 0;
-  log::write(known ? log::Level::debug : log::Level::warn, "job_left_threads",
+  log::write(runs_.note_left_threads() ? log::Level::debug : log::Level::warn, "job_left_threads",
              {{"jid", job_.jid()},
               {"class", job_.display_class()},
               {"threads", age_.left_threads},
@@ -485,48 +478,17 @@ LeftThreads Performer::threads_policy() const {
   return in_code == abi::threads_replace ? LeftThreads::replace : settings_.threads;
 }
 
-// If the worker ends before it adds this run to the usage of its class, the supervisor finds the run noted here.  A
-// class without code has no usage.
-void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds took) {
-  if (!worker_setup_.usage || entry < 0 || entry >= max_run_notes) return;
-  if (job_.counted_class() != counted_.name || job_.job_class() != counted_.job_class) {
-    counted_ = {job_.job_class(), job_.counted_class(), std::nullopt};
-    if (registry_.find(job_.job_class()) || registry_.find_program(job_.job_class())) {
-      // What a payload wraps may have any name; what is registered has a plain one.
-      const bool plain = is_countable(counted_.name);
-      counted_.index = usage_index(*worker_setup_.usage, plain ? counted_.name : counted_.job_class);
-      UsageEntry& entry_of_class = worker_setup_.usage->at(*counted_.index);
-      entry_of_class.allows_threads.store(threads_policy() == LeftThreads::allow ? 1 : 0);
-      entry_of_class.isolated.store(forker_ && is_isolated(counted_.job_class) ? 1 : 0);
-    }
-  }
-  if (!counted_.index) return;
-  const RunNote note{state, *counted_.index, static_cast<std::uint64_t>(took.count())};
-  slot_.record().run_notes[static_cast<std::size_t>(entry)].run.store(note.word(), std::memory_order_release);
-}
-
-// The client's clock says when the job was enqueued: where it is ahead of this one's, the job has not waited.
-void Performer::note_start(int entry, const std::string& queue, WallTime now) {
-  if (!worker_setup_.usage || entry < 0 || entry >= max_run_notes) return;
-  if (queue != counted_queue_.name) counted_queue_ = {queue, queue_index(worker_setup_.usage->queues, queue)};
-  RunStart start{.queue_index = counted_queue_.index, .waited_ms = std::nullopt};
-  if (const auto enqueued = job_.time("enqueued_at"))
-    start.waited_ms = static_cast<std::uint64_t>(std::max<std::int64_t>((now - *enqueued) / 1ms, 0));
-  slot_.record().run_notes[static_cast<std::size_t>(entry)].start.store(start.word(), std::memory_order_relaxed);
-}
-
-void Performer::forget_note(int entry) {
-  if (entry >= 0 && entry < max_run_notes) slot_.record().run_notes[static_cast<std::size_t>(entry)].run.store(0);
+RunBook::ClassFacts Performer::class_facts() const {
+  return {.has_code = registry_.find(job_.job_class()) || registry_.find_program(job_.job_class()),
+          .allows_threads = threads_policy() == LeftThreads::allow,
+          .is_isolated = forker_ && is_isolated(job_.job_class())};
 }
 
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
   if (spans_) spans_->send();
-  if (!worker_setup_.usage) return;
-  if (statsd_) statsd_->take(slot_.record().run_notes);
-  add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
-  if (statsd_) statsd_->send();
+  runs_.end_batch(together);
 }
 
 void Performer::begin_handlers(std::string_view event) {

@@ -35,8 +35,8 @@
 #include "worker/job_title.hpp"
 #include "worker/quarantine.hpp"
 #include "worker/recycling.hpp"
+#include "worker/run_book.hpp"
 #include "worker/run_spans.hpp"
-#include "worker/runs_for_statsd.hpp"
 #include "worker/sandbox/sandbox.hpp"
 #include "worker/short_classes.hpp"
 #include "worker/supervisor_orders.hpp"
@@ -120,10 +120,8 @@ class Performer {
   FailureRule failure_rule();
   void clean_up(bool made_calls);
   void look_for_left_threads();
-  LeftThreads threads_policy() const;  // of the job under way
-  void note(int entry, RunNote::State state, std::chrono::milliseconds took);
-  void note_start(int entry, const std::string& queue, WallTime now);
-  void forget_note(int entry);
+  LeftThreads threads_policy() const;       // of the job under way
+  RunBook::ClassFacts class_facts() const;  // of the job under way
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
@@ -153,6 +151,7 @@ class Performer {
   WorkerSlot& slot_;
   SupervisorOrders& orders_;
   Channel& redis_;
+  RunBook runs_;
   StandardOutput output_;
   SyscallWatch syscall_watch_;
   bool made_calls_ = true;   // the job that ran last made system calls, or may have
@@ -173,18 +172,7 @@ class Performer {
   std::optional<MemoryLimit> memory_limit_;    // likewise
   ThreadCount threads_;
   JobMeter meter_;
-  struct Counted {
-    std::string job_class, name;
-    std::optional<int> index = {};  // in the table of usage; nullopt: nobody's code
-  };
-  Counted counted_;  // what the job that began last counts as
-  struct CountedQueue {
-    std::string name;
-    int index = max_usage_queues;  // in the table of queues
-  };
-  CountedQueue counted_queue_;           // where it came from
-  std::optional<RunsForStatsd> statsd_;  // of this worker, where somebody wants to be told
-  std::optional<RunSpans> spans_;        // likewise
+  std::optional<RunSpans> spans_;  // where somebody wants to be told
   ShortClasses short_classes_;
   WorkerAge age_;
   JobTitle title_;

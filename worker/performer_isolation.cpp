@@ -212,11 +212,11 @@ Outcome Performer::perform_apart(int entry, const std::string& text, const std::
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);
   const bool failed = end.kind == Performed::Kind::failed;
-  note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
+  runs_.end(entry, failed, whole_ms(started, ended));
   for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
   const bool only_expired = expired_ && !failed && end.kind == Performed::Kind::succeeded;
   Outcome outcome = only_expired ? expire(entry, queue) : settle_apart(entry, queue, started, end);
-  if (statsd_ && failed) statsd_->note_error(entry, end.error_class);
+  if (failed) runs_.note_error(entry, end.error_class);
   if (spans_ && only_expired) spans_->drop();
   if (spans_ && !only_expired) {
     Performed performed;

@@ -70,19 +70,35 @@ if(BROOD_SANITIZE)
   return()  # the rest asks the compiler alone
 endif()
 
+# What all of these include is read once: it is most of the work.
+set(refused_headers ${CMAKE_CURRENT_BINARY_DIR}/refused_headers.hpp)
+file(STRINGS compatibility/refused_jobs.cpp refused_includes REGEX "^#include")
+list(JOIN refused_includes "\n" refused_includes)
+file(CONFIGURE OUTPUT ${refused_headers} CONTENT "@refused_includes@\n" @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/compatibility/refused_jobs.cpp)
+set(refused_compiled ${refused_headers}.pch)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(refused_compiled ${refused_headers}.gch)
+endif()
+set(refused_compiler ${CMAKE_CXX_COMPILER} -std=c++20 -I ${PROJECT_SOURCE_DIR}/shared/include)
+add_custom_command(OUTPUT ${refused_compiled}
+                   COMMAND ${refused_compiler} -x c++-header ${refused_headers} -o ${refused_compiled}
+                           -MD -MT ${refused_compiled} -MF ${refused_headers}.d
+                   DEPENDS ${refused_headers} DEPFILE ${refused_headers}.d VERBATIM)
+add_custom_target(brood_refused_headers ALL DEPENDS ${refused_compiled})
+list(APPEND refused_compiler -fsyntax-only -include ${refused_headers})
+
 # A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their
 # own which it is.
 function(brood_refuses name sentence)
   add_test(NAME compatibility_refuses_${name}
-           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I ${PROJECT_SOURCE_DIR}/shared/include -DREFUSED_${name} ${ARGN}
-                   ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
+           COMMAND ${refused_compiler} -DREFUSED_${name} ${ARGN} ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
   set_tests_properties(compatibility_refuses_${name} PROPERTIES PASS_REGULAR_EXPRESSION "${sentence}" TIMEOUT 300)
 endfunction()
 foreach(way IN ITEMS library client iteration shape likeness)
   string(TOUPPER ${way} WAY)
   add_test(NAME compatibility_takes_a_job_by_${way}
-           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I ${PROJECT_SOURCE_DIR}/shared/include -DBY_${WAY}
-                   ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
+           COMMAND ${refused_compiler} -DBY_${WAY} ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
 endforeach()
 brood_refuses(raw_array "a field that is an array such as int.3.; use std::array")
 brood_refuses(array_of_one "Wrong::numbers.*no JSON argument fits;no JSON argument fits.*refuse_field<Wrong, {&imagined.job.numbers}")

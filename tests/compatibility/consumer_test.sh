@@ -16,7 +16,7 @@ trap 'exit 1' INT TERM
 cmake --install "$build" --component development --prefix "$work/prefix" > "$work/install.log"
 cp -R "$source/tests/compatibility/consumer" "$work/project"
 cmake -S "$work/project" -B "$work/project/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" \
-  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/configure.log" || { cat "$work/configure.log"; exit 1; }
+  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/configure.log" || { cat "$work/configure.log"; exit 1; }
 cmake --build "$work/project/build"
 test -f "$work/project/build/libjobs.so"
 nm -D --defined-only "$work/project/build/libjobs.so" | grep -q ' T brood_job_library$'

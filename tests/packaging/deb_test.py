@@ -6,6 +6,7 @@ usage: deb_test.py BUILD_DIRECTORY [TEST]...
 Exit status 77: the packages cannot be tried here, and the reason was said.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -21,6 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NEXT_VERSION = "999"
 # Of the files of a build that was configured for another place; a build of packages knows Debian's own.
 PREBUILT_TAGS = "arch-dependent-file-not-in-arch-specific-directory"
+
+os.environ |= {"DPKG_DEB_COMPRESSOR_TYPE": "gzip", "DPKG_DEB_COMPRESSOR_LEVEL": "1"}  # they are not kept
 
 machine = packages = None
 

@@ -9,7 +9,7 @@ namespace brood {
 namespace {
 
 // -1: no number.
-int number_in(std::string_view digits) {
+int plain_number(std::string_view digits) {
   int number = -1;
   const char* const end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, number);
@@ -27,7 +27,7 @@ std::string_view cut_word(std::string_view& text) {
 std::optional<RedisSeed> read_node(std::string_view host_and_port) {
   const std::size_t colon = host_and_port.rfind(':');  // an IPv6 address stands without brackets
   if (colon == host_and_port.npos) return std::nullopt;
-  const int port = number_in(host_and_port.substr(colon + 1));
+  const int port = plain_number(host_and_port.substr(colon + 1));
   if (port < 1 || port > 65'535) return std::nullopt;
   const std::string_view host = host_and_port.substr(0, colon);
   if (!fits_a_host(host)) return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<Redirection> read_redirection(std::string_view error) {
   if (word == "TRYAGAIN") return Redirection{.kind = Redirection::Kind::try_again, .node = {}};
   if (word != "MOVED" && word != "ASK") return std::nullopt;
   redirection.kind = word == "MOVED" ? Redirection::Kind::moved : Redirection::Kind::ask;
-  redirection.slot = number_in(cut_word(error));
+  redirection.slot = plain_number(cut_word(error));
   auto node = read_node(cut_word(error));
   if (redirection.slot < 0 || redirection.slot >= cluster_slots || !node) return std::nullopt;
   redirection.node = std::move(*node);

@@ -4,20 +4,14 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "tests/support/brood_process.hpp"
+#include "tests/support/file_text.hpp"
 
 namespace brood {
 
 namespace {
-
-std::string content(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 std::string in_proc(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
 
@@ -30,14 +24,14 @@ std::size_t count_descriptors(pid_t pid) {
 }
 
 long rss_of(pid_t pid) {
-  const std::string status = content(in_proc(pid, "status"));
+  const std::string status = text_of_file(in_proc(pid, "status"));
   const std::size_t at = status.find("VmRSS:");
   return at == status.npos ? 0 : std::strtol(status.c_str() + at + 6, nullptr, 10);
 }
 
 // Words 14 and 15 of its stat; the name before them may hold anything.
 std::chrono::milliseconds cpu_of(pid_t pid) {
-  const std::string stat = content(in_proc(pid, "stat"));
+  const std::string stat = text_of_file(in_proc(pid, "stat"));
   std::istringstream words(stat.substr(stat.rfind(')') + 1));
   std::string skipped;
   for (int word = 3; word < 14; ++word) words >> skipped;
@@ -50,9 +44,9 @@ std::chrono::milliseconds cpu_of(pid_t pid) {
 
 Footprint footprint_of(pid_t pid) {
   Footprint found{.rss_kb = rss_of(pid), .descriptors = count_descriptors(pid), .cpu = cpu_of(pid)};
-  std::istringstream children(content(in_proc(pid, "task/") + std::to_string(pid) + "/children"));
+  std::istringstream children(text_of_file(in_proc(pid, "task/") + std::to_string(pid) + "/children"));
   for (pid_t child = 0; children >> child;)
-    found.zombies += content(in_proc(child, "stat")).find(") Z ") != std::string::npos;
+    found.zombies += text_of_file(in_proc(child, "stat")).find(") Z ") != std::string::npos;
   return found;
 }
 
@@ -62,7 +56,7 @@ std::vector<pid_t> processes_of(const std::string& directory) {
   for (std::filesystem::directory_iterator at("/proc", gone), end; !gone && at != end; at.increment(gone)) {
     const pid_t pid = std::atoi(at->path().filename().c_str());
     if (pid <= 0 || !process_exists(pid)) continue;
-    if (content(in_proc(pid, "maps")).find(" " + directory + "/") != std::string::npos) found.push_back(pid);
+    if (text_of_file(in_proc(pid, "maps")).find(" " + directory + "/") != std::string::npos) found.push_back(pid);
   }
   return found;
 }

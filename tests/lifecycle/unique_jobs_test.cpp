@@ -36,12 +36,16 @@ struct Workplace {
     return all;
   }
 
-  std::string push(const std::string& job_class, const std::string& args, const std::string& until = "done",
-                   const std::string& by = "", YesNoOrCount retry = true, const std::string& on_conflict = "") {
+  static Push unique(const std::string& job_class, const std::string& args, const std::string& until = "done",
+                     const std::string& by = "", YesNoOrCount retry = true, const std::string& on_conflict = "") {
     Push push{.job_class = job_class, .args = args, .retry = retry, .members = {{"unique_until", '"' + until + '"'}}};
     if (!by.empty()) push.members.emplace_back("unique_by", by);
     if (!on_conflict.empty()) push.members.emplace_back("on_conflict", '"' + on_conflict + '"');
-    return client.push(push);
+    return push;
+  }
+  template <typename... Options>
+  std::string push(const std::string& job_class, const std::string& args, const Options&... options) {
+    return client.push(unique(job_class, args, options...));
   }
   std::string ledger_args(int id, int milliseconds) const {
     return "[\"" + ledger.path() + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]";
@@ -232,7 +236,7 @@ Kind kind_of(int id) {
   if (id % 8 == 2) return Kind::one_after_the_other;
   return id % 4 == 1 ? Kind::until_start : Kind::until_done;
 }
-constexpr int shared_locks = 50;
+constexpr int shared_locks = 3, milliseconds_under_them = 10;  // so that workers meet there
 
 // Of those with one lock: the runs that began while another of them was running, or between two runs of one that holds
 // the lock until it is done.
@@ -262,20 +266,22 @@ std::vector<std::string> let_go_early(const Ledger& ledger) {
 
 // BROOD_STORM makes it so many times as long.
 BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job_and_let_none_go_early, Workplace) {
-  const int jobs = 600 * storm_factor(), kills = 6 * storm_factor();
+  const int jobs = 600 * storm_factor(), kills = 6 + 2 * (storm_factor() - 1);
   constexpr std::size_t ahead = 1'000;  // and no more: a Redis that is killed reads all that is there
   int pushed = 0;
   const auto push_on = [&] {
+    std::vector<Push> next;
     for (; pushed < jobs && static_cast<std::size_t>(pushed) < ledger.begins() + ahead; ++pushed) {
       const Kind kind = kind_of(pushed);
       const bool shares = kind == Kind::one_at_a_time || kind == Kind::one_after_the_other;
-      BOOST_REQUIRE(push("Ledger", ledger_args(pushed, 2),
-                         kind == Kind::one_at_a_time ? "running"
-                         : kind == Kind::until_start ? "start"
-                                                     : "done",
-                         shares ? "[" + std::to_string(pushed % shared_locks) + "]" : "", true,
-                         kind == Kind::one_after_the_other ? "after" : "") != "");
+      next.push_back(unique("Ledger", ledger_args(pushed, shares ? milliseconds_under_them : 1),
+                            kind == Kind::one_at_a_time ? "running"
+                            : kind == Kind::until_start ? "start"
+                                                        : "done",
+                            shares ? "[" + std::to_string(pushed % shared_locks) + "]" : "", true,
+                            kind == Kind::one_after_the_other ? "after" : ""));
     }
+    for (const std::string& jid : client.push_bulk(std::move(next))) BOOST_REQUIRE(jid != "");
   };
   push_on();
   BroodProcess brood(redis, {.workers = 3,

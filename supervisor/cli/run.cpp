@@ -502,8 +502,8 @@ int run_command(const RunOptions& options) {
                 ChildBodies::ByteCount& bytes) {
               return settle_orphaned_jobs(orphaned_jobs, mode, *config, as_configured(shard), &bytes);
             },
-        .sweep = [as_configured](const RedisAddress& shard,
-                                 const OwnIncarnations& own) { return sweep_stray_lists(own, as_configured(shard)); },
+        .sweep = [=](const RedisAddress& shard,
+                     const OwnIncarnations& own) { return sweep_strays(own, as_configured(shard), addresses); },
         .log_stacks = log_stacks,
         .tell_stack = tell_stack,
         .check =

@@ -71,12 +71,8 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
         [&] { return done_in(directory).size() >= std::min<std::size_t>(before + 3, static_cast<std::size_t>(jobs)); },
         20s);
   }
-  const auto all_done = [&] {
-    make_retries_due(redis);
-    return done_in(directory).size() == static_cast<std::size_t>(jobs) && redis.size_of("schedule") == 0 &&
-           no_job_is_left(redis);
-  };
-  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s * storm_factor()), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(drained(redis), brood.log_tail());
+  BOOST_TEST(done_in(directory).size() == static_cast<std::size_t>(jobs));
 
   BOOST_TEST(eventually([&] { return held(redis, "erp") == 0; }, 1s));
   BOOST_TEST(lines_of_file(directory / "too_many").empty());
@@ -210,12 +206,13 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other
     }
     eventually([&] { return done_in(directory).size() >= std::min(before + 3, jobs); }, 20s);
   }
-  const auto all_done = [&] {
+  const auto left = [&] {
     make_retries_due(redis);
-    return done_in(directory).size() == jobs && done_in(of_others).size() == others && no_job_is_left(redis, "erp") &&
-           no_job_is_left(redis);
+    return jobs_left(redis, "erp") + jobs_left(redis);
   };
-  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s * storm_factor()), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(falls_to(0, left), brood.log_tail());
+  BOOST_TEST(done_in(directory).size() == jobs);
+  BOOST_TEST(done_in(of_others).size() == others);
 
   BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 1s));
   BOOST_TEST(lines_of_file(directory / "too_many").empty());

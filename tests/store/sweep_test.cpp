@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "shared/store/keys.hpp"
+#include "tests/store/limit_samples.hpp"
 #include "tests/support/redis_server.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
 
@@ -23,6 +24,10 @@ BOOST_AUTO_TEST_CASE(lists_without_a_field_go_back_unless_their_owner_shows_that
   for (const std::string& identity : {own, dead, just_dead, flushed})
     redis.command({"LPUSH", list_of(identity), "job of " + identity});
   redis.command({"SET", just_dead, "beat", "EX", "15"});
+  // Taken from a shard that is configured no more.
+  Connection connection(redis.address());
+  for (const char* const field : {"0.0", "0.1"})
+    send(connection, take_limits({own, field, 1, "removed"}, {limit(LimitKind::concurrent, 9)}, 0ms, 0ms));
 
   std::jthread supervisor([&](const std::stop_token& ended) {
     for (int second = 0; !ended.stop_requested(); ++second) {
@@ -30,7 +35,8 @@ BOOST_AUTO_TEST_CASE(lists_without_a_field_go_back_unless_their_owner_shows_that
       std::this_thread::sleep_for(1s);
     }
   });
-  const int status = sweep_stray_lists({.identity = own, .living = {"0.1"}, .last_assigned = 1}, redis.address());
+  const int status =
+      sweep_strays({.identity = own, .living = {"0.1"}, .last_assigned = 1}, redis.address(), {redis.address()});
   supervisor.request_stop();
   supervisor.join();
 
@@ -38,4 +44,6 @@ BOOST_AUTO_TEST_CASE(lists_without_a_field_go_back_unless_their_owner_shows_that
   const std::vector<std::string> waiting = redis.lrange("queue:default");
   BOOST_TEST((std::set(waiting.begin(), waiting.end()) == std::set{"job of " + dead, "job of " + just_dead}));
   for (const std::string& identity : {own, flushed}) BOOST_TEST(redis.size_of(list_of(identity)) == 1U);
+  BOOST_REQUIRE(redis.size_of("brood:limit:erp:used") == 1U);
+  BOOST_TEST(redis.zrange("brood:limit:erp:used").front().first == own + "/0.1/removed");
 }

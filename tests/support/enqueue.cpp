@@ -47,15 +47,29 @@ std::size_t jobs_in_flight(RedisServer& redis) {
   return jobs;
 }
 
-bool no_job_is_left(RedisServer& redis, const std::string& queue, bool but_in_retry) {
-  const char* const script = R"(
+namespace {
+
+std::size_t count_at_once(RedisServer& redis, const std::string& queue, const std::vector<std::string>& sets) {
+  Command count{"EVAL", R"(
     local left = redis.call('LLEN', KEYS[1])
-    if ARGV[1] == '' then left = left + redis.call('ZCARD', 'retry') end
+    for i = 2, #KEYS do left = left + redis.call('ZCARD', KEYS[i]) end
     for _, key in ipairs(redis.call('KEYS', 'brood:inflight:*')) do
       if redis.call('TYPE', key).ok == 'list' then left = left + redis.call('LLEN', key) end
     end
-    return left)";
-  return redis.command({"EVAL", script, "1", "queue:" + queue, but_in_retry ? "but in retry" : ""}).view().integer() ==
+    return left)",
+                std::to_string(1 + sets.size()), "queue:" + queue};
+  for (const std::string& set : sets) count.add(set);
+  return static_cast<std::size_t>(redis.integer(count));
+}
+
+}  // namespace
+
+std::size_t jobs_left(RedisServer& redis, const std::string& queue) {
+  return count_at_once(redis, queue, {"retry", "schedule"});
+}
+
+bool no_job_is_left(RedisServer& redis, const std::string& queue, bool but_in_retry) {
+  return count_at_once(redis, queue, but_in_retry ? std::vector<std::string>() : std::vector<std::string>{"retry"}) ==
          0;
 }
 

@@ -23,6 +23,9 @@ void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count,
 // How many jobs lie in workers' in-flight lists.
 std::size_t jobs_in_flight(RedisServer& redis);
 
+// How many jobs a queue, all in-flight lists, `retry` and the schedule hold at one moment.
+std::size_t jobs_left(RedisServer& redis, const std::string& queue = "default");
+
 // Whether a queue, all in-flight lists and, unless `but_in_retry`, `retry` are empty at one moment.  With two looks a
 // job could go from where the second looks to where the first has looked.
 bool no_job_is_left(RedisServer& redis, const std::string& queue = "default", bool but_in_retry = false);

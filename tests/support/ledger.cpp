@@ -30,8 +30,7 @@ std::vector<Ledger::Run> Ledger::runs() const {
     Run run;
     words >> kind >> run.id >> run.pid;
     if (kind == "S") {
-      std::string start_time;
-      words >> start_time >> run.began;
+      words >> run.worker_began >> run.began;
       open[{run.id, run.pid}] = runs.size();
       runs.push_back(run);
     } else if (const auto begun = open.find({run.id, run.pid}); kind == "D" && begun != open.end()) {
@@ -56,11 +55,24 @@ std::map<std::string, int> Ledger::done() const {
   return counts;
 }
 
-bool Ledger::has_done(std::size_t jobs) const {
-  std::size_t ends = 0;
+void Ledger::read_on() const {
   std::ifstream stream(path_);
-  for (std::string line; std::getline(stream, line);) ends += line.starts_with('D');
-  return ends >= jobs && done().size() >= jobs;
+  stream.seekg(read_);
+  for (std::string line; std::getline(stream, line) && !stream.eof();) {  // of a last one the rest is still to come
+    begins_ += line.starts_with('S');
+    ends_ += line.starts_with('D');
+    read_ += static_cast<std::streamoff>(line.size()) + 1;
+  }
+}
+
+std::size_t Ledger::begins() const {
+  read_on();
+  return begins_;
+}
+
+bool Ledger::has_done(std::size_t jobs) const {
+  read_on();
+  return ends_ >= jobs && done().size() >= jobs;
 }
 
 Ledger::Verdict Ledger::judge(int count) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <ios>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@ class Ledger {
   struct Run {
     std::string id;
     pid_t pid = 0;
+    std::uint64_t worker_began = 0;     // its start time, since a pid comes again
     std::int64_t began = 0;             // CLOCK_MONOTONIC, common to all processes, in nanoseconds
     std::optional<std::int64_t> ended;  // nullopt: it was cut off
   };
@@ -28,7 +31,9 @@ class Ledger {
   std::vector<Run> runs() const;             // in the order they began
   std::map<std::string, int> begun() const;  // id -> how often
   std::map<std::string, int> done() const;
-  bool has_done(std::size_t jobs) const;  // so many different jobs; cheap to ask again and again
+  // Cheap to ask again and again: they read what was added since they were last asked.
+  std::size_t begins() const;             // how many runs there are
+  bool has_done(std::size_t jobs) const;  // so many different jobs
 
   struct Verdict {
     std::vector<std::string> lost;        // of the expected ids: never done
@@ -40,7 +45,11 @@ class Ledger {
   Verdict judge(int count) const;
 
  private:
+  void read_on() const;
+
   std::string path_;
+  mutable std::streamoff read_ = 0;  // whole lines
+  mutable std::size_t begins_ = 0, ends_ = 0;
 };
 
 }  // namespace brood

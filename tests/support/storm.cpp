@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <utility>
 
 #include "shared/base/identity.hpp"
 #include "tests/support/enqueue.hpp"
@@ -34,16 +35,26 @@ void Load::keep_up() {
   if (redis.size_of("queue:" + queue) < at_a_time / 2) push(at_a_time);
 }
 
+bool falls_to(std::size_t wanted, const std::function<std::size_t()>& count) {
+  constexpr auto longest_without_progress = 120s;
+  std::size_t fewest = count();
+  while (fewest > wanted) {
+    std::size_t now = fewest;
+    if (!eventually([&] { return (now = count()) < fewest; }, longest_without_progress)) return false;
+    fewest = now;
+  }
+  return true;
+}
+
 bool drained(RedisServer& redis) {
-  const auto empty = [&] {
+  return falls_to(0, [&] {
     make_retries_due(redis);
-    return no_job_is_left(redis);
-  };
-  return eventually(empty, 120s);
+    return jobs_left(redis);
+  });
 }
 
 bool queue_falls_to(RedisServer& redis, std::size_t left) {
-  return eventually([&] { return redis.size_of("queue:default") <= left; }, 120s);
+  return falls_to(left, [&] { return redis.size_of("queue:default"); });
 }
 
 bool kill_a_worker(const BroodProcess& brood, Dice& dice, KilledWorkers& killed) {
@@ -69,12 +80,12 @@ int stop_when_up(BroodProcess& brood) {
 }
 
 std::vector<std::string> settled_twice(const Ledger& ledger, const KilledWorkers& killed) {
-  std::map<pid_t, std::vector<Ledger::Run>> by_worker;
-  for (const Ledger::Run& run : ledger.runs()) by_worker[run.pid].push_back(run);
+  std::map<std::pair<pid_t, std::uint64_t>, std::vector<Ledger::Run>> by_worker;
+  for (const Ledger::Run& run : ledger.runs()) by_worker[{run.pid, run.worker_began}].push_back(run);
   std::map<std::string, int> settled;
-  for (const auto& [pid, own] : by_worker) {
+  for (const auto& [worker, own] : by_worker) {
     for (std::size_t i = 0; i < own.size(); ++i) {
-      const bool excused = killed.contains(pid) && i + 1 == own.size();
+      const bool excused = killed.contains(worker.first) && i + 1 == own.size();
       settled[own[i].id] += own[i].ended && !excused;
     }
   }

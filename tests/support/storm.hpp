@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,11 +33,15 @@ struct Load {
   void keep_up();  // pushes 2,000 more when fewer than 1,000 are left in the queue
 };
 
-// Waits, up to two minutes, until the default queue, `retry` and all in-flight lists are empty; makes retries due
-// meanwhile.  False when they do not become empty.
+// Waits until what `count` counts is no more than `wanted`, however long that takes: false when the fewest that it has
+// been have not become fewer for two minutes.
+bool falls_to(std::size_t wanted, const std::function<std::size_t()>& count);
+
+// Waits so until the default queue, `retry`, the schedule and all in-flight lists are empty; makes retries due
+// meanwhile.
 bool drained(RedisServer& redis);
 
-// Waits, up to two minutes, until the default queue has no more than `left` jobs; false when it does not come to that.
+// Waits so until the default queue has no more than `left` jobs.
 bool queue_falls_to(RedisServer& redis, std::size_t left);
 
 // Workers that a test has killed, and when each had begun: a pid comes again after 32,768 processes.

@@ -3,6 +3,7 @@
 #include <sysexits.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,6 +45,7 @@
 #include "worker/job/hooks.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/settle_failed_job.hpp"
+#include "worker/recovery/free_slots.hpp"
 #include "worker/recovery/span_of_crash.hpp"
 
 namespace brood {
@@ -52,6 +54,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_life_again = 2s;
+constexpr Connection::Timeouts timeouts{2'000ms, 2'000ms};
+constexpr const char* client_name = "brood-recovery";
 
 // The supervisor ends a child whose line moves nothing for 5 s, or less than the slowest one does.  Other work is
 // counted as what that line moves in twice as long.
@@ -61,7 +65,7 @@ class RecoveryChild {
  public:
   RecoveryChild(RecoveryMode mode, const Config& config, const RedisAddress& address,
                 std::atomic<std::uint64_t>* bytes = nullptr)
-      : mode_(mode), config_(config), redis_(address, {2'000ms, 2'000ms}, "brood-recovery"), progress_(bytes) {
+      : mode_(mode), config_(config), redis_(address, timeouts, client_name), progress_(bytes) {
     redis_.count_bytes_in(bytes);
     if (!config.statsd.address.empty()) statsd_.emplace(config.statsd, nullptr);
   }
@@ -159,7 +163,25 @@ class RecoveryChild {
     let_go_of_abandoned_locks(redis_);
   }
 
-  void sweep(const OwnIncarnations& own) {
+  // Slots that nobody has asked for since their holders ended, or their holders' shard was taken out.
+  void sweep_slots(const OwnIncarnations& own, const std::vector<RedisAddress>& shards) {
+    std::map<std::string, std::optional<Connection>> others;
+    for (const RedisAddress& shard : shards) others[shard.shard];
+    SlotWitnesses witnesses;
+    for (const auto& [name, none] : others) witnesses.shards.insert(name);
+    witnesses.shard = [&](const std::string& name) -> Channel& {
+      std::optional<Connection>& there = others.at(name);
+      const auto address =
+          std::find_if(shards.begin(), shards.end(), [&](const RedisAddress& shard) { return shard.shard == name; });
+      if (!there) there.emplace(*address, timeouts, client_name);
+      return *there;
+    };
+    witnesses.own = own;
+    witnesses.silent = [this](const std::set<std::string>& supervisors) { return without_sign_of_life(supervisors); };
+    free_slots_of_the_gone(redis_, witnesses);
+  }
+
+  void sweep(const OwnIncarnations& own, const std::vector<RedisAddress>& shards) {
     list_unlisted_processes(redis_);
     std::set<std::string> others;
     int jobs = give_back_lists_without_field(redis_, [&](const InFlightList& list) {
@@ -174,6 +196,7 @@ class RecoveryChild {
     }
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
     sweep_locks(own);
+    sweep_slots(own, shards);
   }
 
  private:
@@ -470,8 +493,8 @@ RecoveryResult recover_orphaned_jobs(const OrphanedJobs& orphaned_jobs, const Co
   return child.total();
 }
 
-int sweep_stray_lists(const OwnIncarnations& own, const RedisAddress& redis) {
-  return answer([&] { RecoveryChild(RecoveryMode::no_library, Config{}, redis).sweep(own); });
+int sweep_strays(const OwnIncarnations& own, const RedisAddress& redis, const std::vector<RedisAddress>& shards) {
+  return answer([&] { RecoveryChild(RecoveryMode::no_library, Config{}, redis).sweep(own, shards); });
 }
 
 }  // namespace brood

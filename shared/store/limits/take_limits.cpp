@@ -19,21 +19,21 @@ namespace {
 
 constexpr unsigned takings = 1024;  // so that a score is exact, and short
 
-LimitHolder read_holder(std::string_view member, std::string_view score) {
+}  // namespace
+
+std::optional<LimitHolder> read_limit_holder(std::string_view member, std::string_view score) {
   LimitHolder holder;
   const std::size_t first = member.find('/'), second = member.find('/', first + 1);
-  if (first == member.npos || second == member.npos) throw UnexpectedReply("a limit names no holder");
+  if (first == member.npos) return std::nullopt;
   holder.identity = member.substr(0, first);
   holder.field = member.substr(first + 1, second - first - 1);
-  holder.elsewhere = member.substr(second + 1);
+  if (second != member.npos) holder.elsewhere = member.substr(second + 1);
   const auto [rest, error] = std::from_chars(score.data(), score.data() + score.size(), holder.number);
-  if (error != std::errc{}) throw UnexpectedReply("a limit has a holder without a number");
+  if (error != std::errc{}) return std::nullopt;
   if (const std::string fraction = "0" + std::string(rest, score.data() + score.size()); fraction.size() > 2)
     holder.taking = static_cast<unsigned>(std::lround(std::strtod(fraction.c_str(), nullptr) * takings));
   return holder;
 }
-
-}  // namespace
 
 std::string LimitHolder::member() const { return identity + "/" + field + (elsewhere.empty() ? "" : "/" + elsewhere); }
 
@@ -69,8 +69,11 @@ LimitAnswer read_limit_answer(ReplyView reply) {
   answer.kind = word == "OVER" ? LimitAnswer::Kind::over : LimitAnswer::Kind::wait;
   answer.which = static_cast<std::size_t>(reply[1].integer()) - 1;
   answer.until_then = std::chrono::milliseconds(reply[2].integer());
-  for (std::size_t i = 3; i + 1 < reply.size(); i += 2)
-    answer.elsewhere.push_back(read_holder(reply[i].text(), reply[i + 1].text()));
+  for (std::size_t i = 3; i + 1 < reply.size(); i += 2) {
+    std::optional<LimitHolder> holder = read_limit_holder(reply[i].text(), reply[i + 1].text());
+    if (!holder) throw UnexpectedReply("a limit names no holder");
+    answer.elsewhere.push_back(std::move(*holder));
+  }
   return answer;
 }
 

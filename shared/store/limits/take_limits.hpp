@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shared/redis/command.hpp"
@@ -25,6 +27,8 @@ struct LimitHolder {
   std::string member() const;
   std::string score() const;
 };
+// As a limit has one written down; nullopt: it is none.
+std::optional<LimitHolder> read_limit_holder(std::string_view member, std::string_view score);
 
 // Takes all of these, or none.
 ScriptCall take_limits(const LimitHolder& holder, const std::vector<Limit>& limits, std::chrono::milliseconds may_wait,

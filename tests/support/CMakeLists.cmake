@@ -1,5 +1,5 @@
 file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
-list(REMOVE_ITEM support_sources ${CMAKE_CURRENT_LIST_DIR}/test_main.cpp)
+list(REMOVE_ITEM support_sources ${CMAKE_CURRENT_LIST_DIR}/test_main.cpp ${CMAKE_CURRENT_LIST_DIR}/vectors.cpp)
 add_library(brood_test_support STATIC ${support_sources})
 target_link_libraries(brood_test_support PUBLIC brood_flags brood_redis brood_base PRIVATE simdjson::simdjson Boost::unit_test_framework)
 target_compile_definitions(brood_test_support PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}" BROOD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

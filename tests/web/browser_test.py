@@ -11,9 +11,9 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import SKIPPED, Browser, Directory, Page, Redis, crash, eventually, hold, job  # noqa: E402
+from support import SKIPPED, Browser, Directory, Page, Redis, crash, eventually, hold, job, quarantine  # noqa: E402
 
-VIEWS = ["", "workers", "crashes", "queues", "retries", "scheduled", "dead", "periodic", "limits", "locks", "classes", "processes"]
+VIEWS = ["", "workers", "crashes", "quarantine", "queues", "retries", "scheduled", "dead", "periodic", "limits", "locks", "classes", "processes"]
 HOSTILE = "\"><img src=x onerror=window.bad=1><script>window.bad=1</script>'`{{7*7}}&lt;"
 CONTRAST = """(() => {
   const parts = color => color.match(/[\\d.]+/g).map(Number);
@@ -50,6 +50,7 @@ class BrowserTest(unittest.TestCase):
         for name in (HOSTILE, "nightly_report", "erp"):
             hold(cls.redis, name)
             crash(cls.redis, name, name, "c" * 24)
+            quarantine(cls.redis, name, name)
         cls.page = Page(cls.redis, cls.directory, listen="tcp")
         cls.addClassCleanup(cls.page.child.stop, signal.SIGKILL)
         cls.browser = Browser(cls.directory)
@@ -111,6 +112,15 @@ class BrowserTest(unittest.TestCase):
         self.browser.press(f"{row}.querySelector('button')")
         self.assertEqual(self.redis("EXISTS", "brood:unique:nightly_report"), 0)
         self.assertEqual(self.redis("EXISTS", "brood:unique:erp"), 1)
+
+    def test_without_scripts_a_class_is_released_from_quarantine_by_its_button(self):
+        self.browser.scripts(False)
+        self.go("quarantine")
+        self.browser.press("[...document.querySelectorAll('tr')].find(r => r.textContent.includes('nightly_report')).querySelector('button')")
+        self.assertEqual(self.redis("HEXISTS", "brood:quarantine", "nightly_report"), 0)
+        self.assertEqual(self.redis("HEXISTS", "brood:quarantine", "erp"), 1)
+        self.browser.scripts(True)
+        self.assertIn("nightly_report was released; 2 jobs went back", self.browser.ask("document.querySelector('.notice.good').textContent"))
 
     def test_many_are_deleted_after_a_question(self):
         self.go("scheduled?class=SendInvoice")

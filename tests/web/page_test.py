@@ -17,9 +17,9 @@ import unittest
 from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, crash, eventually, hold, job, read_answer  # noqa: E402
+from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, crash, eventually, hold, job, quarantine, read_answer  # noqa: E402
 
-GETS = ["/", "/workers", "/crashes", "/queues", "/retries", "/scheduled", "/dead", "/periodic", "/limits", "/locks", "/classes", "/processes"]
+GETS = ["/", "/workers", "/crashes", "/quarantine", "/queues", "/retries", "/scheduled", "/dead", "/periodic", "/limits", "/locks", "/classes", "/processes"]
 HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onclick='x", "{{7*7}}", "</title></pre>", "a\r\nSet-Cookie: x=y",
            "\u202egnp.exe", "&lt;b&gt;", "javascript:alert(1)"]
 
@@ -846,6 +846,59 @@ class Holdings(PageTest):
         self.assertEqual(page.press(f"/locks/release?key={quote(key)}&jid={jid}").status, 303)
         self.assertEqual(self.redis("EXISTS", key), 0)
         self.assertEqual(page.press(f"/locks/release?key={quote(key)}&jid={jid}").status, 409)
+
+    def test_a_class_in_quarantine_is_shown_with_its_jobs_and_released_for_the_crash_that_was_shown(self):
+        crash(self.redis, "0a1b2c3d4e5f")
+        quarantine(self.redis, "Decode", queue="films")
+        quarantine(self.redis, "Resize", "ffffffffffff", jobs=1)
+        self.redis.many([["HDEL", "brood:quarantine", "Resize"], ["ZADD", "brood:quarantined", 5, "no job"], ["SET", "brood:quarantine:crashes:0a1b2c3d4e5f", "x"]])
+        page = self.page()
+        listed = page.get("/quarantine").text
+        self.assertRegex(listed, r">Decode</a></td>.*>2</td>.*1 of 3 passed.*/crashes/one\?fingerprint=0a1b2c3d4e5f")
+        self.assertRegex(listed, r">Resize</a></td>.*>1</td>.*>free<.*Release the rest")
+        self.assertIn("(no job)", listed)
+        shown = page.get("/quarantine/one?class=Decode").text
+        for i in range(2):
+            self.assertIn(f"/jobs/one?jid=d{i:023x}", shown)
+        self.assertIn("/queues/one?name=films", shown)
+        self.assertIn("0123456789abcdef", shown)
+        self.assertIn("/quarantine/one?class=Decode", page.get("/crashes/one?fingerprint=0a1b2c3d4e5f").text)
+        self.assertIn("1 class is in quarantine", page.get("/crashes").text)
+        self.assertIn("/quarantine/one?class=Decode", page.get("/").text)
+        said = page.get("/api/v1/quarantine").json
+        self.assertEqual(said, json.loads(self.said("quarantine", "--json")))
+        self.assertEqual([(one["class"], one["waiting"], one["fingerprint"]) for one in said],
+                         [("", 1, ""), ("Decode", 2, "0a1b2c3d4e5f"), ("Resize", 1, "")])
+
+        self.assertEqual(page.get("/quarantine/one?class=Other").status, 404)
+        self.assertEqual(page.get("/quarantine/one").status, 404)
+        for meant, status in (("class=Other&fingerprint=", 409), ("class=Decode&fingerprint=ffffffffffff", 409), ("class=Decode", 409), ("", 404)):
+            self.assertEqual(page.press(f"/quarantine/release?{meant}").status, status, meant)
+        self.assertEqual(self.redis("ZCARD", "brood:quarantined"), 4)
+        self.assertEqual(self.redis("HKEYS", "brood:quarantine"), [b"Decode"])
+
+        pressed = page.press("/quarantine/release?class=Decode&fingerprint=0a1b2c3d4e5f")
+        self.assertEqual(pressed.status, 303)
+        self.assertIn("2%20jobs", pressed.headers["location"])
+        self.assertEqual([json.loads(one)["args"][1] for one in self.redis("LRANGE", "queue:films", 0, -1)], [0, 1])  # the oldest is fetched first
+        self.assertEqual(self.redis("EXISTS", "brood:quarantine", "brood:quarantine:crashes:0a1b2c3d4e5f"), 0)
+        self.assertEqual(page.press("/quarantine/release?class=Decode&fingerprint=0a1b2c3d4e5f").status, 409)
+        self.assertEqual(page.press("/quarantine/release?class=Resize&fingerprint=").status, 303)
+        self.assertEqual(self.redis("ZRANGE", "brood:quarantined", 0, -1), [b"no job"])
+
+    def test_many_that_wait_are_counted_and_released_in_steps(self):
+        quarantine(self.redis, "Decode", jobs=0)
+        self.redis.many([["ZADD", "brood:quarantined", i, job("AB"[i % 2], [i], f"{i:024x}")] for i in range(12_000)])
+        page = self.page()
+        self.assertIn("at least 5,000", page.get("/quarantine").text)
+        self.assertIn("at least", page.get("/quarantine/one?class=A").text)
+        released = page.press("/quarantine/release?class=A&fingerprint=").headers["location"]
+        self.assertIn("others%20may%20still%20wait", released)
+        self.assertEqual(page.press("/quarantine/release?class=B&fingerprint=").status, 303)
+        for name in "AB":
+            page.press(f"/quarantine/release?class={name}&fingerprint=")
+        self.assertEqual(self.redis("ZCARD", "brood:quarantined"), 0)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 12_000)
 
     def test_a_limit_is_shown_with_its_holders_and_reset(self):
         for name in ("erp", "crm"):

@@ -178,6 +178,14 @@ def crash(redis, fingerprint, name="Decode", jid="c" * 24):
                 ["HSET", "brood:crash_days", fingerprint, f"{int(now // 86400) - 3}:2 {int(now // 86400)}:7"], ["ZADD", "retry", now + 60, entry]])
 
 
+def quarantine(redis, name, fingerprint="0a1b2c3d4e5f", jobs=2, queue="default"):
+    """A class in quarantine with jobs that wait, as brood writes them."""
+    now = time.time()
+    redis("HSET", "brood:quarantine", name, f"{'0123456789abcdef'} {fingerprint} {now - 90:.3f} 5 1")
+    for i in range(jobs):
+        redis("ZADD", "brood:quarantined", now - i, job(name, [name, i], f"d{i:023x}", queue))
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -259,7 +267,7 @@ class Page:
         """The cookie and the token that a browser gets."""
         cookie = self.get("/queues").headers["set-cookie"].split(";")[0]
         found = None
-        for path in ("/queues", "/retries", "/dead", "/scheduled", "/workers", "/processes", "/periodic", "/limits", "/locks"):
+        for path in ("/queues", "/retries", "/dead", "/scheduled", "/workers", "/processes", "/periodic", "/limits", "/locks", "/quarantine"):
             found = found or re.search(r'name="token" value="([0-9a-f]+)"', self.get(path, Cookie=cookie).text)
         return cookie, found and found[1]
 

@@ -2,24 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "shared/base/log_line.hpp"
-#include "shared/job/payload.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
-#include "shared/store/sets/job_sets.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/jobs/names_command.hpp"
 #include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/lists/quarantine_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"
@@ -28,8 +25,6 @@ namespace brood {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::size_t waiting_read_at_once = 500;
 
 constexpr const char* quarantine_footer =
     R"(A class is in quarantine once it has crashed [crashes] quarantine_after times at one place within the time; see
@@ -43,49 +38,9 @@ ShardConnections connect_to(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-quarantine");
 }
 
+using Classes = decltype(QuarantineList::classes);
+
 constexpr std::size_t least_of_a_fingerprint = 4;
-
-// The jobs that wait, the newest first.  An entry that is no job was put there by another program, and is left out.
-struct WaitingJob {
-  std::string payload, job_class, queue;
-};
-
-std::vector<WaitingJob> all_waiting(Connection& redis) {
-  std::vector<WaitingJob> jobs;
-  for (std::size_t first = 0;; first += waiting_read_at_once) {
-    const Reply page = redis.call(
-        ask_entries_at(quarantined_set, std::to_string(first), std::to_string(first + waiting_read_at_once - 1), true));
-    const std::vector<EntryAsRead> entries = read_entries_as_read(page.view());
-    for (const EntryAsRead& entry : entries) try {
-        const Payload job = Payload::parse(std::string(entry.member));
-        jobs.push_back({std::string(entry.member), job.job_class(), job.string("queue").value_or("default")});
-      } catch (const BadPayload&) {
-        jobs.push_back({std::string(entry.member), "", ""});
-      }
-    if (entries.size() < waiting_read_at_once) return jobs;
-  }
-}
-
-// A class may be free again while some of its jobs still wait.
-struct ListedClass {
-  QuarantinedClass known;
-  std::int64_t waiting = 0;
-};
-
-std::map<std::string, ListedClass> listed_classes(ShardConnections& shards) {
-  std::map<std::string, ListedClass> classes;
-  shards.each([&](ShardConnections::Shard& shard) {
-    const Reply known = shard.redis.call(ask_quarantined());
-    for (auto& [name, one] : read_quarantined(known.view())) {
-      QuarantinedClass& all = classes[name].known;
-      const std::int64_t crashes = all.crashes + one.crashes;
-      if (one.since > all.since) all = one;
-      all.crashes = crashes;
-    }
-    for (const WaitingJob& job : all_waiting(shard.redis)) ++classes[job.job_class].waiting;
-  });
-  return classes;
-}
 
 std::string since_text(double since) {
   return since > 0 ? iso_time(WallTime{std::chrono::nanoseconds(static_cast<std::int64_t>(since * 1e9))}) : "";
@@ -94,19 +49,10 @@ std::string since_text(double since) {
 int list_quarantine(const NamesOrder& order) {
   refuse_arguments(order.names);
   ShardConnections shards = connect_to(order.redis);
-  const auto classes = listed_classes(shards);
+  const auto classes = list_quarantine(shards).classes;
   if (order.json) {
     JsonArray array;
-    for (const auto& [name, one] : classes)
-      array.add(JsonWriter()
-                    .text("fingerprint", one.known.fingerprint)
-                    .text("class", name)
-                    .number("count", one.known.crashes)
-                    .decimal("since", one.known.since)
-                    .number("waiting", one.waiting)
-                    .text("libraries", one.known.libraries)
-                    .number("passed", one.known.passed)
-                    .object());
+    for (const auto& [name, one] : classes) array.add(quarantine_json(name, one));
     array.end();
     return exit_status::ok;
   }
@@ -125,7 +71,7 @@ int list_quarantine(const NamesOrder& order) {
 }
 
 // The classes that a name means: the class of that name, else those that crashed with the fingerprint.
-std::vector<std::string> classes_meant(const std::string& name, const std::map<std::string, ListedClass>& listed) {
+std::vector<std::string> classes_meant(const std::string& name, const Classes& listed) {
   if (listed.contains(name)) return {name};
   std::vector<std::string> meant;
   if (name.size() < least_of_a_fingerprint) return meant;
@@ -135,7 +81,7 @@ std::vector<std::string> classes_meant(const std::string& name, const std::map<s
   return meant;
 }
 
-void tell_released(const NamesOrder& order, const std::string& job_class, const ListedClass& one) {
+void tell_released(const NamesOrder& order, const std::string& job_class, const ListedQuarantine& one) {
   if (order.json)
     print_json(JsonWriter()
                    .text("class", job_class)
@@ -153,7 +99,7 @@ void tell_released(const NamesOrder& order, const std::string& job_class, const 
 int release_quarantine(const NamesOrder& order) {
   if (order.names.empty()) throw UsageError("the fingerprint, or the class, is missing");
   ShardConnections shards = connect_to(order.redis);
-  const auto listed = listed_classes(shards);
+  const Classes listed = list_quarantine(shards).classes;
   std::set<std::string> wanted, unknown;
   for (const std::string& name : order.names) {
     const std::vector<std::string> meant = classes_meant(name, listed);
@@ -164,15 +110,8 @@ int release_quarantine(const NamesOrder& order) {
     const Reply reply = shard.redis.call(ask_quarantined());
     const QuarantinedClasses here = read_quarantined(reply.view());
     for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may have come a moment ago
-    for (const std::string& job_class : wanted) {
-      const auto one = here.find(job_class);
-      if (one != here.end()) shard.redis.call(forget_quarantine_crashes(one->second.fingerprint));
-      shard.redis.call(lift_quarantine(job_class));
-    }
-    for (const WaitingJob& job : all_waiting(shard.redis)) {
-      if (wanted.contains(job.job_class))
-        send(shard.redis, release_quarantined(job.payload, job.queue)).view().integer();
-    }
+    for (const std::string& job_class : wanted) free_class(shard.redis, job_class, here);
+    release_jobs(shard.redis, [&](const std::string& job_class) { return wanted.contains(job_class); });
   });
   for (const std::string& name : unknown)
     fmt::print(stderr, "brood quarantine: {} is not in quarantine\n", log::printable(name));

@@ -24,14 +24,15 @@ RedisStatus redis_of(const StatusReport& report) {
   return *report.redis;
 }
 
-Html quarantine_of(const Call& call, const RedisStatus& redis) {
-  if (redis.quarantine.empty()) return {};
-  PageTable table("Classes whose jobs wait since they crash",
-                  {{"Class"}, {"Fingerprint"}, {"Crashes", PageTable::number}, {"Since"}});
-  for (const auto& [name, one] : redis.quarantine)
-    table.add(
-        {code(name), Html("<span class=\"mono\">{}</span>", one.fingerprint), Html("{}", one.crashes), ago(one.since)});
-  return section("Quarantine", table.html(call, ""));
+// The classes whose jobs wait because of it.
+Html quarantine_for(const Crash& crash, const RedisStatus& redis) {
+  Html links;
+  for (const auto& [name, one] : redis.quarantine) {
+    if (one.fingerprint != crash.fingerprint) continue;
+    if (!links.empty()) links.add(", ");
+    links += link(Url("/quarantine/one").with("class", name), name);
+  }
+  return links.empty() ? Html("no") : links;
 }
 
 Bars bars_of_days(const Crash& crash, bool is_small) {
@@ -84,7 +85,10 @@ HttpResponse show_crashes(Call& call) {
   Page page{.title = "Crashes", .body = {}};
   page.beside_title = Html("<p class=\"dim\">{}, each a class that ended in one way at one place</p>",
                            counted(redis.crashes.size(), "group", "groups"));
-  page.body += quarantine_of(call, redis);
+  if (!redis.quarantine.empty())
+    page.body += Html("<p class=\"calm\">{}</p>",
+                      link(Url("/quarantine"), counted(redis.quarantine.size(), "class is in quarantine: its jobs wait",
+                                                       "classes are in quarantine: their jobs wait")));
   PageTable table("Crash groups, the latest first",
                   {{"Class"}, {"Way"}, {"Place"}, {"Fourteen days"}, {"Count", PageTable::number}, {"Latest"}});
   const std::size_t number = page_number(call), first = number * crashes_a_page;
@@ -121,6 +125,7 @@ HttpResponse show_crash(Call& call) {
   facts.add("Supervisor", code(crash.identity));
   facts.add("Job", link(Url("/jobs/one").with("jid", crash.jid), crash.jid));
   facts.add("Fingerprint", code(crash.fingerprint));
+  facts.add("In quarantine", quarantine_for(crash, redis));
   page.body += facts.html();
   page.body += report_of(call, crash);
   page.body += chart(bars_of_days(crash, false));

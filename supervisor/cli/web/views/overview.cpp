@@ -109,7 +109,8 @@ Html attention(const StatusReport& report) {
                counted(static_cast<std::uint64_t>(silent.in_flight), "job", "jobs")));
     for (const auto& [name, quarantined] : redis.quarantine)
       add(Tone::bad, "Quarantined",
-          Html("{} crashed {} times in one place, and its jobs wait.", code(name), quarantined.crashes));
+          Html("{} crashed {} times in one place, and its jobs wait.",
+               link(Url("/quarantine/one").with("class", name), name), quarantined.crashes));
     std::size_t shown = 0;
     for (const Crash& crash : redis.crashes) {
       if (epoch_seconds(wall_now()) - crash.at > recent_crash_s || shown++ == most_crashes) break;

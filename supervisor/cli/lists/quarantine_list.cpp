@@ -1,0 +1,102 @@
+#include "supervisor/cli/lists/quarantine_list.hpp"
+
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "shared/job/payload.hpp"
+#include "shared/json/json_writer.hpp"
+#include "shared/store/sets/job_sets.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t waiting_read_at_once = 100;  // each may have a megabyte
+
+QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
+  QuarantinedJob waiting{.payload = std::string(entry.member),
+                         .job_class = {},
+                         .jid = {},
+                         .queue = {},
+                         .since = std::strtod(std::string(entry.score_text).c_str(), nullptr)};
+  try {
+    const Payload job = Payload::parse(waiting.payload);
+    waiting.job_class = job.job_class();
+    waiting.jid = job.jid();
+    waiting.queue = job.string("queue").value_or("default");
+  } catch (const BadPayload&) {  // put there by another program
+  }
+  return waiting;
+}
+
+bool is_over(const QuarantineBounds& bounds, std::size_t looked_at) {
+  return looked_at >= bounds.most || (bounds.until && steady_now() >= *bounds.until);
+}
+
+}  // namespace
+
+bool each_quarantined(Connection& redis, const std::function<QuarantineStep(const QuarantinedJob&)>& take) {
+  for (std::size_t first = 0;;) {
+    const Reply page = redis.call(
+        ask_entries_at(quarantined_set, std::to_string(first), std::to_string(first + waiting_read_at_once - 1), true));
+    const std::vector<EntryAsRead> entries = read_entries_as_read(page.view());
+    for (const EntryAsRead& entry : entries) {
+      const QuarantineStep step = take(read_quarantined_job(entry));
+      if (!step.removed) ++first;  // what is removed makes the next ones move up
+      if (!step.wants_more) return false;
+    }
+    if (entries.size() < waiting_read_at_once) return true;
+  }
+}
+
+QuarantineList list_quarantine(ShardConnections& shards, const QuarantineBounds& bounds) {
+  QuarantineList list;
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply known = shard.redis.call(ask_quarantined());
+    for (auto& [name, one] : read_quarantined(known.view())) {
+      QuarantinedClass& all = list.classes[name].known;
+      const std::int64_t crashes = all.crashes + one.crashes;
+      if (one.since > all.since) all = one;
+      all.crashes = crashes;
+    }
+    std::size_t looked_at = 0;
+    list.is_cut |= !each_quarantined(shard.redis, [&](const QuarantinedJob& job) {
+      ++list.classes[job.job_class].waiting;
+      return QuarantineStep{.wants_more = !is_over(bounds, ++looked_at)};
+    });
+  });
+  return list;
+}
+
+std::string quarantine_json(const std::string& job_class, const ListedQuarantine& one) {
+  return JsonWriter()
+      .text("fingerprint", one.known.fingerprint)
+      .text("class", job_class)
+      .number("count", one.known.crashes)
+      .decimal("since", one.known.since)
+      .number("waiting", one.waiting)
+      .text("libraries", one.known.libraries)
+      .number("passed", one.known.passed)
+      .object();
+}
+
+bool free_class(Connection& redis, const std::string& job_class, const QuarantinedClasses& here) {
+  const auto known = here.find(job_class);
+  if (known != here.end()) redis.call(forget_quarantine_crashes(known->second.fingerprint));
+  return redis.call(lift_quarantine(job_class)).view().integer() == 1;
+}
+
+ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const std::string& job_class)>& is_meant,
+                          const QuarantineBounds& bounds) {
+  ReleasedJobs done;
+  std::size_t looked_at = 0;
+  done.is_cut = !each_quarantined(redis, [&](const QuarantinedJob& job) {
+    const bool wants_more = !is_over(bounds, ++looked_at);
+    if (job.job_class.empty() || !is_meant(job.job_class)) return QuarantineStep{.wants_more = wants_more};
+    done.released += send(redis, release_quarantined(job.payload, job.queue)).view().integer();
+    return QuarantineStep{.removed = true, .wants_more = wants_more};
+  });
+  return done;
+}
+
+}  // namespace brood

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+
+namespace brood {
+
+// A class whose jobs wait since they crash.  It may be free again while some of them still wait.
+struct ListedQuarantine {
+  QuarantinedClass known;  // of several shards the latest, with the crashes of all
+  std::int64_t waiting = 0;
+};
+
+// How many of the jobs that wait are looked at, in each shard, and how long.
+struct QuarantineBounds {
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+  std::optional<SteadyTime> until = {};
+};
+
+struct QuarantineList {
+  std::map<std::string, ListedQuarantine, std::less<>> classes;  // "": what waits and is no job
+  bool is_cut = false;                                           // more may wait than was looked at
+};
+QuarantineList list_quarantine(ShardConnections& shards, const QuarantineBounds& bounds = {});
+
+// For programs: one JSON object.
+std::string quarantine_json(const std::string& job_class, const ListedQuarantine& one);
+
+// One that waits.  An entry that is no job has neither class, jid nor queue.
+struct QuarantinedJob {
+  std::string payload, job_class, jid, queue;
+  double since = 0;  // seconds since the epoch
+};
+// Goes through those of one shard, the newest first, while `take` wants more.  One that `take` removes is passed over
+// by nobody.  Returns whether it came to the end.
+struct QuarantineStep {
+  bool removed = false, wants_more = true;
+};
+bool each_quarantined(Connection& redis, const std::function<QuarantineStep(const QuarantinedJob&)>& take);
+
+// Lets a class run again in one shard, and its crashes until now count no more.  Before its jobs are released, or a
+// worker would put them back into quarantine.  Returns whether it was in quarantine there.
+bool free_class(Connection& redis, const std::string& job_class, const QuarantinedClasses& here);
+
+// Puts the jobs of the classes that `is_meant` names back to their queues, until it is stopped; by how many.
+struct ReleasedJobs {
+  std::int64_t released = 0;
+  bool is_cut = false;  // some may still wait
+};
+ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const std::string& job_class)>& is_meant,
+                          const QuarantineBounds& bounds = {});
+
+}  // namespace brood

@@ -5,6 +5,7 @@
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/queues/set_aside.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -165,6 +166,58 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_is_set_aside_waits_under_its_caps_in_order, S
   BOOST_TEST(one.settle(1, draw) == Strings{"k2"});
 }
 
+BOOST_FIXTURE_TEST_CASE(what_was_set_aside_goes_back_behind_what_waits_longer_and_its_queue_is_forgotten, Site) {
+  const auto give_back_aside = [&](std::int64_t most) {
+    return send(connection, return_set_aside("q@k", "q", most)).view().integer();
+  };
+  constexpr int jobs = 250;
+  Strings newest_first{"waits"};
+  push("q", "waits");
+  for (const char* const set : {"brood:set_aside", "queues"}) redis.command({"SADD", RedisKey(set), "q@k", "q"});
+  for (int i = 0; i < jobs; ++i) push("q@k", std::to_string(i));
+  for (int i = jobs; i-- > 0;) newest_first.push_back(std::to_string(i));
+  BOOST_TEST(give_back_aside(120) == 120);
+  BOOST_TEST(redis.size_of("queue:q@k") == 130u);
+  BOOST_TEST(redis.smembers("brood:set_aside") == (Strings{"q", "q@k"}), boost::test_tools::per_element());
+  BOOST_TEST(give_back_aside(1'000) == 130);
+  BOOST_TEST(redis.lrange("queue:q") == newest_first, boost::test_tools::per_element());
+  for (const char* const set : {"brood:set_aside", "queues"})
+    BOOST_TEST(redis.smembers(set) == Strings{"q"}, boost::test_tools::per_element());
+  BOOST_TEST(give_back_aside(1'000) == 0);
+  for (const char* const queue : {"queue:q", "queue:q@k"}) {
+    redis.flush();
+    push("q", "home");
+    push("q@k", "aside");
+    redis.command({"DEL", RedisKey(queue)});
+    redis.command({"SET", RedisKey(queue), "no list"});
+    BOOST_TEST(send(connection, return_set_aside("q@k", "q", 9)).view().error() ==
+               "WRONGTYPE " + std::string(queue) + " is a string");
+  }
+}
+
+// It may give them back, or die: nobody would look for them in a queue that is forgotten.
+BOOST_FIXTURE_TEST_CASE(a_queue_of_what_was_set_aside_is_known_as_long_as_a_worker_has_jobs_of_it, Site) {
+  caps = {{"k", {}, 2, {"K"}}};
+  const auto give_back_aside = [&] { return send(connection, return_set_aside("q@k", "q", 9)).view().integer(); };
+  redis.command({"SADD", "brood:set_aside", "q@k"});
+  push("q@k", "k1");
+  push("other@k", "k2");
+  Fetcher one = worker(1), two = worker(2);
+  BOOST_TEST(one.settle(0, {"q@k"}) == Strings{"k1"});
+  BOOST_TEST(two.settle(0, {"other@k"}) == Strings{"k2"});
+  BOOST_TEST(give_back_aside() == 0);
+  BOOST_TEST(redis.smembers("brood:set_aside") == Strings{"q@k"}, boost::test_tools::per_element());
+  send(connection, give_back(identity, one.field(), "q@k", one.number, 0));
+  BOOST_TEST(give_back_aside() == 1);
+  BOOST_TEST(redis.lrange("queue:q") == Strings{"k1"}, boost::test_tools::per_element());
+  BOOST_TEST(redis.smembers("brood:set_aside").empty());
+  redis.command({"SADD", "brood:set_aside", "q@k"});
+  redis.command({"DEL", "brood:cap:k"});
+  redis.command({"SET", "brood:cap:k", "no set"});  // nobody knows who has some
+  BOOST_TEST(give_back_aside() == 0);
+  BOOST_TEST(redis.size_of("brood:set_aside") == 1u);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_settle_that_cannot_set_aside_changes_nothing, Site) {
   caps = {{"k", {}, 1, {"K"}}};
   Fetcher one = worker(1);
@@ -184,6 +237,43 @@ BOOST_FIXTURE_TEST_CASE(a_settle_that_cannot_set_aside_changes_nothing, Site) {
   const Reply refused = connection.call(settle_and_fetch(settlement, wall_now()).eval());
   BOOST_TEST(refused.view().error().starts_with("WRONGTYPE"));
   BOOST_TEST(redis.lrange("brood:inflight:" + identity + ":0.1:q") == Strings{"k1"});
+}
+
+BOOST_FIXTURE_TEST_CASE(where_nobody_can_say_who_has_the_places_none_is_free, Site) {
+  Fetcher one = worker(1);
+  push("erp", "a");
+  push("default", "d");
+  redis.command({"SET", "brood:cap:erp", "no set"});
+  BOOST_TEST(free() == (std::vector<std::int64_t>{0, 0}));
+  BOOST_TEST(held() == 0u);
+  BOOST_TEST(one.settle(0, all) == Strings{"d"});
+  BOOST_TEST(redis.size_of("queue:erp") == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(whose_lists_hold_nothing_any_more_are_forgotten_by_the_next_fetch, Site) {
+  caps = {{"erp", {"erp", "crm"}, 3}};
+  Fetcher one = worker(1), two = worker(2), three = worker(3);
+  const auto fetch_and_settle = [&](Fetcher& fetcher, const std::string& queue) {
+    push(queue, "job");
+    BOOST_TEST(fetcher.settle(0, {queue}) == Strings{"job"});
+    fetcher.settle(1, {}, 0);
+  };
+  for (Fetcher* const fetcher : {&one, &two}) {
+    fetch_and_settle(*fetcher, "erp");
+    BOOST_TEST(redis.size_of("brood:cap:erp") == 1u);  // one is forgotten
+  }
+  push("crm", "a");
+  push("crm", "b");
+  one.settle(0, {"crm"});
+  two.settle(0, {"crm"});
+  one.settle(1, {}, 0);
+  two.settle(1, {}, 0);
+  push("erp", "c");
+  three.settle(0, {"erp"});  // two are
+  BOOST_TEST(redis.smembers("brood:cap:erp") == Strings{"brood:inflight:" + identity + ":0.3:erp"},
+             boost::test_tools::per_element());
+  const std::int64_t known_for = redis.integer({"TTL", RedisKey("brood:cap:erp")});
+  BOOST_TEST((known_for > 29 * 86'400 && known_for <= 30 * 86'400));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_full_redis_keeps_caps, Site) {

@@ -1,7 +1,8 @@
 -- Gives jobs back to their queue that were set aside for a place of a cap: those that waited longest are the next to run.
 -- KEYS[1] the queue that they wait in    KEYS[2] theirs    KEYS[3] "brood:set_aside"    KEYS[4] "queues"
+-- KEYS[5] the set of that cap
 -- ARGV[1] the name of the first    ARGV[2] how many at most
--- Returns how many went back; of the last, that queue is forgotten.
+-- Returns how many went back; when no worker has one of them any more either, that queue is forgotten.
 for i = 1, 2 do
   local kind = redis.call("TYPE", KEYS[i]).ok
   if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[i] .. " is a " .. kind) end
@@ -16,7 +17,16 @@ while returned < most do
   redis.call("LTRIM", KEYS[1], #jobs, -1)
   returned = returned + #jobs
 end
-if redis.call("EXISTS", KEYS[1]) == 0 then
+-- What a worker has fetched from there it may give back, or its recovery.
+local function may_come_back()
+  local lists = redis.pcall("SMEMBERS", KEYS[5])
+  if lists.err then return true end
+  for _, list in ipairs(lists) do
+    if list:sub(-#ARGV[1] - 1) == ":" .. ARGV[1] and redis.call("TYPE", list).ok == "list" then return true end
+  end
+  return false
+end
+if redis.call("EXISTS", KEYS[1]) == 0 and not may_come_back() then
   redis.pcall("SREM", KEYS[3], ARGV[1])
   redis.pcall("SREM", KEYS[4], ARGV[1])
 end

@@ -30,7 +30,7 @@ add_test(NAME compatibility_every_name
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/every_name_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 brood_test_once(compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-set_tests_properties(compatibility_consumer compatibility_every_name PROPERTIES TIMEOUT 600)
+set_tests_properties(compatibility_consumer compatibility_every_name PROPERTIES TIMEOUT 1800)
 
 # What crosses the border to a job library that is built.
 brood_test_once(compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
@@ -59,9 +59,9 @@ elseif(Python3_FOUND AND PNG_FOUND)
     add_test(NAME compatibility_walk_${document}
              COMMAND ${CMAKE_CURRENT_LIST_DIR}/walkthrough_test.py packaging/doc/${document}.md ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
                      ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-    set_tests_properties(compatibility_walk_${document} PROPERTIES TIMEOUT 600)
+    set_tests_properties(compatibility_walk_${document} PROPERTIES TIMEOUT 1800)
   endforeach()
-  set_tests_properties(compatibility_snippets PROPERTIES TIMEOUT 600)
+  set_tests_properties(compatibility_snippets PROPERTIES TIMEOUT 1800)
 else()
   message(STATUS "Left out: the tests of the documents, which need Python 3 and libpng-dev")
 endif()

@@ -48,7 +48,7 @@ brood_test(store/wire_vectors LINK brood_supervisor brood_test_support brood_tes
 brood_test(store/fetch_and_settle LINK brood_worker brood_test_support)
 brood_test(store/iteration LINK brood_worker brood_test_support brood_test_vectors)
 brood_test(store/too_large LINK brood_supervisor brood_worker brood_api brood_test_support)
-brood_test(store/interleavings LINK brood_worker brood_test_support ALONE TIMEOUT 900)
+brood_test(store/interleavings LINK brood_worker brood_test_support ALONE TIMEOUT 1800)
 target_sources(store_interleavings_test PRIVATE store/interleavings/broken.cpp store/interleavings/payloads.cpp store/interleavings/world.cpp
                store/interleavings/world_checks.cpp store/interleavings/world_faults.cpp store/interleavings/world_jobs.cpp
                store/interleavings/world_workers.cpp)

@@ -21,6 +21,7 @@
 #include <brood/job.hpp>
 
 #include <cerrno>
+#include <csetjmp>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -67,11 +68,25 @@ bool can_socket(int family, int type) {
   return one >= 0;
 }
 
+sigjmp_buf before_the_call;
+
 // An int 0x80: a call of a 32-bit program, whose numbers mean something else.  20 is getpid() there.
 bool can_call_as_32_bit() {
 #if defined(__x86_64__)
-  long result = 20;
-  asm volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+  // Where the machine knows no such call, it is a fault.
+  struct sigaction back {
+  }, before{};
+  back.sa_handler = [](int) { siglongjmp(before_the_call, 1); };
+  sigaction(SIGSEGV, &back, &before);
+  volatile long result = 20;
+  if (sigsetjmp(before_the_call, 1) == 0) {
+    long number = 20;
+    asm volatile("int $0x80" : "+a"(number) : : "memory", "r8", "r9", "r10", "r11");
+    result = number;
+  } else {
+    result = -1;
+  }
+  sigaction(SIGSEGV, &before, nullptr);
   return result > 0;
 #else
   return false;

@@ -14,6 +14,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 
 namespace brood {
 
@@ -22,25 +23,17 @@ namespace {
 constexpr const char* program = BROOD_BINARY_DIR "/bin/brood";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-// As much of the file as can be read.  Reading about a process that ends at this moment fails; a stream iterator would
-// throw then.
-std::string content(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 // The state letter and what follows it in /proc/<pid>/stat: the name before it may hold anything.
 std::istringstream stat_of(pid_t pid) {
-  const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = text_of_file("/proc/" + std::to_string(pid) + "/stat");
   const std::size_t end_of_name = stat.rfind(')');
   return std::istringstream(end_of_name == std::string::npos ? "" : stat.substr(end_of_name + 1));
 }
 
 bool is_worker(pid_t pid) {
   const std::string name = "brood: worker";
-  return content("/proc/" + std::to_string(pid) + "/cmdline").starts_with(name) ||
-         content("/proc/" + std::to_string(pid) + "/comm").starts_with(name);
+  return text_of_file("/proc/" + std::to_string(pid) + "/cmdline").starts_with(name) ||
+         text_of_file("/proc/" + std::to_string(pid) + "/comm").starts_with(name);
 }
 
 // Starts `arguments` with `environment` on top of ours and its output in the given files.
@@ -152,13 +145,13 @@ std::optional<int> BroodProcess::wait_exit(std::chrono::milliseconds timeout) {
   return status_;
 }
 
-std::string BroodProcess::log() const { return content(home() / "log"); }
+std::string BroodProcess::log() const { return text_of_file(home() / "log"); }
 
 LogTail BroodProcess::log_tail() const { return LogTail(home() / "log"); }
 
 LogTail::operator std::string() const {
   constexpr std::size_t shown = 6000;
-  const std::string whole = content(file_);
+  const std::string whole = text_of_file(file_);
   return "\n" + whole.substr(whole.size() > shown ? whole.find('\n', whole.size() - shown) + 1 : 0);
 }
 
@@ -171,11 +164,11 @@ CommandResult run_brood(const std::vector<std::string>& arguments,
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  return {exit_status(status), content(directory / "output"), content(directory / "errors")};
+  return {exit_status(status), text_of_file(directory / "output"), text_of_file(directory / "errors")};
 }
 
 std::vector<pid_t> children_of(pid_t pid) {
-  std::istringstream list(content("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
+  std::istringstream list(text_of_file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
   std::vector<pid_t> children;
   for (pid_t child = 0; list >> child;) {
     if (process_exists(child)) children.push_back(child);

@@ -1,16 +1,18 @@
 #pragma once
 
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
 namespace brood {
 
-// What stands in a file; nothing for one that is not there.
+// As much of a file as can be read; nothing for one that is not there.  Reading about a process that ends at this moment
+// fails; a stream iterator would throw then.
 inline std::string text_of_file(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
 }
 
 inline std::vector<std::string> lines_of_file(const std::string& path) {

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// As much of a file as can be read; nothing for one that is not there.  Reading about a process that ends at this moment
-// fails; a stream iterator would throw then.
+// As much of a file as can be read; nothing for one that is not there.  Reading about a process that ends at this
+// moment fails; a stream iterator would throw then.
 inline std::string text_of_file(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();

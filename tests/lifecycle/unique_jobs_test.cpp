@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(of_jobs_unique_while_running_one_runs_at_a_time, Workpla
   BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"1s\"\n"});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
   BOOST_TEST(!runs_overlap(ledger));
-  BOOST_TEST(eventually([&] { return locks().empty(); }, 1s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
   BOOST_TEST(ledger.runs().size() == 4u);  // whoever waited was not charged, nor begun
 }
 
@@ -120,7 +120,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_t
   BOOST_TEST(push("Ledger", ledger_args(4, 150), "done", "[1]") == "");
   BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"1s\"\n"});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
-  BOOST_TEST(eventually([&] { return locks().empty(); }, 1s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
   const std::vector<Ledger::Run> runs = ledger.runs();
   BOOST_TEST(runs.size() == 4u);  // whoever waited was not charged, nor begun
   const auto ended_of = [&](const std::string& id) {
@@ -313,7 +313,7 @@ BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job_and_let_none_go_early,
   }
   push_on();
   BOOST_REQUIRE_MESSAGE(drained(redis), brood.log_tail());
-  BOOST_TEST(eventually([&] { return locks().empty(); }, 1s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
   const auto took = std::chrono::steady_clock::now() - began;
 
   BOOST_TEST(redis.size_of("dead") == 0U);

@@ -66,7 +66,7 @@ brood_test(store/api_stats LINK brood_api brood_test_support brood_test_vectors)
 brood_test(store/tls LINK brood_api brood_test_support ALONE)
 brood_test(store/client_shards LINK brood_api brood_test_support)
 brood_test(store/api_shards LINK brood_api brood_test_support)
-brood_test(store/find_server LINK brood_redis brood_test_support TIMEOUT 600)
+brood_test(store/find_server LINK brood_redis brood_test_support)
 brood_test(store/replica_wait LINK brood_worker brood_api brood_test_support)
 brood_test(store/free_slots LINK brood_worker brood_test_support)
 

@@ -225,7 +225,7 @@ std::vector<Operation> operations() {
   for (const bool later : {false, true})
     add({"push a unique job",
          {{"SET", "other", "x"}},
-         push_unique(later ? "" : "a", {{"L", "N1", {}, later ? "5" : "", "N1"}}),
+         push_unique_once({"c", 2}, later ? "" : "a", {{"L", "N1", {}, later ? "5" : "", "N1"}}),
          {},
          {"N1"}});
   for (const bool later : {false, true}) {
@@ -233,7 +233,7 @@ std::vector<Operation> operations() {
     const std::string target = later ? "" : "a";
     add({"replace a unique job of a queue",
          holding(held({})),
-         replace_unique(target, {"J1", "A2", keys::queue("a"), ""}, job),
+         replace_unique(target, {"J1", "A2", keys::queue("a"), ""}, job, BatchNumber{"c", 2}),
          {"A2"},
          {"N1"}});
     add({"replace a unique job of the schedule",

@@ -682,6 +682,11 @@ class Programs(PageTest):
         self.redis("DEL", *self.redis("KEYS", "brood:unique:*"))  # it is done
         self.assertEqual([page.order("/api/v1/jobs", {**unique, "jid": "other"}).json["jid"] for _ in range(2)], ["other", "other"])
         self.assertEqual([one["jid"] for one in self.pushed()], ["other", "only"])
+        latest = {**unique, "jid": "latest", "on_conflict": "replace"}
+        self.redis("DEL", "queue:default")  # they run
+        for _ in range(2):
+            self.assertEqual(page.order("/api/v1/jobs", latest).json, {"jid": None, "class": "Only", "holder": "other"})
+        self.assertEqual(self.pushed(), [])
 
     def test_many_are_pushed_with_one_request_or_none_of_them(self):
         page = self.page()

@@ -26,6 +26,7 @@
 #include "shared/config/executable.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/tls_section.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/redis/connection.hpp"
@@ -78,6 +79,13 @@ void read_certificates(RedisSettings& settings) try {
 } catch (const TlsError& error) {
   throw ConfigError(error.what());
 } catch (const AddressError& error) {
+  throw ConfigError(error.what());
+}
+
+// Those of the collector, whom a child of the supervisor speaks with.  Throws ConfigError.
+void try_certificates(const OtlpSettings& otlp) try {
+  if (otlp.endpoint.starts_with("https:")) TlsCertificates(with_paths(otlp.tls.value_or(TlsSettings{})));
+} catch (const TlsError& error) {
   throw ConfigError(error.what());
 }
 
@@ -430,6 +438,7 @@ int run_command(const RunOptions& options) {
   Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
   check_zones(config.periodic);
   read_certificates(config.redis);
+  try_certificates(config.otlp);
   serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
   OwnCertificates own_certificates;
   const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis, own_certificates);
@@ -549,6 +558,7 @@ int run_command(const RunOptions& options) {
              Config wanted = load_config(options.config_path, options.overrides);
              check_zones(wanted.periodic);
              read_certificates(wanted.redis);
+             try_certificates(wanted.otlp);
              password_files.name_in(wanted.redis);
              return std::make_shared<const Config>(std::move(wanted));
            },

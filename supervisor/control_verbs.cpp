@@ -255,6 +255,7 @@ std::string ControlVerbs::status() const {
       .number("ready", pool_.ready())
       .number("busy", pool_.busy())
       .number("finishing", orders_.finishing())
+      .texts("draining", supervisor_.drained_shards())
       .json("restart", restart_.json())
       .json("pressure", pressure_.json())
       .object();

@@ -23,7 +23,7 @@ namespace brood {
 
 // What a supervisor does for its command line, and whom it still owes an answer:
 //
-//   status                   an object: phase, tag, queues, generation, workers, restart, pressure
+//   status                   an object: phase, tag, queues, generation, workers, drained shards, restart, pressure
 //   quiet                    answered when no worker runs a job any more
 //   resume                   undoes quiet
 //   stop [now]               answered when everything is in order; `now` ends running jobs
@@ -45,6 +45,7 @@ class ControlVerbs {
     virtual Phase phase() const = 0;
     virtual void order(Order order) = 0;
     virtual ProcessFacts process_facts() const = 0;
+    virtual std::vector<std::string> drained_shards() const = 0;  // their names
   };
   ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
                const WorkerOrders& orders, const PressureRelief& pressure, RollingRestart& restart, Upgrade& upgrade,

@@ -49,10 +49,13 @@ std::string tokens_left(const Handover& handover, int shard) {
   return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
 }
 
-ShardNames names_of(const std::vector<RedisAddress>& shards) {
-  ShardNames names;
-  for (const RedisAddress& address : shards) names.push_back(address.shard);
-  return names;
+KnownShards known_shards(const std::vector<RedisAddress>& addresses) {
+  KnownShards all;
+  for (const RedisAddress& address : addresses) {
+    all.names.push_back(address.shard);
+    all.drained.push_back(address.is_drained);
+  }
+  return all;
 }
 
 ExitStatus exit_status(const siginfo_t& info) {
@@ -128,12 +131,12 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 void Supervisor::add_shards(Setup& setup) {
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
-  const ShardNames names = names_of(setup.shards);
+  const KnownShards all = known_shards(setup.shards);
   shards_.reserve(max_shards);  // one may be added while somebody goes through them
   for (RedisAddress& address : setup.shards) {
     const int number = static_cast<int>(shards_.size());
     add_shard({.number = number,
-               .names = names,
+               .all = all,
                .redis = std::move(address),
                .embedded_redis = std::move(setup.embedded_redis),
                .give_up_after = give_up_after,
@@ -148,19 +151,23 @@ void Supervisor::add_shard(Shard::Setup setup) {
   shards_.push_back(std::make_unique<Shard>(parts, std::move(setup), owner));
 }
 
-// All workers that fetch know them by now.
-void Supervisor::serve_added_shards() {
-  std::vector<RedisAddress> all = locate_(*config_);
-  if (all.size() <= shards_.size()) return;
-  const ShardNames names = names_of(all);
-  dead_files_.expect(static_cast<int>(all.size()));
-  for (const auto& shard : shards_) shard->set_names(names);
-  for (std::size_t number = shards_.size(); number < all.size(); ++number) {
+// All workers that fetch know by now which shards are added, and which are drained.
+void Supervisor::follow_shards() {
+  std::vector<RedisAddress> addresses = locate_(*config_);
+  const KnownShards all = known_shards(addresses);
+  for (const auto& shard : shards_) {
+    const bool was_drained = shard->is_drained();
+    shard->set_shards(all);
+    if (shard->is_drained() != was_drained)
+      log::info(was_drained ? "shard_drained_no_more" : "shard_drained", {{"shard", shard->name()}});
+  }
+  if (addresses.size() > shards_.size()) dead_files_.expect(static_cast<int>(addresses.size()));
+  for (std::size_t number = shards_.size(); number < addresses.size(); ++number) {
     add_shard({.number = static_cast<int>(number),
-               .names = names,
-               .redis = std::move(all[number]),
+               .all = all,
+               .redis = std::move(addresses[number]),
                .give_up_after = RedisLink::Patience(0)});
-    log::info("shard_added", {{"shard", names[number]}, {"redis", shards_.back()->redis().describe()}});
+    log::info("shard_added", {{"shard", all.names[number]}, {"redis", shards_.back()->redis().describe()}});
     shards_.back()->open();
   }
 }
@@ -454,7 +461,7 @@ void Supervisor::generation_changed(const Generation& present) {
   pressure_.set(config_->pressure);
   web_.follow(config_);
   spans_.follow(config_->otlp);
-  serve_added_shards();
+  follow_shards();
   for (const auto& shard : shards_) shard->follow_config();
 }
 
@@ -481,6 +488,14 @@ ProcessFacts Supervisor::process_facts() const {
           .labels = config_->labels,
           .version = std::string(version),
           .started_at = started_at_};
+}
+
+std::vector<std::string> Supervisor::drained_shards() const {
+  std::vector<std::string> names;
+  for (const auto& shard : shards_) {
+    if (shard->is_drained()) names.push_back(shard->name());
+  }
+  return names;
 }
 
 void Supervisor::report_status() {

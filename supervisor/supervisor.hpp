@@ -119,13 +119,14 @@ class Supervisor : private Shard::Owner,
   bool goes_by_clock_of(int shard) const override;
   std::string why_not(int shard, const RedisData& data) const override;
   ProcessFacts process_facts() const override;
+  std::vector<std::string> drained_shards() const override;
   void report_status();
   std::string state_of_redis() const;
   std::string describe_shards(std::string (RedisLink::*how)() const) const;
 
   void add_shards(Setup& setup);
   void add_shard(Shard::Setup setup);
-  void serve_added_shards();
+  void follow_shards();
   Shard& shard_of(int slot) { return *shards_.at(static_cast<std::size_t>(pool_.shard_of(slot))); }
 
   // How it passes from one program to the next.

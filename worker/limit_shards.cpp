@@ -17,11 +17,14 @@ constexpr Connection::Timeouts of_limits{.connect = 2000ms, .command = 2000ms};
 LimitShards::LimitShards(const std::vector<RedisAddress>& shards, const std::size_t& served, Connection& own,
                          std::string client_name)
     : shards_(shards), served_(served), own_(own), client_name_(std::move(client_name)) {
-  for (const RedisAddress& address : shards_) names_.push_back(address.shard);
+  for (const RedisAddress& address : shards_) {
+    names_.push_back(address.shard);
+    drained_.push_back(address.is_drained);
+  }
 }
 
 LimitKeeper::Setup::Place LimitShards::place_of(const std::string& limit) {
-  const std::size_t shard = shards_.size() > 1 ? shard_of_key(names_, "limit:" + limit) : served_;
+  const std::size_t shard = shards_.size() > 1 ? shard_of_key(names_, "limit:" + limit, drained_) : served_;
   return {at(shard), shard == served_ ? "" : names_[served_]};
 }
 

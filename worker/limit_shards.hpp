@@ -10,9 +10,9 @@
 
 namespace brood {
 
-// Where limits lie: all of one name in one shard, which its name tells, whichever shards the jobs come from.  What lies
-// in the shard that the worker serves is asked over its own connection, the rest over connections that are made when
-// they are needed.
+// Where limits lie: all of one name in one shard, which its name tells, whichever shards the jobs come from, and none
+// in a shard that is drained.  What lies in the shard that the worker serves is asked over its own connection, the rest
+// over connections that are made when they are needed.
 class LimitShards {
  public:
   LimitShards(const std::vector<RedisAddress>& shards, const std::size_t& served, Connection& own,
@@ -29,6 +29,7 @@ class LimitShards {
   Connection& own_;
   const std::string client_name_;
   std::vector<std::string> names_;
+  std::vector<bool> drained_;
   std::map<std::size_t, Connection> others_;
 };
 

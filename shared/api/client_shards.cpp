@@ -20,16 +20,20 @@ constexpr auto between_last_sends = 20ms;
 
 }  // namespace
 
-ClientShards::Shard::Shard(ClientShards& shards, const RedisAddress& address)
-    : name(address.shard), sender([&shards, address] {
+ClientShards::Shard::Shard(ClientShards& shards, const RedisAddress& address, bool is_one_of_several)
+    : name(address.shard), sender([&shards, address, is_one_of_several] {
         auto made = std::make_unique<PushSender>(address, shards.buffer_);
-        if (shards.names_.size() > 1) made->connect_within(longest_connect_of_one);
+        if (is_one_of_several) made->connect_within(longest_connect_of_one);
         return made;
       }) {}
 
 ClientShards::ClientShards(const KnownRedis& known) : own_shard_(known.own_shard) {
-  for (const RedisAddress& address : known.shards) names_.push_back(address.shard);
-  for (const RedisAddress& address : known.shards) shards_.push_back(std::make_unique<Shard>(*this, address));
+  for (const RedisAddress& address : known.shards) {
+    shards_.push_back(std::make_unique<Shard>(*this, address, known.shards.size() > 1));
+    if (address.is_drained) continue;
+    takers_.push_back(shards_.back().get());
+    names_.push_back(address.shard);
+  }
   // Clients that begin together, the workers of a web server say, begin at different shards.
   if (names_.size() > 1)
     next_ = static_cast<std::size_t>(RandomBytes().fraction() * static_cast<double>(names_.size()));
@@ -70,9 +74,19 @@ std::optional<std::size_t> ClientShards::own() const {
 
 std::vector<std::size_t> ClientShards::order(std::size_t next) {
   std::vector<SteadyTime> rests;
-  rests.reserve(shards_.size());
-  for (const auto& shard : shards_) rests.emplace_back(SteadyTime::duration(shard->rests_until.load()));
-  return shards_to_try(own().value_or(next % shards_.size()), rests, steady_now());
+  rests.reserve(takers_.size());
+  for (const Shard* const shard : takers_) rests.emplace_back(SteadyTime::duration(shard->rests_until.load()));
+  return shards_to_try(own().value_or(next % takers_.size()), rests, steady_now());
+}
+
+std::size_t ClientShards::shard_for(std::string_view key) const {
+  return takers_.size() == 1 ? 0 : shard_of_key(names_, key);
+}
+
+// Somebody has named one that is drained.
+void ClientShards::require_takers() const {
+  if (takers_.empty())
+    throw RedisError("the shard " + shards_.front()->name + " is drained: nothing new is pushed there");
 }
 
 bool ClientShards::answers(Shard& shard) {
@@ -106,15 +120,14 @@ void ClientShards::push_to_any(std::vector<ClientPush>& slice, std::size_t batch
   const std::vector<std::size_t> candidates = order(next_++);
   std::string why;
   for (const std::size_t i : candidates) {
-    const auto away = try_one(*shards_[i], slice, batch_size);
+    const auto away = try_one(*takers_[i], slice, batch_size);
     if (!away) return;
-    why += (why.empty() ? "" : "; ") + shards_[i]->name + ": " + *away;
+    why += (why.empty() ? "" : "; ") + takers_[i]->name + ": " + *away;
   }
   if (!buffer_) throw RedisError("no shard takes pushes: " + why);
   for (const std::size_t i : candidates) {
     try {
-      std::vector<ClientPush> kept = slice;
-      return shards_[i]->sender.use([&](PushSender& sender) { sender.push(std::move(kept), batch_size); });
+      return push_to_one(*takers_[i], slice, batch_size);
     } catch (const BufferFull&) {
       if (i == candidates.back()) throw;
     }
@@ -126,13 +139,14 @@ void ClientShards::push_to_one(Shard& shard, std::vector<ClientPush> jobs, std::
 }
 
 void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
-  if (shards_.size() == 1) return push_to_one(*shards_.front(), std::move(jobs), batch_size);
+  require_takers();
+  if (takers_.size() == 1) return push_to_one(*takers_.front(), std::move(jobs), batch_size);
   const std::size_t all = jobs.size(), slice_size = batch_size == 0 ? usual_push_batch : batch_size;
   std::map<std::size_t, std::vector<ClientPush>> bound;
   std::vector<std::vector<ClientPush>> slices;
   for (ClientPush& job : jobs) {
     if (!job.shard_by.empty()) {
-      bound[shard_of_key(names_, job.shard_by)].push_back(std::move(job));
+      bound[shard_for(job.shard_by)].push_back(std::move(job));
     } else {
       if (slices.empty() || slices.back().size() == slice_size) slices.emplace_back();
       slices.back().push_back(std::move(job));
@@ -147,7 +161,7 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   try {
     for (auto& [shard, some] : bound) {
       const std::size_t count = some.size();
-      push_to_one(*shards_[shard], std::move(some), batch_size);
+      push_to_one(*takers_[shard], std::move(some), batch_size);
       pushed += count;
     }
     for (auto& slice : slices) {
@@ -165,41 +179,46 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
 }
 
 void ClientShards::push_once(ClientPush job) {
-  Shard& shard = *shards_[shards_.size() == 1 ? 0 : shard_of_key(names_, job.shard_by)];
-  shard.sender.use([&](PushSender& sender) { sender.push_once(std::move(job)); });
+  require_takers();
+  takers_[shard_for(job.shard_by)]->sender.use([&](PushSender& sender) { sender.push_once(std::move(job)); });
 }
 
 TimeUnit ClientShards::times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size) {
   const auto times_of = [](Shard& shard) {
     return shard.sender.use([](PushSender& sender) { return sender.times_of_fleet(); });
   };
-  if (shards_.size() == 1) return times_of(*shards_.front());
+  require_takers();
+  if (takers_.size() == 1) return times_of(*takers_.front());
   std::set<std::size_t> bound;
   std::size_t free = 0;
   for (const Push& job : jobs) {
     if (job.shard_by.empty())
       ++free;
     else
-      bound.insert(shard_of_key(names_, job.shard_by));
+      bound.insert(shard_for(job.shard_by));
   }
   const std::size_t slice_size = batch_size == 0 ? usual_push_batch : batch_size;
   std::size_t slices = (free + slice_size - 1) / slice_size;
   TimeUnit unit = usual_time_unit;
   for (const std::size_t i : order(next_)) {
     if (slices == 0 && !bound.contains(i)) continue;
-    if (!answers(*shards_[i])) continue;
+    if (!answers(*takers_[i])) continue;
     if (slices > 0) --slices;
-    if (times_of(*shards_[i]) == TimeUnit::float_seconds) unit = TimeUnit::float_seconds;
+    if (times_of(*takers_[i]) == TimeUnit::float_seconds) unit = TimeUnit::float_seconds;
   }
   return unit;
 }
 
 void ClientShards::ask_time() {
-  for (const std::size_t i : order(next_)) {
-    if (shards_.size() > 1 && !answers(*shards_[i])) continue;
-    shards_[i]->sender.use([](PushSender& its) {
+  const auto ask = [](Shard& shard) {
+    shard.sender.use([](PushSender& its) {
       if (its.buffered() == 0) its.redis().ask_time();
     });
+  };
+  if (takers_.empty()) return ask(*shards_.front());
+  for (const std::size_t i : order(next_)) {
+    if (takers_.size() > 1 && !answers(*takers_[i])) continue;
+    ask(*takers_[i]);
     if (redis_time_is_fresh()) return;
   }
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,9 @@
 
 namespace brood {
 
-// Where the pushes of one Client go: to its only Redis, or to the shard that shard_choice.hpp chooses.  Each shard has
-// a connection and a buffer of its own, so that several threads may push to several at once.
+// Where the pushes of one Client go: to its only Redis, or to the shard that shard_choice.hpp chooses; none goes to a
+// shard that is drained.  Each shard has a connection and a buffer of its own, so that several threads may push to
+// several at once.
 class ClientShards {
  public:
   explicit ClientShards(const KnownRedis& known);
@@ -73,7 +75,7 @@ class ClientShards {
 
  private:
   struct Shard {
-    Shard(ClientShards& shards, const RedisAddress& address);
+    Shard(ClientShards& shards, const RedisAddress& address, bool is_one_of_several);
     void rest(SteadyTime since);
     std::string name;
     std::atomic<SteadyTime::rep> rests_until{
@@ -81,8 +83,10 @@ class ClientShards {
     mutable PerProcess<PushSender> sender;
   };
 
-  std::optional<std::size_t> own() const;  // the shard of the job that pushes now
-  std::vector<std::size_t> order(std::size_t next);
+  std::optional<std::size_t> own() const;  // the shard of the job that pushes now, among those that take pushes
+  std::vector<std::size_t> order(std::size_t next);  // of those
+  std::size_t shard_for(std::string_view key) const;
+  void require_takers() const;
   bool answers(Shard& shard);  // false while it rests, too
   void push_to_any(std::vector<ClientPush>& slice, std::size_t batch_size);
   std::optional<std::string> try_one(Shard& shard, std::vector<ClientPush>& slice, std::size_t batch_size);
@@ -90,7 +94,8 @@ class ClientShards {
 
   std::optional<BufferOptions> buffer_;
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::vector<std::string> names_;
+  std::vector<Shard*> takers_;      // those that are not drained
+  std::vector<std::string> names_;  // theirs
   const std::function<std::string()> own_shard_;
   std::atomic<std::size_t> next_{0};
 };

@@ -30,6 +30,7 @@ constexpr milliseconds year = 365 * 24h;
 
 constexpr std::size_t most_shards = 64;
 constexpr int most_shards_of_a_cluster = 256;
+constexpr const char* nowhere_to_push = "all shards are drained, and none is left for new jobs";
 
 ShardSettings read_shard(const Place& at, const ConfigSection& section) {
   ShardSettings shard;
@@ -42,6 +43,7 @@ ShardSettings read_shard(const Place& at, const ConfigSection& section) {
   section.text("password_file", [&](const Place& file_at, const std::string& path) {
     shard.password_file = read_path_or_credential(file_at, path);
   });
+  section.boolean("drain", shard.drain);
   if (shard.url.empty()) at.refuse("needs url = \"redis://...\"");
   return shard;
 }
@@ -58,6 +60,23 @@ void read_shards(const ConfigSection& section, std::vector<ShardSettings>& shard
     }
     shards.push_back(std::move(shard));
   });
+  if (!shards.empty() && std::all_of(shards.begin(), shards.end(), [](const auto& shard) { return shard.drain; }))
+    section.where_is("shard").refuse(nowhere_to_push);
+}
+
+// Of a cluster's.
+void read_drain(const ConfigSection& section, RedisSettings& redis) {
+  section.counts("drain", 0, redis.shards - 1, [&](const Place& at, std::int64_t number) {
+    const int shard = static_cast<int>(number);
+    if (std::find(redis.drain.begin(), redis.drain.end(), shard) != redis.drain.end())
+      at.refuse(fmt::format("names the shard {} twice", shard));
+    redis.drain.push_back(shard);
+  });
+  if (!section.has("drain")) return;
+  if (!redis.url.starts_with("cluster://"))
+    section.where_is("drain").refuse(
+        "is for url = \"cluster://...\" alone; of several Redis servers a [[redis.shard]] has drain = true");
+  if (redis.drain.size() == static_cast<std::size_t>(redis.shards)) section.where_is("drain").refuse(nowhere_to_push);
 }
 
 void read_share_with_jobs(const ConfigSection& section, RedisSettings& redis) {
@@ -96,6 +115,7 @@ void read_redis(const ConfigSection& section, RedisSettings& redis) {
   if (section.has("shards") && !redis.url.starts_with("cluster://"))
     section.where_is("shards").refuse(
         "is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each");
+  read_drain(section, redis);
 }
 
 void read_log(const ConfigSection& section, Config& config) {

@@ -219,6 +219,17 @@ void ConfigSection::texts(const std::string& key, const TakeText& take) const {
   });
 }
 
+void ConfigSection::counts(const std::string& key, std::int64_t least, std::int64_t most,
+                           const std::function<void(const Place&, std::int64_t)>& take) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    for (const toml::node& element : array_of(at, "an array of numbers", node)) {
+      const Place element_place = place(key, element);
+      if (!element.is_integer()) wrong_kind(element_place, "an integer", element);
+      take(element_place, check_count(element_place, element.as_integer()->get(), least, most));
+    }
+  });
+}
+
 void ConfigSection::named_texts(
     const std::string& key,
     const std::function<void(const Place&, const std::string&, const std::string&)>& take) const {

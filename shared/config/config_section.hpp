@@ -46,6 +46,9 @@ class ConfigSection {
   void truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth, const TakeText& take) const;
   void text(const std::string& key, const TakeText& take) const;
   void texts(const std::string& key, const TakeText& take) const;  // an array
+  // An array of numbers.
+  void counts(const std::string& key, std::int64_t least, std::int64_t most,
+              const std::function<void(const setting::Place&, std::int64_t count)>& take) const;
   // A table of strings whose keys are free.
   void named_texts(
       const std::string& key,

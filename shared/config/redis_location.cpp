@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -18,6 +19,7 @@ namespace brood {
 namespace {
 
 constexpr const char* embedded = "embedded";
+constexpr const char* drain_word = "drain";
 constexpr const char *told_ca = "BROOD_REDIS_TLS_CA", *told_cert = "BROOD_REDIS_TLS_CERT",
                      *told_key = "BROOD_REDIS_TLS_KEY", *told_server_name = "BROOD_REDIS_TLS_SERVER_NAME",
                      *told_min_version = "BROOD_REDIS_TLS_MIN_VERSION";
@@ -25,7 +27,8 @@ constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_US
                      *told_password_file = "BROOD_REDIS_PASSWORD_FILE", *told_shards = "BROOD_REDIS_SHARDS",
                      *told_sentinel_user = "BROOD_REDIS_SENTINEL_USER",
                      *told_sentinel_password_file = "BROOD_REDIS_SENTINEL_PASSWORD_FILE",
-                     *told_cluster_shards = "BROOD_REDIS_CLUSTER_SHARDS", *told_wait = "BROOD_REDIS_WAIT",
+                     *told_cluster_shards = "BROOD_REDIS_CLUSTER_SHARDS",
+                     *told_cluster_drain = "BROOD_REDIS_CLUSTER_DRAIN", *told_wait = "BROOD_REDIS_WAIT",
                      *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
 
 void tell(const char* variable, const std::string& value) {
@@ -105,9 +108,22 @@ std::string told_of(const RedisSettings& settings) {
     UrlWithout where = {shard.url, ""};
     if (!settings.share_password_in_url) where = without_credentials(shard.url);
     text += shard.name + '\t' + where.url + '\t' + (shard.user.empty() ? where.user : shard.user) + '\t' +
-            credential_path(shard.password_file.empty() ? shard.private_password_file : shard.password_file) + '\n';
+            credential_path(shard.password_file.empty() ? shard.private_password_file : shard.password_file) +
+            (shard.drain ? std::string("\t") + drain_word : "") + '\n';
   }
   return text;
+}
+
+// Numbers of shards, with a space behind each.
+std::string told_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += std::to_string(number) + ' ';
+  return text;
+}
+
+std::vector<int> numbers_told_by(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<int>(words), std::istream_iterator<int>()};
 }
 
 std::vector<ShardSettings> shards_told_by(const std::string& text) {
@@ -116,17 +132,20 @@ std::vector<ShardSettings> shards_told_by(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     ShardSettings shard;
     std::istringstream members(line);
-    for (std::string* const member : {&shard.name, &shard.url, &shard.user, &shard.password_file})
+    std::string drain;
+    for (std::string* const member : {&shard.name, &shard.url, &shard.user, &shard.password_file, &drain})
       std::getline(members, *member, '\t');
+    shard.drain = drain == drain_word;
     if (!shard.url.empty()) shards.push_back(std::move(shard));
   }
   return shards;
 }
 
 void keep_from_jobs(const RedisSettings& settings) {
-  for (const char* const variable : {told_url, told_user, told_password_file, told_shards, told_cluster_shards,
-                                     told_sentinel_user, told_sentinel_password_file, told_wait, told_wait_timeout,
-                                     told_ca, told_cert, told_key, told_server_name, told_min_version})
+  for (const char* const variable :
+       {told_url, told_user, told_password_file, told_shards, told_cluster_shards, told_cluster_drain,
+        told_sentinel_user, told_sentinel_password_file, told_wait, told_wait_timeout, told_ca, told_cert, told_key,
+        told_server_name, told_min_version})
     unsetenv(variable);
   if (settings.url.empty() && settings.shard_list.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
@@ -187,6 +206,10 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Env
     shards.push_back(locate_redis(settings, environment));
     for (int number = 1; shards.front().in_cluster && number < settings.shards; ++number)
       shards.push_back(in_shard(shards.front(), number));
+    for (const int number : settings.drain) {
+      if (number >= 0 && static_cast<std::size_t>(number) < shards.size())
+        shards[static_cast<std::size_t>(number)].is_drained = true;
+    }
     return shards;
   }
   for (const ShardSettings& shard : settings.shard_list) {
@@ -199,6 +222,7 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Env
     if (shards.back().in_cluster)
       throw AddressError("a cluster has its own shards: give it by redis.url, and not as one of [[redis.shard]]");
     shards.back().shard = shard.name;
+    shards.back().is_drained = shard.drain;
   }
   return shards;
 }
@@ -227,6 +251,7 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
   tell(told_sentinel_user, settings.sentinel.user);
   tell(told_sentinel_password_file, credential_path(settings.sentinel.password_file));
   tell(told_cluster_shards, url.starts_with("cluster://") ? std::to_string(settings.shards) : "");
+  tell(told_cluster_drain, url.starts_with("cluster://") ? told_of(settings.drain) : "");
   tell(told_wait, settings.wait > 0 ? std::to_string(settings.wait) : "");
   tell(told_wait_timeout, settings.wait > 0 ? std::to_string(settings.wait_timeout.count()) : "");
   tell_tls(settings.tls);
@@ -263,6 +288,7 @@ std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) 
   told.shard_list = std::move(shards);
   told.sentinel = {heard(told_sentinel_user, environment), heard(told_sentinel_password_file, environment)};
   if (const int count = std::atoi(heard(told_cluster_shards, environment).c_str()); count > 0) told.shards = count;
+  told.drain = numbers_told_by(heard(told_cluster_drain, environment));
   told.wait = std::atoi(heard(told_wait, environment).c_str());
   if (const int timeout = std::atoi(heard(told_wait_timeout, environment).c_str()); timeout > 0)
     told.wait_timeout = std::chrono::milliseconds(timeout);

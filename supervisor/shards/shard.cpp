@@ -21,7 +21,7 @@ constexpr auto sweep_interval = 1h;
 constexpr auto between_first_sweeps = 3s;  // from the first sweep of one shard to that of the next
 constexpr auto time_to_be_listed = 15s;    // until every living supervisor has listed itself by a heartbeat
 
-int pace_among(const ShardNames& shards) {
+int pace_among(const KnownShards& shards) {
   return std::clamp(static_cast<int>(shards.size()) / few_shards, 1, slowest_pace);
 }
 
@@ -31,8 +31,8 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
     : owner_(owner),
       identity_(parts.identity.name),
       number_(setup.number),
-      names_(std::move(setup.names)),
-      pace_(pace_among(names_)),
+      all_(std::move(setup.all)),
+      pace_(pace_among(all_)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
       unblocker_(parts.loop, redis_.connection()),
@@ -109,7 +109,7 @@ void Shard::tell_of_capsules() {
   if (capsules_.empty()) return;
   std::vector<CapsuleSettings> capsules = capsules_;
   for (CapsuleSettings& capsule : capsules)
-    capsule.caps = share_of(std::move(capsule.caps), static_cast<std::size_t>(number_), names_.size());
+    capsule.caps = share_of(std::move(capsule.caps), static_cast<std::size_t>(number_), all_.size());
   doorbell_.set_capsules(std::move(capsules));
 }
 
@@ -125,9 +125,9 @@ void Shard::follow_config() {
 }
 
 // The scheduler and what is periodic hear of it with the configuration.
-void Shard::set_names(ShardNames names) {
-  names_ = std::move(names);
-  pace_ = pace_among(names_);
+void Shard::set_shards(KnownShards all) {
+  all_ = std::move(all);
+  pace_ = pace_among(all_);
   keep_pace();
   tell_of_capsules();
 }
@@ -196,7 +196,7 @@ Scheduler::Settings Shard::scheduler_settings() const {
 PeriodicJobs::Settings Shard::periodic_settings() const {
   PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs()};
   std::erase_if(settings.jobs, [this](const auto& job) {
-    return names_.size() > 1 && shard_of_key(names_, job.first) != static_cast<std::size_t>(number_);
+    return all_.size() > 1 && shard_of_key(all_.names, job.first, all_.drained) != static_cast<std::size_t>(number_);
   });
   return settings;
 }

@@ -39,8 +39,13 @@
 
 namespace brood {
 
-// Of all shards, in their order.
-using ShardNames = std::vector<std::string>;
+// All shards of a supervisor, in their order.
+struct KnownShards {
+  std::vector<std::string> names;
+  std::vector<bool> drained;  // nothing new is pushed there
+
+  std::size_t size() const { return names.size(); }
+};
 
 // All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
 // sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
@@ -63,7 +68,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   };
   struct Setup {
     int number = 0;  // among all shards
-    ShardNames names = {};
+    KnownShards all = {};
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
@@ -110,8 +115,10 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
   // The present generation is another.
   void follow_config();
-  // There are other shards beside this one than before.
-  void set_names(ShardNames names);
+  // There are other shards beside this one than before, or others are drained.
+  void set_shards(KnownShards all);
+  bool is_drained() const { return all_.drained.at(static_cast<std::size_t>(number_)); }
+  const std::string& name() const { return all_.names.at(static_cast<std::size_t>(number_)); }
   // What is periodic is other than before.
   void follow_periodic() { periodic_jobs_.set(periodic_settings()); }
 
@@ -142,7 +149,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   Owner& owner_;
   const std::string identity_;
   const int number_;
-  ShardNames names_;
+  KnownShards all_;
   std::vector<CapsuleSettings> capsules_;
   int pace_ = 1;  // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;

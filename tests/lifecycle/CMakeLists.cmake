@@ -273,8 +273,8 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.
-foreach(test IN ITEMS shards shards_away added_shards idle_shards)
-  brood_test(lifecycle/${test} LINK brood_test_support)
+foreach(test IN ITEMS shards shards_away added_shards drained_shards idle_shards)
+  brood_test(lifecycle/${test} LINK brood_test_support simdjson::simdjson)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 add_dependencies(lifecycle_shards_away_test iterating_jobs)

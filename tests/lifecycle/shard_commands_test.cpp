@@ -6,6 +6,7 @@
 #include "shared/base/clock.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/shard_servers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -87,12 +88,12 @@ BOOST_AUTO_TEST_CASE(status_sums_over_the_shards_and_lists_each) {
   BOOST_TEST(member(json.output, "processed") == "60");
   BOOST_TEST(member(json.output, "enqueued") == "3");
   BOOST_TEST(members(json.output,
-                     {"name", "state", "error", "processed", "failed", "enqueued", "scheduled", "retries", "dead",
-                      "in_flight"},
+                     {"name", "state", "draining", "error", "processed", "failed", "enqueued", "scheduled", "retries",
+                      "dead", "in_flight", "left"},
                      "shards") ==
-             "\"a\" \"answers\" null 10 0 1 0 0 0 1 \n"
-             "\"b\" \"answers\" null 20 0 1 0 1 0 1 \n"
-             "\"c\" \"answers\" null 30 0 1 0 0 0 1 \n");
+             "\"a\" \"answers\" false null 10 0 1 0 0 0 1 2 \n"
+             "\"b\" \"answers\" false null 20 0 1 0 1 0 1 3 \n"
+             "\"c\" \"answers\" false null 30 0 1 0 0 0 1 2 \n");
   BOOST_TEST(members(json.output, {"identity", "busy", "concurrency", "shards"}, "processes") ==
              "\"h:1:x\" 3 8 [\"a\",\"b\",\"c\"] \n");
   BOOST_TEST(members(json.output, {"name", "size", "served"}, "queues") == "\"default\" 3 true \n");
@@ -108,6 +109,36 @@ BOOST_AUTO_TEST_CASE(status_sums_over_the_shards_and_lists_each) {
   BOOST_TEST(!has(one.output, "\"shards\""), one.output);
   const CommandResult alone = run_brood({"status", "--json", "--redis", shards[0].url()});
   BOOST_TEST(!has(alone.output, "\"shards\""), alone.output);
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_that_is_drained_shows_what_is_left_and_takes_no_job) {
+  ShardServers shards(2);
+  Machine machine(shards);
+  machine.config = machine.home.write("brood.toml", text_of_file(shards.config()) + "drain = true\n");
+  push(shards[1], 1);
+  add(shards[1], "schedule", 4e9, 2);
+  add(shards[1], "retry", 4e9, 3);
+  add(shards[1], "dead", 1, 4);
+  add(shards[0], "retry", 4e9, 5);
+
+  BOOST_TEST(members(machine.brood({"status", "--json"}).output, {"name", "draining", "left"}, "shards") ==
+             "\"a\" false 1 \n\"b\" true 3 \n");
+  BOOST_TEST(has(machine.brood({"status"}).output, "draining, 3 left"));
+  const std::string metrics = machine.brood({"status", "--format", "prometheus"}).output;
+  for (const char* line : {"brood_shard_draining{shard=\"a\"} 0\n", "brood_shard_draining{shard=\"b\"} 1\n",
+                           "brood_shard_left{shard=\"b\"} 3\n"})
+    BOOST_TEST(has(metrics, line), metrics);
+  BOOST_TEST(!has(metrics, "brood_shard_left{shard=\"a\"}"));
+
+  for (int i = 0; i < 8; ++i) BOOST_TEST(machine.brood({"enqueue", "Zip"}).status == 0);
+  BOOST_TEST(shards[1].size_of("queue:default") == 1U);
+  BOOST_TEST(shards[0].size_of("queue:default") == 8U);
+  const CommandResult there = machine.brood({"enqueue", "Zip", "--shard", "b"});
+  BOOST_TEST(there.status != 0);
+  BOOST_TEST(has(there.errors, "the shard b is drained"), there.errors);
+
+  for (const char* key : {"queue:default", "schedule", "retry"}) shards[1].command({"DEL", key});
+  BOOST_TEST(has(machine.brood({"status"}).output, "drained"));
 }
 
 BOOST_AUTO_TEST_CASE(metrics_have_a_label_for_the_shard_only_where_there_are_several) {

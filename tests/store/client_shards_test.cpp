@@ -115,6 +115,55 @@ BOOST_AUTO_TEST_CASE(a_bulk_of_many_keys_goes_where_each_says) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(nothing_new_is_pushed_into_a_shard_that_is_drained) {
+  ShardServers shards(3);
+  std::vector<RedisAddress> addresses = shards.addresses();
+  addresses[1].is_drained = true;
+  // A job of that shard enqueues, too.
+  Client client = detail::Opening::client({.shards = addresses, .dead = {}, .own_shard = [] { return "b"; }});
+  for (int i = 0; i < 12; ++i) client.enqueue(Bill{i});
+  for (int i = 0; i < 30; ++i) client.enqueue(Bill{i}, {.shard_by = "tenant-" + std::to_string(i)});
+  client.enqueue_bulk(std::vector<Bill>(3000));
+  client.enqueue_in(10min, Bill{});
+  for (int i = 0; i < 30; ++i)
+    detail::Opening::push_once(client, {.job_class = "Bill", .jid = "once-" + std::to_string(i)});
+  BOOST_TEST(shards.size_of(queue) == 12U + 30U + 3000U + 30U);
+  BOOST_TEST(shards.size_of("schedule") == 1U);
+  BOOST_TEST(shards[1].size_of(queue) == 0U);
+  BOOST_TEST(shards[1].size_of("schedule") == 0U);
+  for (const std::size_t i : {0U, 2U}) BOOST_TEST(shards[i].size_of(queue) > 1000U);
+}
+
+BOOST_AUTO_TEST_CASE(the_keys_of_other_shards_stay_where_they_are_when_one_is_drained) {
+  ShardServers shards(3);
+  std::vector<RedisAddress> addresses = shards.addresses();
+  addresses[1].is_drained = true;
+  Client client = detail::Opening::client({.shards = addresses, .dead = {}});
+  for (int i = 0; i < 40; ++i) {
+    const std::string key = "tenant-" + std::to_string(i);
+    const std::size_t its = shard_of(shards, key);
+    if (its == 1) continue;
+    const std::size_t before = shards[its].size_of(queue);
+    client.enqueue(Bill{i}, {.shard_by = key});
+    BOOST_TEST(shards[its].size_of(queue) == before + 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_names_a_drained_shard_alone_is_refused_and_may_still_cancel_there) {
+  ShardServers shards(1);
+  const std::string jid = client_of(shards).enqueue_in(10min, Bill{});
+  std::vector<RedisAddress> addresses = shards.addresses();
+  addresses[0].is_drained = true;
+  Client client = detail::Opening::client({.shards = addresses, .dead = {}});
+  BOOST_TEST(refusal_of([&] { client.enqueue(Bill{}); }).find("the shard a is drained") != std::string::npos);
+  BOOST_TEST(refusal_of([&] {
+               detail::Opening::push_once(client, {.job_class = "Bill", .jid = "once"});
+             }).find("the shard a is drained") != std::string::npos);
+  BOOST_TEST(shards.size_of(queue) == 0U);
+  client.cancel_iteration("0123456789");
+  BOOST_TEST(client.cancel(jid));
+}
+
 BOOST_AUTO_TEST_CASE(a_killed_shard_costs_no_push_an_error_and_is_used_again_when_it_is_back) {
   ShardServers shards(3, {.append_only = true});
   Client client = client_of(shards);

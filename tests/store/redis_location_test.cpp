@@ -121,6 +121,30 @@ BOOST_AUTO_TEST_CASE(how_tls_is_spoken_is_said_by_the_settings_or_else_by_the_en
                     AddressError);
 }
 
+BOOST_AUTO_TEST_CASE(jobs_are_told_which_shards_are_drained) {
+  const auto drained = [](const RedisSettings& settings) {
+    std::string names;
+    for (const RedisAddress& shard : locate_shards(settings)) names += shard.is_drained ? shard.shard + " " : "";
+    return names;
+  };
+  RedisSettings servers{.url = {}, .user = {}, .password_file = {}};
+  servers.shard_list = {{.name = "eu", .url = "redis://eu", .user = {}, .password_file = {}},
+                        {.name = "us", .url = "redis://us", .user = {}, .password_file = {}, .drain = true}};
+  BOOST_TEST(drained(servers) == "us ");
+  tell_jobs_of_redis(servers);
+  BOOST_TEST(drained(redis_told_to_jobs().value()) == "us ");
+
+  RedisSettings cluster{.url = "cluster://h:1", .user = {}, .password_file = {}};
+  cluster.shards = 12;
+  cluster.drain = {11, 2};
+  BOOST_TEST(drained(cluster) == "2 11 ");
+  tell_jobs_of_redis(cluster);
+  BOOST_TEST(drained(redis_told_to_jobs().value()) == "2 11 ");
+  tell_jobs_of_redis({.url = "redis://h", .user = {}, .password_file = {}});
+  BOOST_TEST(drained(redis_told_to_jobs().value()) == "");
+  tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+}
+
 BOOST_AUTO_TEST_CASE(jobs_are_told_how_tls_is_spoken_and_no_password) {
   const TlsSettings tls{.ca = {"/ca", ""}, .cert = {"/cert", ""}, .key = {"/key", ""}, .server_name = "r"};
   RedisSettings settings{.url = "rediss://app:p%40ss@h:1/2", .user = {}, .password_file = {}};

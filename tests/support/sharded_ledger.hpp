@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ struct ShardedLedger {
     std::string text;
     for (std::size_t i = 0; i < first_ones; ++i)
       text += fmt::format("[[redis.shard]]\nurl = \"{}\"\n", servers[i].url());
+    return text;
+  }
+  std::string config_draining(const std::set<std::size_t>& drained) const {
+    std::string text;
+    for (std::size_t i = 0; i < servers.size(); ++i)
+      text += fmt::format("[[redis.shard]]\nurl = \"{}\"\ndrain = {}\n", servers[i].url(), drained.contains(i));
     return text;
   }
   BroodOptions with_workers(int workers, const std::string& more = "") const {

@@ -333,6 +333,19 @@ BOOST_AUTO_TEST_CASE(shards_have_names_and_what_they_do_not_say_is_as_for_one_re
   BOOST_TEST(config.redis.user == "app");
 }
 
+BOOST_AUTO_TEST_CASE(shards_are_drained_that_say_so_and_of_a_cluster_those_that_are_named) {
+  const Config config = load(
+      "[[redis.shard]]\nurl = 'redis://a'\ndrain = true\n[[redis.shard]]\nurl = 'redis://b'\ndrain = false\n"
+      "[[redis.shard]]\nurl = 'redis://c'\n");
+  BOOST_TEST_REQUIRE(config.redis.shard_list.size() == 3U);
+  BOOST_TEST(config.redis.shard_list[0].drain);
+  BOOST_TEST(!config.redis.shard_list[1].drain);
+  BOOST_TEST(!config.redis.shard_list[2].drain);
+  const Config cluster = load("[redis]\ndrain = [3, 2]\nurl = 'cluster://a'\nshards = 4\n");
+  BOOST_TEST((cluster.redis.drain == std::vector<int>{3, 2}));
+  BOOST_TEST(load("[redis]\nurl = 'cluster://a'\n").redis.drain.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_redis_of_the_command_line_takes_the_place_of_all_shards) {
   const Config config = load("[[redis.shard]]\nurl = 'redis://a'\n", {.redis_url = "redis://b"});
   BOOST_TEST(config.redis.shard_list.empty());
@@ -558,6 +571,17 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis]\nshard = 'redis://a'", "2: redis.shard: must be tables, each below a line [[redis.shard]]"},
       {"[redis]\nurl = 'redis://a'\nshards = 4",
        "3: redis.shards: is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each"},
+      {"[[redis.shard]]\nurl = 'redis://a'\ndrain = 1", "3: redis.shard.drain: must be true or false, not an integer"},
+      {"[[redis.shard]]\nurl = 'redis://a'\ndrain = true\n[[redis.shard]]\nurl = 'redis://b'\ndrain = true",
+       "1: redis.shard: all shards are drained, and none is left for new jobs"},
+      {"[redis]\nurl = 'cluster://a'\nshards = 2\ndrain = [2]", "4: redis.drain: must be between 0 and 1, not 2"},
+      {"[redis]\nurl = 'cluster://a'\nshards = 2\ndrain = ['1']", "4: redis.drain: must be an integer, not a string"},
+      {"[redis]\nurl = 'cluster://a'\nshards = 3\ndrain = [1, 1]", "4: redis.drain: names the shard 1 twice"},
+      {"[redis]\nurl = 'cluster://a'\nshards = 2\ndrain = [0, 1]",
+       "4: redis.drain: all shards are drained, and none is left for new jobs"},
+      {"[redis]\nurl = 'redis://a'\ndrain = [1]",
+       "3: redis.drain: is for url = \"cluster://...\" alone; of several Redis servers a [[redis.shard]] has drain = "
+       "true"},
       {"[redis]\nshards = 0", "2: redis.shards: must be between 1 and 256, not 0"},
       {"[redis]\nshare_with_jobs = 'url'",
        "2: redis.share_with_jobs: must be true, false or \"password\", not \"url\""},

@@ -52,6 +52,15 @@ BOOST_AUTO_TEST_CASE(keys_spread_and_a_new_shard_takes_only_its_share) {
   BOOST_TEST(std::abs(moved - 1000) < 150);
 }
 
+BOOST_AUTO_TEST_CASE(one_that_is_left_out_counts_as_removed) {
+  const Names all{"eu", "us", "asia"}, two{"eu", "asia"};
+  for (int i = 0; i < 200; ++i) {
+    const std::string key = std::to_string(i);
+    BOOST_TEST(all[shard_of_key(all, key, {false, true, false})] == chosen(two, key));
+  }
+  BOOST_TEST(shard_of_key(all, "a", {true, true, true}) < all.size());
+}
+
 BOOST_AUTO_TEST_CASE(shards_that_answer_take_turns) {
   const std::vector<SteadyTime> rests(3, answers);
   BOOST_TEST(shards_to_try(0, rests, now) == (Order{0, 1, 2}), boost::test_tools::per_element());

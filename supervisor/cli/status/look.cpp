@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shared/base/paths.hpp"
+#include "shared/json/json.hpp"
 #include "supervisor/cli/access/control_client.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
@@ -44,7 +45,10 @@ void prefer_scoreboards(StatusReport& report) {
 }
 
 ShardReport look_at(const RedisAddress& address, Connection::Timeouts patience) {
-  ShardReport report{.name = address.shard, .address = address.without_password(), .redis = std::nullopt};
+  ShardReport report{.name = address.shard,
+                     .address = address.without_password(),
+                     .redis = std::nullopt,
+                     .is_drained = address.is_drained};
   try {
     Connection redis(address, patience, "brood-status");
     report.redis = ask_redis(redis);
@@ -52,6 +56,21 @@ ShardReport look_at(const RedisAddress& address, Connection::Timeouts patience) 
     report.error = error.what();
   }
   return report;
+}
+
+// A configuration that was changed holds only after a restart.
+void ask_whether_drained(StatusReport& report) {
+  std::vector<std::string> drained;
+  bool one_says = false;
+  for (const JsonObject& supervisor : report.supervisors) {
+    const auto names = supervisor.raw("draining");
+    if (!names || !names->starts_with('[')) continue;
+    one_says = true;
+    for (const std::string& name : json_elements(*names)) drained.push_back(json_unescape(name));
+  }
+  if (!one_says) return;
+  for (ShardReport& shard : report.shards)
+    shard.is_drained = std::find(drained.begin(), drained.end(), shard.name) != drained.end();
 }
 
 void add_up(StatusReport& report) {
@@ -75,6 +94,11 @@ void add_up(StatusReport& report) {
 
 }  // namespace
 
+std::int64_t ShardReport::left() const {
+  if (!redis) return 0;
+  return redis->enqueued + redis->scheduled + redis->retries + redis->in_flight() + redis->quarantined;
+}
+
 StatusReport look_at_machine() {
   StatusReport report;
   report.machine = read_scoreboards(runtime_directory());
@@ -88,6 +112,7 @@ StatusReport look_at_everything(const RedisAccess& access, Connection::Timeouts 
     const std::vector<RedisAddress> addresses = access.shards();
     report.address = addresses.front().without_password();
     for (const RedisAddress& address : addresses) report.shards.push_back(look_at(address, patience));
+    ask_whether_drained(report);
     add_up(report);
   } catch (const ConnectionLost& error) {
     report.error = error.what();

@@ -161,9 +161,10 @@ std::string json_of_shard(const ShardReport& shard) {
   json.text("name", shard.name)
       .text("address", shard.address)
       .text("state", shard.redis ? "answers" : "away")
+      .truth("draining", shard.is_drained)
       .text_or_null("error", shard.error);
   if (!shard.redis) {
-    for (const char* member : {"processed", "failed", "enqueued", "scheduled", "retries", "dead", "in_flight"})
+    for (const char* member : {"processed", "failed", "enqueued", "scheduled", "retries", "dead", "in_flight", "left"})
       json.null(member);
     return json.object();
   }
@@ -174,6 +175,7 @@ std::string json_of_shard(const ShardReport& shard) {
       .number("retries", shard.redis->retries)
       .number("dead", shard.redis->dead)
       .number("in_flight", shard.redis->in_flight())
+      .number("left", shard.left())
       .object();
 }
 

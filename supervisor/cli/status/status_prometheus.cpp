@@ -40,6 +40,16 @@ void add_redis_up(Exposition& out, const StatusReport& report) {
   for (const ShardReport& shard : report.shards) out.sample({{"shard", shard.name}}, shard.redis ? 1 : 0);
 }
 
+void add_drained(Exposition& out, const StatusReport& report) {
+  if (report.shards.empty()) return;
+  out.gauge("brood_shard_draining", "1 while nothing new is pushed into the shard, so that it can be taken out.");
+  for (const ShardReport& shard : report.shards) out.sample({{"shard", shard.name}}, shard.is_drained ? 1 : 0);
+  out.gauge("brood_shard_left", "Jobs that still wait, are in flight or in quarantine in a shard that is drained.");
+  for (const ShardReport& shard : report.shards) {
+    if (shard.is_drained && shard.redis) out.sample({{"shard", shard.name}}, shard.left());
+  }
+}
+
 void add_totals(Exposition& out, const MetricSources& sources) {
   const auto each = [&](auto&& value_of) {
     for (const MetricSource& source : sources) out.sample(source.labels(), value_of(*source.redis));
@@ -358,6 +368,7 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
   add_redis_up(out, report);
   if (report.redis && scope != MetricsScope::host) {
     const MetricSources sources = sources_of(report);
+    add_drained(out, report);
     add_totals(out, sources);
     add_queues(out, sources);
     add_processes(out, *report.redis, sources);

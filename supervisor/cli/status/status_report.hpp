@@ -17,6 +17,9 @@ struct ShardReport {
   std::string address;               // without its password
   std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` says why
   std::string error = {};
+  bool is_drained = false;  // as a supervisor of this machine says; where none answers, as the configuration says
+  // What still lies there and keeps it from being taken out: jobs that wait, are in flight or in quarantine.
+  std::int64_t left() const;
 };
 
 // What one look at everything found.

@@ -45,6 +45,11 @@ std::string totals(const RedisStatus& redis, const Style& style) {
                      locks > 0 ? fmt::format("   locks {}", locks) : "");
 }
 
+std::string state_text(const ShardReport& shard) {
+  if (!shard.is_drained) return "answers";
+  return shard.left() == 0 ? "drained" : fmt::format("draining, {} left", shard.left());
+}
+
 std::string shards_text(const std::vector<ShardReport>& shards, const Style& style) {
   if (shards.empty()) return "";
   Table table({{"SHARD"},
@@ -59,15 +64,15 @@ std::string shards_text(const std::vector<ShardReport>& shards, const Style& sty
   std::string away;
   for (const ShardReport& shard : shards) {
     if (!shard.redis) {
-      table.add({shard.name, shard.address, "away", "", "", "", "", "", ""});
+      table.add({shard.name, shard.address, shard.is_drained ? "away, draining" : "away", "", "", "", "", "", ""});
       away +=
           "  " + style.red("shard " + log::printable(shard.name) + " is away: ") + log::printable(shard.error) + "\n";
       continue;
     }
     const RedisStatus& redis = *shard.redis;
-    table.add({shard.name, shard.address, "answers", std::to_string(redis.processed), std::to_string(redis.enqueued),
-               std::to_string(redis.scheduled), std::to_string(redis.retries), std::to_string(redis.dead),
-               std::to_string(redis.in_flight())});
+    table.add({shard.name, shard.address, state_text(shard), std::to_string(redis.processed),
+               std::to_string(redis.enqueued), std::to_string(redis.scheduled), std::to_string(redis.retries),
+               std::to_string(redis.dead), std::to_string(redis.in_flight())});
   }
   return section(style, "Shards", table) + away;
 }

@@ -122,6 +122,8 @@ Html attention(const StatusReport& report) {
   }
   for (const ShardReport& shard : report.shards) {
     if (!shard.redis) add(Tone::bad, "Away", Html("Shard {}: {}", shard.name, shard.error));
+    if (shard.redis && shard.is_drained)
+      add(Tone::warn, "Draining", Html("Shard {} takes no new jobs; {} are left there.", shard.name, shard.left()));
   }
   for (const JsonObject& supervisor : report.supervisors) {
     const std::string phase = supervisor.string("phase").value_or("");

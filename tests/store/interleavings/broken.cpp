@@ -76,7 +76,8 @@ void break_caps(const Broken& broken, Command& command) {
     return replaced(text, first, std::string(more).append(first));
   };
   if (broken.places_unchecked) put(command, replaced(text, "cap.free = cap.most - held", "cap.free = 1"));
-  if (broken.places_unnoted) put(command, replaced(text, R"(redis.call("SADD", cap.key, list))", ""));
+  if (broken.places_unnoted)
+    put(command, replaced(text, R"(type(redis.pcall("SADD", cap.key, list)) == "table")", "false"));
   if (broken.places_kept_at_settle) put(command, replaced(text, is_a_place, "if true then"));
   if (broken.places_kept_at_recovery)
     put(command, replaced(replaced(text, is_a_place, "if true then"), "local fetched\n",

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "shared/config/config_section.hpp"
+
+namespace brood {
+
+// Reads [redis], with its shards, its sentinels and its TLS.
+void read_redis(const ConfigSection& section, RedisSettings& redis);
+
+}  // namespace brood

@@ -52,7 +52,7 @@ ScriptCall PushBuffer::first_batch_call() const {
   const std::string queue = waiting_.front().score ? "" : waiting_.front().queue;
   if (waiting_.front().lock) {
     const std::vector<ClientPush> batch(waiting_.begin(), end);
-    return push_unique_once(client_, number_, queue, unique_jobs(batch));
+    return push_unique_once({client_, number_}, queue, unique_jobs(batch));
   }
   std::vector<std::string> payloads;
   for (auto job = waiting_.begin(); job != end; ++job) {
@@ -72,7 +72,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
     if (waiting_.front().lock && error.empty()) {
       std::vector<ClientPush> batch(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_));
       try {
-        settle_conflicts(redis, batch, read_holders(reply.view()));
+        settle_conflicts(redis, batch, read_holders(reply.view()), BatchNumber{client_, number_, in_doubt_ > 1});
       } catch (const NotConfirmed&) {  // asked below, for all of it
       } catch (const RedisAway&) {
         throw;

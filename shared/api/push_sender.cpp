@@ -89,16 +89,17 @@ void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
 
 // A client of its own in the numbers of push_once.lua, which pushes one batch.
 void PushSender::push_once(ClientPush job) {
-  const std::string client = "jid:" + job.jid, queue = job.score ? "" : job.queue;
+  const BatchNumber batch{"jid:" + job.jid};
+  const std::string queue = job.score ? "" : job.queue;
   if (job.lock) {
-    const Reply reply = redis_.run(push_unique_once(client, 1, queue, unique_jobs(std::span(&job, 1))));
+    const Reply reply = redis_.run(push_unique_once(batch, queue, unique_jobs(std::span(&job, 1))));
     const std::vector<std::string> holders = read_holders(reply.view());
-    if (!holders.empty()) settle_conflicts(redis_, std::span(&job, 1), holders);  // else it was pushed before
+    if (!holders.empty()) settle_conflicts(redis_, std::span(&job, 1), holders, batch);  // else it was pushed before
   } else {
     std::vector<std::string> payloads;
     if (job.score) payloads.push_back(score_text(*job.score));
     payloads.push_back(std::move(job.payload));
-    redis_.run(brood::push_once(client, 1, queue, std::move(payloads)));
+    redis_.run(brood::push_once(batch.client, batch.number, queue, std::move(payloads)));
   }
   if (!redis_.is_confirmed()) throw NotConfirmed("Redis at " + redis_.name() + ": too few replicas confirm the push");
 }

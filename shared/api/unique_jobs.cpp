@@ -1,7 +1,6 @@
 #include "shared/api/unique_jobs.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "shared/job/payload.hpp"
@@ -33,32 +32,39 @@ UniqueJob unique_job(const ClientPush& job) {
           .on_conflict = job.lock->on_conflict};
 }
 
+std::string place_of(const ClientPush& job) { return job.score ? std::string() : job.queue; }
+
+// Who holds its lock; nobody when it is pushed, now or before under that number.
+std::string push_alone(ClientConnection& redis, const ClientPush& job, const std::optional<BatchNumber>& batch) {
+  const ScriptCall call =
+      batch ? push_unique_of(*batch, place_of(job), unique_job(job)) : push_unique(place_of(job), {unique_job(job)});
+  const std::vector<std::string> holders = read_holders(run_push(redis, call).view());
+  return holders.empty() ? std::string() : holders.front();
+}
+
 // A job that runs is never replaced: then this one is dropped, and told who runs.
-void replace(ClientConnection& redis, ClientPush& job) {
-  const std::string target = job.score ? std::string() : job.queue;
+void replace(ClientConnection& redis, ClientPush& job, const std::optional<BatchNumber>& batch) {
   std::string& holder = *job.lock->holder;
   const auto holds_it = [&] { return holder.empty() || holder == job.jid; };
   for (int attempt = 0; attempt < most_attempts_to_replace; ++attempt) {
     const auto waiting =
         find_waiting_holder([&](const ScriptCall& call) { return redis.run(call); }, job.queue, job.lock->name, holder);
-    if (waiting && read_replaced(run_push(redis, replace_unique(target, *waiting, unique_job(job))).view())) {
+    if (waiting &&
+        read_replaced(run_push(redis, replace_unique(place_of(job), *waiting, unique_job(job), batch)).view())) {
       holder.clear();
       return;
     }
     const std::string before = holder;
-    holder = read_holders(run_push(redis, push_unique(target, {unique_job(job)})).view()).at(0);
+    holder = push_alone(redis, job, batch);
     if (holds_it() || (!waiting && holder == before)) return;
   }
 }
 
 // `asked`: its holder is known.
-void settle_conflict(ClientConnection& redis, ClientPush& job, bool asked) {
+void settle_conflict(ClientConnection& redis, ClientPush& job, bool asked, const std::optional<BatchNumber>& batch) {
   std::string& holder = *job.lock->holder;
-  if (!asked) {
-    const std::string target = job.score ? std::string() : job.queue;
-    holder = read_holders(run_push(redis, push_unique(target, {unique_job(job)})).view()).at(0);
-  }
-  if (!holder.empty() && holder != job.jid) replace(redis, job);
+  if (!asked) holder = push_alone(redis, job, batch);
+  if (!holder.empty() && holder != job.jid) replace(redis, job, batch);
 }
 
 }  // namespace
@@ -81,11 +87,12 @@ std::vector<UniqueJob> unique_jobs(std::span<const ClientPush> jobs) {
   return unique;
 }
 
-void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders) {
+void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders,
+                      const std::optional<BatchNumber>& batch) {
   for (std::size_t i = 0; i < holders.size() && i < jobs.size(); ++i) *jobs[i].lock->holder = holders[i];
   std::optional<NotConfirmed> unconfirmed;
   for (ClientPush& job : jobs) try {
-      if (job.lock->on_conflict == OnConflict::replace) settle_conflict(redis, job, !holders.empty());
+      if (job.lock->on_conflict == OnConflict::replace) settle_conflict(redis, job, !holders.empty(), batch);
     } catch (const NotConfirmed& error) {  // it was applied; the others have their turn too
       unconfirmed = error;
     }

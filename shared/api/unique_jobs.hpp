@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,7 +20,9 @@ std::vector<UniqueJob> unique_jobs(std::span<const ClientPush> jobs);
 
 // Tells each who holds its lock, and puts those that are to replace the holder in its place if that waits.  No holders
 // at all: the batch was pushed before, by a call whose reply was lost.  What was replaced then is found in its place.
+// What is pushed takes the number of the batch, if that has one.
 // Throws RedisError, also when the holder could not be looked for: those that were pushed stay so.
-void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders);
+void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders,
+                      const std::optional<BatchNumber>& batch = std::nullopt);
 
 }  // namespace brood

@@ -15,6 +15,7 @@
 #include "shared/config/encryption_section.hpp"
 #include "shared/config/otlp_section.hpp"
 #include "shared/config/statsd_section.hpp"
+#include "shared/config/tls_section.hpp"
 #include "shared/config/web_section.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
@@ -76,28 +77,6 @@ void read_drain(const ConfigSection& section, RedisSettings& redis) {
     section.where_is("drain").refuse(
         "is for url = \"cluster://...\" alone; of several Redis servers a [[redis.shard]] has drain = true");
   if (redis.drain.size() == static_cast<std::size_t>(redis.shards)) section.where_is("drain").refuse(nowhere_to_push);
-}
-
-TlsSettings::Version read_tls_version(const Place& at, const std::string& word) {
-  if (word != "1.2" && word != "1.3") at.refuse("must be \"1.2\" or \"1.3\", not \"" + word + "\"");
-  return word == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2;
-}
-
-void read_tls(const ConfigSection& section, TlsSettings& tls) {
-  const auto file = [&](const char* key, TlsSettings::File& out) {
-    section.text(key, [&](const Place& at, const std::string& path) {
-      out = {read_path_or_credential(at, path), at.name};
-    });
-  };
-  file("ca", tls.ca);
-  file("cert", tls.cert);
-  file("key", tls.key);
-  section.text("server_name",
-               [&](const Place& at, const std::string& name) { tls.server_name = check_name(at, name); });
-  section.text("min_version",
-               [&](const Place& at, const std::string& word) { tls.min_version = read_tls_version(at, word); });
-  if (tls.cert.path.empty() && !tls.key.path.empty())
-    Place{tls.key.place}.refuse("is the key of a certificate that is not named: cert is missing");
 }
 
 void read_share_with_jobs(const ConfigSection& section, RedisSettings& redis) {
@@ -361,6 +340,10 @@ void read_file(const std::string& path, const ConfigFile& file, Config& config) 
     config.warnings.push_back(
         log::printable(path) +
         " has a section [redis.tls], but the address of Redis is no rediss://: TLS is not spoken");
+  if (config.otlp.tls && config.otlp.endpoint.starts_with("http:"))
+    config.warnings.push_back(
+        log::printable(path) +
+        " has a section [otlp.tls], but the collector's endpoint is no https://: TLS is not spoken");
   warn_of_permissions(path, file.mode, config);
   config.file = file;
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view plain = "http://", by_tls = "https://";
 constexpr std::size_t longest_url = 1'000;
-constexpr std::uint16_t usual_port = 80;
+constexpr std::uint16_t usual_port = 80, usual_port_of_tls = 443;
 
 bool is_printable(char c) { return c > ' ' && c < '\x7f'; }
 
@@ -31,20 +31,18 @@ std::string HttpEndpoint::host_and_port() const {
 }
 
 HttpEndpoint HttpEndpoint::parse(const std::string& url) {
-  if (url.starts_with(by_tls))
-    throw std::invalid_argument(
-        "is https, which brood does not speak: name a collector on this machine, such as http://127.0.0.1:4318, and "
-        "let that one go on by TLS");
-  if (!url.starts_with(plain)) throw std::invalid_argument("must begin with http://");
+  HttpEndpoint endpoint;
+  endpoint.is_tls = url.starts_with(by_tls);
+  if (!endpoint.is_tls && !url.starts_with(plain)) throw std::invalid_argument("must begin with http:// or https://");
   if (url.size() > longest_url) throw std::invalid_argument("is longer than 1,000 bytes");
   for (const char c : url) {
     if (!is_printable(c) || c == '?' || c == '#' || c == '@' || c == '"' || c == '\\')
-      throw std::invalid_argument("must be http://HOST:PORT, perhaps with a path, and nothing else");
+      throw std::invalid_argument(
+          "must be http://HOST:PORT or https://HOST:PORT, perhaps with a path, and nothing else");
   }
-  const std::string_view rest = std::string_view(url).substr(plain.size());
+  const std::string_view rest = std::string_view(url).substr(endpoint.is_tls ? by_tls.size() : plain.size());
   const std::size_t slash = rest.find('/');
   std::string_view where = rest.substr(0, slash);
-  HttpEndpoint endpoint;
   if (slash != rest.npos) endpoint.path = rest.substr(slash);
   while (endpoint.path.ends_with('/')) endpoint.path.pop_back();
   if (where.starts_with('[')) {
@@ -61,7 +59,7 @@ HttpEndpoint HttpEndpoint::parse(const std::string& url) {
   }
   if (endpoint.host.empty() || endpoint.host.find_first_of("[]") != endpoint.host.npos)
     throw std::invalid_argument("names no host");
-  endpoint.port = where.empty() ? usual_port : read_port(where.substr(1));
+  endpoint.port = where.empty() ? (endpoint.is_tls ? usual_port_of_tls : usual_port) : read_port(where.substr(1));
   return endpoint;
 }
 

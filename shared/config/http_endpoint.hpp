@@ -9,11 +9,12 @@ namespace brood {
 struct HttpEndpoint {
   std::string host;  // a name, or an address without brackets
   std::uint16_t port = 0;
+  bool is_tls = false;
   std::string path;  // without a slash at its end; empty, or beginning with one
 
   std::string host_and_port() const;  // as a Host header has it
 
-  // "http://127.0.0.1:4318", "http://[::1]:4318", "http://collector/prefix".  Throws std::invalid_argument: the second
+  // "http://127.0.0.1:4318", "http://[::1]:4318", "https://collector/prefix".  Throws std::invalid_argument: the second
   // half of a sentence.
   static HttpEndpoint parse(const std::string& url);
 };

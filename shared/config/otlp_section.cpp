@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "shared/config/http_endpoint.hpp"
+#include "shared/config/tls_section.hpp"
 
 namespace brood {
 namespace {
@@ -67,6 +68,18 @@ std::string check_endpoint(const Place& at, const std::string& url) {
   return url;
 }
 
+// The files of the standard variables.
+std::optional<TlsSettings> tls_of_variables() {
+  TlsSettings tls;
+  for (const auto& [name, file] : {std::pair{"OTEL_EXPORTER_OTLP_CERTIFICATE", &tls.ca},
+                                   std::pair{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &tls.cert},
+                                   std::pair{"OTEL_EXPORTER_OTLP_CLIENT_KEY", &tls.key}}) {
+    if (const char* const path = variable(name)) *file = {path, name};
+  }
+  if (tls == TlsSettings{}) return std::nullopt;
+  return tls;
+}
+
 TracePropagation read_propagation(const Place& at, const std::string& word) {
   if (word == "link") return TracePropagation::link;
   if (word == "child") return TracePropagation::child;
@@ -90,6 +103,8 @@ void read_otlp(const ConfigSection& section, OtlpSettings& otlp) {
   section.text("endpoint", [&](const Place& at, const std::string& url) { otlp.endpoint = check_endpoint(at, url); });
   if (const char* const given = variable("OTEL_EXPORTER_OTLP_ENDPOINT"); given && otlp.endpoint.empty())
     otlp.endpoint = check_endpoint({"OTEL_EXPORTER_OTLP_ENDPOINT"}, given);
+  section.section("tls", [&](const ConfigSection& tls) { read_tls(tls, otlp.tls.emplace()); });
+  if (!otlp.tls && otlp.endpoint.starts_with("https:")) otlp.tls = tls_of_variables();
   section.text("headers_file", [&](const Place& at, const std::string& path) {
     otlp.headers_file = read_path_or_credential(at, path);
   });

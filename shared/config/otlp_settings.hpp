@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "shared/redis/tls_settings.hpp"
 
 namespace brood {
 
@@ -16,8 +19,9 @@ enum class TracePropagation {
 
 // Where the spans of jobs go ([otlp]).
 struct OtlpSettings {
-  std::string endpoint;      // as HttpEndpoint reads it; empty: nobody is told
-  std::string headers_file;  // of further lines of each request; or "credential:NAME": see credential.hpp
+  std::string endpoint;            // as HttpEndpoint reads it; empty: nobody is told
+  std::optional<TlsSettings> tls;  // to an https:// endpoint; none: the system's authorities are trusted
+  std::string headers_file;        // of further lines of each request; or "credential:NAME": see credential.hpp
   std::string service_name;
   std::vector<std::pair<std::string, std::string>> resource;  // further attributes of the resource
   TracePropagation propagation = TracePropagation::link;

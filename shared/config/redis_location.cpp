@@ -15,6 +15,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/shard_places.hpp"
+#include "shared/config/tls_section.hpp"
 
 namespace brood {
 namespace {
@@ -83,13 +84,6 @@ TlsSettings tls_told(const Environment& environment) {
 bool is_told_of_tls(const Environment& environment) {
   return !heard(told_ca, environment).empty() || !heard(told_cert, environment).empty() ||
          !heard(told_server_name, environment).empty();
-}
-
-// The settings with their files as paths: a program that is told of them may have other credentials than this service.
-TlsSettings with_paths(TlsSettings settings, const Environment& environment) {
-  for (TlsSettings::File* const file : {&settings.ca, &settings.cert, &settings.key})
-    file->path = credential_path(file->path, environment);
-  return settings;
 }
 
 struct UrlWithout {
@@ -283,7 +277,8 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
 
 void tell_tls(const std::optional<TlsSettings>& settings) {
   if (!settings) return;  // what the environment says holds for them as well
-  const TlsSettings tls = with_paths(*settings, process_environment);
+  // As paths: a program that is told of them may have other credentials than this service.
+  const TlsSettings tls = with_paths(*settings);
   tell(told_ca, tls.ca.path);
   tell(told_cert, tls.cert.path);
   tell(told_key, tls.key.path);

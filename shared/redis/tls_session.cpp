@@ -12,6 +12,7 @@
 #include <new>
 #include <vector>
 
+#include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
 
@@ -117,7 +118,7 @@ std::string names_of(X509* certificate) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string why_refused(int error, int depth, X509* certificate, const std::string& name) {
+std::string why_refused(int error, int depth, X509* certificate, const std::string& name, const std::string& section) {
   const std::string whose =
       depth == 0 || certificate == nullptr
           ? "the server's certificate"
@@ -136,12 +137,12 @@ std::string why_refused(int error, int depth, X509* certificate, const std::stri
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-      return fmt::format("the server's certificate is of an unknown authority ({}); [redis.tls] ca names whom to trust",
-                         of_authority());
+      return fmt::format("the server's certificate is of an unknown authority ({}); {} ca names whom to trust",
+                         of_authority(), section);
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return fmt::format("{} is for {}, and not for {}; [redis.tls] server_name says whom else to expect", whose,
-                         names_of(certificate), name);
+      return fmt::format("{} is for {}, and not for {}; {} server_name says whom else to expect", whose,
+                         names_of(certificate), name, section);
     default:
       return fmt::format("{} is refused: {}", whose, X509_verify_cert_error_string(error));
   }
@@ -158,10 +159,10 @@ int refusal_index() {
 }
 
 // Why the other end refuses us; RFC 8446, 6.2.  OpenSSL's number for an alert is that of the alert and an offset.
-std::string words_for_alert(int alert, bool shows_certificate) {
+std::string words_for_alert(int alert, bool shows_certificate, const std::string& section) {
   switch (alert) {
     case SSL_AD_CERTIFICATE_REQUIRED:
-      return "the server requires a client certificate; [redis.tls] cert and key name one";
+      return "the server requires a client certificate; " + section + " cert and key name one";
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
     case SSL_AD_CERTIFICATE_UNKNOWN:
@@ -177,9 +178,9 @@ std::string words_for_alert(int alert, bool shows_certificate) {
       return shows_certificate ? "the server refuses the TLS handshake: our certificate or our ciphers do not suit it"
                                : "the server refuses the TLS handshake; perhaps it requires a client certificate";
     case SSL_AD_PROTOCOL_VERSION:
-      return "the server speaks no version of TLS that is allowed here; [redis.tls] min_version says which are";
+      return "the server speaks no version of TLS that is allowed here; " + section + " min_version says which are";
     case SSL_AD_UNRECOGNIZED_NAME:
-      return "the server has no certificate for the name that we ask for; [redis.tls] server_name says another";
+      return "the server has no certificate for the name that we ask for; " + section + " server_name says another";
     default:
       return "";
   }
@@ -197,11 +198,11 @@ constexpr unsigned char first_of_handshake = 22, first_of_alert = 21;  // the ty
 
 }  // namespace
 
-TlsSession::TlsSession(const RedisAddress& address) {
-  const TlsCertificates certificates = certificates_of(address);
-  context_ = certificates.context();
-  name_ =
-      certificates.server_name().empty() ? address.host.substr(0, address.host.find('%')) : certificates.server_name();
+TlsSession::TlsSession(const RedisAddress& address) : TlsSession(certificates_of(address), {.host = address.host}) {}
+
+TlsSession::TlsSession(const TlsCertificates& certificates, TlsPeer peer)
+    : context_(certificates.context()), peer_(std::move(peer)) {
+  name_ = certificates.server_name().empty() ? peer_.host.substr(0, peer_.host.find('%')) : certificates.server_name();
   shows_certificate_ = SSL_CTX_get0_certificate(context_.get()) != nullptr;
   ssl_.reset(SSL_new(context_.get()));
   BIO* const bio = ssl_ ? BIO_new(Bio::method()) : nullptr;
@@ -223,7 +224,7 @@ TlsSession::TlsSession(const RedisAddress& address) {
     const auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
     auto& session = *static_cast<TlsSession*>(SSL_get_ex_data(ssl, refusal_index()));
     session.refusal_ = brood::why_refused(X509_STORE_CTX_get_error(chain), X509_STORE_CTX_get_error_depth(chain),
-                                          X509_STORE_CTX_get_current_cert(chain), session.name_);
+                                          X509_STORE_CTX_get_current_cert(chain), session.name_, session.peer_.section);
     return 0;
   });
   read(nullptr, 0);  // the first words are ours
@@ -238,7 +239,7 @@ void TlsSession::receive(std::span<const char> wire) {
   if (wire.empty()) return;
   const auto first = static_cast<unsigned char>(wire.front());
   if (!heard_ && first != first_of_handshake && first != first_of_alert)
-    throw LoginRefused("the server answers, but does not speak TLS; redis:// is the address without");
+    throw LoginRefused("the server answers, but does not speak TLS; " + peer_.plain_scheme + " is the address without");
   heard_ = true;
   received_ = wire;
 }
@@ -275,8 +276,8 @@ std::string TlsSession::why_refused(unsigned long error) const {
   const int reason = ERR_GET_REASON(error);
   if (ERR_GET_LIB(error) != ERR_LIB_SSL) return "";
   if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_UNKNOWN_SSL_VERSION)
-    return words_for_alert(SSL_AD_PROTOCOL_VERSION, shows_certificate_);
-  return words_for_alert(reason - SSL_AD_REASON_OFFSET, shows_certificate_);
+    return words_for_alert(SSL_AD_PROTOCOL_VERSION, shows_certificate_, peer_.section);
+  return words_for_alert(reason - SSL_AD_REASON_OFFSET, shows_certificate_, peer_.section);
 }
 
 void TlsSession::fail() {

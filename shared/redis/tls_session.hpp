@@ -6,18 +6,28 @@
 #include <string>
 #include <string_view>
 
-#include "shared/redis/address.hpp"
-
 struct ssl_st;
 struct ssl_ctx_st;
 
 namespace brood {
 
+class TlsCertificates;
+struct RedisAddress;
+
+// Whom a TlsSession speaks with.
+struct TlsPeer {
+  std::string host;  // that its certificate must be for, where the certificates of our side expect no other name
+  // For errors: where TLS is set, and what an address without it begins with.
+  std::string section = "[redis.tls]", plain_scheme = "redis://";
+};
+
 // The client's side of one TLS conversation: turns bytes of the wire into bytes of the protocol and back.  It knows no
 // socket: its owner carries the bytes, and waits for them.
 class TlsSession {
  public:
-  // With the server that is at `address`, whose certificates are read first if they are not yet.  Throws LoginRefused
+  // Throws LoginRefused when no certificate can be for the name of `peer`.
+  TlsSession(const TlsCertificates& certificates, TlsPeer peer);
+  // With the Redis that is at `address`, whose certificates are read first if they are not yet.  Throws LoginRefused
   // when they cannot be.
   explicit TlsSession(const RedisAddress& address);
   ~TlsSession();
@@ -54,6 +64,7 @@ class TlsSession {
   std::string why_refused(unsigned long error) const;
 
   std::shared_ptr<ssl_ctx_st> context_;
+  TlsPeer peer_;
   std::string name_;  // that the server's certificate must be for
   bool shows_certificate_;
   std::unique_ptr<ssl_st, Free> ssl_;

@@ -12,11 +12,13 @@ class TlsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// How TLS is spoken to a Redis.
+// How TLS is spoken to a server.
 struct TlsSettings {
   struct File {
     std::string path;   // empty: none is named
     std::string place;  // where that was said, for errors: "etc/brood.toml:12: redis.tls.ca"
+
+    bool operator==(const File&) const = default;
   };
   enum class Version { tls_1_2, tls_1_3 };
 
@@ -25,6 +27,8 @@ struct TlsSettings {
   File key;                 // of `cert`; none: it is in that file
   std::string server_name;  // what the server's certificate must be for; empty: the host of the address
   Version min_version = Version::tls_1_2;
+
+  bool operator==(const TlsSettings&) const = default;
 };
 
 }  // namespace brood

@@ -30,6 +30,7 @@
 #include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/shard_places.hpp"
+#include "shared/config/tls_section.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/redis/connection.hpp"
@@ -89,6 +90,13 @@ void read_certificates(RedisSettings& settings) try {
 std::vector<RedisAddress> those_there(std::vector<RedisAddress> shards) {
   std::erase_if(shards, [](const RedisAddress& shard) { return shard.is_empty_place; });
   return shards;
+}
+
+// Those of the collector, whom a child of the supervisor speaks with.  Throws ConfigError.
+void try_certificates(const OtlpSettings& otlp) try {
+  if (otlp.endpoint.starts_with("https:")) TlsCertificates(with_paths(otlp.tls.value_or(TlsSettings{})));
+} catch (const TlsError& error) {
+  throw ConfigError(error.what());
 }
 
 // Of the supervisor's own connections, which outlive a configuration; none: nobody speaks TLS.
@@ -458,6 +466,7 @@ int run_command(const RunOptions& options) {
   Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
   check_zones(config.periodic);
   read_certificates(config.redis);
+  try_certificates(config.otlp);
   serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
   OwnCertificates own_certificates;
   if (handover) config.redis = with_empty_places(handover->empty_places(), std::move(config.redis));
@@ -588,6 +597,7 @@ int run_command(const RunOptions& options) {
              check_zones(wanted.periodic);
              wanted.redis = with_empty_places(present.redis, std::move(wanted.redis));
              read_certificates(wanted.redis);
+             try_certificates(wanted.otlp);
              password_files.name_in(wanted.redis);
              return std::make_shared<const Config>(std::move(wanted));
            },

@@ -12,8 +12,10 @@
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "shared/config/credential.hpp"
+#include "shared/redis/connection.hpp"
 
 namespace brood {
 namespace {
@@ -40,9 +42,9 @@ bool is_ours(std::string name) {
 
 }  // namespace
 
-CollectorRequest::CollectorRequest(const HttpEndpoint& endpoint, const std::string& headers, const std::string& body,
-                                   SteadyTime now)
-    : deadline_(now + time_for_request) {
+CollectorRequest::CollectorRequest(const HttpEndpoint& endpoint, const TlsCertificates* certificates,
+                                   const std::string& headers, const std::string& body, SteadyTime now)
+    : host_(endpoint.host), certificates_(certificates), deadline_(now + time_for_request) {
   output_ = fmt::format(
       "POST {}/v1/traces HTTP/1.1\r\nHost: {}\r\nUser-Agent: brood\r\nContent-Type: application/json\r\nConnection: "
       "close\r\nContent-Length: {}\r\n{}\r\n",
@@ -66,7 +68,11 @@ CollectorRequest::CollectorRequest(const HttpEndpoint& endpoint, const std::stri
   freeaddrinfo(found);
 }
 
-short CollectorRequest::events() const { return connects_ || sent_ < output_.size() ? POLLOUT : POLLIN; }
+short CollectorRequest::events() const {
+  const short writable = connects_ || !to_be_sent().empty() ? POLLOUT : 0,
+              readable = tls_ || writable == 0 ? POLLIN : 0;
+  return static_cast<short>(writable | readable);
+}
 
 ExportVerdict CollectorRequest::again(std::string why) {
   ExportVerdict verdict;
@@ -79,7 +85,6 @@ bool CollectorRequest::connect_to_next() {
     const Address address = addresses_.front();
     addresses_.pop_front();
     fd_ = UniqueFd(::socket(address.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    sent_ = 0;
     connects_ = true;
     if (fd_ && (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.to), address.size) == 0 ||
                 errno == EINPROGRESS))
@@ -107,29 +112,60 @@ std::optional<ExportVerdict> CollectorRequest::go_on(SteadyTime now) {
     socklen_t size = sizeof error;
     getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return failed(words_of(error));
+  }
+  try {
+    if (connects_ && certificates_ != nullptr)
+      tls_ = std::make_unique<TlsSession>(*certificates_,
+                                          TlsPeer{.host = host_, .section = "[otlp.tls]", .plain_scheme = "http://"});
     connects_ = false;
+    return converse();
+  } catch (const LoginRefused& refused) {
+    return again(refused.what());
+  } catch (const ConnectionLost& lost) {
+    return again(lost.what());
   }
-  while (sent_ < output_.size()) {
-    const ssize_t sent = ::send(fd_.get(), output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) return std::nullopt;
-    if (sent < 0) {  // it may have answered all the same, and said why it does not listen
-      sent_ = output_.size();
-      break;
-    }
-    sent_ += static_cast<std::size_t>(sent);
-  }
+}
+
+std::optional<ExportVerdict> CollectorRequest::converse() {
+  send();
+  if (!tls_ && !output_.empty()) return std::nullopt;
   std::array<char, 16'384> bytes;
   for (;;) {
     const ssize_t size = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return std::nullopt;
-    if (size <= 0)
-      answer_.end();
+    if (size > 0)
+      take({bytes.data(), static_cast<std::size_t>(size)});
+    else if (tls_ && !tls_->is_established())
+      return again("it closed the connection before TLS was spoken");
     else
-      answer_.add({bytes.data(), static_cast<std::size_t>(size)});
+      answer_.end();
     if (answer_.is_whole() || answer_.is_broken()) return judge_answer(answer_);
   }
+}
+
+// As much as the socket takes.
+void CollectorRequest::send() {
+  std::string& output = tls_ ? tls_->wire() : output_;
+  std::size_t sent = 0;
+  while (sent < output.size()) {
+    const ssize_t taken = ::send(fd_.get(), output.data() + sent, output.size() - sent, MSG_NOSIGNAL);
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken < 0 && errno == EAGAIN) break;
+    // It may have answered all the same, and said why it does not listen.
+    sent = taken < 0 ? output.size() : sent + static_cast<std::size_t>(taken);
+  }
+  output.erase(0, sent);
+}
+
+void CollectorRequest::take(std::string_view bytes) {
+  if (!tls_) return answer_.add(bytes);
+  std::array<char, 16'384> plain;
+  tls_->receive(bytes);
+  while (const std::size_t size = tls_->read(plain.data(), plain.size())) answer_.add({plain.data(), size});
+  if (tls_->is_closed()) answer_.end();
+  if (tls_->is_established()) tls_->send(std::exchange(output_, {}));
+  send();
 }
 
 std::string read_headers(const std::string& path) {

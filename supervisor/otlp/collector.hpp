@@ -3,12 +3,16 @@
 #include <sys/socket.h>
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/http_endpoint.hpp"
+#include "shared/redis/tls_certificates.hpp"
+#include "shared/redis/tls_session.hpp"
 #include "supervisor/otlp/export_verdict.hpp"
 
 namespace brood {
@@ -17,7 +21,9 @@ namespace brood {
 // a while.
 class CollectorRequest {
  public:
-  CollectorRequest(const HttpEndpoint& endpoint, const std::string& headers, const std::string& body, SteadyTime now);
+  // `certificates`: for an endpoint by TLS; they outlive the request.
+  CollectorRequest(const HttpEndpoint& endpoint, const TlsCertificates* certificates, const std::string& headers,
+                   const std::string& body, SteadyTime now);
 
   // To be polled for these events until the deadline.  -1: there is none, call go_on().
   int fd() const { return fd_.get(); }
@@ -36,14 +42,20 @@ class CollectorRequest {
 
   bool connect_to_next();
   std::optional<ExportVerdict> failed(const std::string& why);
+  std::optional<ExportVerdict> converse();
+  void send();
+  void take(std::string_view bytes);
+  const std::string& to_be_sent() const { return tls_ ? tls_->wire() : output_; }
   static ExportVerdict again(std::string why);
 
+  const std::string host_;
+  const TlsCertificates* const certificates_;
   std::deque<Address> addresses_;
-  std::string output_;
-  std::size_t sent_ = 0;
+  std::string output_;  // of the request, what is not yet sent, or given to `tls_`
   bool connects_ = false;
   SteadyTime deadline_;
   UniqueFd fd_;
+  std::unique_ptr<TlsSession> tls_;
   std::string trouble_;  // with the address before
   HttpAnswer answer_;
 };

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "shared/base/log.hpp"
+#include "shared/config/tls_section.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "supervisor/otlp/collector.hpp"
 
@@ -29,7 +30,8 @@ constexpr auto longest_wait = 1s;     // of a span for others
 constexpr auto between_reads = 20ms;  // many spans are read at once; meanwhile the pipe holds them
 constexpr auto open_again = 100ms;    // another exporter may still have it
 constexpr auto time_to_end = 2s;
-constexpr auto refusals_apart = 1min;  // in the log
+constexpr auto refusals_apart = 1min;     // in the log
+constexpr auto certificates_last = 1min;  // until their files are read again: they may have been renewed
 constexpr std::size_t most_read_at_once = std::size_t{1} << 20;
 
 class ExportLoop {
@@ -152,12 +154,22 @@ class ExportLoop {
     try {
       // Read each time: a token may have been renewed.
       const std::string& file = exporter_.settings.headers_file;
-      request_.emplace(endpoint_, file.empty() ? "" : read_headers(file), body_, now);
+      const std::string headers = file.empty() ? "" : read_headers(file);
+      request_.emplace(endpoint_, endpoint_.is_tls ? &certificates(now) : nullptr, headers, body_, now);
     } catch (const std::runtime_error& error) {
       ExportVerdict verdict;
       verdict.reason = error.what();
       heed(verdict, now);
     }
+  }
+
+  // Throws TlsError.
+  const TlsCertificates& certificates(SteadyTime now) {
+    if (!certificates_ || now >= certificates_read_ + certificates_last) {
+      certificates_.emplace(with_paths(exporter_.settings.tls.value_or(TlsSettings{})));
+      certificates_read_ = now;
+    }
+    return *certificates_;
   }
 
   void heed(const ExportVerdict& verdict, SteadyTime now) {
@@ -198,6 +210,8 @@ class ExportLoop {
   SteadyTime oldest_{};   // of the queue
   std::size_t sent_ = 0;  // spans in `body_`; 0: nothing is to be sent
   std::string body_;      // until the collector has decided about it
+  std::optional<TlsCertificates> certificates_;
+  SteadyTime certificates_read_{};
   std::optional<CollectorRequest> request_;
   int failures_ = 0;  // in a row
   SteadyTime away_since_{}, not_before_{}, next_read_{}, next_refusal_{};

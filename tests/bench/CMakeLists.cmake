@@ -15,19 +15,19 @@ target_link_libraries(bench_brood PRIVATE brood_bench brood_test_support)
 target_compile_definitions(bench_brood PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}" BROOD_BENCH_JOBS="$<TARGET_FILE:brood_bench_jobs>")
 add_dependencies(bench_brood brood brood_bench_jobs)
 
-brood_test(bench/command LINK brood_test_support simdjson::simdjson TIMEOUT 600)
+brood_test(bench/command LINK brood_test_support simdjson::simdjson)
 add_dependencies(bench_command_test brood)
 set_tests_properties(bench_command PROPERTIES PROCESSORS 2)
 
 if(NOT BROOD_SANITIZE)
   add_test(NAME bench_page COMMAND ${PROJECT_SOURCE_DIR}/tests/bench/bench_page --quick --json --build ${PROJECT_BINARY_DIR})
-  set_tests_properties(bench_page PROPERTIES LABELS bench TIMEOUT 600)
+  set_tests_properties(bench_page PROPERTIES LABELS bench TIMEOUT 1200)
 endif()
 
 # Without sanitizers, which make a worker a hundred times as large.
 if(NOT BROOD_SANITIZE)
   add_test(NAME bench_quick COMMAND ${PROJECT_SOURCE_DIR}/tests/bench/bench_peers --quick --no-peers --build ${PROJECT_BINARY_DIR})
-  set_tests_properties(bench_quick PROPERTIES LABELS bench TIMEOUT 600 PROCESSORS 2)
+  set_tests_properties(bench_quick PROPERTIES LABELS bench TIMEOUT 1200 PROCESSORS 2)
 endif()
 
 # What crashes cost.

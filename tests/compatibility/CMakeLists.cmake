@@ -8,7 +8,7 @@ if(BROOD_RUBY AND ruby_lacks EQUAL 0)
   foreach(test IN ITEMS api_bytes client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
                         sidekiq_unique_jobs unique_jobs web_ui)
     add_test(NAME compatibility_${test} COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.rb)
-    set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 300 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")
+    set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 1200 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")
   endforeach()
 else()
   message(STATUS "Left out: the compatibility tests, which need Ruby with sidekiq, rack and minitest")
@@ -26,11 +26,11 @@ if(BROOD_SANITIZE)
 endif()
 add_test(NAME compatibility_consumer
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/consumer_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-add_test(NAME compatibility_every_name
+brood_test_once(compatibility_every_name
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/every_name_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 brood_test_once(compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-set_tests_properties(compatibility_consumer compatibility_every_name PROPERTIES TIMEOUT 1800)
+set_tests_properties(compatibility_consumer PROPERTIES TIMEOUT 1800)
 
 # What crosses the border to a job library that is built.
 brood_test_once(compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
@@ -93,7 +93,7 @@ list(APPEND refused_compiler -fsyntax-only -include ${refused_headers})
 function(brood_refuses name sentence)
   add_test(NAME compatibility_refuses_${name}
            COMMAND ${refused_compiler} -DREFUSED_${name} ${ARGN} ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
-  set_tests_properties(compatibility_refuses_${name} PROPERTIES PASS_REGULAR_EXPRESSION "${sentence}" TIMEOUT 300)
+  set_tests_properties(compatibility_refuses_${name} PROPERTIES PASS_REGULAR_EXPRESSION "${sentence}" TIMEOUT 1200)
 endfunction()
 foreach(way IN ITEMS library client iteration shape likeness)
   string(TOUPPER ${way} WAY)

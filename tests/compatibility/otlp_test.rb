@@ -1,7 +1,10 @@
 # Spans of real runs reach a collector: each request is checked against opentelemetry-proto's trace.proto, common.proto and
 # resource.proto, as OTLP spells them in JSON.
 require_relative "support"
+require "open3"
+require "openssl"
 require "tempfile"
+require "tmpdir"
 
 # What may stand in a request: names in camelCase, ids in hex, 64-bit numbers as strings, enumerators as numbers.
 # Everything that is not named is wrong.
@@ -56,20 +59,24 @@ end
 
 # A server of OTLP by HTTP that answers as it is told to, and keeps what it took.
 class Collector
-  attr_reader :port, :heads, :wrong
+  attr_reader :port, :heads, :wrong, :strangers
 
-  def initialize
-    @server = TCPServer.new("127.0.0.1", 0)
-    @port = @server.addr[1]
+  # `tls`: with it, it speaks TLS alone; an OpenSSL::SSL::SSLContext.
+  def initialize(tls: nil)
+    plain = TCPServer.new("127.0.0.1", 0)
+    @port = plain.addr[1]
+    @server = tls ? OpenSSL::SSL::SSLServer.new(plain, tls) : plain
+    @scheme = tls ? "https" : "http"
+    @strangers = 0
     @spans = Queue.new
     @all = []
     @heads = []
     @wrong = []
     @answers = []
-    @thread = Thread.new { loop { serve(@server.accept) } }
+    @thread = Thread.new { loop { serve(accept) } }
   end
 
-  def url = "http://127.0.0.1:#{port}"
+  def url = "#{@scheme}://127.0.0.1:#{port}"
 
   # What the next requests are answered; nil: the connection is closed without a word.
   def answer_next(*answers) = @answers.concat(answers)
@@ -84,6 +91,13 @@ class Collector
   def spans_of(jid) = spans.select { |span| attribute(span, "messaging.message.id") == jid }
 
   private
+
+  def accept
+    @server.accept
+  rescue OpenSSL::SSL::SSLError
+    @strangers += 1
+    retry
+  end
 
   OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}".freeze
 
@@ -101,10 +115,60 @@ class Collector
       wrong << "#{e.message}\n#{body}"
     end
     request["resourceSpans"].each { |of| of["scopeSpans"].each { |scope| scope["spans"].each { |span| @spans << span.merge("resource" => of["resource"]) } } }
-  rescue SystemCallError
+  rescue SystemCallError, OpenSSL::SSL::SSLError
     nil # it went away
   ensure
     client.close
+  end
+end
+
+# Certificates of an authority of the test's own, in files.
+class Authority
+  def initialize(directory, name)
+    @directory, @name = directory, name
+    @key = OpenSSL::PKey::EC.generate("prime256v1")
+    @certificate = certificate(@key, name, @key, name, "basicConstraints" => "critical,CA:TRUE", "keyUsage" => "critical,keyCertSign")
+    write("ca", @certificate)
+  end
+
+  def ca = path("ca")
+  def path(kind) = File.join(@directory, "#{@name}-#{kind}.pem")
+
+  # A server that is `names`, as subjectAltName has them; it takes only clients of this authority when it `asks`.
+  def server(names, asks: false)
+    key = OpenSSL::PKey::EC.generate("prime256v1")
+    context = OpenSSL::SSL::SSLContext.new
+    context.add_certificate(certificate(key, "server", @key, @name, "subjectAltName" => names), key)
+    return context unless asks
+    context.ca_file = ca
+    context.verify_mode = OpenSSL::SSL::VERIFY_PEER | OpenSSL::SSL::VERIFY_FAIL_IF_NO_PEER_CERT
+    context
+  end
+
+  # The files of a client.
+  def client
+    key = OpenSSL::PKey::EC.generate("prime256v1")
+    write("client", certificate(key, "client", @key, @name, {}))
+    write("client-key", key)
+    [path("client"), path("client-key")]
+  end
+
+  private
+
+  def write(kind, pem) = File.write(path(kind), pem.to_pem)
+
+  def certificate(key, name, issuer_key, issuer, extensions)
+    made = OpenSSL::X509::Certificate.new
+    made.version = 2
+    made.serial = rand(1 << 60)
+    made.subject = OpenSSL::X509::Name.parse("/CN=#{name}")
+    made.issuer = OpenSSL::X509::Name.parse("/CN=#{issuer}")
+    made.not_before = Time.now - 86_400
+    made.not_after = Time.now + 86_400
+    made.public_key = key
+    factory = OpenSSL::X509::ExtensionFactory.new
+    extensions.each { |extension, value| made.add_extension(factory.create_extension(extension, value)) }
+    made.sign(issuer_key, "SHA256")
   end
 end
 
@@ -248,6 +312,93 @@ class OtlpTest < CompatibilityTest
     assert_equal 1, away.log.scan("collector_away").size
     away.signal("TERM")
     assert_predicate away.wait_exit(20), :success?
+  end
+
+  # A supervisor whose collector speaks TLS, on a queue of its own.
+  def by_tls(collector, name, tls)
+    config = "[otlp]\nendpoint = \"#{collector.url}\"\n[otlp.tls]\n#{tls.map { |key, value| "#{key} = \"#{value}\"\n" }.join}"
+    beside = Server.new(redis, name: name, workers: 1, queues: [name], config: config)
+    yield beside
+  ensure
+    beside&.stop
+  end
+
+  def push_to(queue) = Sidekiq::Client.push("class" => "Greet", "queue" => queue, "retry" => 0, "args" => [])
+
+  def test_08_a_collector_by_tls_is_who_it_says_and_learns_who_we_are
+    Dir.mktmpdir do |directory|
+      authority = Authority.new(directory, "ours")
+      cert, key = authority.client
+      collector = Collector.new(tls: authority.server("IP:127.0.0.1", asks: true))
+      by_tls(collector, "mutual", ca: authority.ca, cert: cert, key: key, min_version: "1.3") do |beside|
+        jids = Array.new(700) { push_to("mutual") } # more than one batch
+        eventually("all of them\n#{beside.log.lines.last(20).join}", 60) { (jids - collector.spans.map { |span| attribute(span, "messaging.message.id") }).empty? }
+        refute_match(/collector_away/, beside.log)
+      end
+      assert_empty collector.wrong
+    end
+  end
+
+  def test_08_a_collector_whose_certificate_is_refused_is_told_nothing_and_the_log_says_why
+    Dir.mktmpdir do |directory|
+      ours, theirs = Authority.new(directory, "ours"), Authority.new(directory, "theirs")
+      wrong = {
+        [theirs.server("IP:127.0.0.1"), { ca: ours.ca }] => /is of an unknown authority \(CN=theirs\); \[otlp.tls\] ca names whom to trust/,
+        [ours.server("DNS:elsewhere"), { ca: ours.ca }] => /is for elsewhere, and not for 127.0.0.1; \[otlp.tls\] server_name/,
+        [ours.server("IP:127.0.0.1", asks: true), { ca: ours.ca }] => /requires a client certificate; \[otlp.tls\] cert and key name one/
+      }
+      wrong.each_with_index do |((context, tls), why), number|
+        collector = Collector.new(tls: context)
+        by_tls(collector, "refused#{number}", tls) do |beside|
+          push_to("refused#{number}")
+          line = eventually("a word of it") { beside.log.lines.grep(/collector_away/).first }
+          assert_match why, line
+          assert_operator eventually("it was asked") { collector.strangers.nonzero? }, :>, 0
+        end
+        assert_empty collector.heads
+      end
+    end
+  end
+
+  def test_08_a_collector_that_speaks_no_tls_is_named_as_such
+    plain = TCPServer.new("127.0.0.1", 0)
+    answering = Thread.new do
+      loop do
+        client = plain.accept
+        client.readpartial(10_000)
+        client.write("HTTP/1.1 400 Bad Request\r\n\r\n")
+        client.close
+      end
+    end
+    by_tls(Struct.new(:url).new("https://127.0.0.1:#{plain.addr[1]}"), "plain", {}) do |beside|
+      push_to("plain")
+      assert_match(/collector_away.*does not speak TLS/, eventually("a word of it") { beside.log.lines.grep(/collector_away/).first })
+    end
+  ensure
+    answering&.kill
+  end
+
+  def test_08_a_name_of_ones_own_and_a_renewed_authority_are_used_without_a_restart
+    Dir.mktmpdir do |directory|
+      old, new = Authority.new(directory, "old"), Authority.new(directory, "new")
+      File.write("#{directory}/trusted.pem", File.read(old.ca))
+      collector = Collector.new(tls: new.server("DNS:collector.example.com"))
+      by_tls(collector, "renewed", ca: "#{directory}/trusted.pem", server_name: "collector.example.com") do |beside|
+        jid = push_to("renewed")
+        assert_match(/unknown authority/, eventually("a word of it") { beside.log.lines.grep(/collector_away/).first })
+        File.write("#{directory}/trusted.pem", File.read(new.ca))
+        eventually("its span\n#{beside.log.lines.last(20).join}", 120) { collector.span_of(jid) }
+        assert_match(/collector_is_back/, beside.log)
+      end
+    end
+  end
+
+  def test_08_files_that_do_not_fit_are_refused_before_anything_starts
+    path = "#{redis.directory}/no-ca.toml"
+    File.write(path, "[otlp]\nendpoint = \"https://127.0.0.1:1\"\n[otlp.tls]\nca = \"/nowhere/ca.pem\"\n")
+    said, status = Open3.capture2e(server.environment, BROOD, "run", "--check", "-C", path)
+    assert_equal 78, status.exitstatus, said
+    assert_match(%r{otlp.tls.ca: /nowhere/ca.pem cannot be read}, said)
   end
 
   def test_09_a_stop_sends_what_is_left

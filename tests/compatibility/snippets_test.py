@@ -33,7 +33,7 @@ ELSEWHERE = {"sudo", "systemctl", "journalctl", "apt", "bundle", "sidekiq", "log
 
 def run(command, **options):
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=120, check=False, **options)
+                          timeout=600, check=False, **options)
 
 
 def fails(done):

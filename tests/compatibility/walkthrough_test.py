@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
 from document import blocks  # noqa: E402
 
-PATIENCE = 60  # seconds, for what comes by itself
+PATIENCE = 180  # seconds, for what comes by itself on a busy machine
 # They change nothing, so that they are asked again until they say what is expected.
 LOOKS = re.compile(r"(brood (status|queues|retries|scheduled|dead|processes|periodic)( (list|show)\b| -| *$)|(cat|ls|wc|grep|file|sort|find|head|tail)\b)")
 
@@ -102,7 +102,7 @@ class Session:
 
     def call(self, command):
         return subprocess.run(["bash", "-c", command], cwd=self.directory, env=self.environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, check=False)
 
     def until(self, what, fact):
         deadline = time.monotonic() + PATIENCE

@@ -3,15 +3,15 @@
 
 # The real program under real faults.
 foreach(test IN ITEMS stops redis_faults jobs unknown_outcomes fleet full_redis moved_redis refusing_redis least_rights)
-  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
+  brood_test(lifecycle/${test} LINK brood_test_support)
 endforeach()
-brood_test(lifecycle/embedded_redis LINK brood_test_support TIMEOUT 600 ALONE)
-brood_test(lifecycle/recovery LINK brood_test_support brood_job TIMEOUT 600)
-brood_test(lifecycle/old_beat LINK brood_test_support brood_worker TIMEOUT 600)
+brood_test(lifecycle/embedded_redis LINK brood_test_support ALONE)
+brood_test(lifecycle/recovery LINK brood_test_support brood_job)
+brood_test(lifecycle/old_beat LINK brood_test_support brood_worker)
 foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis least_rights)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
-brood_test(lifecycle/clone LINK brood_test_support brood_supervisor TIMEOUT 300)
+brood_test(lifecycle/clone LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_clone_test brood brood_examples)
 
 # A disk that takes its time, for a redis-server; never linked, only preloaded.
@@ -26,13 +26,13 @@ add_dependencies(lifecycle_embedded_redis_test slow_fsync)
 target_compile_definitions(lifecycle_embedded_redis_test PRIVATE BROOD_SLOW_FSYNC="$<TARGET_FILE:slow_fsync>")
 
 # Idle workers that wait in Redis.
-brood_test(lifecycle/waiting LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/waiting LINK brood_test_support)
 add_dependencies(lifecycle_waiting_test brood brood_examples)
 
 brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson ALONE)
 add_dependencies(lifecycle_command_line_test brood)
-brood_test(lifecycle/resume LINK brood_test_support TIMEOUT 600)
-brood_test(lifecycle/fleet_orders LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/resume LINK brood_test_support)
+brood_test(lifecycle/fleet_orders LINK brood_test_support)
 foreach(test IN ITEMS resume fleet_orders)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
@@ -43,7 +43,7 @@ add_dependencies(lifecycle_hostile_text_test brood)
 brood_test(lifecycle/job_commands LINK brood_test_support simdjson::simdjson)
 brood_test(lifecycle/status_prometheus LINK brood_test_support)
 brood_test(lifecycle/statsd LINK brood_test_support)
-brood_test(lifecycle/many_jobs LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/many_jobs LINK brood_test_support)
 set_tests_properties(lifecycle_many_jobs PROPERTIES PROCESSORS 2)
 foreach(test IN ITEMS job_commands status_prometheus statsd many_jobs)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
@@ -54,42 +54,42 @@ brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_control_client_test brood)
 brood_test(lifecycle/control_answers LINK brood_test_support brood_cli brood_supervisor)
 add_dependencies(lifecycle_control_answers_test brood brood_examples)
-brood_test(lifecycle/unique_jobs LINK brood_test_support brood_api TIMEOUT 600)
+brood_test(lifecycle/unique_jobs LINK brood_test_support brood_api)
 add_dependencies(lifecycle_unique_jobs_test brood brood_examples)
-brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 600)
-brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
+brood_test(lifecycle/kill LINK brood_test_support brood_job)
+brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson)
 foreach(test IN ITEMS kill dump)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 
 # What tests of other people's jobs do.
-brood_test(lifecycle/supervised LINK brood_testing brood_test_support TIMEOUT 600)
+brood_test(lifecycle/supervised LINK brood_testing brood_test_support)
 add_dependencies(lifecycle_supervised_test brood brood_examples)
 
 # The live view, in a terminal.
-brood_test(lifecycle/watch LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/watch LINK brood_test_support)
 add_dependencies(lifecycle_watch_test brood brood_examples)
 
 # Jobs that turn on their worker and its supervisor.
 brood_test_job_library(hostile_jobs ${CMAKE_CURRENT_LIST_DIR}/hostile_jobs.cpp)
 set_target_properties(hostile_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/hostile LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/hostile LINK brood_test_support)
 add_dependencies(lifecycle_hostile_test brood brood_examples hostile_jobs)
 
 # Jobs that want more than they may have, and workers that are replaced in time.
 brood_test_job_library(limited_jobs ${CMAKE_CURRENT_LIST_DIR}/limited_jobs.cpp)
 set_target_properties(limited_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/shield LINK brood_test_support PkgConfig::libseccomp brood_worker TIMEOUT 600 ALONE)
-brood_test(lifecycle/limits LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/shield LINK brood_test_support PkgConfig::libseccomp brood_worker ALONE)
+brood_test(lifecycle/limits LINK brood_test_support)
 foreach(test IN ITEMS shield limits)
   add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
 endforeach()
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
-set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
 
 brood_test_job_library(rogue_jobs ${CMAKE_CURRENT_LIST_DIR}/rogue_jobs.cpp)
 set_target_properties(rogue_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/rogue LINK brood_test_support brood_supervisor TIMEOUT 600)
+brood_test(lifecycle/rogue LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_rogue_test brood brood_examples rogue_jobs)
 
 brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
@@ -98,33 +98,33 @@ brood_test_job_library(unruly_jobs ${CMAKE_CURRENT_LIST_DIR}/unruly_jobs.cpp)
 brood_test_job_library(unresolved_jobs ${CMAKE_CURRENT_LIST_DIR}/unresolved_jobs.cpp)
 set_target_properties(unruly_jobs unresolved_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS service boot signals capsules serial pausing)
-  brood_test(lifecycle/${test} LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_base simdjson::simdjson)
   add_dependencies(lifecycle_${test}_test brood brood_examples unruly_jobs unresolved_jobs)
 endforeach()
 
 # Jobs that take longer than they may.
 brood_test_job_library(timed_jobs ${CMAKE_CURRENT_LIST_DIR}/timed_jobs.cpp)
 set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/timeout LINK brood_test_support brood_job)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
 
 # Jobs whose last argument is encrypted.
 brood_test_job_library(sealed_jobs ${CMAKE_CURRENT_LIST_DIR}/sealed_jobs.cpp)
 brood_test_job_library(arguments_for_all ${CMAKE_CURRENT_LIST_DIR}/arguments_for_all.cpp)
 set_target_properties(sealed_jobs arguments_for_all PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/encryption LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/encryption LINK brood_test_support brood_job)
 add_dependencies(lifecycle_encryption_test brood sealed_jobs arguments_for_all)
 
 # Jobs that come too late to begin.
 brood_test_job_library(expiring_jobs ${CMAKE_CURRENT_LIST_DIR}/expiring_jobs.cpp)
 set_target_properties(expiring_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/expiry LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/expiry LINK brood_test_support brood_job)
 add_dependencies(lifecycle_expiry_test brood expiring_jobs)
 
 # Long jobs that keep their place.
 brood_test_job_library(iterating_jobs ${CMAKE_CURRENT_LIST_DIR}/iterating_jobs.cpp)
 set_target_properties(iterating_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_api TIMEOUT 600)
+brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_api)
 add_dependencies(lifecycle_iteration_test brood iterating_jobs)
 brood_test(lifecycle/cancel LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
@@ -140,7 +140,7 @@ brood_test_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.c
 target_include_directories(menagerie_jobs PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(menagerie_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS menagerie kill_storm failing_batch scarcity)
-  brood_test(lifecycle/${test} LINK brood_test_support brood_job TIMEOUT 600)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_job)
   add_dependencies(lifecycle_${test}_test brood brood_examples menagerie_jobs)
 endforeach()
 
@@ -159,14 +159,14 @@ brood_test_job_library(roll_jobs_that_fail ${CMAKE_CURRENT_LIST_DIR}/roll_jobs.c
 target_compile_definitions(roll_jobs_that_fail PRIVATE ROLL_VERSION=5 ROLL_FAILS=10)
 set_target_properties(roll_jobs_1 roll_jobs_2 roll_jobs_that_die roll_jobs_that_crash roll_jobs_that_crash_too roll_jobs_that_fail PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS rolling_restart roll_storm upgrade upgrade_storm metrics)
-  brood_test(lifecycle/${test} LINK brood_test_support brood_base brood_job TIMEOUT 600)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_base brood_job)
   add_dependencies(lifecycle_${test}_test brood brood_examples roll_jobs_1 roll_jobs_2 roll_jobs_that_die)
 endforeach()
 
-brood_test(lifecycle/canary LINK brood_test_support brood_base TIMEOUT 600)
-brood_test(lifecycle/pressure LINK brood_test_support brood_base TIMEOUT 300)
+brood_test(lifecycle/canary LINK brood_test_support brood_base)
+brood_test(lifecycle/pressure LINK brood_test_support brood_base)
 add_dependencies(lifecycle_pressure_test brood brood_examples)
-brood_test(lifecycle/quarantine LINK brood_test_support brood_base TIMEOUT 600)
+brood_test(lifecycle/quarantine LINK brood_test_support brood_base)
 add_dependencies(lifecycle_quarantine_test brood roll_jobs_1 roll_jobs_that_crash roll_jobs_that_crash_too)
 add_dependencies(lifecycle_canary_test brood roll_jobs_1 roll_jobs_2 roll_jobs_that_crash roll_jobs_that_fail)
 
@@ -180,14 +180,14 @@ target_compile_options(failing_takeover PRIVATE -O0 -Wno-infinite-recursion -Wno
 add_dependencies(lifecycle_upgrade_test failing_takeover)
 
 # Jobs that are programs.
-brood_test(lifecycle/program LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/program LINK brood_test_support brood_job)
 add_dependencies(lifecycle_program_test brood brood_examples)
 
 # Jobs in processes of their own.
 brood_test_job_library(isolated_jobs ${CMAKE_CURRENT_LIST_DIR}/isolated_jobs.cpp)
 set_target_properties(isolated_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/isolation LINK brood_test_support TIMEOUT 600 ALONE)
-brood_test(lifecycle/isolation_storm LINK brood_test_support TIMEOUT 600 ALONE)
+brood_test(lifecycle/isolation LINK brood_test_support ALONE)
+brood_test(lifecycle/isolation_storm LINK brood_test_support ALONE)
 add_dependencies(lifecycle_isolation_test brood isolated_jobs)
 add_dependencies(lifecycle_isolation_storm_test brood brood_examples)
 
@@ -195,42 +195,42 @@ add_dependencies(lifecycle_isolation_storm_test brood brood_examples)
 brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp ${CMAKE_CURRENT_LIST_DIR}/escape_attempts.cpp)
 target_include_directories(sandboxed_jobs PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(sandboxed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/sandbox LINK brood_test_support brood_worker TIMEOUT 600 ALONE)
+brood_test(lifecycle/sandbox LINK brood_test_support brood_worker ALONE)
 add_dependencies(lifecycle_sandbox_test brood sandboxed_jobs)
 add_test(NAME lifecycle_sandbox_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_sandbox_test> --log_level=test_suite --color_output=no)
-set_tests_properties(lifecycle_sandbox_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+set_tests_properties(lifecycle_sandbox_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
 
 # What jobs say of themselves.
 brood_test_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)
 set_target_properties(telling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/telling LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/telling LINK brood_test_support brood_job)
 add_dependencies(lifecycle_telling_test brood telling_jobs)
 
 # Events in the life of a worker, and what is carried from enqueue to perform.
 brood_test_job_library(event_jobs ${CMAKE_CURRENT_LIST_DIR}/event_jobs.cpp)
 brood_test_job_library(context_jobs ${CMAKE_CURRENT_LIST_DIR}/context_jobs.cpp)
 set_target_properties(event_jobs context_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/events LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/events LINK brood_test_support)
 add_dependencies(lifecycle_events_test brood event_jobs)
-brood_test(lifecycle/carried_context LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/carried_context LINK brood_test_support brood_job)
 add_dependencies(lifecycle_carried_context_test brood context_jobs)
 
 # Workers that are copies of a template.
 brood_test_job_library(preload_jobs ${CMAKE_CURRENT_LIST_DIR}/preload_jobs.cpp)
 set_target_properties(preload_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/preload LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/preload LINK brood_test_support)
 add_dependencies(lifecycle_preload_test brood brood_examples preload_jobs)
 
 # Who ran in a worker before others crashed there.
 brood_test_job_library(spoiling_jobs ${CMAKE_CURRENT_LIST_DIR}/spoiling_jobs.cpp)
 set_target_properties(spoiling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/ran_before LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/ran_before LINK brood_test_support)
 add_dependencies(lifecycle_ran_before_test brood spoiling_jobs)
 
 # One job in the foreground.
 brood_test_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
 set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/perform LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/perform LINK brood_test_support)
 add_dependencies(lifecycle_perform_test brood brood_examples event_jobs foreground_jobs for_all limited_jobs)
 
 # A library of the first ABI, in C and without brood's headers, and what no library may be.
@@ -263,7 +263,7 @@ endif()
 brood_test(lifecycle/shifted_clock LINK brood_test_support brood_job)
 add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock)
 add_dependencies(lifecycle_menagerie_test shifted_clock)
-brood_test(lifecycle/cluster LINK brood_test_support ALONE TIMEOUT 600)
+brood_test(lifecycle/cluster LINK brood_test_support ALONE)
 add_dependencies(lifecycle_cluster_test brood brood_examples)
 # Real nodes under real faults.
 brood_test(lifecycle/node_faults LINK brood_test_support ALONE TIMEOUT 1800)
@@ -274,17 +274,17 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
 
 # Several Redis servers.
 foreach(test IN ITEMS shards shards_away added_shards drained_shards idle_shards)
-  brood_test(lifecycle/${test} LINK brood_test_support simdjson::simdjson TIMEOUT 600)
+  brood_test(lifecycle/${test} LINK brood_test_support simdjson::simdjson)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 add_dependencies(lifecycle_shards_away_test iterating_jobs)
 brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_commands_test brood)
-brood_test(lifecycle/tls LINK brood_test_support TIMEOUT 600 ALONE)
+brood_test(lifecycle/tls LINK brood_test_support ALONE)
 add_dependencies(lifecycle_tls_test brood brood_examples)
 brood_test(lifecycle/shard_clients LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_clients_test brood brood_examples context_jobs)
-brood_test(lifecycle/sentinel LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/sentinel LINK brood_test_support)
 add_dependencies(lifecycle_sentinel_test brood brood_examples)
 brood_test_job_library(periodic_jobs ${CMAKE_CURRENT_LIST_DIR}/periodic_jobs.cpp)
 set_target_properties(periodic_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)

@@ -98,7 +98,7 @@ struct HeirOfAbsent {
       return std::string();
     };
     const std::string before = own();
-    return eventually([&] { return own() != before; }, 20s) && !eventually([&] { return taken_over(); }, 1s);
+    return eventually([&] { return own() != before; }, 20s) && !within(1s, [&] { return taken_over(); });
   }
   bool taken_over() const { return times_logged(heir, "supervisor_dead") > 0; }
 };
@@ -125,7 +125,7 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_under_whose_name_another_beats_gives_way_an
   // Its successor has a name of its own, and the other's job is none of its business.
   brood.start();
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("processes") == 2; }, 20s), brood.log_tail());
-  BOOST_TEST(!eventually([&] { return times_logged(brood, "supervisor_dead") > 0; }, 3s), brood.log_tail());
+  BOOST_TEST(!within(3s, [&] { return times_logged(brood, "supervisor_dead") > 0; }), brood.log_tail());
   BOOST_TEST(jobs_in_flight(redis) == 1U);
   BOOST_TEST(ledger.runs().size() == 1U);
 }
@@ -139,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(who_starts_after_a_clone_was_killed_leaves_its_jobs_to_t
 
   brood.start();
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("processes") == 2; }, 20s), brood.log_tail());
-  BOOST_TEST(!eventually([&] { return times_logged(brood, "supervisor_dead") > 0; }, 3s), brood.log_tail());
+  BOOST_TEST(!within(3s, [&] { return times_logged(brood, "supervisor_dead") > 0; }), brood.log_tail());
   BOOST_TEST(jobs_in_flight(redis) == 1U);
   BOOST_TEST(ledger.runs().size() == 1U);
 }

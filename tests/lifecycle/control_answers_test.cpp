@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(status_is_one_object_with_its_members_in_order) {
                             R"(,"tag":"shop","queues":["default","other"],"started_at":#.###,"phase":"running",)";
 
   expect(site.ask("status"), first +
-                                 R"("generation":1,"concurrency":1,"ready":1,"busy":0,"finishing":#,)"
+                                 R"("generation":1,"concurrency":1,"ready":1,"busy":0,"finishing":#,"draining":[],)"
                                  R"("restart":{"under_way":false,"step":null,"last":null},)" +
                                  relief);
 
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(status_is_one_object_with_its_members_in_order) {
   expect(site.ask("scale", {"2", "default"}), R"({"outcome":"done","reason":null,"scale":true,"took":#.###,"at":#.###,)"
                                               R"("workers":2,"finishing":#,"generation":2})");
   expect(site.ask("status"), first +
-                                 R"("generation":2,"concurrency":2,"ready":2,"busy":0,"finishing":#,)"
+                                 R"("generation":2,"concurrency":2,"ready":2,"busy":0,"finishing":#,"draining":[],)"
                                  R"("restart":{"under_way":false,"step":null,"last":{"outcome":"done",)"
                                  R"("reason":null,"scale":true,"took":#.###,"at":#.###}},)" +
                                  relief);

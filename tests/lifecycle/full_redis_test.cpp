@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_se
   const auto evicts_all_the_time = [&](long long limit) {
     redis.command({"CONFIG", "SET", "maxmemory", std::to_string(limit)});
     const long long evicted = figure("stats", "evicted_keys");
-    return eventually([&] { return figure("stats", "evicted_keys") > evicted + 5; }, 1s);
+    return within(1s, [&] { return figure("stats", "evicted_keys") > evicted + 5; });
   };
   long long limit = figure("memory", "used_memory");
   while (!evicts_all_the_time(limit) && limit > 500'000) limit -= 4'000;

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
   BOOST_REQUIRE_MESSAGE(drained(redis), brood.log_tail());
   BOOST_TEST(done_in(directory).size() == static_cast<std::size_t>(jobs));
 
-  BOOST_TEST(eventually([&] { return held(redis, "erp") == 0; }, 1s));
+  BOOST_TEST(eventually([&] { return held(redis, "erp") == 0; }, 5s));
   BOOST_TEST(lines_of_file(directory / "too_many").empty());
   BOOST_TEST(redis.size_of("dead") == 0u);
 }
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other
   BOOST_TEST(done_in(directory).size() == jobs);
   BOOST_TEST(done_in(of_others).size() == others);
 
-  BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 1s));
+  BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 5s));
   BOOST_TEST(lines_of_file(directory / "too_many").empty());
 }
 
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_of_a_class_behind_and_other_classes_of
            no_job_is_left(redis, "default@erp");
   };
   BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
-  BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 1s));
+  BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 5s));
   BOOST_TEST(lines_of_file(directory / "too_many").empty());
   BOOST_TEST(redis.size_of("dead") == 0u);
 }

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(what_a_left_thread_ends_at_once_is_charged_to_its_own_job) 
   BOOST_TEST(eventually(
                  [&, number = 0]() mutable {
                    enqueue(redis, {payload_text("LeaveThread", "[5]", ++number, R"("retry":3)")});
-                   eventually([&] { return redis.size_of("queue:default") == 0; }, 1s);
+                   within(1s, [&] { return redis.size_of("queue:default") == 0; });
                    return redis.size_of("retry") > 0;
                  },
                  60s),

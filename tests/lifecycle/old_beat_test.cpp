@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(workers_whose_supervisor_stands_still_begin_no_job_until_it
   enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), jobs);
 
   BOOST_TEST(eventually([&] { return fleet.lie_in_queue(jobs); }), fleet.brood.log_tail());
-  BOOST_TEST(!eventually([&] { return !fleet.ledger.begun().empty(); }, 3s), fleet.brood.log_tail());
+  BOOST_TEST(!within(3s, [&] { return !fleet.ledger.begun().empty(); }), fleet.brood.log_tail());
   BOOST_TEST(fleet.lie_in_queue(jobs));
 
   fleet.brood.signal(SIGCONT);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_runs_meanwhile_is_settled_and_the_next_waits) {
 
   BOOST_TEST(eventually([&] { return fleet.ledger.done().size() == 2 && fleet.lie_in_queue(4); }),
              fleet.brood.log_tail());
-  BOOST_TEST(!eventually([&] { return fleet.ledger.begun().size() > 2; }, 2s), fleet.brood.log_tail());
+  BOOST_TEST(!within(2s, [&] { return fleet.ledger.begun().size() > 2; }), fleet.brood.log_tail());
 
   fleet.brood.signal(SIGCONT);
   BOOST_TEST(eventually([&] { return fleet.ledger.has_done(6); }, 30s), fleet.brood.log_tail());
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(what_a_worker_had_fetched_before_it_was_taken_over_it_does_
   fleet.redis.pause();
   const auto rests = [&] {
     const std::size_t begun = fleet.ledger.begun().size();
-    const bool goes_on = eventually([&] { return fleet.ledger.begun().size() != begun; }, 200ms);
+    const bool goes_on = within(200ms, [&] { return fleet.ledger.begun().size() != begun; });
     return !goes_on && snapshot(scoreboard.slot(0)).current < 0;
   };
   BOOST_REQUIRE(eventually(rests));

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_that_comes_through_any_shard_holds_for_all) {
   shards.servers[1].command({"LPUSH", identity + "-signals", "TSTP"});
   BOOST_TEST(eventually([&] { return shards.servers[0].hget(identity, "quiet") == "true"; }), brood.log_tail());
   shards.push(0, 1, 0);
-  BOOST_TEST(!eventually([&] { return shards.all_done(); }, 500ms));
+  BOOST_TEST(!within(500ms, [&] { return shards.all_done(); }));
 }
 
 BOOST_AUTO_TEST_CASE(jobs_are_counted_in_the_shard_that_they_were_in) {

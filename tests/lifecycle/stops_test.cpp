@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_supervisor_fetches_no_more_and_then_stops) {
   // Whoever still waited for a job when the signal came gives back what arrives.
   BOOST_REQUIRE(eventually([&] { return brood.log().find("quiet") != std::string::npos; }));
   enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"late\",0]", 9)});
-  BOOST_TEST(!eventually([&] { return ledger.begun().contains("late"); }, 1s));
+  BOOST_TEST(!within(1s, [&] { return ledger.begun().contains("late"); }));
   BOOST_TEST(eventually([&] { return redis.size_of("queue:default") == 1; }));
 
   brood.term();

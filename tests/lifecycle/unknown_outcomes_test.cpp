@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(connections_reset_at_random_points_lose_and_double_nothing)
         site.proxy.cut_replies_after(bytes);
         break;
     }
-    cuts += eventually([&] { return site.proxy.accepted() > before; }, 500ms);
+    cuts += within(500ms, [&] { return site.proxy.accepted() > before; });
   }
   BOOST_TEST(cuts > 20);
 
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(random_kills_of_workers_meanwhile_cost_each_the_job_in_hand
     dice.roll(0, 1) == 0 ? site.proxy.cut_requests_after(static_cast<std::size_t>(dice.roll(0, 700)))
                          : site.proxy.cut_replies_after(static_cast<std::size_t>(dice.roll(0, 700)));
     const std::size_t done = site.done();
-    eventually([&] { return site.done() > done + static_cast<std::size_t>(dice.roll(1, 60)); }, 300ms);
+    within(300ms, [&] { return site.done() > done + static_cast<std::size_t>(dice.roll(1, 60)); });
     const std::vector<pid_t> workers = site.brood.workers();
     if (workers.empty()) continue;
     kills += kill(workers[static_cast<std::size_t>(dice.roll(0, static_cast<int>(workers.size()) - 1))], SIGKILL) == 0;

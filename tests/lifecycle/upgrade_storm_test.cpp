@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(nor_do_they_when_whoever_takes_part_is_killed) {
     const int moment = dice.roll(0, 3);
     const auto seen = [&](const char* event) {
       const std::size_t before = times_logged(brood, event);
-      eventually([&] { return times_logged(brood, event) > before; }, 300ms);
+      within(300ms, [&] { return times_logged(brood, event) > before; });
     };
     if (moment == 1) seen("upgrade_takes_over");
     if (moment == 2) seen("supervisor_took_over");

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 SKIPPED = 77  # what ctest takes for "could not be run here"
-PATIENCE = 60  # seconds, for whatever is waited for
+PATIENCE = 180  # seconds, for whatever is waited for on a busy machine
 PREFIX = "brood-test-"
 
 BOX_TARGET = """[Unit]
@@ -32,14 +32,14 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
-def eventually(condition, patience=PATIENCE):
-    """The first true value of `condition`, or its last one when patience is at an end."""
+def eventually(condition, patience=PATIENCE, every=0.02):
+    """The first true value of `condition`, asked for `every` so many seconds, or its last one when patience is at an end."""
     deadline = time.monotonic() + patience
     while True:
         value = condition()
         if value or time.monotonic() > deadline:
             return value
-        time.sleep(0.02)
+        time.sleep(every)
 
 
 def clean_up_on_signals():

@@ -50,8 +50,8 @@ brood_test(store/iteration LINK brood_worker brood_test_support brood_test_vecto
 brood_test(store/too_large LINK brood_supervisor brood_worker brood_api brood_test_support)
 brood_test(store/interleavings LINK brood_worker brood_test_support ALONE TIMEOUT 1800)
 target_sources(store_interleavings_test PRIVATE store/interleavings/broken.cpp store/interleavings/payloads.cpp store/interleavings/world.cpp
-               store/interleavings/world_checks.cpp store/interleavings/world_faults.cpp store/interleavings/world_jobs.cpp
-               store/interleavings/world_workers.cpp)
+               store/interleavings/world_caps.cpp store/interleavings/world_checks.cpp store/interleavings/world_faults.cpp
+               store/interleavings/world_jobs.cpp store/interleavings/world_workers.cpp)
 brood_test(store/api_sets LINK brood_api brood_test_support brood_test_vectors)
 brood_test(store/api_fork LINK brood_api brood_test_support)
 brood_test(store/api_bulk LINK brood_api brood_test_support)
@@ -66,7 +66,7 @@ brood_test(store/api_stats LINK brood_api brood_test_support brood_test_vectors)
 brood_test(store/tls LINK brood_api brood_test_support ALONE)
 brood_test(store/client_shards LINK brood_api brood_test_support)
 brood_test(store/api_shards LINK brood_api brood_test_support)
-brood_test(store/find_server LINK brood_redis brood_test_support TIMEOUT 600)
+brood_test(store/find_server LINK brood_redis brood_test_support)
 brood_test(store/replica_wait LINK brood_worker brood_api brood_test_support)
 brood_test(store/free_slots LINK brood_worker brood_test_support)
 brood_test(store/what_is_left LINK brood_supervisor brood_test_support)

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_refused_socket_is_reported_once_and_tried_until_it_answer
 
     BOOST_TEST(loop.until([&] { return !witness.losses.empty(); }));
     BOOST_TEST(contains(witness.losses.front(), "refused"));
-    BOOST_TEST(!loop.until([&] { return witness.losses.size() > 1; }, 500ms));
+    BOOST_TEST(!loop.within(500ms, [&] { return witness.losses.size() > 1; }));
     server.restart();
 
     BOOST_TEST(loop.until([&] { return witness.connects == 1; }));
@@ -494,7 +494,7 @@ BOOST_AUTO_TEST_CASE(a_failing_server_is_tried_ever_more_rarely) {
   redis.open(server.address());
 
   // Rests of 50, 100, 200, 400, 800 ms, each cut by up to half: at most 7 tries in a second and a half.
-  BOOST_TEST(!loop.until([&] { return server.accepted() > 7; }, 1'500ms));
+  BOOST_TEST(!loop.within(1'500ms, [&] { return server.accepted() > 7; }));
   BOOST_TEST(server.accepted() >= 3);
 }
 
@@ -513,7 +513,7 @@ BOOST_AUTO_TEST_CASE(closing_fails_what_is_unanswered_and_connects_no_more) {
   BOOST_TEST(loop.until([&] { return bool(answer); }));
 
   BOOST_TEST(contains(answer.result->error, "closed"));
-  BOOST_TEST(!loop.until([&] { return redis.connected(); }, 300ms));
+  BOOST_TEST(!loop.within(300ms, [&] { return redis.connected(); }));
   BOOST_TEST(witness.losses.empty());
   redis.open(server.address());
   BOOST_TEST(loop.until([&] { return redis.connected(); }));

@@ -250,6 +250,17 @@ BOOST_FIXTURE_TEST_CASE(where_nobody_can_say_who_has_the_places_none_is_free, Si
   BOOST_TEST(redis.size_of("queue:erp") == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(who_may_not_note_a_place_has_none_and_fetches_from_other_queues, Site) {
+  Fetcher one = worker(1);
+  for (const char* const queue : {"erp", "default"}) push(queue, queue);
+  redis.command({"ACL", "SETUSER", "limited", "on", "nopass", "+@all", "~*", "-sadd"});
+  connection.call({"AUTH", "limited", "any"});
+  BOOST_TEST(one.settle(0, all) == Strings{"default"});
+  BOOST_TEST(one.settle(1, all) == Strings{});
+  redis.command({"ACL", "SETUSER", "limited", "+sadd", "-srem", "-expire"});  // which keep order, and no more
+  BOOST_TEST(one.settle(0, all) == Strings{"erp"});
+}
+
 BOOST_FIXTURE_TEST_CASE(whose_lists_hold_nothing_any_more_are_forgotten_by_the_next_fetch, Site) {
   caps = {{"erp", {"erp", "crm"}, 3}};
   Fetcher one = worker(1), two = worker(2), three = worker(3);

@@ -406,7 +406,7 @@ void Shard::hold() {
     return jobs;
   };
   BOOST_TEST(read_holders(run(push_unique("u", unique())).view()).front() == "");
-  run(push_unique_once("client", 1, "u", unique()));
+  run(push_unique_once({"client"}, "u", unique()));
   BOOST_TEST(read_holder(ask(ask_holder("digest")).view()) == "u1");
   std::vector<UniqueLock> locks = all_locks(redis);
   BOOST_REQUIRE(locks.size() == 1u);
@@ -419,7 +419,8 @@ void Shard::hold() {
   BOOST_TEST(placed.front().queue == "u");
   const auto waits = find_waiting_holder([&](const ScriptCall& call) { return run(call); }, "u", "digest", "u1");
   BOOST_REQUIRE(waits.has_value());
-  BOOST_TEST(read_replaced(run(replace_unique("u", *waits, {"digest", "u2", {}, "", holding})).view()));
+  BOOST_TEST(read_replaced(
+      run(replace_unique("u", *waits, {"digest", "u2", {}, "", holding}, BatchNumber{"client", 2})).view()));
   BOOST_TEST(!read_replaced(run(replace_unique("", *waits, {"digest", "u3", {}, "5", holding})).view()));
   BOOST_TEST(read_holder(ask(ask_holder("digest")).view()) == "u2");
   run(remove_holding_job("u", holding));

@@ -193,6 +193,16 @@ BOOST_AUTO_TEST_CASE(a_job_recovered_three_times_without_a_scoreboard_is_orphane
   BOOST_TEST(grave.server.keys("brood:recovered:*").size() == 2u);  // good and better; the orphan is not counted on
 }
 
+BOOST_AUTO_TEST_CASE(a_large_job_is_orphaned_too) {
+  const std::string large(100'000, 'L');
+  Grave grave({large, "1"});
+  grave.redis.call({"SET", "brood:recovered:" + sha1_hex(large), "2"});
+
+  BOOST_TEST(grave.recover().orphaned == 1);
+  BOOST_TEST(grave.server.zrange("dead").at(0).first == large + " orphaned");
+  BOOST_TEST(grave.waiting() == Strings{"1"}, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_third_recovery_asks_first_and_writes_nothing) {
   Grave grave({"1"});
   grave.redis.call({"SET", "brood:recovered:356a192b7913b04c54574d18c28d46e6395428ab", "2"});
@@ -291,6 +301,29 @@ BOOST_AUTO_TEST_CASE(a_settle_of_the_dead_that_arrives_in_between_is_respected) 
   BOOST_TEST(grave.server.size_of("retry") == 0u);
 }
 
+// The slot says that a job has succeeded, and by now the list holds another.
+BOOST_AUTO_TEST_CASE(what_the_dead_has_fetched_in_between_has_not_succeeded) {
+  for (const std::string queue : {"a", "b"}) {
+    Grave grave({"1"}, at_number_1({succeeded}));
+    Settlement late;
+    late.identity = identity;
+    late.field = field;
+    late.number = 1;
+    late.held_queue = "a";
+    late.outcomes = {Outcome{}};
+    late.draw = {queue};
+    late.want = 1;
+    grave.redis.call({"LPUSH", "queue:" + queue, "2"});
+    Interrupted channel(grave.redis, 2, [&] { send(grave.redis, settle_and_fetch(late, wall_now())); });
+
+    const RecoveryResult result = recover(channel, grave.dead, DeadLimits{}, charge, orphan);
+
+    BOOST_TEST(result.acknowledged == 0);
+    BOOST_TEST(result.given_back == 1);
+    BOOST_TEST(grave.server.lrange("queue:" + queue) == Strings{"2"}, boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_entry_is_charged_only_if_it_is_the_one_that_was_read) {
   Grave grave({"1", "2"}, at_number_1({running, fetched}));
   Interrupted channel(grave.redis, 2, [&] { grave.redis.call({"LSET", list, "-1", "other"}); });
@@ -333,7 +366,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_type_refuses_the_recovery_until_it_is_put_right) {
     grave.redis.call({"DEL", key});
     grave.redis.call({"SET", key, "x"});
 
-    BOOST_CHECK_THROW(grave.recover(), UnexpectedReply);
+    BOOST_CHECK_EXCEPTION(grave.recover(), UnexpectedReply, [&](const UnexpectedReply& refused) {
+      return std::string(refused.what()).find(key + " is a string") != std::string::npos;
+    });
     BOOST_TEST(grave.server.hget(hash, field).value() == "1 a");
     BOOST_TEST(grave.server.size_of(list) == 2u);
 

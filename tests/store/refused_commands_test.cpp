@@ -12,6 +12,7 @@
 #include "shared/store/queues/push_unique.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 #include "shared/store/queues/replace_unique.hpp"
+#include "shared/store/queues/set_aside.hpp"
 #include "shared/store/sets/due_as_it_is.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/move_due_to_dead.hpp"
@@ -137,6 +138,28 @@ std::vector<Operation> operations() {
                                    {"a"}, 2),
                         now)});
 
+  const auto aside = [](const std::string& into) { return Outcome{Kind::set_aside, "", 0, into}; };
+  const std::vector<CapSettings> caps{{"k", {}, 1, {"K"}}, {"a", {"a"}, 1}};
+  Settlement sets_aside = settlement({Outcome{}, aside("a@k"), aside("a@l"), aside("a@k"),
+                                      Outcome{Kind::requeue_back, "J5#1", 0}, Outcome{Kind::requeue_head, "J6#1", 0}},
+                                     {"a@k", "a", "b"}, 2);
+  sets_aside.caps = &caps;
+  add({"set some of a batch aside",
+       held({"J1", "J2", "J3", "J4", "J5", "J6"}),
+       settle_and_fetch(sets_aside, now),
+       {"J1"}});
+  sets_aside.want = 0;
+  add({"set some of a batch aside and fetch nothing",
+       held({"J1", "J2", "J3", "J4", "J5", "J6"}),
+       settle_and_fetch(sets_aside, now),
+       {"J1"}});
+  std::vector<Command> waiting_aside = held({});
+  for (const char* job : {"K1", "K2"}) waiting_aside.push_back({"LPUSH", "queue:a@k", job});
+  Settlement fetches_aside = settlement({}, {"a@k", "a"}, 2);
+  fetches_aside.caps = &caps;
+  add({"fetch what was set aside", waiting_aside, settle_and_fetch(fetches_aside, now)});
+  add({"return what was set aside", waiting_aside, return_set_aside("a@k", "a", 1'000)});
+
   for (const int want : {1, 3}) {
     std::vector<Command> waiting = held({});
     waiting.push_back({"DEL", "queue:a"});
@@ -225,7 +248,7 @@ std::vector<Operation> operations() {
   for (const bool later : {false, true})
     add({"push a unique job",
          {{"SET", "other", "x"}},
-         push_unique(later ? "" : "a", {{"L", "N1", {}, later ? "5" : "", "N1"}}),
+         push_unique_once({"c", 2}, later ? "" : "a", {{"L", "N1", {}, later ? "5" : "", "N1"}}),
          {},
          {"N1"}});
   for (const bool later : {false, true}) {
@@ -233,7 +256,7 @@ std::vector<Operation> operations() {
     const std::string target = later ? "" : "a";
     add({"replace a unique job of a queue",
          holding(held({})),
-         replace_unique(target, {"J1", "A2", keys::queue("a"), ""}, job),
+         replace_unique(target, {"J1", "A2", keys::queue("a"), ""}, job, BatchNumber{"c", 2}),
          {"A2"},
          {"N1"}});
     add({"replace a unique job of the schedule",

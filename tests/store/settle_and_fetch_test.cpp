@@ -143,6 +143,11 @@ BOOST_AUTO_TEST_CASE(a_poll_that_names_a_queue_to_wait_on_is_counted_each_time) 
   BOOST_TEST(worker.held() == "1 b");
   worker.settle();
   BOOST_TEST(worker.held() == "2 b");
+  worker.next.wait_queue = "";
+  worker.settle();
+  BOOST_TEST(worker.held() == "3 ");
+  worker.settle();
+  BOOST_TEST(worker.held() == "3 ");
 }
 
 BOOST_AUTO_TEST_CASE(what_a_blocking_move_brought_is_the_batch) {
@@ -183,6 +188,40 @@ BOOST_AUTO_TEST_CASE(each_outcome_puts_its_job_where_it_belongs) {
   BOOST_TEST(worker.server.zrange("schedule").at(0).first == "4s");
   BOOST_TEST(worker.server.lrange("queue:a") == (Strings{"5b", "waits", "6h"}), boost::test_tools::per_element());
   BOOST_TEST(worker.server.size_of(list_of("a")) == 0u);
+}
+
+// Which is what it is when no text comes with the outcome.
+BOOST_AUTO_TEST_CASE(each_job_that_goes_as_it_was_fetched_goes_by_its_place_in_the_batch) {
+  using Kind = Outcome::Kind;
+  Worker worker;
+  worker.hold({"1", "2", "3", "4", "5", "6", "7"});
+  worker.next.want = 0;
+  const auto aside = [](const std::string& into) { return Outcome{Kind::set_aside, "", 0, into}; };
+  worker.next.outcomes = {
+      {}, {}, aside("a@x"), aside("a@y"), aside("a@x"), outcome(Kind::retry, "", 5), outcome(Kind::requeue_back)};
+
+  worker.settle();
+
+  BOOST_TEST(worker.server.lrange("queue:a@x") == (Strings{"5", "3"}), boost::test_tools::per_element());
+  BOOST_TEST(worker.server.lrange("queue:a@y") == Strings{"4"}, boost::test_tools::per_element());
+  BOOST_TEST(worker.server.zrange("retry").at(0).first == "6");
+  BOOST_TEST(worker.server.lrange("queue:a") == Strings{"7"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_thousand_jobs_are_fetched_and_five_hundred_settled_at_most) {
+  Worker worker;
+  Strings payloads;
+  for (int i = 0; i < 1'100; ++i) payloads.push_back(std::to_string(i));
+  worker.push("a", payloads);
+  worker.next.want = 2'000;
+  BOOST_TEST(worker.settle().payloads.size() == 1'000u);
+  const std::uint64_t number = worker.next.number;
+  worker.next.outcomes.resize(501);
+  BOOST_TEST(worker.settle().fenced);
+  worker.next.number = number;
+  worker.next.held_queue = "a";
+  worker.next.outcomes.resize(500);
+  BOOST_TEST(worker.settle().payloads.size() == 500u);
 }
 
 BOOST_AUTO_TEST_CASE(settling_a_part_leaves_the_rest_and_fetches_nothing) {
@@ -254,6 +293,34 @@ BOOST_AUTO_TEST_CASE(more_outcomes_than_jobs_are_fenced) {
   worker.next.outcomes = {{}, {}};
   BOOST_TEST(worker.settle().fenced);
   BOOST_TEST(worker.server.size_of(list_of("a")) == 1u);
+}
+
+// Its number is that of another batch which it has never heard of.
+BOOST_AUTO_TEST_CASE(outcomes_of_jobs_of_another_queue_are_fenced) {
+  Worker worker;
+  worker.hold({"1"});
+  worker.next.held_queue = "b";
+  worker.next.outcomes = {{}};
+  BOOST_TEST(worker.settle().fenced);
+  BOOST_TEST(worker.server.size_of(list_of("a")) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_that_is_no_list_is_named_though_nothing_is_fetched) {
+  Worker worker;
+  worker.redis.call({"SET", "queue:a", "x"});
+  const Settled settled = worker.settle();
+  BOOST_TEST(settled.skipped == Strings{"a"}, boost::test_tools::per_element());
+  BOOST_TEST(settled.number == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_worker_holds_is_named_where_it_has_another_type) {
+  Worker worker;
+  worker.hold({"1"});
+  for (const std::string& key : {list_of("a"), hash}) {
+    worker.redis.call({"DEL", key});
+    worker.redis.call({"SET", key, "x"});
+    BOOST_TEST(worker.error() == fmt::format("WRONGTYPE {} is a string", key));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_that_is_no_list_is_skipped_and_named) {

@@ -23,6 +23,11 @@ class TurnedLoop {
   uv_loop_t* get() { return &loop_; }
   void turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
 
+  // As eventually() and within() have it.
+  template <typename Predicate>
+  bool within(std::chrono::milliseconds time, Predicate holds) {
+    return brood::within(time, [&] { return turn(), holds(); });
+  }
   template <typename Predicate>
   bool until(Predicate holds, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
     return eventually([&] { return turn(), holds(); }, timeout);

@@ -30,6 +30,13 @@ struct Site {
     return {"L", jid, longest, "", std::string(jid), on_conflict};
   }
   std::string holder() { return redis.get(lock_key).value_or("nobody"); }
+  std::string last_batch() { return redis.get("brood:pushes:c").value_or("none"); }
+  Strings push_batch(std::uint64_t number, std::string_view jid, OnConflict on_conflict = OnConflict::drop) {
+    return read_holders(ask(push_unique_once({"c", number}, "a", {job(jid, on_conflict)})).view());
+  }
+  Strings push_one_of(const BatchNumber& batch, std::string_view jid) {
+    return read_holders(ask(push_unique_of(batch, "a", job(jid, OnConflict::replace))).view());
+  }
   std::int64_t lives() { return redis.integer({"PTTL", RedisKey(lock_key)}); }
 
   // A call that meets a text, or a list, where this key should be something else.
@@ -120,16 +127,69 @@ BOOST_FIXTURE_TEST_CASE(a_lock_is_extended_by_who_says_so_and_never_shortened, S
 }
 
 BOOST_FIXTURE_TEST_CASE(a_numbered_batch_of_unique_jobs_is_pushed_once, Site) {
-  const auto batch = [&](std::uint64_t number, std::string_view jid) {
-    return read_holders(ask(push_unique_once("c", number, "a", {job(jid)})).view());
-  };
-  BOOST_TEST(batch(2, "J1") == Strings{""}, boost::test_tools::per_element());
+  BOOST_TEST(push_batch(2, "J1") == Strings{""}, boost::test_tools::per_element());
   redis.command({"DEL", lock_key, "queue:a"});  // it ran meanwhile
-  BOOST_TEST(batch(2, "J1").empty());
-  BOOST_TEST(batch(1, "J1").empty());
+  BOOST_TEST(push_batch(2, "J1").empty());
+  BOOST_TEST(push_batch(1, "J1").empty());
   BOOST_TEST(redis.keys("queue:*").empty());
-  BOOST_TEST(batch(3, "J3") == Strings{""}, boost::test_tools::per_element());
+  BOOST_TEST(push_batch(3, "J3") == Strings{""}, boost::test_tools::per_element());
   BOOST_TEST(redis.lrange("queue:a") == Strings{"J3"}, boost::test_tools::per_element());
+  BOOST_TEST(redis.integer({"TTL", RedisKey("brood:pushes:c")}) > 86'000);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_that_is_refused_takes_no_number, Site) {
+  for (const auto on_conflict : {OnConflict::drop, OnConflict::replace, OnConflict::extend}) {
+    redis.flush();
+    redis.command({"SET", lock_key, "J0"});
+    for (int i = 0; i < 2; ++i)
+      BOOST_TEST(push_batch(1, "J1", on_conflict) == Strings{"J0"}, boost::test_tools::per_element());
+    BOOST_TEST(last_batch() == "none");
+    redis.command({"DEL", lock_key});  // it is done
+    BOOST_TEST(push_batch(1, "J1", on_conflict) == Strings{""}, boost::test_tools::per_element());
+    BOOST_TEST(last_batch() == "1");
+  }
+  redis.flush();
+  redis.command({"SET", lock_key, "J0"});
+  BOOST_TEST(push_batch(1, "J1", OnConflict::after) == Strings{""}, boost::test_tools::per_element());
+  BOOST_TEST(last_batch() == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_of_a_batch_is_pushed_though_others_of_it_were, Site) {
+  redis.command({"SET", "brood:pushes:c", "2"});
+  BOOST_TEST(push_one_of({"c", 2, false}, "J1").empty());  // it was this one
+  BOOST_TEST(redis.keys("queue:*").empty());
+  BOOST_TEST(push_one_of({"c", 2, true}, "J1") == Strings{""}, boost::test_tools::per_element());
+  BOOST_TEST(redis.lrange("queue:a") == Strings{"J1"}, boost::test_tools::per_element());
+  BOOST_TEST(push_one_of({"c", 3, true}, "J2") == Strings{"J1"}, boost::test_tools::per_element());
+  BOOST_TEST(last_batch() == "2");
+  redis.command({"DEL", lock_key});
+  BOOST_TEST(push_one_of({"c", 3, true}, "J2") == Strings{""}, boost::test_tools::per_element());
+  BOOST_TEST(last_batch() == "3");
+}
+
+// It was on its way while others were pushed.
+BOOST_FIXTURE_TEST_CASE(a_late_job_of_an_earlier_batch_leaves_the_number_as_it_is, Site) {
+  redis.command({"SET", "brood:pushes:c", "5"});
+  BOOST_TEST(push_one_of({"c", 4, true}, "J1") == Strings{""}, boost::test_tools::per_element());
+  BOOST_TEST(last_batch() == "5");
+  const WaitingHolder holder{"J1", "J1", RedisKey("queue:a"), ""};
+  BOOST_TEST(read_replaced(ask(replace_unique("a", holder, job("J2"), BatchNumber{"c", 4, true})).view()));
+  BOOST_TEST(last_batch() == "5");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_replaces_another_takes_the_number_of_its_batch, Site) {
+  redis.command({"SET", lock_key, "J0"});
+  const auto replaces = [&] {
+    return read_replaced(
+        ask(replace_unique("a", {"J0", "B1", RedisKey("queue:b"), ""}, job("J1"), BatchNumber{"c", 1})).view());
+  };
+  BOOST_TEST(!replaces());
+  BOOST_TEST(last_batch() == "none");
+  redis.command({"RPUSH", "queue:b", "B1"});
+  BOOST_TEST(replaces());
+  BOOST_TEST(last_batch() == "1");
+  BOOST_TEST(redis.integer({"TTL", RedisKey("brood:pushes:c")}) > 86'000);
+  BOOST_TEST(push_batch(1, "J1").empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(keys_of_another_type_are_named_before_a_unique_job_is_pushed, Site) {

@@ -23,6 +23,17 @@ void for_each_line(const BroodProcess& brood, const std::string& event, Handle h
   }
 }
 
+void make_due(RedisServer& redis, const std::string& set) {
+  Command all{"ZADD", set, "XX"};
+  const std::size_t none = all.args.size();
+  for (const auto& [member, due] : redis.zrange(set)) {
+    if (due <= 1) continue;
+    all.args.emplace_back("1");
+    all.args.push_back(member);
+  }
+  if (all.args.size() > none) redis.command(all);
+}
+
 }  // namespace
 
 Dice::Dice() : seed_(chosen_seed()), generator_(seed_) { std::cout << "BROOD_TEST_SEED=" << seed_ << std::endl; }
@@ -36,9 +47,9 @@ void kill_with_workers(BroodProcess& brood) {
   brood.kill9();
 }
 
-void make_retries_due(RedisServer& redis) {
-  for (const auto& [member, due] : redis.zrange("retry")) redis.command({"ZADD", "retry", "XX", "1", member});
-}
+void make_retries_due(RedisServer& redis) { make_due(redis, "retry"); }
+
+void make_schedule_due(RedisServer& redis) { make_due(redis, "schedule"); }
 
 std::size_t times_logged(const BroodProcess& brood, const std::string& event) {
   std::size_t times = 0;

@@ -23,8 +23,9 @@ class Dice {
 // SIGKILL for the supervisor and all its children, as systemd does to a unit: none of them sees another end.
 void kill_with_workers(BroodProcess& brood);
 
-// Makes all retries due now, so that no test waits the fifteen seconds of a first retry.
+// Makes all retries due now, so that no test waits the fifteen seconds of a first retry; or all that is scheduled.
 void make_retries_due(RedisServer& redis);
+void make_schedule_due(RedisServer& redis);
 
 // How often a line of the log has this event.
 std::size_t times_logged(const BroodProcess& brood, const std::string& event);

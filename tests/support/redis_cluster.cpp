@@ -139,7 +139,7 @@ RedisServer& RedisCluster::replica_of(RedisServer& master) {
 void RedisCluster::fail_over(int slot, RedisServer& replica) {
   for (int i = 0; i < 30; ++i) {
     must(replica, {"CLUSTER", "FAILOVER"});
-    if (eventually([&] { return &owner(slot) == &replica; }, 1s)) return;
+    if (within(1s, [&] { return &owner(slot) == &replica; })) return;
   }
   throw std::runtime_error("the replica does not take over");
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "shared/config/config.hpp"
+#include "shared/config/http_endpoint.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "supervisor/queues/set_aside_watch.hpp"
 #include "tests/support/loaded_config.hpp"
@@ -95,16 +96,46 @@ BOOST_AUTO_TEST_CASE(a_collector_is_named_by_the_section_or_where_there_is_one_b
 
 BOOST_AUTO_TEST_CASE(a_collector_that_cannot_be_reached_as_written_is_refused_in_a_sentence) {
   for (const char* const wrong :
-       {"endpoint = \"https://collector:4318\"", "endpoint = \"collector:4318\"", "endpoint = \"http://\"",
-        "endpoint = \"http://a:0\"", "endpoint = \"http://a:65536\"", "endpoint = \"http://user:secret@a:1\"",
-        "endpoint = \"http://a:1/?x\"", "endpoint = \"http://[::1\"", "endpoint = \"http://a b\"",
-        "propagation = \"parent\"", "sample = 1.5", "sample = -1", "resource = [\"a\"]", "resource = [\"=b\"]"})
+       {"endpoint = \"https://\"", "endpoint = \"collector:4318\"", "endpoint = \"ftp://collector\"",
+        "endpoint = \"http://\"", "endpoint = \"http://a:0\"", "endpoint = \"http://a:65536\"",
+        "endpoint = \"http://user:secret@a:1\"", "endpoint = \"http://a:1/?x\"", "endpoint = \"http://[::1\"",
+        "endpoint = \"http://a b\"", "propagation = \"parent\"", "sample = 1.5", "sample = -1", "resource = [\"a\"]",
+        "resource = [\"=b\"]"})
     BOOST_CHECK_THROW(load("[otlp]\n" + std::string(wrong)), ConfigError);
-  try {
-    load("[otlp]\nendpoint = \"https://collector:4318\"\n");
-  } catch (const ConfigError& error) {
-    BOOST_TEST(std::string(error.what()).find("name a collector on this machine") != std::string::npos, error.what());
-  }
+  BOOST_CHECK_THROW(load("[otlp.tls]\nkey = \"k\"\n"), ConfigError);
+  BOOST_CHECK_THROW(load("[otlp.tls]\nmin_version = \"1.1\"\n"), ConfigError);
+}
+
+BOOST_AUTO_TEST_CASE(a_collector_by_tls_is_trusted_as_its_section_or_where_there_is_none_the_standard_variables_say) {
+  setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/their/ca.pem", 1);
+  setenv("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/our/cert.pem", 1);
+  setenv("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/our/key.pem", 1);
+  const std::string by_tls = "[otlp]\nendpoint = \"https://collector\"\n";
+  const OtlpSettings plain = load("[otlp]\nendpoint = \"http://collector\"\n").otlp, given = load(by_tls).otlp,
+                     own = load(by_tls + "[otlp.tls]\nca = \"/own.pem\"\nserver_name = \"other\"\n").otlp;
+  for (const char* const name :
+       {"OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"})
+    unsetenv(name);
+
+  BOOST_TEST(!plain.tls.has_value());
+  BOOST_REQUIRE(given.tls.has_value());
+  BOOST_TEST(given.tls->ca.path == "/their/ca.pem");
+  BOOST_TEST(given.tls->cert.path == "/our/cert.pem");
+  BOOST_TEST(given.tls->key.path == "/our/key.pem");
+  BOOST_REQUIRE(own.tls.has_value());
+  BOOST_TEST(own.tls->ca.path == "/own.pem");
+  BOOST_TEST(own.tls->cert.path == "");
+  BOOST_TEST(own.tls->server_name == "other");
+  BOOST_TEST(!load(by_tls).otlp.tls.has_value());
+  BOOST_TEST(
+      (HttpEndpoint::parse("https://collector").port == 443 && HttpEndpoint::parse("http://collector").port == 80));
+}
+
+BOOST_AUTO_TEST_CASE(tls_for_a_collector_without_it_is_warned_of) {
+  BOOST_TEST(load("[otlp]\nendpoint = \"https://a\"\n[otlp.tls]\n").warnings.empty());
+  const auto warnings = load("[otlp]\nendpoint = \"http://a\"\n[otlp.tls]\n").warnings;
+  BOOST_REQUIRE(warnings.size() == 1u);
+  BOOST_TEST(warnings.front().find("[otlp.tls]") != std::string::npos, warnings.front());
 }
 
 BOOST_AUTO_TEST_CASE(a_cap_names_its_queues_and_how_many_workers_may_hold_their_jobs) {

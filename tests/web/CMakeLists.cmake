@@ -8,7 +8,7 @@ find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND)
   foreach(test IN ITEMS page live browser metrics)
     add_test(NAME web_${test} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.py)
-    set_tests_properties(web_${test} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+    set_tests_properties(web_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77
                          ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")
   endforeach()
 endif()

@@ -199,8 +199,7 @@ if left == 0 then
     local cap, jobs, length = caps[i / 2 - 1], nil, nil
     if not cap then
       jobs, length = take(KEYS[i], KEYS[i + 1])
-    elseif redis.call("EXISTS", KEYS[i]) == 1 and places_of(cap) then
-      for _, one in ipairs(cap) do note_place(one, KEYS[i + 1]) end
+    elseif redis.call("EXISTS", KEYS[i]) == 1 and places_of(cap) and note_places(cap, KEYS[i + 1]) then
       jobs, length = take(KEYS[i], KEYS[i + 1])
     end
     if jobs and not jobs.err then

@@ -14,7 +14,7 @@ extern const Script push_unique;
 ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs) {
   if (jobs.empty() || jobs.size() > max_unique_jobs_pushed)
     throw std::invalid_argument("push_unique takes 1 to 100 jobs");
-  ScriptCall call{&scripts::push_unique, {}, {"", "86400"}};
+  ScriptCall call{&scripts::push_unique, {}, {"", std::string(batch_number_kept_s)}};
   call.keys.push_back(queue.empty() ? RedisKey(keys::schedule) : keys::queue(queue));
   call.keys.push_back(keys::queues);
   for (UniqueJob& job : jobs) {
@@ -31,11 +31,18 @@ ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs) {
   return call;
 }
 
-ScriptCall push_unique_once(std::string_view client, std::uint64_t number, std::string_view queue,
-                            std::vector<UniqueJob> jobs) {
+ScriptCall push_unique_once(const BatchNumber& batch, std::string_view queue, std::vector<UniqueJob> jobs) {
   ScriptCall call = push_unique(queue, std::move(jobs));
-  call.keys.push_back(keys::pushes(client));
-  call.args[0] = std::to_string(number);
+  call.keys.push_back(keys::pushes(batch.client));
+  call.args[0] = std::to_string(batch.number);
+  return call;
+}
+
+ScriptCall push_unique_of(const BatchNumber& batch, std::string_view queue, UniqueJob job) {
+  std::vector<UniqueJob> jobs;
+  jobs.push_back(std::move(job));
+  ScriptCall call = push_unique_once(batch, queue, std::move(jobs));
+  if (batch.has_others) call.args[0] += " rest";
   return call;
 }
 

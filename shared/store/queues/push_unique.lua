@@ -1,17 +1,20 @@
 -- Pushes jobs of which there is to be one, each with its lock, unless another job holds that.
 -- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each; and behind them, if the batch is
 -- numbered, the number of the client's last batch
--- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] for how many seconds that is kept
+-- ARGV[1] the batch's number, one more with each; "" for none; with " rest" behind it these jobs are the rest of a batch of
+-- which others may have been pushed under that number    ARGV[2] for how many seconds that is kept
 -- ARGV[3...] jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue), payload, and
 -- what becomes of it when another holds its lock ("": nothing; "after": it is pushed without; "extend": that lock lives
 -- longer; "replace": its sender replaces the other) of each
--- Returns for each the jid that holds its lock, "" where it was pushed; nothing when this batch was pushed before.  One of
--- which nothing was pushed, and nothing will be, was not: sent again it is looked at anew, and hears who holds the lock then.
+-- Returns for each the jid that holds its lock, "" where it was pushed; nothing when this batch was pushed before.  A batch
+-- of which nothing is pushed does not take its number: sent again it is looked at anew, and hears who holds the lock then.
 local jobs = (#ARGV - 2) / 5
 local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
 local scheduled = ARGV[5] ~= ""
 local last = number_key and (redis.call("GET", number_key) or "0")
-if last and tonumber(last) >= tonumber(ARGV[1]) then return {} end
+local number, rest = ARGV[1]:match("^(%d*)(.*)$")
+local is_new = last and tonumber(last) < tonumber(number)
+if last and not is_new and rest == "" then return {} end
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -19,7 +22,7 @@ end
 local refusal = must_be(scheduled and "zset" or "list", KEYS[1]) or not scheduled and must_be("set", KEYS[2])
 if refusal then return refusal end
 
-local holders, free, taken, push, extended, replaces = {}, {}, {}, {}, {}, false
+local holders, free, taken, push, extended = {}, {}, {}, {}, {}
 for i = 1, jobs do
   local at, lock = 5 * i - 2, KEYS[2 + i]
   refusal = must_be("string", lock)
@@ -28,7 +31,6 @@ for i = 1, jobs do
   local is_held = holder and holder ~= ARGV[at]
   local waits = is_held and ARGV[at + 4] == "after"
   holders[i] = not waits and holder or ""
-  replaces = replaces or ARGV[at + 4] == "replace"
   if is_held and ARGV[at + 4] == "extend" then extended[#extended + 1] = i end
   if not holder then
     taken[lock] = ARGV[at]
@@ -62,5 +64,5 @@ for _, i in ipairs(extended) do
   local left = redis.call("PTTL", KEYS[2 + i])    -- one that lives as long as its job goes on doing so
   if left >= 0 and left < tonumber(ARGV[5 * i - 1]) then redis.call("PEXPIRE", KEYS[2 + i], ARGV[5 * i - 1]) end
 end
-if number_key and (#push > 0 or replaces) then redis.call("SET", number_key, ARGV[1], "EX", ARGV[2]) end
+if is_new and #push > 0 then redis.call("SET", number_key, number, "EX", ARGV[2]) end
 return holders

@@ -31,12 +31,19 @@ std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const
   return std::nullopt;
 }
 
-ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job) {
-  return {&scripts::replace_unique,
-          {keys::unique_lock(job.lock), holder.key, queue.empty() ? RedisKey(keys::schedule) : keys::queue(queue),
-           keys::queues},
-          {holder.jid, holder.payload, holder.score_text, std::string(job.jid), std::to_string(job.longest.count()),
-           job.score_text, job.payload}};
+ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job,
+                          const std::optional<BatchNumber>& batch) {
+  ScriptCall call{&scripts::replace_unique,
+                  {keys::unique_lock(job.lock), holder.key,
+                   queue.empty() ? RedisKey(keys::schedule) : keys::queue(queue), keys::queues},
+                  {holder.jid, holder.payload, holder.score_text, std::string(job.jid),
+                   std::to_string(job.longest.count()), job.score_text, job.payload}};
+  if (batch) {
+    call.keys.push_back(keys::pushes(batch->client));
+    call.args.push_back(std::to_string(batch->number));
+    call.args.emplace_back(batch_number_kept_s);
+  }
+  return call;
 }
 
 bool read_replaced(ReplyView reply) { return reply.integer() == 1; }

@@ -24,8 +24,9 @@ std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const
                                                  std::string_view queue, std::string_view lock, std::string_view jid);
 
 // Puts the job in its place and gives it the lock, in one step: `queue` is empty for the schedule.  In the queue where
-// the other waits it stands where that stood.
-ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job);
+// the other waits it stands where that stood.  It takes the number of its batch.
+ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job,
+                          const std::optional<BatchNumber>& batch = std::nullopt);
 // False: the other does not hold the lock any more, or does not wait there.  Nothing was changed.
 bool read_replaced(ReplyView reply);  // throws UnexpectedReply
 

@@ -1,12 +1,15 @@
 -- Puts a unique job in the place of the one that holds its lock, if that still waits where it was seen.
 -- KEYS[1] the lock    KEYS[2] where that waits: a queue, "schedule" or "retry"
 -- KEYS[3] where the new one goes: its queue, or "schedule"    KEYS[4] "queues"
+-- KEYS[5] the number of the client's last batch, if the batch is numbered
 -- ARGV[1] jid of the one that waits, its text and its score ("" in a queue)
 -- ARGV[4] jid of the new one, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
 -- payload
+-- ARGV[8] the batch's number and for how many seconds that is kept; with KEYS[5]
 -- Returns 1; 0 when the lock is another's by now, or the job waits there no more: then nothing is changed.
-local lock, from, to, queues = unpack(KEYS)
-local holder, old, old_score, jid, longest, score, new = unpack(ARGV)
+local lock, from, to, queues, number_key = unpack(KEYS)
+local holder, old, old_score, jid, longest, score, new, number, kept_for = unpack(ARGV)
+local last = number_key and (redis.call("GET", number_key) or "0")
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -23,6 +26,8 @@ elseif redis.call("ZSCORE", from, old) ~= old_score then
   return 0
 end
 
+-- Keeps the number, and fails before anything is changed.
+if number_key then redis.call("SET", number_key, last, "XX", "EX", kept_for) end
 redis.call("SET", lock, "", "NX")    -- it is there: this changes nothing, and fails before anything is changed
 if from == to and old_score == "" then
   redis.call("LSET", from, place, new)
@@ -38,4 +43,5 @@ else
   if old_score == "" then redis.call("LREM", from, 1, old) else redis.call("ZREM", from, old) end
 end
 if longest == "0" then redis.call("SET", lock, jid) else redis.call("SET", lock, jid, "PX", longest) end
+if last and tonumber(last) < tonumber(number) then redis.call("SET", number_key, number, "EX", kept_for) end
 return 1

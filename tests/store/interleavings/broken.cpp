@@ -1,17 +1,20 @@
 #include "tests/store/interleavings/broken.hpp"
 
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shared/store/holdings.hpp"
+#include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 #include "tests/store/interleavings/payloads.hpp"
 
 namespace brood {
 
 namespace scripts {
-extern const Script take_running_lock;
+extern const Script take_running_lock, return_set_aside;
 }
 
 namespace interleavings {
@@ -46,8 +49,59 @@ void let_go_of_failures(Command& command) {
   command = call.eval();
 }
 
+// The cap of a queue that is asked for: of what stands beside it no more is said.
+void forget_what_is_beside(Command& command) {
+  const std::string caps = argument(command, 2);
+  const std::size_t space = caps.find(' ');
+  if (space == caps.npos) return;
+  const std::size_t keys = std::stoul(command.args[2]);
+  for (std::size_t i = 1; i <= std::stoul(caps.substr(space)); ++i) {
+    if (command.args[3 + keys - i] != keys::cap("q").name()) continue;
+    std::string& places = command.args[command.args.size() - i];
+    std::istringstream words(std::exchange(places, ""));
+    std::string word;
+    words >> places;
+    while (words >> word) {
+      if (command.args[3 + 2 * std::stoul(word) + 1].find('@') == std::string::npos) places += " " + word;
+    }
+  }
+}
+
+constexpr std::string_view is_a_place = R"(if redis.call("TYPE", list).ok == "list" then)";
+
+void break_caps(const Broken& broken, Command& command) {
+  const std::string_view text = scripts::settle_and_fetch.text;
+  const auto before_all = [&](std::string_view more) {
+    constexpr std::string_view first = R"(local held = redis.pcall("HGET", KEYS[1], ARGV[1]))";
+    return replaced(text, first, std::string(more).append(first));
+  };
+  if (broken.places_unchecked) put(command, replaced(text, "cap.free = cap.most - held", "cap.free = 1"));
+  if (broken.places_unnoted)
+    put(command, replaced(text, R"(type(redis.pcall("SADD", cap.key, list)) == "table")", "false"));
+  if (broken.places_kept_at_settle) put(command, replaced(text, is_a_place, "if true then"));
+  if (broken.places_kept_at_recovery)
+    put(command, replaced(replaced(text, is_a_place, "if true then"), "local fetched\n",
+                          R"(local fetched
+if left == 0 and outcomes > 0 then
+  for _, cap in ipairs({"k", "q"}) do redis.call("SREM", "brood:cap:" .. cap, held_list) end
+end
+)"));
+  if (broken.places_freed_by_anybody)
+    put(command,
+        before_all(R"(if KEYS[2]:find("@k", 1, true) and tonumber(ARGV[6]) + math.max((#ARGV - 8) / 3, 0) > 0 then
+  local lists = redis.call("SMEMBERS", "brood:cap:k")
+  table.sort(lists)
+  if lists[1] then redis.call("SREM", "brood:cap:k", lists[1]) end
+end
+)"));
+  if (broken.set_aside_apart)
+    put(command, replaced(text, R"(try("LPUSH", beside .. aside.name, unpack(aside.payloads)))", ""));
+  if (broken.caps_end_beside_queues) forget_what_is_beside(command);
+}
+
 void break_settle(const Broken& broken, Command& command, bool last_was_lost) {
   const std::string_view text = scripts::settle_and_fetch.text;
+  break_caps(broken, command);
   if (broken.refusals_ignored)
     put(command, replaced(text, R"(if type(reply) == "table" and reply.err then refusal = reply end)", ""));
   if (broken.locks_kept_at_settle) put(command, replaced(text, "if let_go then let_go(0) end\n", ""));
@@ -66,6 +120,10 @@ void break_settle(const Broken& broken, Command& command, bool last_was_lost) {
 
 void break_recovery(const Broken& broken, Command& command) {
   const std::string_view text = scripts::recover.text;
+  if (broken.places_kept_at_settle)
+    put(command, replaced(text, R"(redis.call("HDEL", KEYS[1], ARGV[1]))", R"(redis.call("HDEL", KEYS[1], ARGV[1])
+for _, cap in ipairs({"k", "q"}) do redis.call("SREM", "brood:cap:" .. cap, KEYS[6]) end
+)"));
   if (broken.recovery_unchecked) put(command, replaced(text, "if number ~= expected then verdicts = {} end", ""));
   if (broken.tombstones_omitted) put(command, replaced(text, R"(redis.call("SET", KEYS[6], "dead", "EX", 3600))", ""));
   if (broken.adoptions_unchecked) put(command, replaced(text, R"(redis.call("EXISTS", KEYS[8]) == 1)", "false"));
@@ -81,9 +139,21 @@ void break_settle_without_field(const Broken& broken, Command& command) {
   if (broken.kept_without_field) put(command, replaced(text, "if let_go then let_go(0) end\n", ""));
   if (broken.tombstones_omitted) put(command, replaced(text, R"(redis.call("SET", KEYS[2], "dead", "EX", 3600))", ""));
   if (broken.lost_fields_abandoned) put(command, "return {0, 0}");
+  if (broken.asides_end_without_field)
+    put(command, replaced(text, "if payload == \"\" then payload = entry end", R"(if payload == "" then
+    if kind == "requeue_head" then kind = "acknowledge" end
+    payload = entry
+  end
+)"));
   if (broken.lost_entries_unchecked)
     put(command,
         replaced(text, "if not entry or not is_marked(entry, ARGV[i]) then break end", "if not entry then break end"));
+}
+
+void break_return(const Broken& broken, Command& command) {
+  const std::string_view text = scripts::return_set_aside.text;
+  if (broken.asides_forgotten) put(command, replaced(text, " and not may_come_back()", ""));
+  if (broken.asides_returned_backwards) put(command, replaced(text, R"("RPUSH", KEYS[2])", R"("LPUSH", KEYS[2])"));
 }
 
 }  // namespace
@@ -97,6 +167,7 @@ void without_rules(const Broken& broken, Command& command, bool last_was_lost) {
   if (is(command, scripts::settle_and_fetch)) break_settle(broken, command, last_was_lost);
   if (is(command, scripts::recover)) break_recovery(broken, command);
   if (is(command, scripts::settle_without_field)) break_settle_without_field(broken, command);
+  if (is(command, scripts::return_set_aside)) break_return(broken, command);
   if (broken.takes_unfenced && is(command, scripts::take_running_lock))
     put(command,
         replaced(scripts::take_running_lock.text, R"(if not is_senders(ARGV[2]) then return "FENCED" end)", ""));

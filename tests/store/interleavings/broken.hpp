@@ -36,6 +36,20 @@ struct Broken {
   bool left_behind_forgotten = false;     // nobody recovers what a worker has left behind in a shard that is away
   bool left_behind_unnamed = false;       // what is being recovered passes for nobody's
   bool recovered_where_called = false;    // a dead worker's jobs are looked for in the shard that it was called to
+
+  // Of caps, which a quarter of the seeds have.
+  bool places_unchecked = false;           // jobs are fetched whether or not a place is free
+  bool places_unnoted = false;             // who fetches does not say that it has a place
+  bool places_kept_at_settle = false;      // a settle leaves the place to the recovery that comes one day
+  bool places_kept_at_recovery = false;    // settles free places, and recoveries do not
+  bool places_freed_at_death = false;      // a place is free when its worker has died, before that is recovered
+  bool places_freed_by_anybody = false;    // a settle frees a place, be it late and the place another's
+  bool caps_end_beside_queues = false;     // what is set aside does not count for the cap of its queue
+  bool set_aside_apart = false;            // the settle takes a job away, and its worker pushes it aside afterwards
+  bool asides_pass_for_done = false;       // the slot says of a job that is set aside that it has succeeded
+  bool asides_end_without_field = false;   // a worker that has lost its field ends what it has set aside
+  bool asides_forgotten = false;           // a queue of set aside jobs is forgotten while a worker has one of them
+  bool asides_returned_backwards = false;  // what was set aside goes back with the newest first
 };
 
 // What a worker or a recovery sends, without the rules that are switched off.  `last_was_lost`: its sender's last

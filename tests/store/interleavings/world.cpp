@@ -23,6 +23,7 @@ World::World(const std::vector<Channel*>& shards, std::uint64_t seed, Broken bro
   allow_everything();
   server().call({"FLUSHALL"});
   // Whatever the last seed left: the same seed must always meet the same answers.
+  server().call({"SCRIPT", "FLUSH"});
   for (const Script* script : {&scripts::register_incarnation, &scripts::settle_and_fetch, &scripts::recover})
     server().call({"SCRIPT", "LOAD", script->text});
   push_jobs(nullptr);
@@ -109,6 +110,8 @@ void World::step(bool calm) {
     allow_everything();
   } else if (what < (at.is_away ? 0.363 : 0.356) && !calm) {
     go_away_or_come_back(at);
+  } else if (what < 0.366 && has_caps_) {
+    return_set_aside(at);
   } else if (what < 0.38) {
     worker.wanted = at.number;
   } else {

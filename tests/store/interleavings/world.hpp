@@ -6,8 +6,10 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "shared/config/cap_settings.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "tests/store/interleavings/actor.hpp"
@@ -22,7 +24,8 @@ namespace brood::interleavings {
 inline const std::string identity = "host:1:0123456789ab";
 
 // One seed: three slots, one to three shards with three queues each, 36 jobs, the product's own worker and recovery
-// code, a real Redis, and everything that can go wrong between them.  Then calm, until every job is done or dead.
+// code, a real Redis, and everything that can go wrong between them.  Then calm, until every job is done or dead.  In a
+// quarter of the seeds a class and a queue have caps.
 class World {
  public:
   // Each shard is a database of the same server.  The seed says how many of them there are.
@@ -116,6 +119,8 @@ class World {
   void allow_everything();
   void flush(Shard& at);
   void sweep(Shard& at);
+  void return_set_aside(Shard& at);
+  void free_places_of(const Worker& worker);
   void go_away_or_come_back(Shard& one);
 
   // A worker's life, on its own thread.
@@ -131,6 +136,7 @@ class World {
   enum class Lock { none_needed, taken, held, fenced };
   Lock take_running_lock(Worker& worker, const std::string& payload);
   void begin_under(Worker& worker, Lock lock, const std::string& payload);
+  void push_aside(Worker& worker, const std::vector<std::pair<std::string, std::string>>& jobs);
   Outcome perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload);
   void wrote(Worker& worker);
   UnreliableChannel::Rewrite rewrite();
@@ -143,11 +149,14 @@ class World {
   std::vector<Place> all_places();
   bool check_places();  // whether every job has ended
   void check_locks(const std::vector<Place>& places);
+  void check_caps(const std::vector<Place>& places);
   void check_nothing_is_held();
   void check_charges(const std::string& payload);
   void finish();
   void let_all_leave();
   void look_for_ghosts(Shard& at);
+
+  const std::vector<CapSettings>& caps() const;  // none in most seeds
 
   Broken broken_;
   Coverage& coverage_;

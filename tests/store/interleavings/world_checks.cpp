@@ -68,6 +68,7 @@ bool World::check_places() {
       fault(fmt::format("{} is done and waits in {} to be done again", job, name(first)));
   }
   check_locks(places);
+  check_caps(places);
   return std::ranges::all_of(places, [](const Place& place) { return place.key == keys::dead.name(); });
 }
 

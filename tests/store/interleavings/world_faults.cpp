@@ -64,6 +64,7 @@ void World::note_what_it_holds(Worker& worker) {
 // the slot says is of that incarnation, unless the worker has not taken it yet.
 void World::recover_from(Worker& worker, bool with_its_host) {
   std::erase_if(running_, [&](const auto& one) { return one.second == &worker; });
+  if (broken_.places_freed_at_death) free_places_of(worker);
   SlotRecord& record = record_of_slot(worker);
   const std::vector<std::string>& held = worker.held;
   const bool took_its_name = record.own_incarnation.load() == worker.incarnation;

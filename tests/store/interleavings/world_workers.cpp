@@ -14,8 +14,6 @@ namespace {
 
 const std::vector<std::string> all_queues{"a", "b", "c"};
 
-const std::vector<CapSettings> caps{{"k", {}, 1, {"Capped"}}};
-
 bool has_outcomes(bool unsettled, const std::vector<Outcome>& outcomes) { return unsettled || !outcomes.empty(); }
 
 }  // namespace
@@ -40,7 +38,7 @@ void World::work(Worker& worker, Actor& actor) {
   setup.incarnation_elsewhere = [&] { return assign_elsewhere(worker); };
   setup.pause = [&](std::chrono::milliseconds) { pause(worker, slot, actor); };
   setup.is_to_leave = [&worker] { return worker.wanted != worker.shard; };
-  setup.caps = []() -> const std::vector<CapSettings>& { return caps; };
+  setup.caps = [this]() -> const std::vector<CapSettings>& { return caps(); };
   FetchAndSettle in_flight(*worker.channel, slot, std::move(setup));
   worker.in_flight = &in_flight;
 
@@ -79,16 +77,25 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
   if (chance(0.5)) draw.pop_back();
   constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
   const int want = !begins ? 0 : calm_ ? 4 : wants[random_() % 8];
-  const std::string wait_queue = want > 0 && chance(0.6) ? all_queues[random_() % all_queues.size()] : "";
+  std::string wait_queue = want > 0 && chance(0.6) ? all_queues[random_() % all_queues.size()] : "";
+  const auto is_capped_queue = [&](const std::string& queue) { return !caps_of(caps(), queue).empty(); };
+  if (is_capped_queue(wait_queue)) wait_queue.clear();  // a wait would not look for a place
   std::vector<std::string> asked;
   for (const std::string& queue : draw) {
-    for (std::string& aside : asides_of(caps, queue)) asked.push_back(std::move(aside));
+    for (std::string& aside : asides_of(caps(), queue)) asked.push_back(std::move(aside));
     asked.push_back(queue);
+  }
+  std::erase_if(draw, is_capped_queue);
+  std::vector<std::pair<std::string, std::string>> apart;
+  for (std::size_t i = 0; broken_.set_aside_apart && i < worker.outcomes.size(); ++i) {
+    if (worker.outcomes[i].kind == Outcome::Kind::set_aside)
+      apart.emplace_back(worker.outcomes[i].into, in_flight.batch().entries[i].payload);
   }
   worker.unsettled = !worker.outcomes.empty();
   const FetchAndSettle::Batch& batch =
       in_flight.settle_and_fetch(std::exchange(worker.outcomes, {}), asked, want, wait_queue);
   worker.unsettled = false;
+  push_aside(worker, apart);
   if (!wait_queue.empty() && batch.entries.empty()) {
     wait(worker, in_flight, chance(0.5) ? std::vector<std::string>() : draw, want);
     if (!calm_ && !batch.entries.empty() && chance(0.1)) {  // it arrived while the worker quieted
@@ -174,9 +181,10 @@ void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
   bool some_aside = false;
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const std::string& payload = batch.entries[i].payload;
-    if (std::string aside = aside_for(caps, from, is_capped(payload) ? "Capped" : "Job"); !aside.empty()) {
+    if (std::string aside = aside_for(caps(), from, is_capped(payload) ? "Capped" : "Job"); !aside.empty()) {
       if (!may_begin(worker) || !slot.set_aside(static_cast<int>(i))) return;
       ++coverage_.set_aside;
+      if (broken_.asides_pass_for_done) slot.end(static_cast<int>(i), EntryState::succeeded);
       worker.outcomes.push_back({Outcome::Kind::set_aside, "", 0, std::move(aside)});
       some_aside = true;
       continue;

@@ -16,12 +16,20 @@ if wants then
     end
   end
 end
--- Before a job of a capped queue is taken: a list that gets none after all counts for nothing.
+-- Before a job of a capped queue is taken: a list that gets none after all counts for nothing.  False: we may not note it,
+-- and so there is no place.  What was settled before stays settled.
 local function note_place(cap, list)
-  if #cap.gone > 0 then redis.call("SREM", cap.key, unpack(cap.gone, 1, math.min(#cap.gone, 1000))) end
-  redis.call("SADD", cap.key, list)
-  redis.call("EXPIRE", cap.key, 2592000)
+  if #cap.gone > 0 then redis.pcall("SREM", cap.key, unpack(cap.gone, 1, math.min(#cap.gone, 1000))) end
+  if type(redis.pcall("SADD", cap.key, list)) == "table" then return false end
+  redis.pcall("EXPIRE", cap.key, 2592000)
   local name = cap.key:match("brood:cap:(.*)$")
   local known = cap.key:sub(1, -#name - 2) .. "s"    -- "brood:caps"
   if redis.pcall("HGET", known, name) ~= tostring(cap.most) then redis.pcall("HSET", known, name, cap.most) end
+  return true
+end
+local function note_places(caps, list)
+  for _, cap in ipairs(caps) do
+    if not note_place(cap, list) then return false end
+  end
+  return true
 end

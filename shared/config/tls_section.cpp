@@ -1,0 +1,40 @@
+#include "shared/config/tls_section.hpp"
+
+#include "shared/config/credential.hpp"
+
+namespace brood {
+namespace {
+
+using namespace setting;
+
+TlsSettings::Version read_tls_version(const Place& at, const std::string& word) {
+  if (word != "1.2" && word != "1.3") at.refuse("must be \"1.2\" or \"1.3\", not \"" + word + "\"");
+  return word == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2;
+}
+
+}  // namespace
+
+void read_tls(const ConfigSection& section, TlsSettings& tls) {
+  const auto file = [&](const char* key, TlsSettings::File& out) {
+    section.text(key, [&](const Place& at, const std::string& path) {
+      out = {read_path_or_credential(at, path), at.name};
+    });
+  };
+  file("ca", tls.ca);
+  file("cert", tls.cert);
+  file("key", tls.key);
+  section.text("server_name",
+               [&](const Place& at, const std::string& name) { tls.server_name = check_name(at, name); });
+  section.text("min_version",
+               [&](const Place& at, const std::string& word) { tls.min_version = read_tls_version(at, word); });
+  if (tls.cert.path.empty() && !tls.key.path.empty())
+    Place{tls.key.place}.refuse("is the key of a certificate that is not named: cert is missing");
+}
+
+TlsSettings with_paths(TlsSettings settings, const Environment& environment) {
+  for (TlsSettings::File* const file : {&settings.ca, &settings.cert, &settings.key})
+    file->path = credential_path(file->path, environment);
+  return settings;
+}
+
+}  // namespace brood

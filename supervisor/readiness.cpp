@@ -29,6 +29,7 @@ bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
 bool Readiness::redis_stands_in_the_way() const {
   bool one_is_untried = false, one_refuses = false, one_is_usable = false;
   for (const auto& shard : shards_) {
+    if (!shard->is_served()) continue;
     const RedisLink& redis = shard->redis();
     const bool refuses = !redis.refusal().empty();
     one_is_usable |= redis.was_usable();

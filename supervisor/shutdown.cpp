@@ -66,7 +66,7 @@ void Shutdown::report() {
   step_ = Step::reporting;
   std::vector<Shard*> leaving;
   for (const auto& shard : shards_) {
-    if (has_recovered_our_own(*shard)) leaving.push_back(shard.get());
+    if (shard->is_served() && has_recovered_our_own(*shard)) leaving.push_back(shard.get());
   }
   if (leaving.empty()) return stop_redis(steady_now());
   reporting_ = static_cast<int>(leaving.size());

@@ -49,15 +49,6 @@ std::string tokens_left(const Handover& handover, int shard) {
   return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
 }
 
-KnownShards known_shards(const std::vector<RedisAddress>& addresses) {
-  KnownShards all;
-  for (const RedisAddress& address : addresses) {
-    all.names.push_back(address.shard);
-    all.drained.push_back(address.is_drained);
-  }
-  return all;
-}
-
 ExitStatus exit_status(const siginfo_t& info) {
   return {info.si_code == CLD_EXITED, info.si_status, info.si_code == CLD_DUMPED};
 }
@@ -131,7 +122,7 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 void Supervisor::add_shards(Setup& setup) {
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
-  const KnownShards all = known_shards(setup.shards);
+  const KnownShards all = KnownShards(setup.shards);
   shards_.reserve(max_shards);  // one may be added while somebody goes through them
   for (RedisAddress& address : setup.shards) {
     const int number = static_cast<int>(shards_.size());
@@ -151,14 +142,15 @@ void Supervisor::add_shard(Shard::Setup setup) {
   shards_.push_back(std::make_unique<Shard>(parts, std::move(setup), owner));
 }
 
-// All workers that fetch know by now which shards are added, and which are drained.
+// All workers that fetch know by now which shards are added, taken out and drained.
 void Supervisor::follow_shards() {
   std::vector<RedisAddress> addresses = locate_(*config_);
-  const KnownShards all = known_shards(addresses);
+  const KnownShards all(addresses);
   for (const auto& shard : shards_) {
     const bool was_drained = shard->is_drained();
+    if (all.is_empty_place(shard->number())) shard->leave();
     shard->set_shards(all);
-    if (shard->is_drained() != was_drained)
+    if (shard->is_served() && shard->is_drained() != was_drained)
       log::info(was_drained ? "shard_drained_no_more" : "shard_drained", {{"shard", shard->name()}});
   }
   if (addresses.size() > shards_.size()) dead_files_.expect(static_cast<int>(addresses.size()));
@@ -167,7 +159,7 @@ void Supervisor::follow_shards() {
                .all = all,
                .redis = std::move(addresses[number]),
                .give_up_after = RedisLink::Patience(0)});
-    log::info("shard_added", {{"shard", all.names[number]}, {"redis", shards_.back()->redis().describe()}});
+    log::info("shard_added", {{"shard", shards_.back()->name()}, {"redis", shards_.back()->redis().describe()}});
     shards_.back()->open();
   }
 }
@@ -435,7 +427,8 @@ void Supervisor::redis_is_unusable(RedisTrouble trouble) {
 std::string Supervisor::why_not(int shard, const RedisData& data) const {
   std::vector<RedisData> others;
   for (std::size_t other = 0; other < shards_.size(); ++other) {
-    if (static_cast<int>(other) != shard) others.push_back(shards_[other]->redis().data());
+    if (static_cast<int>(other) != shard && shards_[other]->is_served())
+      others.push_back(shards_[other]->redis().data());
   }
   return why_not_beside(data, others);
 }
@@ -513,7 +506,9 @@ void Supervisor::report_status() {
 
 std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) const {
   std::string all;
-  for (const auto& shard : shards_) all += (all.empty() ? "" : " ") + (shard->redis().*how)();
+  for (const auto& shard : shards_) {
+    if (shard->is_served()) all += (all.empty() ? "" : " ") + (shard->redis().*how)();
+  }
   return all;
 }
 
@@ -521,6 +516,7 @@ std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) c
 std::string Supervisor::state_of_redis() const {
   std::string line;
   for (const auto& shard : shards_) {
+    if (!shard->is_served()) continue;
     const RedisLink& redis = shard->redis();
     const std::string refusal = redis.refusal();
     if (!refusal.empty())

@@ -59,8 +59,9 @@ class Supervisor : private Shard::Owner,
     std::function<void()> stands;  // called once everything is taken over and the program before is not needed any more
     // Reads the configuration's file as it is now; nothing: there is none.  Throws ConfigError.
     std::function<ConfigFile()> read_file;
-    // Reads the configuration anew, as it would be read at a start.  Throws ConfigError.
-    std::function<std::shared_ptr<const Config>()> read_config;
+    // Reads the configuration anew, as it would be read at a start, and knows the one that holds now.  Throws
+    // ConfigError.
+    RollingRestart::ReadConfig read_config;
     // Where the shards of a configuration are, for the supervisor's own connections.
     std::function<std::vector<RedisAddress>(const Config&)> locate = {};
     // Called when the supervisor begins to go by another configuration: for the log and the title of the process.

@@ -26,6 +26,8 @@ Handover Supervisor::hand_over() {
     for (const auto& [slot, counts] : heartbeat.statistics().observed()) left.counted.push_back({slot, counts});
     left.uncounted = heartbeat.statistics().unflushed();
     left.beat_tokens = heartbeat.tokens().told();
+    left.is_empty_place = !shard->is_served();
+    if (left.is_empty_place) handover.format = Handover::format_of_empty_places;
     for (WorkerDeath& death : shard->recovery().dead_workers_of(identity_.name))
       handover.left.push_back({shard->number(), std::move(death)});
     if (shard != shards_.front()) {
@@ -35,6 +37,7 @@ Handover Supervisor::hand_over() {
     handover.counted = std::move(left.counted);
     handover.uncounted = left.uncounted;
     handover.beat_tokens = std::move(left.beat_tokens);
+    handover.is_empty_place = left.is_empty_place;
   }
   handover.classes = metrics_.known();
   hand_over_workers(handover, slots_, generations_, orders_);
@@ -71,6 +74,9 @@ std::string Supervisor::half_done() const {
   for (const auto& shard : shards_) {
     if (!shard->recovery().is_idle() && (shard->redis().connected() || !shard->recovery().may_be_left()))
       return "jobs of workers that died are being recovered";
+  }
+  for (const auto& shard : shards_) {
+    if (shard->is_leaving()) return "a shard is being taken out";
   }
   if (pool_.job_ender().under_way()) return "a job is being ended";
   if (pool_.awaits_newborn()) return "a worker is being forked";

@@ -29,10 +29,14 @@ std::string aside_for_job(const std::vector<CapSettings>& caps, std::string_view
   }
 }
 
-std::vector<std::vector<CapSettings>> shares_of_caps(const std::vector<CapSettings>& caps, std::size_t shards) {
+std::vector<std::vector<CapSettings>> shares_of_caps(const std::vector<CapSettings>& caps,
+                                                     const std::vector<RedisAddress>& shards) {
+  const auto is_there = [](const RedisAddress& shard) { return !shard.is_empty_place; };
+  const auto there = static_cast<std::size_t>(std::count_if(shards.begin(), shards.end(), is_there));
   std::vector<std::vector<CapSettings>> all;
-  for (std::size_t shard = 0; shard < std::max<std::size_t>(shards, 1); ++shard)
-    all.push_back(share_of(caps, shard, shards));
+  std::size_t next = 0;
+  for (const RedisAddress& shard : shards)
+    all.push_back(is_there(shard) ? share_of(caps, next++, there) : std::vector<CapSettings>{});
   return all;
 }
 

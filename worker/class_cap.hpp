@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shared/config/cap_settings.hpp"
+#include "shared/redis/address.hpp"
 
 namespace brood {
 
@@ -12,7 +13,8 @@ namespace brood {
 // wraps another, as Active Job's do, either class counts.  Without caps of classes a payload is not looked at.
 std::string aside_for_job(const std::vector<CapSettings>& caps, std::string_view queue, std::string_view payload);
 
-// Of each shard the share that it has of these caps.
-std::vector<std::vector<CapSettings>> shares_of_caps(const std::vector<CapSettings>& caps, std::size_t shards);
+// Of each shard the share that it has of these caps; a place that is empty has none.
+std::vector<std::vector<CapSettings>> shares_of_caps(const std::vector<CapSettings>& caps,
+                                                     const std::vector<RedisAddress>& shards);
 
 }  // namespace brood

@@ -18,13 +18,13 @@ LimitShards::LimitShards(const std::vector<RedisAddress>& shards, const std::siz
                          std::string client_name)
     : shards_(shards), served_(served), own_(own), client_name_(std::move(client_name)) {
   for (const RedisAddress& address : shards_) {
-    names_.push_back(address.shard);
-    drained_.push_back(address.is_drained);
+    names_.push_back(address.is_empty_place ? "" : address.shard);
+    left_out_.push_back(address.is_drained || address.is_empty_place);
   }
 }
 
 LimitKeeper::Setup::Place LimitShards::place_of(const std::string& limit) {
-  const std::size_t shard = shards_.size() > 1 ? shard_of_key(names_, "limit:" + limit, drained_) : served_;
+  const std::size_t shard = shards_.size() > 1 ? shard_of_key(names_, "limit:" + limit, left_out_) : served_;
   return {at(shard), shard == served_ ? "" : names_[served_]};
 }
 

@@ -29,7 +29,7 @@ class LimitShards {
   Connection& own_;
   const std::string client_name_;
   std::vector<std::string> names_;
-  std::vector<bool> drained_;
+  std::vector<bool> left_out_;
   std::map<std::size_t, Connection> others_;
 };
 

@@ -73,7 +73,7 @@ class Worker {
                     .longest = config.shutdown_timeout,
                     .begins = [this](std::string_view event) { performer_.begin_handlers(event); },
                     .ended = [this] { performer_.end_handlers(); }}),
-        caps_(shares_of_caps(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps, shards.size())),
+        caps_(shares_of_caps(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps, shards)),
         draw_(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)), redis_, worker_setup.queue_changes),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
@@ -148,7 +148,11 @@ class Worker {
  private:
   std::size_t assigned_shard() const {
     const auto shard = static_cast<std::size_t>(std::max(worker_setup_.record->shard.load(), 0));
-    return shard < shards_.size() ? shard : 0;  // a job has scribbled over it
+    if (shard < shards_.size() && !shards_[shard].is_empty_place) return shard;
+    // A job has scribbled over it.
+    const auto first = std::find_if(shards_.begin(), shards_.end(),
+                                    [](const RedisAddress& address) { return !address.is_empty_place; });
+    return static_cast<std::size_t>(first - shards_.begin());
   }
 
   // The very shard that is served: a job may have scribbled over the record.

@@ -41,6 +41,7 @@ struct ShardSettings {
   std::string user, password_file;         // empty: those of [redis]
   std::string private_password_file = {};  // as in RedisSettings
   bool drain = false;                      // its jobs are performed, and nobody pushes new ones there
+  bool is_empty_place = false;             // it was taken out while brood runs: see shard_places.hpp
 };
 
 // Who we are to the sentinels of a sentinel:// ([redis.sentinel]).
@@ -62,6 +63,7 @@ struct RedisSettings {
   std::vector<ShardSettings> shard_list = {};     // if there are any, `url` is empty
   int shards = 16;                                // of a cluster://
   std::vector<int> drain = {};                    // which of these are drained, as ShardSettings::drain
+  int empty_places = 0;                           // how many of them were taken out, behind these
   AppendFsync appendfsync = AppendFsync::always;  // of the embedded server
   bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
   bool share_password_in_url = false;             // and in it the URL with its password

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <sstream>
@@ -13,6 +14,7 @@
 
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
+#include "shared/config/shard_places.hpp"
 #include "shared/config/tls_section.hpp"
 
 namespace brood {
@@ -105,6 +107,7 @@ UrlWithout without_credentials(const std::string& url) {
 std::string told_of(const RedisSettings& settings) {
   std::string text;
   for (const ShardSettings& shard : settings.shard_list) {
+    if (shard.is_empty_place) continue;
     UrlWithout where = {shard.url, ""};
     if (!settings.share_password_in_url) where = without_credentials(shard.url);
     text += shard.name + '\t' + where.url + '\t' + (shard.user.empty() ? where.user : shard.user) + '\t' +
@@ -141,6 +144,13 @@ std::vector<ShardSettings> shards_told_by(const std::string& text) {
   return shards;
 }
 
+RedisAddress empty_place(const std::string& shard) {
+  RedisAddress address;
+  address.shard = shard;
+  address.is_empty_place = true;
+  return address;
+}
+
 void keep_from_jobs(const RedisSettings& settings) {
   for (const char* const variable :
        {told_url, told_user, told_password_file, told_shards, told_cluster_shards, told_cluster_drain,
@@ -175,7 +185,10 @@ TlsSettings tls_settings(const RedisSettings& settings, const Environment& envir
 }
 
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
-  if (!settings.shard_list.empty()) return locate_shards(settings, environment).front();
+  if (!settings.shard_list.empty()) {
+    const std::vector<RedisAddress> shards = locate_shards(settings, environment);
+    return *std::find_if(shards.begin(), shards.end(), [](const RedisAddress& shard) { return !shard.is_empty_place; });
+  }
   const std::string url = redis_url(settings, environment);
   RedisAddress address;
   if (url == embedded) {
@@ -204,8 +217,9 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Env
   std::vector<RedisAddress> shards;
   if (settings.shard_list.empty()) {
     shards.push_back(locate_redis(settings, environment));
-    for (int number = 1; shards.front().in_cluster && number < settings.shards; ++number)
-      shards.push_back(in_shard(shards.front(), number));
+    for (int number = 1; shards.front().in_cluster && number < settings.shards + settings.empty_places; ++number)
+      shards.push_back(is_empty_place(settings, number) ? empty_place(std::to_string(number))
+                                                        : in_shard(shards.front(), number));
     for (const int number : settings.drain) {
       if (number >= 0 && static_cast<std::size_t>(number) < shards.size())
         shards[static_cast<std::size_t>(number)].is_drained = true;
@@ -213,6 +227,10 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Env
     return shards;
   }
   for (const ShardSettings& shard : settings.shard_list) {
+    if (shard.is_empty_place) {
+      shards.push_back(empty_place(shard.name));
+      continue;
+    }
     RedisSettings one = settings;
     one.shard_list.clear();
     one.url = shard.url;

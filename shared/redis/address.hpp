@@ -39,10 +39,11 @@ struct ReplicaWait {
 // sentinel://[user:password@]host[:port],host[:port]/name[?db=N], whose user and password are for the server, or
 // cluster://[user:password@]host[:port],host[:port], which is the address of the first of its shards.
 struct RedisAddress {
-  std::string shard;        // what the shard is called; empty: it is the only one
-  std::string key_prefix;   // of every key in it; empty: the keys are Sidekiq's own
-  bool is_drained = false;  // what lies there is served, and nothing new is pushed there
-  std::string host;         // empty for a Unix socket
+  std::string shard;            // what the shard is called; empty: it is the only one
+  std::string key_prefix;       // of every key in it; empty: the keys are Sidekiq's own
+  bool is_drained = false;      // what lies there is served, and nothing new is pushed there
+  bool is_empty_place = false;  // of a shard that was taken out: there is no server
+  std::string host;             // empty for a Unix socket
   std::uint16_t port = 6379;
   std::string socket_path;
   std::string user;

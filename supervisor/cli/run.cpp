@@ -11,7 +11,10 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,6 +29,7 @@
 #include "shared/config/executable.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/shard_places.hpp"
 #include "shared/config/tls_section.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/periodic/next_tick.hpp"
@@ -40,6 +44,7 @@
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
+#include "supervisor/restart/what_is_left.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/upgrade/way_back.hpp"
@@ -80,6 +85,11 @@ void read_certificates(RedisSettings& settings) try {
   throw ConfigError(error.what());
 } catch (const AddressError& error) {
   throw ConfigError(error.what());
+}
+
+std::vector<RedisAddress> those_there(std::vector<RedisAddress> shards) {
+  std::erase_if(shards, [](const RedisAddress& shard) { return shard.is_empty_place; });
+  return shards;
 }
 
 // Those of the collector, whom a child of the supervisor speaks with.  Throws ConfigError.
@@ -430,6 +440,24 @@ int become_page(const RunOptions& options, const Config& config) try {
   return EX_UNAVAILABLE;
 }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+}
+
+// Both are the addresses of all shards.  Pure.
+std::string why_not_taken_over(const std::string& served, const std::string& wanted) {
+  if (wanted.starts_with(served + " "))
+    return "brood does not serve each of these shards yet: run `brood restart` first";
+  std::vector<std::string> here = words_of(served), there = words_of(wanted);
+  std::sort(here.begin(), here.end());
+  std::sort(there.begin(), there.end());
+  const bool lacks_some =
+      here.size() > there.size() && std::includes(here.begin(), here.end(), there.begin(), there.end());
+  return lacks_some ? "brood still serves a shard that is to be taken out: run `brood restart` first"
+                    : "where Redis is cannot change while brood runs: stop it and start it again";
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options) {
@@ -441,20 +469,18 @@ int run_command(const RunOptions& options) {
   try_certificates(config.otlp);
   serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
   OwnCertificates own_certificates;
+  if (handover) config.redis = with_empty_places(handover->empty_places(), std::move(config.redis));
   const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis, own_certificates);
   std::string where;
-  for (const RedisAddress& shard : shards) where += (where.empty() ? "" : " ") + shard.without_password();
+  for (const RedisAddress& shard : those_there(shards)) where += (where.empty() ? "" : " ") + shard.without_password();
   // The jobs that our workers hold are in the Redis that the program before used.
-  if (handover && handover->redis != where)
-    throw ConfigError(where.starts_with(handover->redis + " ")
-                          ? "brood does not serve each of these shards yet: run `brood restart` first"
-                          : "where Redis is cannot change while brood runs: stop it and start it again");
+  if (handover && handover->redis != where) throw ConfigError(why_not_taken_over(handover->redis, where));
   const bool only_looks = options.check || (handover && handover->rehearsal);
   // Not in a takeover: the rehearsal has tried this.
   if (!handover || only_looks) require_programs(config);
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
   if (options.check) return check_everything(config, shards, Wanted::every_shard, options.startup);
-  if (only_looks) return rehearse(config, shards, *handover, *options.adopt);
+  if (only_looks) return rehearse(config, those_there(shards), *handover, *options.adopt);
   const Successor successor(own_words(), handover ? handover->program : "");
 
   log::Options log = log_options(config);
@@ -489,38 +515,50 @@ int run_command(const RunOptions& options) {
     };
     std::vector<RedisAddress> addresses = locate_shards(config->redis);
     for (RedisAddress& shard : addresses) shard = as_configured(shard);
-    return ChildBodies{
-        .preload =
-            [=] {
-              follow_log(*config);
-              return preload(*config, *preloaded);
-            },
-        .worker =
-            [=, &identity](const WorkerSetup& worker_setup) {
-              descriptor_limit.give_back();
-              follow_log(*config);
-              return run_worker(worker_setup, *config, identity, addresses, *preloaded);
-            },
-        .recover_worker_deaths =
-            [=](const RedisAddress& shard, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
-                ChildBodies::ByteCount& bytes) {
-              return run_recovery_child(worker_deaths, mode, *config, as_configured(shard), &bytes);
-            },
-        .orphaned_jobs =
-            [=](const RedisAddress& shard, const OrphanedJobs& orphaned_jobs, RecoveryMode mode,
-                ChildBodies::ByteCount& bytes) {
-              return settle_orphaned_jobs(orphaned_jobs, mode, *config, as_configured(shard), &bytes);
-            },
-        .sweep = [=](const RedisAddress& shard,
-                     const OwnIncarnations& own) { return sweep_strays(own, as_configured(shard), addresses); },
-        .log_stacks = log_stacks,
-        .tell_stack = tell_stack,
-        .check =
-            [=] {
-              follow_log(*config);
-              const std::string why = why_not_loadable(*config);
-              return why.empty() ? why_no_tls(addresses) : why;
-            }};
+    std::set<std::string> queues;
+    for (const CapsuleSettings& capsule : config->capsules) {
+      for (const std::string& queue : capsule.queues.names()) queues.insert(queue);
+    }
+    return ChildBodies{.preload =
+                           [=] {
+                             follow_log(*config);
+                             return preload(*config, *preloaded);
+                           },
+                       .worker =
+                           [=, &identity](const WorkerSetup& worker_setup) {
+                             descriptor_limit.give_back();
+                             follow_log(*config);
+                             return run_worker(worker_setup, *config, identity, addresses, *preloaded);
+                           },
+                       .recover_worker_deaths =
+                           [=](const RedisAddress& shard, const std::vector<WorkerDeath>& worker_deaths,
+                               RecoveryMode mode, ChildBodies::ByteCount& bytes) {
+                             return run_recovery_child(worker_deaths, mode, *config, as_configured(shard), &bytes);
+                           },
+                       .orphaned_jobs =
+                           [=](const RedisAddress& shard, const OrphanedJobs& orphaned_jobs, RecoveryMode mode,
+                               ChildBodies::ByteCount& bytes) {
+                             return settle_orphaned_jobs(orphaned_jobs, mode, *config, as_configured(shard), &bytes);
+                           },
+                       .sweep =
+                           [=](const RedisAddress& shard, const OwnIncarnations& own) {
+                             return sweep_strays(own, as_configured(shard), those_there(addresses));
+                           },
+                       .log_stacks = log_stacks,
+                       .tell_stack = tell_stack,
+                       .check =
+                           [=] {
+                             follow_log(*config);
+                             const std::string why = why_not_loadable(*config);
+                             return why.empty() ? why_no_tls(addresses) : why;
+                           },
+                       .why_not_empty =
+                           [=](const std::vector<int>& shards) {
+                             std::vector<RedisAddress> some;
+                             for (const int shard : shards)
+                               some.push_back(addresses.at(static_cast<std::size_t>(shard)));
+                             return why_not_empty(some, {queues.begin(), queues.end()});
+                           }};
   };
 
   const auto name_process = [](const Config& named) {
@@ -553,10 +591,11 @@ int run_command(const RunOptions& options) {
        .read_file =
            [&options] { return options.config_path.empty() ? ConfigFile{} : read_config_file(options.config_path); },
        .read_config =
-           [&options, &rehearsed, &password_files] {
+           [&options, &rehearsed, &password_files](const Config& present) {
              if (rehearsed) return std::exchange(rehearsed, nullptr);
              Config wanted = load_config(options.config_path, options.overrides);
              check_zones(wanted.periodic);
+             wanted.redis = with_empty_places(present.redis, std::move(wanted.redis));
              read_certificates(wanted.redis);
              try_certificates(wanted.otlp);
              password_files.name_in(wanted.redis);

@@ -33,6 +33,8 @@ struct ChildBodies {
   std::function<int(const DumpRequest&, int descriptor)> tell_stack = {};
   // Tries what a worker would load.  Returns a sentence that says why it cannot be used, or nothing.
   std::function<std::string()> check = {};
+  // Why the shards with these numbers cannot be taken out, as such a sentence.
+  std::function<std::string(const std::vector<int>&)> why_not_empty = {};
 };
 
 }  // namespace brood

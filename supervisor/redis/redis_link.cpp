@@ -52,6 +52,18 @@ void RedisLink::open() {
   connect();
 }
 
+void RedisLink::close() {
+  closed_ = true;
+  sentinels_.stop();
+  connection_.close();
+  wake_.stop();
+  away_since_.reset();
+  next_search_.reset();
+  not_found_.clear();
+  is_usable_ = false;
+  data_.run_id.clear();
+}
+
 void RedisLink::start_server() {
   if (!server_) return;
   try {
@@ -85,6 +97,7 @@ void RedisLink::look_for_server() {
 }
 
 void RedisLink::found_nobody(const ServerSearch& search) {
+  if (closed_) return;
   const bool others_know = address_.must_be_found();
   next_search_ = steady_now() + (others_know ? ask_others_again_after : resolve_again_after);
   // Meanwhile the old address may have answered again, and commands may be under way.
@@ -101,6 +114,7 @@ void RedisLink::found_nobody(const ServerSearch& search) {
 }
 
 void RedisLink::found(const FoundServer& found) {
+  if (closed_) return;
   if (!address_.must_be_found()) {
     if (connected()) return;
     not_found_.clear();
@@ -130,6 +144,7 @@ void RedisLink::found(const FoundServer& found) {
 // A sentinel's word is not believed, but it makes us look, and look again for a while: the other sentinels may not have
 // heard of the move yet.  A sentinel that says so again and again does not make us look more often.
 void RedisLink::somebody_says_it_moved() {
+  if (closed_) return;
   searches_until_ = steady_now() + time_to_move;
   next_search_ = std::max<SteadyTime>(steady_now(), last_search_ + ask_others_again_after);
   wake_.start_at(next_deadline());
@@ -222,6 +237,7 @@ void RedisLink::look_at_role() {
 }
 
 void RedisLink::disconnected(const std::string& why) {
+  if (closed_) return;
   is_usable_ = connects_to_master_ = false;
   data_.run_id.clear();
   // The host's name, or the sentinels, may point elsewhere by now.  A server to which sentinels led us is not tried

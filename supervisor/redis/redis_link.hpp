@@ -45,6 +45,9 @@ class RedisLink {
   // Starts the embedded server, if any, and begins to connect.
   void open();
 
+  // Ends the connection for good.
+  void close();
+
   AsyncConnection& connection() { return connection_; }
   bool is_embedded() const { return server_ != nullptr; }
   bool was_usable() const { return was_usable_; }
@@ -113,7 +116,7 @@ class RedisLink {
   RedisData data_;
   int pace_ = 1;
   bool is_usable_ = false, was_usable_ = false, gave_up_ = false;
-  bool stopping_ = false;
+  bool stopping_ = false, closed_ = false;
 };
 
 }  // namespace brood

@@ -45,6 +45,11 @@ void ProcessPruning::start() {
   next_.start_in(initial_wait({}, std::uniform_real_distribution<double>(0, 1)(random)));
 }
 
+void ProcessPruning::stop() {
+  redis_.cancel();
+  next_.stop();
+}
+
 void ProcessPruning::prune() {
   next_.start_in(pruning_interval);
   redis_.send(may_prune(), longest_answer_time, or_give_up([this](const Result& answer) {

@@ -17,6 +17,7 @@ class ProcessPruning {
   ProcessPruning& operator=(const ProcessPruning&) = delete;
 
   void start();
+  void stop();
 
   // Prunes now, unless somebody did within the last minute.
   void prune();

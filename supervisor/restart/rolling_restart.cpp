@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/config/shard_places.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/restart/added_shards.hpp"
 
@@ -42,9 +43,7 @@ JsonWriter json_of(const RollingRestart::Result& result) {
       .decimal("at", epoch_seconds(result.at));
 }
 
-// Runs in a child.
-int write_refusal(const ChildBodies& bodies, int to) {
-  const std::string refusal = bodies.check();
+int write_answer(const std::string& refusal, int to) {
   if (refusal.empty()) return EX_OK;
   return write(to, refusal.data(), refusal.size()) < 0 ? EX_OSERR : EX_CONFIG;
 }
@@ -87,23 +86,29 @@ void RollingRestart::begin() {
   }
   log::info("restart_begins", {{"generation", present_->number}});
   try {
-    const auto config = read_config_();
+    const auto config = read_config_(*present_->config);
     if (const std::string why = why_not_served(present_->config->redis, config->redis); !why.empty())
       return fail(Outcome::refused, why);
+    leaving_ = places_left_empty(present_->config->redis, config->redis);
     // Takes a number whose runs are counted apart from those of the present generation.
     while (++last_number_ % generations_counted == present_->number % generations_counted) {
     }
     next_ = std::make_shared<Generation>(
         Generation{last_number_, config, bodies_(config), std::make_shared<KeptLibraries>(config->require)});
     check_.begin(
-        {.title = "brood: check", .what = "loading the job libraries"},
-        [this](int answer) { return write_refusal(next_->bodies, answer); },
+        {.title = "brood: check", .what = "loading the job libraries"}, [this](int to) { return write_refusal(to); },
         [this](const std::string& refusal) { checked(refusal); });
   } catch (const ConfigError& error) {
     fail(Outcome::refused, error.what());
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
   }
+}
+
+// Runs in a child.
+int RollingRestart::write_refusal(int to) const {
+  const std::string refusal = leaving_.empty() ? "" : present_->bodies.why_not_empty(leaving_);
+  return write_answer(refusal.empty() ? next_->bodies.check() : refusal, to);
 }
 
 void RollingRestart::checked(const std::string& refusal) {
@@ -126,7 +131,7 @@ void RollingRestart::check_return() {
   try {
     check_.begin(
         {.title = "brood: check", .keep = present_->libraries->descriptors(), .what = "loading the old job libraries"},
-        [this](int answer) { return write_refusal(as_it_was_->bodies, answer); },
+        [this](int to) { return write_answer(as_it_was_->bodies.check(), to); },
         [this](const std::string& refusal) { return_checked(refusal); });
   } catch (const std::system_error& error) {
     return_checked(error.what());
@@ -171,6 +176,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   began_ = steady_now();
   is_scale_ = true;
   has_canary_ = false;
+  leaving_.clear();
   clients_.push_back(asked_by);
   Config config = *present_->config;
   const auto found = std::find_if(config.capsules.begin(), config.capsules.end(),
@@ -193,7 +199,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
 void RollingRestart::advance(SteadyTime now) {
   go_on(now);
   std::optional<SteadyTime> next = rolls() ? roll_->next_look() : std::nullopt;
-  if (step_ == Step::watching) next = std::min(next.value_or(next_look_), next_look_);
+  if (all_are_new()) next = std::min(next.value_or(next_look_), next_look_);
   wake_.start_at(next);
 }
 
@@ -210,7 +216,7 @@ void RollingRestart::go_on(SteadyTime now) {
       step_ = Step::watching;
       watched_since_ = now;
     }
-    if (step_ == Step::watching && step.verdict != RollStep::Verdict::failed && may_end(now)) return succeed();
+    if (step_ == Step::watching && step.verdict != RollStep::Verdict::failed && may_end(now)) return prove();
     if (step.verdict == RollStep::Verdict::failed) return fail(Outcome::rolled_back, roll_->reason());
   }
   tell_progress(now);
@@ -261,6 +267,24 @@ void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) 
                      .how = reaped.status.describe()});
 }
 
+// Somebody may have pushed there since they were looked at first.
+void RollingRestart::prove() {
+  if (leaving_.empty()) return succeed();
+  step_ = Step::proving;
+  try {
+    check_.begin(
+        {.title = "brood: check", .what = "looking whether shards are empty"},
+        [this](int to) { return write_answer(present_->bodies.why_not_empty(leaving_), to); },
+        [this](const std::string& refusal) {
+          step_ = Step::watching;
+          if (refusal.empty()) return succeed();
+          fail(Outcome::rolled_back, refusal);
+        });
+  } catch (const std::system_error& error) {
+    fail(Outcome::rolled_back, error.what());
+  }
+}
+
 void RollingRestart::succeed() {
   workers_.adopt_fresh();
   if (!is_scale_) canary_.end(true);
@@ -271,6 +295,7 @@ void RollingRestart::succeed() {
 }
 
 void RollingRestart::fail(Outcome outcome, std::string why) {
+  if (step_ == Step::proving) check_.abandon();
   if (rolls()) {
     workers_.drop_fresh();
     if (!is_scale_) canary_.end(false);
@@ -320,7 +345,7 @@ void RollingRestart::abandon(const std::string& why) {
   if (!under_way()) return;
   check_.abandon();
   // All workers are new already, and nothing speaks against them.
-  if (step_ == Step::watching) {
+  if (step_ == Step::watching && leaving_.empty()) {
     const auto waiting = std::exchange(waiting_, std::nullopt).value_or(std::vector<ControlSocket::Reply>());
     succeed();
     const Result refusal{.outcome = Outcome::not_now, .reason = why, .at = wall_now()};
@@ -346,6 +371,7 @@ std::string RollingRestart::status() const {
     return fmt::format("restarting: all {} workers are new, and watched for {:g}s at most",
                        next_->config->concurrency(),
                        std::chrono::duration<double>(next_->config->restart.canary_watch).count());
+  if (step_ == Step::proving) return "restarting: looking whether the shards that are taken out are empty";
   if (step_ == Step::checking) return "restarting: checking the configuration and the job libraries";
   if (step_ == Step::rolling) {
     int fresh = 0, ready = 0, old = 0;

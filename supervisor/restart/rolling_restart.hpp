@@ -37,7 +37,8 @@ class RollingRestart {
     std::chrono::nanoseconds took{};
     WallTime at{};
   };
-  using ReadConfig = std::function<std::shared_ptr<const Config>()>;  // throws ConfigError
+  // Gets the configuration that holds now.  Throws ConfigError.
+  using ReadConfig = std::function<std::shared_ptr<const Config>(const Config& present)>;
   class Events {
    public:
     virtual ~Events() = default;
@@ -75,6 +76,7 @@ class RollingRestart {
     checking,
     rolling,
     watching,  // all workers are new, and the old ones can still be brought back
+    proving,   // as well; the shards that are to be taken out must still be empty
   };
 
   void begin();
@@ -85,7 +87,10 @@ class RollingRestart {
   void bring_next();
   void roll();
   void go_on(SteadyTime now);
-  bool rolls() const { return step_ == Step::rolling || step_ == Step::watching; }
+  bool rolls() const { return step_ == Step::rolling || all_are_new(); }
+  bool all_are_new() const { return step_ == Step::watching || step_ == Step::proving; }
+  int write_refusal(int to) const;
+  void prove();
   void look_at_runs(SteadyTime now);
   void take_back(const Canary::Alarm& alarm);
   bool may_end(SteadyTime now);
@@ -110,6 +115,7 @@ class RollingRestart {
   std::optional<RollPlan> roll_;
   Canary canary_;
   bool has_canary_ = false;                      // this roll
+  std::vector<int> leaving_;                     // shards that the next configuration does not have any more
   std::shared_ptr<const Generation> as_it_was_;  // the present generation, where its libraries lie elsewhere by now
   std::optional<SteadyTime> watched_since_;
   SteadyTime next_look_{};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shared/base/shard_of_key.hpp"
+#include "shared/base/log.hpp"
 #include "shared/store/watched_keys.hpp"
 #include "supervisor/process/jitter.hpp"
 
@@ -22,7 +22,7 @@ constexpr auto between_first_sweeps = 3s;  // from the first sweep of one shard 
 constexpr auto time_to_be_listed = 15s;    // until every living supervisor has listed itself by a heartbeat
 
 int pace_among(const KnownShards& shards) {
-  return std::clamp(static_cast<int>(shards.size()) / few_shards, 1, slowest_pace);
+  return std::clamp(static_cast<int>(shards.count()) / few_shards, 1, slowest_pace);
 }
 
 }  // namespace
@@ -31,7 +31,9 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
     : owner_(owner),
       identity_(parts.identity.name),
       number_(setup.number),
+      name_(setup.all.name(setup.number)),
       all_(std::move(setup.all)),
+      dead_files_(parts.dead_files),
       pace_(pace_among(all_)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
@@ -59,6 +61,9 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   heartbeat_.tell_metrics(owner_.config().metrics);
   keep_pace();
+  if (!all_.is_empty_place(number_)) return;
+  standing_ = Standing::left;
+  dead_files_.note_look(number_, {});
 }
 
 void Shard::keep_pace() {
@@ -85,8 +90,10 @@ void Shard::rely_on_being_told(bool told) {
 // ---- What happens in a round
 
 void Shard::do_what_is_due(SteadyTime now) {
+  leave_if_done();
+  if (standing_ == Standing::left) return;
   redis_.catch_up(now);
-  if (!redis_.connected() || now < next_sweep_) return;
+  if (!is_served() || !redis_.connected() || now < next_sweep_) return;
   recovery_.sweep([this] { return OwnIncarnations{identity_, living_fields(), pool_.last_incarnation()}; });
   next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
 }
@@ -98,6 +105,7 @@ void Shard::recover(SteadyTime now) {
 // ---- What it is told
 
 void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
+  if (!is_served()) return;
   queues_and_pauses_watch_.follow_names(std::any_of(
       capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
   capsules_ = capsules;
@@ -109,11 +117,12 @@ void Shard::tell_of_capsules() {
   if (capsules_.empty()) return;
   std::vector<CapsuleSettings> capsules = capsules_;
   for (CapsuleSettings& capsule : capsules)
-    capsule.caps = share_of(std::move(capsule.caps), static_cast<std::size_t>(number_), all_.size());
+    capsule.caps = share_of(std::move(capsule.caps), all_.rank(number_), all_.count());
   doorbell_.set_capsules(std::move(capsules));
 }
 
 void Shard::follow_config() {
+  if (!is_served()) return;
   scheduler_.set(scheduler_settings());
   periodic_jobs_.set(periodic_settings());
   gem_schedules_.set(owner_.config().serves_sidekiq_cron);
@@ -127,6 +136,7 @@ void Shard::follow_config() {
 // The scheduler and what is periodic hear of it with the configuration.
 void Shard::set_shards(KnownShards all) {
   all_ = std::move(all);
+  if (!is_served()) return;
   pace_ = pace_among(all_);
   keep_pace();
   tell_of_capsules();
@@ -141,7 +151,32 @@ void Shard::wind_down() {
   key_change_listener_.stop();
 }
 
+void Shard::leave() {
+  if (!is_served()) return;
+  wind_down();
+  orphan_watch_.stop();
+  standing_ = Standing::leaving;
+  log::info("shard_leaves", {{"shard", name_}, {"redis", redis_.describe()}});
+}
+
+// A worker of the generation before may still be on its way out of it.
+void Shard::leave_if_done() {
+  if (standing_ != Standing::leaving) return;
+  if (has_said_goodbye_) {
+    standing_ = Standing::left;
+    redis_.close();
+    dead_files_.note_look(number_, {});
+    log::info("shard_removed", {{"shard", name_}});
+    return;
+  }
+  if (!workers_.occupied_slots().empty()) return;
+  if (!recovery_.is_idle() && (redis_.connected() || !recovery_.may_be_left())) return;
+  pruning_.stop();
+  heartbeat_.finish([this] { has_said_goodbye_ = true; });
+}
+
 void Shard::resume() {
+  if (!is_served()) return;
   scheduler_.resume(scheduler_settings());
   periodic_jobs_.resume(periodic_settings());
   gem_schedules_.resume(owner_.config().serves_sidekiq_cron);
@@ -163,6 +198,7 @@ void Shard::look_for_work() {
 // process would look like orphans.
 void Shard::redis_is_usable() {
   heartbeat_.beat();
+  if (!is_served()) return;
   if (!owner_.is_quiet()) look_for_work();
   pruning_.start();
   queue_rivals_.look(owner_.config().capsules);
@@ -195,9 +231,7 @@ Scheduler::Settings Shard::scheduler_settings() const {
 // Each lives in the shard that its name has for all supervisors.
 PeriodicJobs::Settings Shard::periodic_settings() const {
   PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs()};
-  std::erase_if(settings.jobs, [this](const auto& job) {
-    return all_.size() > 1 && shard_of_key(all_.names, job.first, all_.drained) != static_cast<std::size_t>(number_);
-  });
+  std::erase_if(settings.jobs, [this](const auto& job) { return all_.home_of(job.first) != number_; });
   return settings;
 }
 

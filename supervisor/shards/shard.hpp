@@ -32,20 +32,13 @@
 #include "supervisor/schedule/periodic_jobs.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/schedule/scheduler.hpp"
+#include "supervisor/shards/known_shards.hpp"
 #include "supervisor/shards/shard_moves.hpp"
 #include "supervisor/shards/shard_workers.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
-
-// All shards of a supervisor, in their order.
-struct KnownShards {
-  std::vector<std::string> names;
-  std::vector<bool> drained;  // nothing new is pushed there
-
-  std::size_t size() const { return names.size(); }
-};
 
 // All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
 // sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
@@ -90,7 +83,9 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   Shard(const Parts& parts, Setup setup, Owner& owner);
 
   // Begins to connect.
-  void open() { redis_.open(); }
+  void open() {
+    if (is_served()) redis_.open();
+  }
 
   int number() const { return number_; }
   RedisLink& redis() { return redis_; }
@@ -108,8 +103,12 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void recover(SteadyTime now);
 
   // A worker has said so.
-  void look_for_batches() { batch_watch_.look_for_a_while(); }
-  void look_who_waits() { doorbell_.look(); }
+  void look_for_batches() {
+    if (is_served()) batch_watch_.look_for_a_while();
+  }
+  void look_who_waits() {
+    if (is_served()) doorbell_.look();
+  }
 
   // What workers fetch from: see Generations::capsules().
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
@@ -117,10 +116,18 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void follow_config();
   // There are other shards beside this one than before, or others are drained.
   void set_shards(KnownShards all);
-  bool is_drained() const { return all_.drained.at(static_cast<std::size_t>(number_)); }
-  const std::string& name() const { return all_.names.at(static_cast<std::size_t>(number_)); }
+  bool is_drained() const { return is_served() && all_.is_drained(number_); }
+  const std::string& name() const { return name_; }
+
+  // It is taken out, and nothing lies there: the supervisor leaves it once no worker is there and nothing is recovered.
+  // Its place stays empty.
+  void leave();
+  bool is_served() const { return standing_ == Standing::served; }
+  bool is_leaving() const { return standing_ == Standing::leaving; }
   // What is periodic is other than before.
-  void follow_periodic() { periodic_jobs_.set(periodic_settings()); }
+  void follow_periodic() {
+    if (is_served()) periodic_jobs_.set(periodic_settings());
+  }
 
   // Stops what a quiet stops, and begins it again.
   void wind_down();
@@ -137,6 +144,12 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void was_unlisted() override;
   void name_is_taken() override { owner_.name_is_taken(); }
 
+  enum class Standing {
+    served,
+    leaving,  // nobody looks for work there any more
+    left,     // and nothing is sent there
+  };
+  void leave_if_done();
   void keep_pace();
   void tell_of_capsules();
   void look_for_work();
@@ -149,7 +162,11 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   Owner& owner_;
   const std::string identity_;
   const int number_;
+  const std::string name_;
   KnownShards all_;
+  DeadFiles& dead_files_;
+  Standing standing_ = Standing::served;
+  bool has_said_goodbye_ = false;  // the heartbeat has left
   std::vector<CapsuleSettings> capsules_;
   int pace_ = 1;  // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/config/shard_places.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/queues/doorbell_plan.hpp"
 #include "supervisor/shards/shard.hpp"
@@ -52,7 +53,7 @@ std::vector<MovableWorker> ShardMoves::movable() {
 std::set<int> ShardMoves::capsules_to_call(int number) {
   if (!are_several()) return {};
   std::set<int> capsules = brood::capsules_to_call(number, movable());
-  std::erase_if(capsules, [&](int capsule) { return !may_serve(capsule, number); });
+  std::erase_if(capsules, [&](int capsule) { return !is_there(capsule, number) || !may_serve(capsule, number); });
   return capsules;
 }
 
@@ -97,7 +98,7 @@ void ShardMoves::leave_those_away(SteadyTime now) {
     const auto away_since = shard(worker.shard).redis().away_since();
     if (!away_since || now - *away_since < patience_with_one_away || worker.runs_a_job) continue;
     if (worker.wanted != worker.shard && is_usable(worker.wanted)) continue;
-    const int refuge = emptiest_usable();
+    const int refuge = emptiest_usable(worker.capsule);
     if (refuge >= 0 && may_serve(worker.capsule, refuge)) want(worker.slot, refuge, false);
   }
 }
@@ -106,7 +107,11 @@ void ShardMoves::leave_those_away(SteadyTime now) {
 
 bool ShardMoves::is_usable(int number) const {
   const RedisLink& redis = shard(number).redis();
-  return !redis.is_away() && redis.refusal().empty();
+  return shard(number).is_served() && !redis.is_away() && redis.refusal().empty();
+}
+
+bool ShardMoves::is_there(int capsule, int number) const {
+  return shard(number).is_served() && !is_empty_place(generations_.of_index(capsule).config->redis, number);
 }
 
 int ShardMoves::first_usable() const {
@@ -119,19 +124,20 @@ int ShardMoves::first_usable() const {
 int ShardMoves::place_near(int number, int capsule) const {
   std::vector<ShardToServe> all;
   for (int each = 0; each < static_cast<int>(shards_.size()); ++each)
-    all.push_back({.is_usable = is_usable(each), .is_in_order = may_serve(capsule, each)});
+    all.push_back(
+        {.is_usable = is_usable(each), .is_in_order = may_serve(capsule, each), .is_there = is_there(capsule, each)});
   return where_to_go(number, all);
 }
 
 // -1: none.
-int ShardMoves::emptiest_usable() const {
+int ShardMoves::emptiest_usable(int capsule) const {
   std::vector<int> workers(shards_.size());
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     if (slots_.table.is_living(slot)) ++workers.at(static_cast<std::size_t>(slots_.table[slot].wanted_shard));
   }
   int best = -1;
   for (int number = 0; number < static_cast<int>(shards_.size()); ++number) {
-    if (is_usable(number) &&
+    if (is_there(capsule, number) && is_usable(number) &&
         (best < 0 || workers[static_cast<std::size_t>(number)] < workers[static_cast<std::size_t>(best)]))
       best = number;
   }
@@ -149,7 +155,7 @@ void ShardMoves::place_again(int slot) {
   const int from = taken.shard, capsule = generations_.index_of(taken.generation, taken.capsule);
   // One that is finishing fetches nothing more, and may be of a generation that does not know every shard.
   const bool finishes = (taken.flags & slot_stop) != 0;
-  const int rather = is_usable(taken.wanted_shard) ? taken.wanted_shard : from;
+  const int rather = is_there(capsule, taken.wanted_shard) && is_usable(taken.wanted_shard) ? taken.wanted_shard : from;
   const int to = finishes ? from : place_near(rather, capsule);
   const bool was_the_first = taken.goes_if_first && to != from;
   enter(slot, to);

@@ -46,9 +46,11 @@ class ShardMoves : public WorkerShards {
  private:
   std::vector<MovableWorker> movable();
   bool is_usable(int shard) const;
+  // Not one that was taken out, or that the generation of this capsule does not have any more.
+  bool is_there(int capsule, int shard) const;
   bool may_serve(int capsule, int shard) const;
   int place_near(int shard, int capsule) const;
-  int emptiest_usable() const;
+  int emptiest_usable(int capsule) const;
   void want(int slot, int shard, bool if_first);
   void stay(int slot);
   void enter(int slot, int shard);

@@ -315,6 +315,7 @@ void members(Io& io, Of<Io, Handover::Shard>& shard) {
   io.records("counted", shard.counted);
   io.record("uncounted", shard.uncounted);
   io.text("beat_tokens", shard.beat_tokens);
+  io.truth("empty_place", shard.is_empty_place);
 }
 
 // What a number stands for among the first `count` of an enumeration.
@@ -426,6 +427,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.record("uncounted", handover.uncounted);
   io.text("beat_tokens", handover.beat_tokens);
   io.records("classes", handover.classes);
+  io.truth("empty_place", handover.is_empty_place);
   io.records("other_shards", handover.other_shards);
   io.records("left", handover.left);
 }
@@ -448,6 +450,15 @@ void refuse_nonsense(const Handover& handover) {
 }
 
 }  // namespace
+
+std::vector<int> Handover::empty_places() const {
+  std::vector<int> numbers;
+  if (is_empty_place) numbers.push_back(0);
+  for (std::size_t i = 0; i < other_shards.size(); ++i) {
+    if (other_shards[i].is_empty_place) numbers.push_back(static_cast<int>(i) + 1);
+  }
+  return numbers;
+}
 
 std::vector<int> descriptors_of(const Handover& handover) {
   std::vector<int> all{handover.control_listener, handover.log};

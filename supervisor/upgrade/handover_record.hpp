@@ -33,10 +33,11 @@ struct ConfigAsRead {
 // that another version can read it: a reader skips members that it does not know, and members that are missing keep the
 // values given here.  `format` changes when that is not enough.
 struct Handover {
-  // Since format 2 there are rehearsals and a way back.
-  static constexpr int current_format = 2;
+  // Since format 2 there are rehearsals and a way back.  Format 3 is that of a handover with empty places among the
+  // shards, which an earlier program would not leave empty.
+  static constexpr int usual_format = 2, format_of_empty_places = 3, current_format = 3;
 
-  int format = current_format;
+  int format = usual_format;
   std::string version;     // of the brood that wrote it
   std::string program;     // the name of its file
   bool rehearsal = false;  // a copy for a child, which looks whether it could take over, and then signs the copy
@@ -97,13 +98,16 @@ struct Handover {
   Statistics::Counts uncounted;  // counts that were not sent
   std::string beat_tokens;       // see BeatTokens
   std::vector<Metrics::Known> classes;
-  // The same three members for each shard but the first.
+  bool is_empty_place = false;  // of a shard that was taken out: see shard_places.hpp
+  // The same four members for each shard but the first.
   struct Shard {
     std::vector<Counted> counted;
     Statistics::Counts uncounted;
     std::string beat_tokens;
+    bool is_empty_place = false;
   };
   std::vector<Shard> other_shards = {};
+  std::vector<int> empty_places() const;  // their numbers
   // What dead workers have left in a shard that is away.  How the machine saw a crash is not among it: the job's report
   // has its signal and no stack.
   struct Left {

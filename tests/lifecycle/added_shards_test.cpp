@@ -102,17 +102,6 @@ BOOST_AUTO_TEST_CASE(a_supervisor_and_a_worker_that_are_killed_after_a_shard_was
   BOOST_TEST(shards.ledger.judge(shards.pushed).doubled.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_restart_that_would_take_a_shard_out_says_what_to_do_and_changes_nothing) {
-  ShardedLedger shards(2);
-  BroodProcess brood(shards.with_workers(2));
-  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  const CommandResult restart = restart_with(brood, shards.config_of(1));
-  BOOST_TEST(restart.status == 78);
-  BOOST_TEST(restart.errors.find("cannot be taken out while brood runs") != std::string::npos, restart.errors);
-  shards.push(1, 10, 1);
-  BOOST_TEST(eventually([&] { return shards.all_done(); }), brood.log_tail());
-}
-
 BOOST_AUTO_TEST_CASE(an_upgrade_that_would_serve_more_shards_sends_to_the_restart) {
   ShardedLedger shards(1);
   BroodProcess brood(shards.with_workers(1));

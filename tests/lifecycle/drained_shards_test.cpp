@@ -37,6 +37,17 @@ struct Producer {
   BroodProcess& brood;
 };
 
+std::string status_of(BroodProcess& brood) { return run_brood({"status", "--json"}, brood.environment()).output; }
+
+// Connections of its supervisor and workers.
+int clients_of_brood(RedisServer& redis) {
+  const Reply reply = redis.command({"CLIENT", "LIST"});
+  const std::string list(reply.view().text());
+  int clients = 0;
+  for (std::size_t at = list.find("name=brood-"); at != list.npos; at = list.find("name=brood-", at + 1)) ++clients;
+  return clients;
+}
+
 // What `brood status --json` says of one.
 std::string draining(BroodProcess& brood, std::size_t shard) {
   const CommandResult status = run_brood({"status", "--json", "-C", brood.home() / "brood.toml"}, brood.environment());
@@ -130,4 +141,130 @@ BOOST_AUTO_TEST_CASE(periodic_jobs_leave_a_shard_that_is_drained) {
   std::size_t later = 0;
   for (const std::string& name : jobs) later += waits(1, name);
   BOOST_TEST(later == there);
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_that_is_drained_is_taken_out_and_the_fleet_goes_on_without_it) {
+  ShardedLedger shards(3);
+  BroodProcess brood(shards.with_workers(3, "poll_interval = \"100ms\"\n"));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  Producer producer{shards, brood};
+  for (std::size_t shard = 0; shard < 3; ++shard) shards.push(shard, 200, 2);
+  BOOST_TEST(restart_with(brood, shards.config_draining({1})).status == 0, brood.log_tail());
+  for (int round = 0; round < 5; ++round) producer.push(20, 1);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return shards.all_done() && shards.left() == 0; }, 60s), brood.log_tail());
+  shards.servers[1].command({"ZADD", "dead", "1", payload_text("Gone", "[]")});
+  const std::string processed = shards.servers[1].get("stat:processed").value_or("0");
+
+  const CommandResult removed = restart_with(brood, shards.config_without({1}));
+  BOOST_TEST(removed.status == 0, removed.errors << brood.log_tail());
+  BOOST_TEST(eventually([&] { return times_logged(brood, "shard_removed") == 1; }), brood.log_tail());
+  BOOST_TEST(times_logged(brood, "dead_jobs_stay") >= 1U, brood.log_tail());
+  BOOST_TEST(shards.servers[1].size_of("processes") == 0U);
+  BOOST_TEST(shards.servers[1].size_of("brood:processes") == 0U);
+  BOOST_TEST(shards.servers[1].size_of("dead") == 1U);
+  BOOST_TEST(eventually([&] { return clients_of_brood(shards.servers[1]) == 0; }), brood.log_tail());
+  for (int round = 0; round < 5; ++round) producer.push(20, 1);
+  for (const std::size_t shard : {0U, 2U}) shards.push(shard, 100, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done() && shards.left() == 0; }, 60s), brood.log_tail());
+
+  // The server may go now.
+  shards.servers[1].kill9();
+  BOOST_TEST(run_brood({"upgrade"}, brood.environment()).status == 0, brood.log_tail());
+  BOOST_TEST(times_logged(brood, "supervisor_took_over") == 1U, brood.log_tail());
+  for (int round = 0; round < 3; ++round) producer.push(20, 1);
+  for (const std::size_t shard : {0U, 2U}) shards.push(shard, 100, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }, 60s), brood.log_tail());
+
+  // Another shard comes behind, while its place stays empty.
+  shards.servers.emplace_back(RedisServer::Options{.append_only = true});
+  const CommandResult added = restart_with(brood, shards.config_without({1}));
+  BOOST_TEST(added.status == 0, added.errors << brood.log_tail());
+  shards.push(3, 50, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }, 60s), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  for (const std::size_t shard : {0U, 2U, 3U}) BOOST_TEST(shards.servers[shard].size_of("brood:processes") == 0U);
+  const Ledger::Verdict verdict = shards.ledger.judge(shards.pushed);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.doubled.empty());
+  BOOST_TEST(processed != "0");
+}
+
+BOOST_AUTO_TEST_CASE(the_first_shard_is_taken_out_while_another_is_added) {
+  ShardedLedger shards(2);
+  BroodProcess brood(shards.with_workers(2));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  BOOST_TEST(restart_with(brood, shards.config_draining({0})).status == 0, brood.log_tail());
+  shards.servers.emplace_back(RedisServer::Options{.append_only = true});
+  const CommandResult changed = restart_with(brood, shards.config_without({0}));
+  BOOST_TEST(changed.status == 0, changed.errors << brood.log_tail());
+  BOOST_TEST(eventually([&] { return times_logged(brood, "shard_removed") == 1; }), brood.log_tail());
+  BOOST_TEST(times_logged(brood, "shard_added") == 1U);
+  shards.servers[0].kill9();
+  for (const std::size_t shard : {1U, 2U}) shards.push(shard, 50, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }, 30s), brood.log_tail());
+  BOOST_TEST(run_brood({"upgrade"}, brood.environment()).status == 0, brood.log_tail());
+  for (const std::size_t shard : {1U, 2U}) shards.push(shard, 50, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }, 30s), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(shards.ledger.judge(shards.pushed).doubled.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_that_is_not_empty_is_not_taken_out_and_the_fleet_goes_on_untouched) {
+  ShardedLedger shards(2);
+  BroodProcess brood(shards.with_workers(2));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  shards.servers[1].command({"ZADD", "schedule", "4e9", payload_text("Ledger", "[]")});
+  const std::vector<pid_t> workers = brood.workers();
+  const CommandResult refused = restart_with(brood, shards.config_without({1}));
+  BOOST_TEST(refused.status == 78);
+  BOOST_TEST(refused.errors.find("the shard 1 cannot be taken out, for it has 1 scheduled job: drain it first") !=
+                 std::string::npos,
+             refused.errors);
+  BOOST_TEST((brood.workers() == workers));
+  shards.push(1, 10, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }), brood.log_tail());
+  BOOST_TEST(shards.servers[1].size_of("processes") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_not_taken_out) {
+  ShardedLedger shards(2);
+  BroodProcess brood(shards.with_workers(2));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  shards.servers[1].kill9();
+  const CommandResult refused = restart_with(brood, shards.config_without({1}));
+  BOOST_TEST(refused.status == 78);
+  BOOST_TEST(refused.errors.find("nobody can tell whether it is empty") != std::string::npos, refused.errors);
+  shards.push(0, 10, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }, 20s), brood.log_tail());
+}
+
+// Somebody who was not told goes on to push there while the workers are replaced.
+BOOST_AUTO_TEST_CASE(jobs_that_come_during_the_roll_bring_the_old_workers_back) {
+  ShardedLedger shards(2);
+  BroodProcess brood(shards.with_workers(2, "[restart]\ncanary = true\ncanary_watch = \"3s\"\n"));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  shards.push(0, 30, 500);  // what runs is watched for a while
+  BOOST_REQUIRE(eventually([&] { return shards.ledger.done().size() > 2; }));
+  std::ofstream(brood.home() / "brood.toml") << "[restart]\ncanary = true\ncanary_watch = \"3s\"\n"
+                                             << shards.config_without({1});
+  brood.signal(SIGHUP);
+  BOOST_REQUIRE(eventually([&] { return status_of(brood).find("all 2 workers are new") != std::string::npos; }, 20s));
+  shards.servers[1].command({"ZADD", "schedule", "4e9", payload_text("Ledger", "[]")});
+  BOOST_TEST(eventually([&] { return times_logged(brood, "restart_ended") == 1; }, 30s), brood.log_tail());
+  BOOST_TEST(brood.log().find("outcome=rolled_back") != std::string::npos, brood.log_tail());
+  shards.push(1, 10, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }, 20s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(an_upgrade_that_would_leave_a_shard_out_sends_to_the_restart) {
+  ShardedLedger shards(2);
+  BroodProcess brood(shards.with_workers(1));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  std::ofstream(brood.home() / "brood.toml") << shards.config_without({1});
+  const CommandResult upgrade = run_brood({"upgrade"}, brood.environment());
+  BOOST_TEST(upgrade.status != 0);
+  BOOST_TEST((upgrade.errors + upgrade.output).find("run `brood restart` first") != std::string::npos,
+             upgrade.output << upgrade.errors << brood.log_tail());
 }

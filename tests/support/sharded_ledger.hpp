@@ -35,6 +35,14 @@ struct ShardedLedger {
       text += fmt::format("[[redis.shard]]\nurl = \"{}\"\ndrain = {}\n", servers[i].url(), drained.contains(i));
     return text;
   }
+  // Those that stay keep their names, which are otherwise their places.
+  std::string config_without(const std::set<std::size_t>& some) const {
+    std::string text;
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+      if (!some.contains(i)) text += fmt::format("[[redis.shard]]\nname = \"{}\"\nurl = \"{}\"\n", i, servers[i].url());
+    }
+    return text;
+  }
   BroodOptions with_workers(int workers, const std::string& more = "") const {
     return {.workers = workers, .config = config(more)};
   }

@@ -171,3 +171,4 @@ brood_test(unit/cluster_slots LINK brood_redis)
 brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone after the other
 brood_test(unit/output_reads LINK brood_base)
 brood_test(unit/slot_holders LINK brood_store brood_test_support)
+brood_test(unit/shard_places LINK brood_supervisor)

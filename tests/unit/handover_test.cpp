@@ -23,6 +23,7 @@ Handover example() {
                        .runtime_directory = "/run/\"brood\"",
                        .user = 1'000};
   handover.redis = "redis://localhost";
+  handover.is_empty_place = true;
   handover.started_at = WallTime(1'795'237'318'514'000'001ns);
   handover.quiet = true;
   handover.last_incarnation = 1'000'000'000'000;
@@ -75,6 +76,7 @@ Handover example() {
   left.death.class_flags = 3;
   left.death.max_crashes = 2;
   handover.left = {std::move(left)};
+  handover.other_shards = {{}, {.counted = {}, .uncounted = {}, .beat_tokens = "t", .is_empty_place = true}};
   return handover;
 }
 
@@ -84,6 +86,7 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST(found.workers[0].output_token == "0a1b");
   BOOST_TEST((found.workers[0].ready_at == SteadyTime(6ns)));
   BOOST_TEST((found.started_at == expected.started_at));
+  BOOST_TEST((found.empty_places() == std::vector<int>{0, 2}));
   BOOST_TEST(identity_record(found.identity) == identity_record(expected.identity));
   BOOST_REQUIRE(found.generations.size() == 2U);
   BOOST_TEST((found.generations[0].capsules.at(0).queues.mode() == QueueOrder::Mode::strict));

@@ -6,7 +6,8 @@ using namespace brood;
 
 namespace {
 
-constexpr ShardToServe usable{true, true}, away{false, true}, out_of_order{true, false}, away_and_so{false, false};
+constexpr ShardToServe usable{true, true}, away{false, true}, out_of_order{true, false}, away_and_so{false, false},
+    gone{true, true, false};
 
 }  // namespace
 
@@ -28,4 +29,11 @@ BOOST_AUTO_TEST_CASE(a_worker_keeps_out_of_a_shard_in_which_jobs_that_come_first
   BOOST_TEST(where_to_go(0, {away_and_so, out_of_order}) == 1);
   BOOST_TEST(where_to_go(0, {out_of_order, out_of_order}) == 0);
   BOOST_TEST(where_to_go(1, {out_of_order, away, out_of_order}) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(no_worker_goes_to_a_shard_that_is_not_there_whatever_becomes_of_the_others) {
+  BOOST_TEST(where_to_go(0, {gone, usable}) == 1);
+  BOOST_TEST(where_to_go(0, {gone, away}) == 1);
+  BOOST_TEST(where_to_go(0, {gone, out_of_order}) == 1);
+  BOOST_TEST(where_to_go(1, {away, gone, gone}) == 0);
 }

@@ -21,6 +21,11 @@ std::vector<CapsuleSettings> Generations::capsules() const {
   return all;
 }
 
+const Generation& Generations::of_index(int capsule) const {
+  const bool is_of_present = static_cast<std::size_t>(capsule) < present()->config->capsules.size();
+  return is_of_present || !coming_ ? *present() : of(*coming_);
+}
+
 int Generations::index_of(std::uint32_t number, int capsule) const {
   return capsule + (number == present_ ? 0 : static_cast<int>(present()->config->capsules.size()));
 }

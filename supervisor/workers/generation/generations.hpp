@@ -35,6 +35,8 @@ class Generations {
 
   // The capsules of the present generation, followed by those of the generation that comes.
   std::vector<CapsuleSettings> capsules() const;
+  // Whose capsule capsules() has at this index.
+  const Generation& of_index(int capsule) const;
   // The index of this capsule in capsules().
   int index_of(std::uint32_t number, int capsule) const;
 

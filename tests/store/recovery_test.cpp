@@ -279,6 +279,14 @@ BOOST_AUTO_TEST_CASE(no_tombstone_where_nothing_can_be_on_its_way) {
   BOOST_TEST(polling.server.keys("brood:inflight:*").empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_worker_is_recovered_whose_list_is_a_tombstone_already) {
+  Grave grave({}, at_number_1({succeeded}));
+  grave.redis.call({"SET", list, "dead"});
+  BOOST_TEST(grave.recover().acknowledged == 0);
+  BOOST_TEST(!grave.server.hget(hash, field));
+  BOOST_TEST(grave.server.get(list).value() == "dead");
+}
+
 BOOST_AUTO_TEST_CASE(a_settle_of_the_dead_that_arrives_in_between_is_respected) {
   Grave grave({"1"}, at_number_1({running}));
   Settlement late;
@@ -358,6 +366,13 @@ BOOST_AUTO_TEST_CASE(a_charge_into_the_dead_set_trims_it) {
   const auto dead = grave.server.zrange("dead");
   BOOST_REQUIRE(dead.size() == 1u);
   BOOST_TEST(dead[0].first == "1 orphaned");
+
+  grave.move_to_dead({"2"});
+  grave.redis.call({"ZADD", "dead", "4000000001", "newer", "4000000002", "newest"});
+  recover(grave.redis, grave.dead, DeadLimits{.max_jobs = 3}, orphan, orphan);
+  Strings left;
+  for (const auto& [member, score] : grave.server.zrange("dead")) left.push_back(member);
+  BOOST_TEST(left == (Strings{"newer", "newest"}), boost::test_tools::per_element());  // the rank form keeps one less
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_type_refuses_the_recovery_until_it_is_put_right) {

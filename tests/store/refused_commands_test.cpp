@@ -144,15 +144,11 @@ std::vector<Operation> operations() {
                                       Outcome{Kind::requeue_back, "J5#1", 0}, Outcome{Kind::requeue_head, "J6#1", 0}},
                                      {"a@k", "a", "b"}, 2);
   sets_aside.caps = &caps;
-  add({"set some of a batch aside",
-       held({"J1", "J2", "J3", "J4", "J5", "J6"}),
-       settle_and_fetch(sets_aside, now),
-       {"J1"}});
+  std::vector<Command> to_set_aside = held({"J1", "J2", "J3", "J4", "J5", "J6"});
+  to_set_aside.push_back({"LPUSH", "queue:a@k", "K1", "K2", "K3"});
+  add({"set some of a batch aside", to_set_aside, settle_and_fetch(sets_aside, now), {"J1"}});
   sets_aside.want = 0;
-  add({"set some of a batch aside and fetch nothing",
-       held({"J1", "J2", "J3", "J4", "J5", "J6"}),
-       settle_and_fetch(sets_aside, now),
-       {"J1"}});
+  add({"set some of a batch aside and fetch nothing", to_set_aside, settle_and_fetch(sets_aside, now), {"J1"}});
   std::vector<Command> waiting_aside = held({});
   for (const char* job : {"K1", "K2"}) waiting_aside.push_back({"LPUSH", "queue:a@k", job});
   Settlement fetches_aside = settlement({}, {"a@k", "a"}, 2);

@@ -117,6 +117,11 @@ BOOST_AUTO_TEST_CASE(a_batch_ends_at_a_megabyte_but_has_at_least_one_job) {
   worker.next.outcomes = {{}, {}};
   BOOST_TEST((worker.settle().payloads == Strings{half, small}));
   BOOST_TEST(worker.server.size_of("queue:a") == 0u);
+  worker.push("a", {small, half, half, small});  // the size of the first says nothing of the others
+  worker.next.outcomes = {{}, {}};
+  BOOST_TEST((worker.settle().payloads == Strings{small, half}));
+  worker.next.outcomes = {{}, {}};
+  BOOST_TEST((worker.settle().payloads == Strings{half, small}));
 }
 
 BOOST_AUTO_TEST_CASE(a_poll_that_finds_nothing_writes_nothing) {
@@ -161,6 +166,15 @@ BOOST_AUTO_TEST_CASE(what_a_blocking_move_brought_is_the_batch) {
 
   BOOST_TEST(settled.payloads == Strings{"x"}, boost::test_tools::per_element());
   BOOST_TEST(worker.held() == "2 b");
+}
+
+// By a blocking move that came late.
+BOOST_AUTO_TEST_CASE(what_is_in_the_list_already_is_of_the_batch) {
+  Worker worker;
+  worker.redis.call({"LPUSH", list_of("b"), "late"});
+  worker.push("b", {"1", "2", "3"});
+  worker.next.want = 2;
+  BOOST_TEST(worker.settle().payloads == (Strings{"late", "1", "2"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(each_outcome_puts_its_job_where_it_belongs) {
@@ -378,6 +392,14 @@ BOOST_AUTO_TEST_CASE(the_dead_set_is_trimmed_by_age_and_by_size_as_sidekiq_does)
   Strings left;
   for (const auto& [member, score] : worker.server.zrange("dead")) left.push_back(member);
   BOOST_TEST(left == (Strings{"b", "c", "1d"}), boost::test_tools::per_element());
+
+  worker.next.dead_limits.max_jobs = 100;
+  worker.redis.call({"ZADD", "dead", "1799999899", "too old"});
+  worker.hold({"2"});
+  worker.next.outcomes = {outcome(Outcome::Kind::move_to_dead, "2d", 1'800'000'000)};
+  worker.settle();
+  BOOST_TEST(worker.server.size_of("dead") == 4u);
+  BOOST_TEST(worker.server.zrange("dead").at(0).first == "b");
 }
 
 BOOST_AUTO_TEST_CASE(a_full_redis_is_drained_and_retried_into) {

@@ -177,6 +177,57 @@ BOOST_AUTO_TEST_CASE(what_is_in_the_list_already_is_of_the_batch) {
   BOOST_TEST(worker.settle().payloads == (Strings{"late", "1", "2"}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_fetch_behind_a_wait_brings_a_batch_like_any_other) {
+  const auto fetch = [](Worker& worker) {
+    worker.next.wait_queue = "w";
+    worker.settle();
+    return read_settled(send(worker.redis, fetch_after_wait({identity, field, 1, "w", {"a", "b"}, 2})).view()).payloads;
+  };
+  Worker several;
+  several.push("b", {"1", "2", "3"});
+  several.next.draw = {};
+  BOOST_TEST(fetch(several) == (Strings{"1", "2"}), boost::test_tools::per_element());
+  BOOST_TEST(several.server.lrange(list_of("b")) == (Strings{"2", "1"}), boost::test_tools::per_element());
+
+  Worker large;
+  large.push("b", {"s", std::string(2 << 20, 'L')});
+  large.next.draw = {};
+  BOOST_TEST(fetch(large) == Strings{"s"}, boost::test_tools::per_element());
+
+  Worker late;  // by a blocking move
+  late.redis.call({"LPUSH", list_of("a"), "late"});
+  late.push("a", {"1"});
+  late.push("b", {"2"});
+  late.next.draw = {};
+  BOOST_TEST(fetch(late) == Strings{"2"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_field_each_outcome_puts_its_job_where_it_belongs_too) {
+  using Kind = Outcome::Kind;
+  for (const bool by_age : {true, false}) {
+    Worker worker(false);
+    worker.redis.call({"ZADD", "dead", "1799999899", "too old", "1799999901", "a", "1799999902", "b"});
+    worker.push("a", {"waits"});
+    for (const char* job : {"1", "2", "3", "4", "5", "6"}) worker.redis.call({"LPUSH", list_of("a"), job});
+    LostSettlement lost{identity, field, "a", {}, {.max_jobs = by_age ? 100 : 3, .timeout_seconds = 100'000}, {}};
+    if (by_age) lost.dead_limits.timeout_seconds = 100;
+    lost.performed = {{"1", {}},
+                      {"2", outcome(Kind::requeue_back)},
+                      {"3", outcome(Kind::requeue_head)},
+                      {"4", outcome(Kind::park, "4p", 5)},
+                      {"5", outcome(Kind::move_to_dead, "5d", 1'800'000'000)}};
+
+    send(worker.redis, settle_without_field(lost, now));
+
+    BOOST_TEST(worker.server.lrange("queue:a") == (Strings{"2", "waits", "3", "6"}), boost::test_tools::per_element());
+    BOOST_TEST(worker.server.zrange("brood:quarantined").at(0).first == "4p");
+    Strings dead;
+    for (const auto& [member, score] : worker.server.zrange("dead")) dead.push_back(member);
+    BOOST_TEST(dead == (by_age ? Strings{"a", "b", "5d"} : Strings{"b", "5d"}), boost::test_tools::per_element());
+    BOOST_TEST(worker.server.size_of(list_of("a")) == 0u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(each_outcome_puts_its_job_where_it_belongs) {
   using Kind = Outcome::Kind;
   Worker worker;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "supervisor/cli/web/http/compression.hpp"
 #include "supervisor/cli/web/http/http_parser.hpp"
 #include "supervisor/cli/web/page/html.hpp"
 
@@ -35,6 +36,14 @@ void check_event(std::string_view text) {
     require(std::string_view(event).substr(end + 1).starts_with("data: "));
 }
 
+// Whatever the header says, an answer is whole, and told as what it is.
+void check_compression(const brood::HttpRequest& request) {
+  const std::string text(2'000, 'a');
+  const brood::HttpResponse response =
+      brood::compressed_for(request, {.type = "text/css", .body = text, .is_lasting = true});
+  require(response.headers.size() == (response.body == text ? 1U : 2U));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -58,6 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       brood::FormValues::parse(request->body);
       request->cookie("brood_visit");
       check_event(request->body);
+      check_compression(*request);
       check_event(brood::percent_decoded(request->query));
       const std::string answer = brood::bytes_of({.body = request->body}, true, request->keeps_alive);
       require(answer.starts_with("HTTP/1.1 200 OK\r\n"));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The page over HTTP: who is let in, what is refused, what clients may do to it, and what its actions do in Redis."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -68,6 +69,21 @@ class Answers(PageTest):
         self.assertEqual(page.get("/retries", "HEAD").body, b"")
         self.assertEqual(page.get("/nothing").status, 404)
         self.assertEqual(page.get("/queues", "PUT").status, 405)
+
+    def test_a_page_of_running_jobs_is_small_for_a_browser_and_whole(self):
+        supervisor = self.supervisor("[capsules.many]\nconcurrency = 98\nqueues = [\"many\"]\n")
+        eventually("all are ready", lambda: "event=ready" in supervisor.log())
+        self.redis("SADD", "queues", "many")
+        self.redis("LPUSH", "queue:many", *[job("Sleep", [600_000], f"{i:024x}", queue="many") for i in range(98)])
+        page = self.page()
+        plain = eventually("98 are busy", lambda: (answer := page.get("/workers")).text.count("End job") == 98 and answer)
+        asks = {"Accept_Encoding": "gzip, deflate", "Sec_Fetch_Site": "none"}
+        packed = page.get("/workers", **asks)
+        self.assertEqual(packed.headers["content-encoding"], "gzip")
+        self.assertEqual(gzip.decompress(packed.body).decode().count("End job"), 98)
+        assets = [page.get("/assets/" + name, **asks) for name in set(part.split('"')[0] for part in plain.text.split("/assets/")[1:])]
+        self.assertLess(len(packed.body) + sum(len(asset.body) for asset in assets), 20_000)
+        self.assertNotIn("content-encoding", page.get("/workers", Accept_Encoding="gzip", Sec_Fetch_Site="cross-site").headers)
 
     def test_the_api_says_what_the_command_says(self):
         self.redis("SADD", "queues", "default")

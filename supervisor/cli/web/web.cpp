@@ -24,6 +24,7 @@
 #include "shared/json/json.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/web/confinement.hpp"
+#include "supervisor/cli/web/http/compression.hpp"
 #include "supervisor/cli/web/http/http_server.hpp"
 #include "supervisor/cli/web/listener.hpp"
 #include "supervisor/cli/web/page/assets.hpp"
@@ -230,7 +231,8 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   followed = &views;
   const HttpServer server(loop, std::move(listener), [&](HttpRequest request, HttpServer::Reply reply) {
     request.path = path_below(settings.base_path, std::move(request.path));
-    if (auto asset = request.method == "POST" ? std::nullopt : find_asset(request.path)) return reply(*asset);
+    if (auto asset = request.method == "POST" ? std::nullopt : find_asset(request.path))
+      return reply(compressed_for(request, std::move(*asset)));
     const Routed routed = find_route(request.method, request.path);
     if (routed.route == nullptr) return reply(refusal(routed.status, reason_of(routed.status), nullptr, nullptr));
     const Route& route = *routed.route;
@@ -265,6 +267,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     auto work = [answered, reply, &lane, &its_doors, &route, request = std::move(request)] {
       if (reply.is_gone()) return;  // whoever does not wait for it is not worked for
       *answered = answer(lane.site, its_doors, request, route);
+      answered->response = compressed_for(request, std::move(answered->response));
     };
     auto done = [answered, tell] {
       tell(*answered);

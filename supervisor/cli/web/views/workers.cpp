@@ -101,8 +101,8 @@ HttpResponse show_workers(Call& call) {
   const auto busy = static_cast<std::uint64_t>(
       std::count_if(workers.begin(), workers.end(), [](const auto& one) { return one.state == "busy"; }));
   Page page{.title = "Workers", .body = {}};
-  page.beside_title =
-      Html("<p class=\"dim\">{} busy, {} on this machine</p>", busy, counted(workers.size(), "worker", "workers"));
+  page.beside_title = Html("<p class=\"dim\">{} busy, {} on this machine</p>", grouped(busy),
+                           counted(workers.size(), "worker", "workers"));
   page.body += machine_parts(report);
 
   PageTable table("Workers of this machine, those with the oldest job first", {{"Worker"},

@@ -1,0 +1,112 @@
+#include "supervisor/cli/run/bodies.hpp"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/config/redis_location.hpp"
+#include "supervisor/cli/run/certificates.hpp"
+#include "supervisor/cli/run/check_libraries.hpp"
+#include "supervisor/cli/run/check_redis.hpp"
+#include "supervisor/restart/what_is_left.hpp"
+#include "worker/crash/dump_report.hpp"
+#include "worker/preload.hpp"
+#include "worker/recovery/charge_and_return_jobs.hpp"
+#include "worker/worker.hpp"
+
+namespace brood {
+namespace {
+
+std::vector<std::string> all_queues(const Config& config) {
+  std::set<std::string> queues;
+  for (const CapsuleSettings& capsule : config.capsules) {
+    for (const std::string& queue : capsule.queues.names()) queues.insert(queue);
+  }
+  return {queues.begin(), queues.end()};
+}
+
+// One configuration, as its children go by it.  Each function but the constructor runs in a child.
+class UnderOneConfiguration {
+ public:
+  UnderOneConfiguration(std::shared_ptr<const Config> config, OfSupervisor supervisor)
+      : config_(std::move(config)), supervisor_(supervisor) {
+    for (const RedisAddress& shard : locate_shards(config_->redis)) shards_.push_back(with_certificates(shard));
+  }
+
+  bool load_template() {
+    supervisor_.log.follow(*config_);
+    return preload(*config_, preloaded_);
+  }
+
+  int work(const WorkerSetup& setup) {
+    supervisor_.descriptor_limit.give_back();
+    supervisor_.log.follow(*config_);
+    return run_worker(setup, *config_, supervisor_.identity, shards_, preloaded_);
+  }
+
+  int recover(const RedisAddress& shard, const std::vector<WorkerDeath>& deaths, RecoveryMode mode,
+              ChildBodies::ByteCount& bytes) const {
+    return run_recovery_child(deaths, mode, *config_, with_certificates(shard), &bytes);
+  }
+
+  int settle_orphans(const RedisAddress& shard, const OrphanedJobs& jobs, RecoveryMode mode,
+                     ChildBodies::ByteCount& bytes) const {
+    return settle_orphaned_jobs(jobs, mode, *config_, with_certificates(shard), &bytes);
+  }
+
+  int sweep(const RedisAddress& shard, const OwnIncarnations& own) const {
+    return sweep_strays(own, with_certificates(shard), those_there(shards_));
+  }
+
+  std::string why_not_usable() const {
+    supervisor_.log.follow(*config_);
+    const std::string why = why_not_loadable(*config_);
+    return why.empty() ? why_no_tls(shards_) : why;
+  }
+
+  std::string why_not_removable(const std::vector<int>& numbers) const {
+    std::vector<RedisAddress> some;
+    for (const int number : numbers) some.push_back(shards_.at(static_cast<std::size_t>(number)));
+    return why_not_empty(some, all_queues(*config_));
+  }
+
+ private:
+  // The supervisor's own addresses have the certificates of its own connections.
+  RedisAddress with_certificates(RedisAddress address) const {
+    if (address.tls) address.certificates = config_->redis.certificates;
+    return address;
+  }
+
+  const std::shared_ptr<const Config> config_;
+  const OfSupervisor supervisor_;
+  std::vector<RedisAddress> shards_;
+  Preloaded preloaded_;  // filled in a template and its copies alone
+};
+
+}  // namespace
+
+ChildBodies bodies_under(std::shared_ptr<const Config> config, OfSupervisor supervisor) {
+  using ByteCount = ChildBodies::ByteCount;
+  const auto child = std::make_shared<UnderOneConfiguration>(std::move(config), supervisor);
+  ChildBodies bodies;
+
+  bodies.preload = [child] { return child->load_template(); };
+  bodies.worker = [child](const WorkerSetup& setup) { return child->work(setup); };
+
+  bodies.recover_worker_deaths = [child](const RedisAddress& shard, const std::vector<WorkerDeath>& deaths,
+                                         RecoveryMode mode,
+                                         ByteCount& bytes) { return child->recover(shard, deaths, mode, bytes); };
+  bodies.orphaned_jobs = [child](const RedisAddress& shard, const OrphanedJobs& jobs, RecoveryMode mode,
+                                 ByteCount& bytes) { return child->settle_orphans(shard, jobs, mode, bytes); };
+  bodies.sweep = [child](const RedisAddress& shard, const OwnIncarnations& own) { return child->sweep(shard, own); };
+
+  bodies.log_stacks = log_stacks;
+  bodies.tell_stack = tell_stack;
+
+  bodies.check = [child] { return child->why_not_usable(); };
+  bodies.why_not_empty = [child](const std::vector<int>& shards) { return child->why_not_removable(shards); };
+  return bodies;
+}
+
+}  // namespace brood

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "shared/config/config.hpp"
+
+namespace brood {
+
+// Whether the code of jobs can be used.  The supervisor's process loads no job library, not even to check it: all of
+// this runs in a child.
+
+// Prints what the libraries and programs bring, or why they cannot be loaded.  Returns an exit status.
+int check_libraries(const Config& config);
+
+// For each capsule, starts a child as its first worker would start; the child then ends.  Prints and returns the same.
+int check_startup(const Config& config);
+
+// For somebody who is such a child already.  Empty when all libraries can be loaded and all programs executed.
+std::string why_not_loadable(const Config& config);
+
+}  // namespace brood

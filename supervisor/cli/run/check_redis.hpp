@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shared/config/config.hpp"
+#include "shared/redis/address.hpp"
+#include "supervisor/redis/redis_requirements.hpp"
+
+namespace brood {
+
+// Asks shard after shard what brood requires of a Redis, and prints what it finds.
+class RedisCheck {
+ public:
+  explicit RedisCheck(const Config& config) : config_(config) {}
+
+  // Returns the exit status that `brood run` would have: an error for a Redis that refuses us, can never be used or has
+  // the data of a shard before it.  One that is away is none: a machine may be set up before its Redis, and `run`
+  // waits.
+  int check(const RedisAddress& shard);
+
+ private:
+  std::string ask(const RedisAddress& shard);
+
+  const Config& config_;
+  std::vector<RedisData> seen_;  // where the data of the shards so far are
+};
+
+// For a child, which may wait.  Empty when each Redis accepts our certificates and shows one that we accept, or is
+// away.
+std::string why_no_tls(const std::vector<RedisAddress>& shards);
+
+}  // namespace brood

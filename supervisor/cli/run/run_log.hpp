@@ -1,0 +1,26 @@
+#pragma once
+
+#include "shared/base/log.hpp"
+#include "shared/config/config.hpp"
+
+namespace brood {
+
+// The log of a supervisor and of its children, as the configuration wants it.
+class RunLog {
+ public:
+  explicit RunLog(const Config& config);
+
+  // Throws std::system_error when the file cannot be opened.
+  void open() const;
+  // The same for a program that takes over, whose workers must not be left without a supervisor: where the file cannot
+  // be opened, it goes on with the descriptor that the program before wrote its log to.
+  void open_or_inherit(int left) const;
+
+  // Goes by another configuration from now on.
+  void follow(const Config& config);
+
+ private:
+  log::Options options_;
+};
+
+}  // namespace brood

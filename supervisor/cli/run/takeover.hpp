@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "shared/config/config.hpp"
+#include "shared/redis/address.hpp"
+#include "supervisor/upgrade/handover_record.hpp"
+
+namespace brood {
+
+// Reads what another program has left in this process.  Throws BadHandover when a later version has written it.
+Handover take_handover(int descriptor);
+
+// The jobs that the workers hold are in the Redis that the program before used.  Throws ConfigError where these are
+// other shards.
+void require_same_shards(const Handover& handover, const std::vector<RedisAddress>& shards);
+
+// Runs in a child of the program that would hand over: tries all that can fail in a takeover, and changes nothing.
+// Where all of it can be done, signs the copy of the handover that is open as `copy`.  Returns the exit status.
+int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy);
+
+}  // namespace brood

@@ -1,0 +1,43 @@
+#include "supervisor/cli/supervised_page.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <exception>
+#include <vector>
+
+#include "shared/base/check.hpp"
+#include "shared/base/log.hpp"
+#include "supervisor/cli/companion.hpp"
+
+namespace brood {
+namespace {
+
+// Of the configuration that runs, whatever its file holds by now: a name under which the next program of this process
+// finds it.
+std::string copy_for_companion(const ConfigFile& file) {
+  const int copy = check("memfd_create", memfd_create("brood.toml", 0));  // it stays open
+  check("fchmod", fchmod(copy, file.mode == 0 ? 0600 : file.mode & 0777));
+  for (std::size_t written = 0; written < file.text.size();)
+    written += static_cast<std::size_t>(check("write", write(copy, &file.text[written], file.text.size() - written)));
+  return fmt::format("/proc/self/fd/{}", copy);
+}
+
+}  // namespace
+
+int become_page(const Config& config, const std::optional<std::string>& redis_url) try {
+  std::vector<std::string> words = {"--supervised", "yes"};
+  words.insert(words.end(), {"--listen", config.web.listen});
+  words.insert(words.end(), {"-C", copy_for_companion(config.file)});
+  if (config.web.read_only) words.push_back("--read-only");
+  if (redis_url) words.insert(words.end(), {"--redis", *redis_url});
+  become_companion("brood-web", "web", words);
+} catch (const std::exception& error) {
+  log::error("web_not_started", {{"reason", error.what()}});
+  return EX_UNAVAILABLE;
+}
+
+}  // namespace brood

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "shared/config/config.hpp"
+
+namespace brood {
+
+// In a child of the supervisor: becomes the page that [web] wants, which goes by the configuration that runs and ends
+// with the supervisor.  `redis_url` is what the command line says.  Returns an exit status only where that fails.
+int become_page(const Config& config, const std::optional<std::string>& redis_url);
+
+}  // namespace brood

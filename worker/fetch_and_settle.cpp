@@ -8,9 +8,6 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
-#include "shared/store/outcome_size.hpp"
-#include "shared/store/queues/queue_sizes.hpp"
-#include "shared/store/replica_wait.hpp"
 #include "shared/store/worker_field.hpp"
 
 namespace brood {
@@ -18,21 +15,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto first_pause = 50ms;
-constexpr auto longest_pause = 2s;
-constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis is away
 constexpr auto report_interval = 60s;
 
 // How long one BLMOVE waits, and how much longer its reply may take.
 constexpr auto short_wait = 5s;
 constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see shared/redis/socket.cpp
 constexpr auto reply_slack = 5s;
-constexpr auto longest_look = 10s;
-
-constexpr auto longest_answer = 10s;  // by Redis to what replicas confirm, beside the time that these have
-constexpr std::string_view not_confirmed = "no replica confirms it, and nobody else says that this is the master";
-
-constexpr std::size_t few_queues = 2 * max_queues_asked;
 
 // Whether the wait, or the fetch behind it, brought a job.
 bool brought_a_job(const std::vector<Reply>& replies) {
@@ -51,41 +39,13 @@ std::string eviction_policy(std::string_view info) {
 
 }  // namespace
 
-class FetchAndSettle::Retries {
- public:
-  explicit Retries(const FetchAndSettle& owner) : owner_(owner) {}
-
-  void wait(std::string_view why) {
-    const SteadyTime now = steady_now();
-    if (!waited_) {
-      since_ = now;
-      next_report_ = now + not_worth_a_line;
-    }
-    if (now >= next_report_) {
-      log::warn("worker_waits_for_redis", {{"slot", owner_.setup_.slot}, {"reason", why}});
-      next_report_ = now + report_interval;
-      reported_ = true;
-    }
-    waited_ = true;
-    owner_.setup_.pause(pause_);
-    pause_ = std::min<std::chrono::milliseconds>(2 * pause_, longest_pause);
-  }
-
-  void end() {
-    if (!reported_) return;
-    const std::chrono::duration<double> took = steady_now() - since_;
-    log::info("redis_answers_again", {{"slot", owner_.setup_.slot}, {"after", fmt::format("{:.1f}s", took.count())}});
-  }
-
- private:
-  const FetchAndSettle& owner_;
-  std::chrono::milliseconds pause_ = first_pause;
-  bool waited_ = false, reported_ = false;
-  SteadyTime since_{}, next_report_{};
-};
-
 FetchAndSettle::FetchAndSettle(Channel& redis, WorkerSlot& slot, Setup setup)
-    : redis_(redis), slot_(slot), setup_(std::move(setup)) {
+    : redis_(redis),
+      slot_(slot),
+      setup_(std::move(setup)),
+      delivery_(
+          redis, slot,
+          {.slot = setup_.slot, .pause = setup_.pause, .wait = setup_.wait, .is_at_master = setup_.is_at_master}) {
   const std::uint64_t assigned = slot_.record().incarnation.load();
   take_incarnation(assigned != 0 ? assigned : setup_.new_incarnation());
 }
@@ -101,7 +61,7 @@ void FetchAndSettle::take_incarnation(std::uint64_t incarnation) {
 }
 
 void FetchAndSettle::register_incarnation() {
-  deliver(brood::register_incarnation(setup_.identity, setup_.identity_record, field_));
+  delivery_.send(brood::register_incarnation(setup_.identity, setup_.identity_record, field_));
   registered_ = true;
 }
 
@@ -138,48 +98,25 @@ const FetchAndSettle::Batch& FetchAndSettle::settle_and_fetch(const std::vector<
 Taken FetchAndSettle::take(IncarnationHoldings::Held wanted, AskToTake asking) {
   IncarnationHoldings with_it = held_;
   with_it.add(std::move(wanted));
-  const Taken taken = read_taken(deliver(asking(fence(), with_it)).view());
+  const Taken taken = read_taken(delivery_.send(asking(fence(), with_it)).view());
   if (taken == Taken::yes) held_ = std::move(with_it);
   return taken;
 }
 
 Taken FetchAndSettle::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest) {
-  return read_taken(deliver(take_unique_lock(fence(), lock, jid, longest)).view());
+  return read_taken(delivery_.send(take_unique_lock(fence(), lock, jid, longest)).view());
 }
 
 bool FetchAndSettle::let_go_before_begin(const std::vector<LetGo>& all) {
-  return all.empty() || deliver(let_go_at_begin(fence(), all)).view().integer() == 1;
+  return all.empty() || delivery_.send(let_go_at_begin(fence(), all)).view().integer() == 1;
 }
 
 void FetchAndSettle::let_go_of_taken() {
   std::vector<LetGo> all;
   append_held(all, held_, setup_.identity);
   if (all.empty()) return;
-  deliver(let_go_at_begin(fence(), all));
+  delivery_.send(let_go_at_begin(fence(), all));
   held_ = {};
-}
-
-std::vector<std::string> FetchAndSettle::which_hold_jobs(std::vector<std::string> queues) {
-  if (queues.size() <= few_queues) return queues;
-  const std::vector<std::vector<std::string>> asked = slices_to_size(queues);
-  std::vector<Command> commands;
-  for (const std::vector<std::string>& slice : asked) {
-    const ScriptCall call = queue_sizes(slice);
-    commands.push_back(sizes_are_known_ ? call.evalsha() : call.eval());
-  }
-  try {
-    const std::vector<Reply> replies = redis_.call_patiently(commands, {.longest = longest_look});
-    std::vector<std::string> filled;
-    for (std::size_t i = 0; i < replies.size(); ++i) {
-      sizes_are_known_ = replies[i].view().error().empty();
-      if (!sizes_are_known_) return queues;
-      for (const QueueSizes::Filled& one : read_queue_sizes(asked[i], replies[i].view()).filled)
-        filled.push_back(one.queue);
-    }
-    return filled;
-  } catch (const ConnectionLost&) {  // the settle that follows finds it away too
-    return {};
-  }
 }
 
 Settled FetchAndSettle::settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
@@ -196,7 +133,7 @@ Settled FetchAndSettle::settle(const std::vector<Outcome>& outcomes, const std::
   settlement.caps = setup_.caps ? &setup_.caps() : nullptr;
   // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
   const WallTime now = redis_now();
-  const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+  const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
     settlement.outcomes = sized;
     settlement.let_go = ends_with(sized);
     return brood::settle_and_fetch(settlement, now);
@@ -215,105 +152,6 @@ std::vector<LetGo> FetchAndSettle::ends_with(const std::vector<Outcome>& outcome
   }
   append_held(let_go, held_, setup_.identity);
   return let_go;
-}
-
-// Redis has applied nothing of what it refuses for its size, and would refuse it for ever.  So less is sent, under the
-// same number.
-Reply FetchAndSettle::deliver_in_size(const std::vector<Outcome>& outcomes,
-                                      const std::function<ScriptCall(const std::vector<Outcome>&)>& settling) {
-  std::vector<Outcome> less;
-  for (OutcomeSize size = OutcomeSize::whole;;) {
-    try {
-      return deliver(settling(size == OutcomeSize::whole ? outcomes : less), size != OutcomeSize::as_it_is,
-                     outcomes.empty() ? Confirm::fetched : Confirm::always);
-    } catch (const TooLargeForRedis& refused) {
-      size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
-      const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
-      log::error("outcome_too_large", {{"slot", setup_.slot}, {"reason", refused.what()}, {"stored", kept}});
-      if (less.empty()) less = outcomes;
-      std::vector<Outcome*> each;
-      for (Outcome& outcome : less) each.push_back(&outcome);
-      resize(each, size);
-    }
-  }
-}
-
-// Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing; a lost
-// connection leaves open whether it was applied, now or later, and the number makes the repetition harmless.
-Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less, Confirm confirm) {
-  Retries retries(*this);
-  in_doubt_ = false;
-  for (;;) {
-    std::string why;
-    try {
-      Answer answer = send_and_confirm(call, confirm);
-      const ErrorKind kind = classify_error(answer.reply.view().error());
-      if (kind == ErrorKind::none && answer.holds) {
-        retries.end();
-        return std::move(answer.reply);
-      }
-      in_doubt_ |= kind == ErrorKind::none;
-      why = kind == ErrorKind::none ? not_confirmed : answer.reply.view().error();
-      // The other end is no master (any more): a new connection may find the one that is.  MOVED has said where that
-      // is, and the next call goes there.
-      const bool was_told_where = why.starts_with("MOVED ");
-      if ((kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) && !was_told_where) redis_.disconnect();
-    } catch (const TooLargeForRedis& refused) {
-      if (may_be_less) throw;
-      why = refused.what();
-    } catch (const ConnectionLost& lost) {
-      in_doubt_ = true;
-      why = lost.what();
-    }
-    retries.wait(why);
-  }
-}
-
-// A call that only moves jobs within Redis needs no replica's word: if it is lost with the master, the jobs are where
-// they were, and a replica that has a later write has this one too.  But a settled job has been performed, and a
-// fetched one is about to be.
-FetchAndSettle::Answer FetchAndSettle::send_and_confirm(const ScriptCall& call, Confirm confirm) {
-  if (setup_.wait.replicas == 0 || confirm == Confirm::no) return {send(redis_, call)};
-  if (confirm == Confirm::fetched) {
-    Reply reply = send(redis_, call);
-    const bool fetched = reply.view().error().empty() && !read_settled(reply.view()).payloads.empty();
-    const std::uint64_t written_on = redis_.connections();
-    return {std::move(reply), !fetched || wait_for_replicas(written_on)};
-  }
-  const Command wait = wait_for(setup_.wait);
-  const Patience patience{.longest = longest_answer + setup_.wait.timeout};
-  std::vector<Reply> replies = redis_.call_patiently({call.evalsha(), wait}, patience);
-  if (classify_error(replies[0].view().error()) == ErrorKind::no_script)
-    replies = redis_.call_patiently({call.eval(), wait}, patience);
-  const bool was_applied = replies[0].view().error().empty();
-  return {std::move(replies[0]), !was_applied || holds_without(confirmed_by(replies[1].view()))};
-}
-
-// Waits for all that was written on the connection `written_on`.  On another connection the replicas of another server
-// might be asked, which know nothing of it.
-bool FetchAndSettle::wait_for_replicas(std::uint64_t written_on) {
-  // WAIT covers what was written up to this client's last command.  A command that waited for a job may have ended, for
-  // Redis, before the job was moved; so PING comes after it.
-  const std::vector<Reply> replies =
-      redis_.call_patiently({{"PING"}, wait_for(setup_.wait)}, {.longest = longest_answer + setup_.wait.timeout});
-  return redis_.connections() == written_on && holds_without(confirmed_by(replies[1].view()));
-}
-
-bool FetchAndSettle::holds_without(std::int64_t replicas) {
-  if (replicas >= setup_.wait.replicas) return true;
-  slot_.record().unconfirmed.fetch_add(1);
-  ++unconfirmed_;
-  const SteadyTime now = steady_now();
-  if (unconfirmed_reported_ == SteadyTime{} || now - unconfirmed_reported_ >= report_interval) {
-    unconfirmed_reported_ = now;
-    log::warn("replicas_do_not_confirm", {{"slot", setup_.slot},
-                                          {"confirmed", replicas},
-                                          {"wanted", setup_.wait.replicas},
-                                          {"within", fmt::format("{}ms", setup_.wait.timeout.count())},
-                                          {"times", unconfirmed_}});
-    unconfirmed_ = 0;
-  }
-  return !setup_.is_at_master || setup_.is_at_master();
 }
 
 // The order of these writes matters, since a worker may be killed between any two.  With the old number and no entries
@@ -374,14 +212,14 @@ void FetchAndSettle::bear_being_fenced() {
 // Returns how many of the outcomes were settled.  Nothing is left in any list of this incarnation unless a field names
 // it.
 std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& outcomes) {
-  const bool may_hold_another_list = in_doubt_;
+  const bool may_hold_another_list = delivery_.in_doubt();
   std::size_t settled = 0;
   if (!batch_.queue.empty()) {
     LostSettlement settlement{setup_.identity, field_, batch_.queue, {}, setup_.dead_limits, held_};
     for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i)
       settlement.performed.push_back({batch_.entries[i].payload, outcomes[i]});
     const WallTime now = redis_now();
-    const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+    const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
       for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
       // Without its field nobody is asked to set anything aside: it goes back, and is found again.
       for (LostSettlement::Performed& one : settlement.performed) {
@@ -397,18 +235,7 @@ std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& out
 }
 
 void FetchAndSettle::give_back_other_lists() {
-  Retries retries(*this);
-  for (bool done = false; !done;) {
-    try {
-      give_back_lists_of(redis_, setup_.identity, field_);
-      done = true;
-    } catch (const ConnectionLost& lost) {
-      retries.wait(lost.what());
-    } catch (const UnexpectedReply& refusal) {
-      retries.wait(refusal.what());
-    }
-  }
-  retries.end();
+  delivery_.until_done([&] { give_back_lists_of(redis_, setup_.identity, field_); });
 }
 
 void FetchAndSettle::report_skipped(const std::vector<std::string>& queues) {
@@ -455,9 +282,9 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
       const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
       const std::uint64_t written_on = redis_.connections();
       slot_.set_waiting_client(0);
-      if (setup_.wait.replicas > 0 && brought_a_job(replies) && !wait_for_replicas(written_on)) {
+      if (delivery_.asks_replicas() && brought_a_job(replies) && !delivery_.is_confirmed(written_on)) {
         redis_.disconnect();
-        throw ConnectionLost(std::string(not_confirmed));
+        throw ConnectionLost(std::string(Delivery::not_confirmed));
       }
       const std::optional<Waited> waited =
           hold_what_came(replies, !may_be_more_queues && draw.size() <= max_queues_asked_after_wait);
@@ -505,7 +332,7 @@ std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::
 
 void FetchAndSettle::give_back_unbegun() {
   if (batch_.entries.empty() || slot_.entry(0) != EntryState::fetched) return;
-  const Reply returned = deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0, held_));
+  const Reply returned = delivery_.send(give_back(setup_.identity, field_, batch_.queue, number_, 0, held_));
   if (returned.view().integer() == 0) settle_without_field({});
   held_ = {};
   batch_.entries.clear();
@@ -533,18 +360,7 @@ void FetchAndSettle::leave_incarnation() {
   const auto stays_as_it_is = [](const std::string& payload, const std::string&) {
     return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
   };
-  Retries retries(*this);
-  for (bool left = false; !left;) {
-    try {
-      recover(redis_, self, setup_.dead_limits, stays_as_it_is, stays_as_it_is);
-      left = true;
-    } catch (const ConnectionLost& lost) {
-      retries.wait(lost.what());
-    } catch (const UnexpectedReply& refusal) {
-      retries.wait(refusal.what());
-    }
-  }
-  retries.end();
+  delivery_.until_done([&] { recover(redis_, self, setup_.dead_limits, stays_as_it_is, stays_as_it_is); });
 }
 
 void FetchAndSettle::leave_in_order(const std::vector<Outcome>& outcomes) {

@@ -14,6 +14,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/limits/take_limits.hpp"
 #include "shared/store/outcome.hpp"
+#include "worker/delivery.hpp"
 #include "worker/fenced_backoff.hpp"
 
 namespace brood {
@@ -25,8 +26,8 @@ class ToldToStop {};
 // settle, it then calls leave_behind(); otherwise it exits as after ToldToStop.
 class ShardIsAway {};
 
-// What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation, the
-// order of the scoreboard's writes, and the resending of what was not answered are all here.
+// What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation and the
+// order of the scoreboard's writes are all here.
 class FetchAndSettle {
  public:
   struct Setup {
@@ -99,10 +100,6 @@ class FetchAndSettle {
   bool let_go_before_begin(const std::vector<LetGo>& all);
   Fence fence() const { return {setup_.identity, field_, number_}; }
 
-  // Those of many queues that hold jobs now, in the same order, for one round trip; a few, or all where Redis does not
-  // tell, are returned unasked.
-  std::vector<std::string> which_hold_jobs(std::vector<std::string> queues);
-
   const Batch& batch() const { return batch_; }
 
   // As who its jobs hold limits, until the next settle.
@@ -138,16 +135,6 @@ class FetchAndSettle {
   void leave_behind();
 
  private:
-  // Pauses between attempts, longer each time.  Logs what they wait for, and in the end how long it took.
-  class Retries;
-
-  // Whether a call is confirmed by replicas once it is answered.
-  enum class Confirm {
-    no,       // what is lost with the master does no harm
-    always,   // it settles something
-    fetched,  // if it has brought jobs
-  };
-
   std::vector<LetGo> ends_with(const std::vector<Outcome>& outcomes) const;
   void take_incarnation(std::uint64_t incarnation);
   void register_incarnation();
@@ -160,16 +147,6 @@ class FetchAndSettle {
   void leave_incarnation();
   std::size_t settle_without_field(const std::vector<Outcome>& outcomes);
   void give_back_other_lists();
-  Reply deliver(const ScriptCall& call, bool may_be_less = false, Confirm confirm = Confirm::no);
-  struct Answer {
-    Reply reply;
-    bool holds = true;  // replicas have confirmed it, or this is the master all the same, or nobody is asked
-  };
-  Answer send_and_confirm(const ScriptCall& call, Confirm confirm);
-  bool holds_without(std::int64_t replicas);
-  bool wait_for_replicas(std::uint64_t written_on);
-  Reply deliver_in_size(const std::vector<Outcome>& outcomes,
-                        const std::function<ScriptCall(const std::vector<Outcome>&)>& settling);
   void bear_being_fenced();
   void hold(Settled settled);
   void leave_fenced(const std::vector<Outcome>& outcomes);
@@ -178,17 +155,14 @@ class FetchAndSettle {
   Channel& redis_;
   WorkerSlot& slot_;
   Setup setup_;
+  Delivery delivery_;
   Batch batch_;
   IncarnationHoldings held_;
   std::uint64_t incarnation_ = 0;
   std::string field_;
   std::uint64_t number_ = 0;
   bool registered_ = false;
-  bool fetch_is_known_ = true;     // Redis has the script of the fetch behind a wait
-  bool sizes_are_known_ = true;    // Redis has the script of queues' sizes
-  bool in_doubt_ = false;          // what was sent last may have been applied before it was answered
-  std::uint64_t unconfirmed_ = 0;  // calls since the last log line about them
-  SteadyTime unconfirmed_reported_{};
+  bool fetch_is_known_ = true;                      // Redis has the script of the fetch behind a wait
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // the id, and the connection that it is of
   SteadyTime skipped_reported_{};

@@ -20,6 +20,7 @@
 #include "worker/class_cap.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/fetch_and_settle.hpp"
+#include "worker/filled_queues.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
 #include "worker/guard/seccomp_filter.hpp"
@@ -75,6 +76,7 @@ class Worker {
                     .ended = [this] { performer_.end_handlers(); }}),
         caps_(shares_of_caps(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps, shards)),
         draw_(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)), redis_, worker_setup.queue_changes),
+        filled_queues_(redis_),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
                     .identity_record = identity_record(identity),
@@ -242,7 +244,7 @@ class Worker {
     in_flight_.settle_and_fetch(outcomes, first, want, draw_.is_over() ? wait_queue : "");
     unsettled_ = false;
     if (want > 0 && !draw_.is_over() && !draw_.is_stale() && in_flight_.batch().entries.empty())
-      in_flight_.settle_and_fetch({}, in_flight_.which_hold_jobs(draw_.take(all)), want, wait_queue);
+      in_flight_.settle_and_fetch({}, filled_queues_.among(draw_.take(all)), want, wait_queue);
     say_whether_batching();
   }
 
@@ -409,6 +411,7 @@ class Worker {
   Lifecycle lifecycle_;
   const std::vector<std::vector<CapSettings>> caps_;  // of each shard its share
   QueueChoice draw_;
+  FilledQueues filled_queues_;
   FetchAndSettle in_flight_;
   BatchSize batch_size_;
   SteadyTime said_batching_{}, said_left_wait_{};

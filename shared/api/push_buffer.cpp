@@ -28,9 +28,11 @@ PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client
 std::size_t PushBuffer::first_batch() const {
   const ClientPush& first = waiting_.front();
   if (first.lock) {
-    const std::vector<ClientPush> some(
-        waiting_.begin(),
-        waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), max_unique_jobs_pushed)));
+    // One that may replace another goes alone, so that the number of its batch says whether it was pushed.
+    if (replaces(first)) return 1;
+    const auto most = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), max_unique_jobs_pushed));
+    const std::vector<ClientPush> some(waiting_.begin(),
+                                       std::find_if(waiting_.begin(), waiting_.begin() + most, replaces));
     return std::min(unique_slice(some), std::max<std::size_t>(1, options_.max_jobs));
   }
   // A script that pushes to the schedule takes ten times as long.
@@ -72,7 +74,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
     if (waiting_.front().lock && error.empty()) {
       std::vector<ClientPush> batch(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_));
       try {
-        settle_conflicts(redis, batch, read_holders(reply.view()), BatchNumber{client_, number_, in_doubt_ > 1});
+        settle_conflicts(redis, batch, read_holders(reply.view()), BatchNumber{client_, number_});
       } catch (const NotConfirmed&) {  // asked below, for all of it
       } catch (const RedisAway&) {
         throw;

@@ -36,8 +36,8 @@ std::string place_of(const ClientPush& job) { return job.score ? std::string() :
 
 // Who holds its lock; nobody when it is pushed, now or before under that number.
 std::string push_alone(ClientConnection& redis, const ClientPush& job, const std::optional<BatchNumber>& batch) {
-  const ScriptCall call =
-      batch ? push_unique_of(*batch, place_of(job), unique_job(job)) : push_unique(place_of(job), {unique_job(job)});
+  const ScriptCall call = batch ? push_unique_once(*batch, place_of(job), {unique_job(job)})
+                                : push_unique(place_of(job), {unique_job(job)});
   const std::vector<std::string> holders = read_holders(run_push(redis, call).view());
   return holders.empty() ? std::string() : holders.front();
 }
@@ -60,14 +60,9 @@ void replace(ClientConnection& redis, ClientPush& job, const std::optional<Batch
   }
 }
 
-// `asked`: its holder is known.
-void settle_conflict(ClientConnection& redis, ClientPush& job, bool asked, const std::optional<BatchNumber>& batch) {
-  std::string& holder = *job.lock->holder;
-  if (!asked) holder = push_alone(redis, job, batch);
-  if (!holder.empty() && holder != job.jid) replace(redis, job, batch);
-}
-
 }  // namespace
+
+bool replaces(const ClientPush& job) { return job.lock && job.lock->on_conflict == OnConflict::replace; }
 
 std::size_t unique_slice(std::span<const ClientPush> jobs) {
   std::size_t count = 0, bytes = 0;
@@ -89,10 +84,17 @@ std::vector<UniqueJob> unique_jobs(std::span<const ClientPush> jobs) {
 
 void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders,
                       const std::optional<BatchNumber>& batch) {
+  if (holders.empty()) {
+    for (ClientPush& job : jobs) {
+      if (replaces(job)) job.lock->holder->clear();  // it was told before the reply was lost
+    }
+    return;
+  }
   for (std::size_t i = 0; i < holders.size() && i < jobs.size(); ++i) *jobs[i].lock->holder = holders[i];
   std::optional<NotConfirmed> unconfirmed;
   for (ClientPush& job : jobs) try {
-      if (job.lock->on_conflict == OnConflict::replace) settle_conflict(redis, job, !holders.empty(), batch);
+      const std::string& holder = *job.lock->holder;
+      if (replaces(job) && !holder.empty() && holder != job.jid) replace(redis, job, batch);
     } catch (const NotConfirmed& error) {  // it was applied; the others have their turn too
       unconfirmed = error;
     }

@@ -60,6 +60,7 @@ brood_test(store/unique_jobs LINK brood_api brood_test_support)
 # What it serves is the whole process'.
 brood_test(store/gem_locks LINK brood_worker brood_api brood_test_support ALONE)
 brood_test(store/unique_scripts LINK brood_store brood_test_support)
+brood_test(store/fake_and_redis LINK brood_testing brood_test_support ALONE)
 brood_test(store/limit_scripts LINK brood_store brood_test_support)
 brood_test(store/api_processes LINK brood_api brood_test_support)
 brood_test(store/api_stats LINK brood_api brood_test_support brood_test_vectors)
@@ -71,6 +72,7 @@ brood_test(store/replica_wait LINK brood_worker brood_api brood_test_support)
 brood_test(store/free_slots LINK brood_worker brood_test_support)
 brood_test(store/what_is_left LINK brood_supervisor brood_test_support)
 brood_test(store/limit_shards LINK brood_worker brood_test_support)
+brood_test(store/kept_unique_jobs LINK brood_api brood_test_support)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.

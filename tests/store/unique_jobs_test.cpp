@@ -318,58 +318,6 @@ BOOST_FIXTURE_TEST_CASE(of_a_bulk_the_last_replaces_the_others_however_many_wait
   BOOST_TEST(redis.size_of("queue:reports") == 2502u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_kept_push_replaces_what_waits_when_redis_is_back, UniqueFixture) {
-  client.enqueue(LatestOfCustomer{"emca", 1});
-  client.buffer();
-  redis.kill9();
-  client.enqueue(LatestOfCustomer{"acme", 1});
-  const std::string last = client.enqueue(LatestOfCustomer{"acme", 2});
-  redis.restart();
-  BOOST_TEST(client.drain() == 0u);
-  BOOST_TEST(args_in("latest").front() == R"(["acme",2])");
-  BOOST_TEST(client.holder(LatestOfCustomer{"acme", 0}) == last);
-}
-
-BOOST_FIXTURE_TEST_CASE(of_kept_jobs_one_that_cannot_replace_what_runs_is_not_pushed_with_the_others, UniqueFixture) {
-  client.buffer();
-  const std::string runs = client.enqueue(LatestOfCustomer{"acme", 1});
-  redis.command({"LMOVE", RedisKey("queue:latest"), RedisKey("brood:inflight:x:1.1:latest"), "RIGHT", "LEFT"});
-  const std::vector<std::string> jids =
-      client.enqueue_bulk(std::vector<LatestOfCustomer>{{"emca", 1}, {"acme", 2}, {"amec", 1}});
-  BOOST_TEST(jids.at(0) != "");
-  BOOST_TEST(jids.at(1) == "");
-  BOOST_TEST(jids.at(2) != "");
-  BOOST_TEST(client.holder(LatestOfCustomer{"acme", 1}) == runs);
-  BOOST_TEST(redis.size_of("queue:latest") == 2u);
-}
-
-// Whichever reply is lost: the job was kept, and ran before it could be sent again.
-BOOST_FIXTURE_TEST_CASE(a_kept_job_that_has_replaced_another_is_not_pushed_again, UniqueFixture) {
-  const auto waits = [&] { return args_in("latest") == std::vector<std::string>{R"(["acme",2])"}; };
-  int replaced_unheard = 0;
-  for (std::size_t bytes = 0; bytes < 600; bytes += 10) {
-    redis.flush();
-    TcpProxy proxy(redis.socket_path());
-    Client remote{proxy.url()};
-    remote.buffer();
-    remote.enqueue(MonthlyReport{"acme", 5});  // it is connected
-    client.enqueue(LatestOfCustomer{"acme", 1});
-    proxy.cut_replies_after(bytes);
-    remote.enqueue(LatestOfCustomer{"acme", 2});
-    if (waits()) {
-      replaced_unheard += remote.buffered() > 0;
-      const std::string lock = lock_of(redis.lrange("queue:latest").front());
-      redis.command({"DEL", RedisKey("queue:latest"), RedisKey(lock)});
-      BOOST_TEST(remote.drain() == 0u);
-      BOOST_TEST(redis.size_of("queue:latest") == 0u, "cut after " << bytes);
-    } else {
-      BOOST_TEST(remote.drain() == 0u);
-      BOOST_TEST(waits(), "cut after " << bytes);
-    }
-  }
-  BOOST_TEST(replaced_unheard > 0);
-}
-
 // As programs push that name the jid.
 BOOST_FIXTURE_TEST_CASE(a_job_that_cannot_replace_one_that_runs_was_not_pushed_however_often_it_is_sent,
                         UniqueFixture) {

@@ -34,9 +34,6 @@ struct Site {
   Strings push_batch(std::uint64_t number, std::string_view jid, OnConflict on_conflict = OnConflict::drop) {
     return read_holders(ask(push_unique_once({"c", number}, "a", {job(jid, on_conflict)})).view());
   }
-  Strings push_one_of(const BatchNumber& batch, std::string_view jid) {
-    return read_holders(ask(push_unique_of(batch, "a", job(jid, OnConflict::replace))).view());
-  }
   std::int64_t lives() { return redis.integer({"PTTL", RedisKey(lock_key)}); }
 
   // A call that meets a text, or a list, where this key should be something else.
@@ -154,27 +151,17 @@ BOOST_FIXTURE_TEST_CASE(a_batch_that_is_refused_takes_no_number, Site) {
   BOOST_TEST(last_batch() == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_job_of_a_batch_is_pushed_though_others_of_it_were, Site) {
-  redis.command({"SET", "brood:pushes:c", "2"});
-  BOOST_TEST(push_one_of({"c", 2, false}, "J1").empty());  // it was this one
-  BOOST_TEST(redis.keys("queue:*").empty());
-  BOOST_TEST(push_one_of({"c", 2, true}, "J1") == Strings{""}, boost::test_tools::per_element());
-  BOOST_TEST(redis.lrange("queue:a") == Strings{"J1"}, boost::test_tools::per_element());
-  BOOST_TEST(push_one_of({"c", 3, true}, "J2") == Strings{"J1"}, boost::test_tools::per_element());
-  BOOST_TEST(last_batch() == "2");
-  redis.command({"DEL", lock_key});
-  BOOST_TEST(push_one_of({"c", 3, true}, "J2") == Strings{""}, boost::test_tools::per_element());
-  BOOST_TEST(last_batch() == "3");
-}
-
-// It was on its way while others were pushed.
-BOOST_FIXTURE_TEST_CASE(a_late_job_of_an_earlier_batch_leaves_the_number_as_it_is, Site) {
-  redis.command({"SET", "brood:pushes:c", "5"});
-  BOOST_TEST(push_one_of({"c", 4, true}, "J1") == Strings{""}, boost::test_tools::per_element());
-  BOOST_TEST(last_batch() == "5");
-  const WaitingHolder holder{"J1", "J1", RedisKey("queue:a"), ""};
-  BOOST_TEST(read_replaced(ask(replace_unique("a", holder, job("J2"), BatchNumber{"c", 4, true})).view()));
-  BOOST_TEST(last_batch() == "5");
+// It is sent again, or was on its way while others were pushed.
+BOOST_FIXTURE_TEST_CASE(what_was_pushed_under_its_number_replaces_nothing_any_more, Site) {
+  push({job("J1")});
+  for (const char* last : {"4", "5"}) {
+    redis.command({"SET", "brood:pushes:c", last});
+    const WaitingHolder waits{"J1", "J1", RedisKey("queue:a"), ""};
+    BOOST_TEST(read_replaced(ask(replace_unique("a", waits, job("J2"), BatchNumber{"c", 4})).view()));
+    BOOST_TEST(redis.lrange("queue:a") == Strings{"J1"}, boost::test_tools::per_element());
+    BOOST_TEST(holder() == "J1");
+    BOOST_TEST(last_batch() == last);
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(what_replaces_another_takes_the_number_of_its_batch, Site) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <mutex>
 #include <utility>
 
@@ -36,29 +35,36 @@ struct Fake::State : PushReceiver {
   void push(std::vector<ClientPush> pushed) override {
     const std::lock_guard lock(mutex);
     for (const ClientPush& one : pushed) {
-      const HeldLocks::Taken taken = locks.take(one);
-      if (taken == HeldLocks::Taken::waits) wait_for.emplace(one.jid, one.lock->name);
-      if (taken == HeldLocks::Taken::refused)
-        replace_holder(one);
-      else
+      if (locks.take(one) == HeldLocks::Taken::yes)
         waiting.push_back(fake_job(one));
+      else if (one.lock->on_conflict == OnConflict::replace && *one.lock->holder != one.jid)
+        replace_holder(one);
     }
   }
 
-  // One that runs is not there any more, and is not replaced.
-  void replace_holder(const ClientPush& push) {
-    if (push.lock->on_conflict != OnConflict::replace) return;
-    const auto holder =
-        std::find_if(waiting.begin(), waiting.end(), [&](const FakeJob& job) { return job.jid == *push.lock->holder; });
-    if (holder == waiting.end()) return;
-    wait_for.erase(holder->jid);
-    *holder = fake_job(push);
-    locks.hand_over(push);
+  // Of several with its jid the one that a client would find in Redis: a scheduled one, else the newest.
+  std::vector<FakeJob>::iterator find_holder(const ClientPush::Lock& lock) {
+    auto found = waiting.end();
+    for (auto job = waiting.begin(); job != waiting.end(); ++job) {
+      if (job->jid != *lock.holder || job->member("unique_lock") != '"' + lock.name + '"') continue;
+      found = job;
+      if (job->at) break;
+    }
+    return found;
   }
 
-  bool may_begin(const FakeJob& job) const {
-    const auto lock = wait_for.find(job.jid);
-    return lock == wait_for.end() || locks.is_free_for(lock->second, job.jid);
+  // One that runs is not there any more, and is not replaced.  One that waits in a queue keeps its place in it.
+  void replace_holder(const ClientPush& push) {
+    const auto holder = find_holder(*push.lock);
+    if (holder == waiting.end()) return;
+    FakeJob job = fake_job(push);
+    if (holder->at || job.at) {
+      waiting.erase(holder);
+      waiting.push_back(std::move(job));
+    } else {
+      *holder = std::move(job);
+    }
+    locks.hand_over(push);
   }
 
   bool cancel(std::string_view jid, std::optional<double> time) override {
@@ -67,10 +73,7 @@ struct Fake::State : PushReceiver {
         std::erase_if(waiting, [&](const FakeJob& job) {
           return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
         }) > 0;
-    if (cancelled) {
-      locks.let_go(jid);
-      wait_for.erase(std::string(jid));
-    }
+    if (cancelled) locks.let_go(jid);
     return cancelled;
   }
 
@@ -91,23 +94,24 @@ struct Fake::State : PushReceiver {
   }
 
   // Nothing is locked while it runs: the job may push.
-  enum class Taken { none, performed, expired };
+  enum class Taken { none, performed, not_performed };
   template <typename Wanted>
   Taken take_first(Wanted wanted) {
     std::optional<FakeJob> job;
     {
       const std::lock_guard lock(mutex);
-      const auto first = std::find_if(waiting.begin(), waiting.end(),
-                                      [&](const FakeJob& one) { return wanted(one) && may_begin(one); });
+      HeldLocks::Turn turn = HeldLocks::Turn::waits;
+      const auto first = std::find_if(waiting.begin(), waiting.end(), [&](const FakeJob& one) {
+        return wanted(one) && (turn = locks.take_turn(one.payload)) != HeldLocks::Turn::waits;
+      });
       if (first == waiting.end()) return Taken::none;
       job = std::move(*first);
       waiting.erase(first);
-      if (const auto lock = wait_for.extract(job->jid)) locks.take_turn(lock.mapped(), job->jid);
-      if (ends_at_start(job->payload)) locks.let_go(job->jid);
+      if (turn == HeldLocks::Turn::dropped) return Taken::not_performed;
     }
     const Ended ended{*this, job->jid};
     const bool ran = runner.run(job->payload, job->queue, job->at ? std::optional(WallTime(*job->at)) : std::nullopt);
-    return ran ? Taken::performed : Taken::expired;
+    return ran ? Taken::performed : Taken::not_performed;
   }
   template <typename Wanted>
   std::size_t drain(Wanted wanted) {
@@ -130,7 +134,6 @@ struct Fake::State : PushReceiver {
   std::mutex mutex;
   HeldLocks locks;
   std::vector<FakeJob> waiting;
-  std::map<std::string, std::string> wait_for;  // jid -> the lock without which it does not begin
 };
 
 Fake::Fake(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }
@@ -158,7 +161,6 @@ void Fake::clear() {
   const std::lock_guard lock(state_->mutex);
   state_->waiting.clear();
   state_->locks = {};
-  state_->wait_for.clear();
   state_->runner.forget_iterations();
 }
 

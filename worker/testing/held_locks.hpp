@@ -1,10 +1,14 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "shared/api/push_writer.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood::testing {
 
@@ -14,45 +18,35 @@ class HeldLocks {
   // What becomes of a push.
   enum class Taken {
     yes,      // it is pushed, with its lock if it has one
-    waits,    // it is pushed, and begins once it has the lock
-    refused,  // another job holds it, and the pusher is told which
+    refused,  // another job holds it, or this very one already, and the pusher is told which
   };
-  Taken take(const ClientPush& push) {
-    if (!push.lock) return Taken::yes;
-    const auto [held, is_free] = holders_.try_emplace(push.lock->name, push.jid);
-    if (is_free) return Taken::yes;
-    if (push.lock->on_conflict == OnConflict::after) return Taken::waits;
-    *push.lock->holder = held->second;
-    return Taken::refused;
-  }
+  Taken take(const ClientPush& push);
   // It takes the place of the job that refused it.
-  void hand_over(const ClientPush& push) {
-    holders_[push.lock->name] = push.jid;
-    push.lock->holder->clear();
-  }
-  // Whether a job that waits for its lock has it now.
-  bool take_turn(std::string_view lock, std::string_view jid) {
-    return holders_.try_emplace(std::string(lock), jid).first->second == jid;
-  }
-  bool is_free_for(std::string_view lock, std::string_view jid) const {
-    const std::string held = holder(lock);
-    return held.empty() || held == jid;
-  }
-  std::string holder(std::string_view lock) const {
-    const auto held = holders_.find(std::string(lock));
-    return held == holders_.end() ? std::string() : held->second;
-  }
-  void let_go(std::string_view jid) {
-    std::erase_if(holders_, [&](const auto& one) { return one.second == jid; });
-  }
+  void hand_over(const ClientPush& push);
+
+  // What becomes of a job that is to begin, see worker/unique_turn.hpp.
+  enum class Turn {
+    begins,   // it holds what it wants, and no more than that
+    waits,    // another holds that
+    dropped,  // likewise, and it wants no turn
+  };
+  Turn take_turn(std::string_view payload);
+
+  std::string holder(std::string_view lock);  // empty: nobody
+  void let_go(std::string_view jid);          // of all that it holds
 
  private:
-  std::map<std::string, std::string> holders_;  // lock -> jid
-};
+  struct Held {
+    std::string jid;
+    std::optional<SteadyTime> until;  // nullopt: as long as the job
+  };
+  using All = std::map<std::string, Held, std::less<>>;
 
-// Whether this job lets go of its lock when it begins.
-inline bool ends_at_start(std::string_view payload) {
-  return payload.find("\"unique_until\":\"start\"") != payload.npos;
-}
+  Held* find(std::string_view lock);
+  bool take(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest);
+
+  All locks_;
+  std::map<std::string, std::string, std::less<>> running_;  // lock -> jid, of those that are held while they run
+};
 
 }  // namespace brood::testing

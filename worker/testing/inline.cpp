@@ -1,6 +1,7 @@
 #include <brood/testing/inline.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -22,31 +23,39 @@ struct Inline::State : PushReceiver {
 
   void push(std::vector<ClientPush> pushed) override {
     for (const ClientPush& job : pushed) {
-      {
-        const std::lock_guard lock(mutex);
-        const HeldLocks::Taken taken = locks.take(job);
-        if (taken == HeldLocks::Taken::waits) put_off.push_back(job);
-        if (taken != HeldLocks::Taken::yes) continue;
+      if (!may_begin(job)) continue;
+      std::exception_ptr thrown = run(job);
+      while (const std::optional<ClientPush> next = whose_turn_it_is()) {
+        const std::exception_ptr too = run(*next);
+        if (!thrown) thrown = too;
       }
-      run(job);
-      while (const std::optional<ClientPush> next = whose_turn_it_is()) run(*next);
+      if (thrown) std::rethrow_exception(thrown);
     }
   }
 
-  void run(const ClientPush& job) {
-    if (ends_at_start(job.payload)) {
-      const std::lock_guard lock(mutex);
-      locks.let_go(job.jid);
-    }
+  bool may_begin(const ClientPush& job) {
+    const std::lock_guard lock(mutex);
+    if (locks.take(job) == HeldLocks::Taken::refused) return false;
+    const HeldLocks::Turn turn = locks.take_turn(job.payload);
+    if (turn == HeldLocks::Turn::waits) put_off.push_back(job);
+    return turn == HeldLocks::Turn::begins;
+  }
+
+  // What it throws is returned: those behind it have their turn all the same.
+  std::exception_ptr run(const ClientPush& job) try {
     const Ended ended{*this, job.jid};
     runner.run(job.payload, job.queue, job.score ? std::optional(due_at(*job.score)) : std::nullopt);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
   }
 
   // Of those that were pushed while another held their lock: whoever has it now.
   std::optional<ClientPush> whose_turn_it_is() {
     const std::lock_guard lock(mutex);
-    const auto next = std::find_if(put_off.begin(), put_off.end(),
-                                   [&](const ClientPush& job) { return locks.take_turn(job.lock->name, job.jid); });
+    const auto next = std::find_if(put_off.begin(), put_off.end(), [&](const ClientPush& job) {
+      return locks.take_turn(job.payload) == HeldLocks::Turn::begins;
+    });
     if (next == put_off.end()) return std::nullopt;
     ClientPush job = std::move(*next);
     put_off.erase(next);

@@ -1,5 +1,6 @@
 #include "worker/testing/job_runner.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
@@ -39,7 +40,8 @@ bool JobRunner::run(const std::string& payload, const std::string& queue, std::o
     throw std::invalid_argument("no job class \"" + job.job_class() +
                                 "\" is among the Jobs that this test performs; known: " + known_classes(jobs_));
   }
-  if (const auto expiry = expiry_of(job); expiry && *expiry < wall_now()) {
+  const WallTime begins = due ? std::max(*due, wall_now()) : wall_now();
+  if (const auto expiry = expiry_of(job); expiry && *expiry < begins) {
     if (const auto threw = tell_expired(jobs_.known_->registry, job, queue)) throw_failure(job, *threw);
     return false;
   }

@@ -25,7 +25,7 @@ class JobRunner {
   explicit JobRunner(Jobs jobs);
 
   // Throws what the job throws, see Fake::drain().  False: it came too late to begin, and its on_expired hook was
-  // called instead.  `due` is of a scheduled job.
+  // called instead.  `due` is of a scheduled job, which begins no earlier than then.
   bool run(const std::string& payload, const std::string& queue, std::optional<WallTime> due = {});
 
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);

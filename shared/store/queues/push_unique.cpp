@@ -38,14 +38,6 @@ ScriptCall push_unique_once(const BatchNumber& batch, std::string_view queue, st
   return call;
 }
 
-ScriptCall push_unique_of(const BatchNumber& batch, std::string_view queue, UniqueJob job) {
-  std::vector<UniqueJob> jobs;
-  jobs.push_back(std::move(job));
-  ScriptCall call = push_unique_once(batch, queue, std::move(jobs));
-  if (batch.has_others) call.args[0] += " rest";
-  return call;
-}
-
 std::vector<std::string> read_holders(ReplyView reply) {
   std::vector<std::string> holders;
   for (std::size_t i = 0; i < reply.size(); ++i) holders.emplace_back(reply[i].text());

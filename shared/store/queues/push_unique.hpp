@@ -16,11 +16,11 @@
 namespace brood {
 
 // The number under which a batch of a client's is pushed once, however often it is sent, see push_once.hpp.  What the
-// batch pushes first takes it: a job of it that is refused does not.
+// batch pushes first takes it: a job of it that is refused does not.  A job that may replace another is a batch of its
+// own: that the number was taken says that this job was pushed.
 struct BatchNumber {
   std::string client;
   std::uint64_t number = 1;
-  bool has_others = false;  // jobs of the batch: that it was taken does not say that a certain one was pushed
 };
 inline constexpr std::string_view batch_number_kept_s = "86400";
 
@@ -40,8 +40,6 @@ struct UniqueJob {
 ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs);
 // As this batch: sent twice it is pushed once.
 ScriptCall push_unique_once(const BatchNumber& batch, std::string_view queue, std::vector<UniqueJob> jobs);
-// A job of this batch that is sent on its own; of one that has no others it is the batch.
-ScriptCall push_unique_of(const BatchNumber& batch, std::string_view queue, UniqueJob job);
 
 // For each job the jid that holds its lock; empty where it was pushed, with it or to wait for it.  Empty: the batch was
 // pushed before.

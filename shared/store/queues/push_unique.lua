@@ -1,8 +1,7 @@
 -- Pushes jobs of which there is to be one, each with its lock, unless another job holds that.
 -- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each; and behind them, if the batch is
 -- numbered, the number of the client's last batch
--- ARGV[1] the batch's number, one more with each; "" for none; with " rest" behind it these jobs are the rest of a batch of
--- which others may have been pushed under that number    ARGV[2] for how many seconds that is kept
+-- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] for how many seconds that is kept
 -- ARGV[3...] jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue), payload, and
 -- what becomes of it when another holds its lock ("": nothing; "after": it is pushed without; "extend": that lock lives
 -- longer; "replace": its sender replaces the other) of each
@@ -12,9 +11,7 @@ local jobs = (#ARGV - 2) / 5
 local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
 local scheduled = ARGV[5] ~= ""
 local last = number_key and (redis.call("GET", number_key) or "0")
-local number, rest = ARGV[1]:match("^(%d*)(.*)$")
-local is_new = last and tonumber(last) < tonumber(number)
-if last and not is_new and rest == "" then return {} end
+if last and tonumber(last) >= tonumber(ARGV[1]) then return {} end
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -64,5 +61,5 @@ for _, i in ipairs(extended) do
   local left = redis.call("PTTL", KEYS[2 + i])    -- one that lives as long as its job goes on doing so
   if left >= 0 and left < tonumber(ARGV[5 * i - 1]) then redis.call("PEXPIRE", KEYS[2 + i], ARGV[5 * i - 1]) end
 end
-if is_new and #push > 0 then redis.call("SET", number_key, number, "EX", ARGV[2]) end
+if number_key and #push > 0 then redis.call("SET", number_key, ARGV[1], "EX", ARGV[2]) end
 return holders

@@ -6,10 +6,12 @@
 -- ARGV[4] jid of the new one, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
 -- payload
 -- ARGV[8] the batch's number and for how many seconds that is kept; with KEYS[5]
--- Returns 1; 0 when the lock is another's by now, or the job waits there no more: then nothing is changed.
+-- Returns 1, also when this batch was pushed before; 0 when the lock is another's by now, or the job waits there no more: then
+-- nothing is changed.
 local lock, from, to, queues, number_key = unpack(KEYS)
 local holder, old, old_score, jid, longest, score, new, number, kept_for = unpack(ARGV)
 local last = number_key and (redis.call("GET", number_key) or "0")
+if last and tonumber(last) >= tonumber(number) then return 1 end
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -43,5 +45,5 @@ else
   if old_score == "" then redis.call("LREM", from, 1, old) else redis.call("ZREM", from, old) end
 end
 if longest == "0" then redis.call("SET", lock, jid) else redis.call("SET", lock, jid, "PX", longest) end
-if last and tonumber(last) < tonumber(number) then redis.call("SET", number_key, number, "EX", kept_for) end
+if number_key then redis.call("SET", number_key, number, "EX", kept_for) end
 return 1

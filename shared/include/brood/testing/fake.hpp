@@ -42,9 +42,10 @@ struct EnqueuedTo {
 //
 // All else of a push is as ever: options, the checks, the client's middleware, the jid.  client.cancel takes a job out
 // of here if it is scheduled, client.cancel_iteration ends an iterable job at its next run, client.buffer has nothing
-// to do; brood::Api, which shows Redis, throws RedisError.  The locks of unique jobs are kept, and a job that waits for
-// one (OnConflict::after) is performed once that is free.  Of several the innermost, the last that was made, gets the
-// pushes, of an Inline too.  A child that was forked has a copy: what it pushes stays in the child.
+// to do; brood::Api, which shows Redis, throws RedisError.  The locks of unique jobs are kept as Redis keeps them, each
+// OnConflict does what it does there, and a lock ends unique_for after its push.  A job that has to wait for one is
+// performed once that is free.  Of several the innermost, the last that was made, gets the pushes, of an Inline too.  A
+// child that was forked has a copy: what it pushes stays in the child.
 class BROOD_API Fake {
  public:
   // With these it can perform what is pushed; without, only be looked at.
@@ -89,8 +90,9 @@ class BROOD_API Fake {
   //
   // What a job throws comes out, as the same exception where the job is compiled into the test, else as JobFailed;
   // Interrupted too.  That job is gone and the others stay; nothing is retried.  An iterable one that threw goes on
-  // from its cursor when it is pushed again with its jid.  One that has expired is gone too, uncounted: its on_expired
-  // hook is called instead, and what that throws comes out.  A class that the Jobs do not have is a
+  // from its cursor when it is pushed again with its jid.  One that has expired, or will have at its time, is gone too,
+  // uncounted: its on_expired hook is called instead, and what that throws comes out.  So is one that is dropped since
+  // another like it runs (UniqueUntil::running), without a hook.  A class that the Jobs do not have is a
   // std::invalid_argument with a sentence.
   std::size_t drain();
   std::size_t drain(std::string_view queue);

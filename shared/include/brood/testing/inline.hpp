@@ -13,7 +13,8 @@ namespace brood::testing {
 //   brood::testing::Inline performs(brood::testing::Jobs::of<ResizeImage>());
 //   shop.take_order(order);                      // the picture has been resized
 //
-// A unique job that waits for the end of the one that pushes it (OnConflict::after) is performed behind that.
+// A unique job that waits for the end of the one that pushes it (OnConflict::after, UniqueUntil::running) is performed
+// behind that, also if that throws.  What runs is never replaced, as everywhere: OnConflict::replace pushes nothing.
 //
 // A job runs as Fake::drain() says, and what it throws comes out of the push; then the rest of a bulk is not performed.
 // client.cancel finds nothing.  The innermost of several, of a Fake too, gets the pushes.

@@ -159,7 +159,10 @@ class Worker {
 
   // The very shard that is served: a job may have scribbled over the record.
   void serve() {
-    if (worker_setup_.beats) redis_.follow(&worker_setup_.beats->at(served_).redis_moves);
+    if (worker_setup_.beats) {
+      redis_.follow(&worker_setup_.beats->at(served_).redis_moves);
+      redis_.on_redirected([this] { orders_.say(ControlByte::redirected); });
+    }
     orders_.serve(static_cast<int>(served_));
     lapses_ = orders_.lapses();
   }

@@ -97,6 +97,7 @@ struct Connection::State {
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
+  std::function<void()> redirected;
   std::uint32_t moves_seen = 0;          // when this connection began
   RedisSeed place;                       // of the other end, where it had to be found
   std::string connected_host;            // of a cluster, the node's
@@ -384,6 +385,7 @@ void Connection::State::note_move(const std::vector<Reply>& replies) {
 void Connection::State::go_to(const RedisSeed& node) {
   stream.reset();
   moved_to = node_address(address, node, connected_host);
+  if (redirected) redirected();
 }
 
 // Once, and without believing that it owns the slot.
@@ -535,6 +537,8 @@ bool Connection::is_at_master() {
 }
 
 void Connection::follow(const std::atomic<std::uint32_t>* moves) { state_->moves = moves; }
+
+void Connection::on_redirected(std::function<void()> redirected) { state_->redirected = std::move(redirected); }
 
 void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
 

@@ -142,10 +142,16 @@ void RedisLink::found(const FoundServer& found) {
 }
 
 // A sentinel's word is not believed, but it makes us look, and look again for a while: the other sentinels may not have
-// heard of the move yet.  A sentinel that says so again and again does not make us look more often.
+// heard of the move yet.
 void RedisLink::somebody_says_it_moved() {
   if (closed_) return;
   searches_until_ = steady_now() + time_to_move;
+  look_for_master();
+}
+
+// Whoever says so again and again does not make us look more often.
+void RedisLink::look_for_master() {
+  if (closed_ || !address_.must_be_found()) return;
   next_search_ = std::max<SteadyTime>(steady_now(), last_search_ + ask_others_again_after);
   wake_.start_at(next_deadline());
 }

@@ -204,6 +204,8 @@ bool ShardMoves::left_behind(int slot) {
   return true;
 }
 
+void ShardMoves::redirected(int slot) { shard(slots_.table[slot].shard).redis().look_for_master(); }
+
 void ShardMoves::unblock(int slot) { shard(slots_.table[slot].shard).unblocker().unblock(slots_.board.slot(slot)); }
 
 }  // namespace brood

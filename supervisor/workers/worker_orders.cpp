@@ -84,6 +84,9 @@ void WorkerOrders::heard(int slot) {
       case ControlByte::batching:
         news_.batching.insert(taken.shard);
         break;
+      case ControlByte::redirected:
+        shards_.redirected(slot);
+        break;
       case ControlByte::left_wait:
         news_.left_wait = true;
         break;

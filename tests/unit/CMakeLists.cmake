@@ -153,6 +153,8 @@ brood_test(unit/supervisor_orders LINK brood_worker)
 brood_test(unit/job_meter LINK brood_worker)
 brood_test(unit/memory_limit LINK brood_worker)
 brood_test(unit/redis_requirements LINK brood_supervisor)
+brood_test(unit/run_later LINK brood_worker)
+brood_test(unit/class_rules LINK brood_worker)
 
 # Man pages and completions say what the program says.
 brood_test_once(unit_man_pages COMMAND ${PROJECT_SOURCE_DIR}/tests/support/lint_man_pages ${PROJECT_SOURCE_DIR})

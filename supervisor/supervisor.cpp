@@ -15,6 +15,7 @@
 #include "shared/config/registered_periodic.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "supervisor/process/stopped_children.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/version.hpp"
 #include "supervisor/workers/worker_handover.hpp"
 

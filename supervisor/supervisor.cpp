@@ -15,6 +15,7 @@
 #include "shared/config/registered_periodic.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "supervisor/process/stopped_children.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/version.hpp"
 #include "supervisor/workers/worker_handover.hpp"
 
@@ -26,7 +27,6 @@ using namespace std::chrono_literals;
 constexpr auto time_for_strays = 1s;  // to die, when we stop
 constexpr auto status_interval = 1s;
 constexpr auto start_extension = 60s;  // longer than the pause before a place is filled again
-constexpr int most_reaped_a_turn = 256;
 
 // What every worker is told in a phase.
 std::uint32_t flags_in(Phase phase) {
@@ -47,10 +47,6 @@ std::string tokens_left(const Handover& handover, int shard) {
   if (shard == 0) return handover.beat_tokens;
   const auto other = static_cast<std::size_t>(shard - 1);
   return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
-}
-
-ExitStatus exit_status(const siginfo_t& info) {
-  return {info.si_code == CLD_EXITED, info.si_status, info.si_code == CLD_DUMPED};
 }
 
 }  // namespace
@@ -227,7 +223,7 @@ void Supervisor::keep_time() {
   if (phase_ == Phase::stopping && pool_.occupied() > 0) next = std::min(next, stop_deadline_);
   if (service_.watchdog_interval()) next = std::min(next, next_watchdog_);
   if (log::waiting_descriptor() >= 0) next = std::min<SteadyTime>(next, now + 50ms);
-  if (more_to_reap_) next = now;
+  if (ended_children_.more()) next = now;
   wake_.start_at(next);
 }
 
@@ -239,31 +235,12 @@ void Supervisor::hear_workers() {
 }
 
 void Supervisor::reap_children() {
-  // One SIGCHLD may stand for several exits, so ask until nobody is left to report.  WNOWAIT keeps the pid taken while
-  // its process group and its slot are looked at.  A job's fork bomb must not hold up the loop: what is left is reaped
-  // in the next turn, which follows at once.
-  more_to_reap_ = true;
-  std::vector<Ended> ended;
-  for (int reaped = 0; reaped < most_reaped_a_turn; ++reaped) {
-    siginfo_t info{};
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
-      more_to_reap_ = false;
-      break;
-    }
-    if (detach_traced(info)) continue;
-    const pid_t pid = info.si_pid;
-    // Ends what a job or a library left running in the process group.
-    if (pool_.is_worker(pid) || children_.is_one(pid)) kill(-pid, SIGKILL);
-    Ended& one = ended.emplace_back(Ended{pid, exit_status(info), {}});
-    wait4(pid, nullptr, WNOHANG, &one.used);
-  }
-  // Largest first: where the kernel has killed one for want of memory, it was the largest.
-  std::stable_sort(ended.begin(), ended.end(),
-                   [](const Ended& a, const Ended& b) { return a.used.ru_maxrss > b.used.ru_maxrss; });
-  for (const Ended& one : ended) note_end(one);
+  // What a job or a library left running in a child's process group ends with it.
+  const auto is_ours = [this](pid_t pid) { return pool_.is_worker(pid) || children_.is_one(pid); };
+  for (const EndedChildren::One& one : ended_children_.reap(is_ours)) note_end(one);
 }
 
-void Supervisor::note_end(const Ended& one) {
+void Supervisor::note_end(const EndedChildren::One& one) {
   const SteadyTime now = steady_now();
   if (auto reaped = pool_.reap(one.pid, one.status, one.used, now)) {
     note_end(std::move(*reaped));

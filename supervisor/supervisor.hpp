@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <sys/resource.h>
-
 #include "shared/base/identity.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
@@ -18,6 +16,7 @@
 #include "supervisor/phase.hpp"
 #include "supervisor/pressure/pressure_relief.hpp"
 #include "supervisor/process/children.hpp"
+#include "supervisor/process/ended_children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/service_notify.hpp"
 #include "supervisor/readiness.hpp"
@@ -81,12 +80,7 @@ class Supervisor : private Shard::Owner,
   void handle_signals();
   void hear_workers();
   void reap_children();
-  struct Ended {
-    pid_t pid;
-    ExitStatus status;
-    rusage used;
-  };
-  void note_end(const Ended& one);
+  void note_end(const EndedChildren::One& one);
   void note_end(WorkerPool::Reaped reaped);
   void kill_overdue_children();
   void do_what_is_due();
@@ -152,6 +146,7 @@ class Supervisor : private Shard::Owner,
 
   EventLoop loop_;
   Children children_;
+  EndedChildren ended_children_;
   OperatorSignals signals_;
   ServiceNotify service_;
   WorkerSlots slots_;
@@ -184,7 +179,6 @@ class Supervisor : private Shard::Owner,
   bool roll_is_owed_ = false;  // the takeover came during a quiet, when no worker is replaced
   std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{};
-  bool more_to_reap_ = false;
   Timer wake_;  // for what it does itself
 };
 

@@ -14,7 +14,6 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
-#include "shared/json/json.hpp"
 #include "shared/scoreboard/left_threads.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/crash/crash_handler.hpp"
@@ -27,6 +26,7 @@
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
 #include "worker/job/put_off.hpp"
+#include "worker/job/run_later.hpp"
 #include "worker/job/settle_failed_job.hpp"
 
 namespace brood {
@@ -35,12 +35,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
-constexpr std::chrono::nanoseconds next_turn = 1s;  // of a job whose lock another holds
-constexpr std::chrono::nanoseconds longest_until_turn = 10s;
 constexpr auto longest_look_at_fleet = 2000ms;
-
-// A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
-constexpr auto shortest_run_before_requeue = 1s;
 
 std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
   std::uint32_t flags = 0;
@@ -57,14 +52,6 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
 double any_fraction() {
   static std::mt19937_64 random(std::random_device{}());
   return std::uniform_real_distribution<double>(0, 1)(random);
-}
-
-// Whoever runs ends soon.  One that holds its lock over retries may take days: who waits for that asks ever more
-// seldom.
-std::chrono::nanoseconds until_next_turn(const Payload& job, WallTime now) {
-  const auto created = job.time("created_at");
-  if (job.string("unique_until") == "running" || !created) return next_turn;
-  return std::clamp<std::chrono::nanoseconds>((now - *created) / 10, next_turn, longest_until_turn);
 }
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
@@ -112,6 +99,7 @@ Performer::Performer(const Config& config, const Identity& of_supervisor, const 
             .limits = limit_host(),
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }},
       registry_(registry),
+      rules_(config, settings_, registry_),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
                   [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {
   if (!config.otlp.endpoint.empty())
@@ -189,7 +177,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (failure_waits && !short_classes_.contain(job_.job_class())) return std::nullopt;
   const bool too_late = came_too_late();
   if (!too_late && quarantine_.parks(job_)) return park(entry, queue);
-  const bool apart = forker_ && is_isolated(job_.job_class());
+  const bool apart = forker_ && rules_.is_isolated(job_.job_class());
   if (apart && !forker_->is_there()) {
     age_.lost_forker = true;
     return std::nullopt;
@@ -204,7 +192,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return std::nullopt;
   }
   ++age_.jobs;
-  if (too_late && !has_on_expired()) return expire(entry, queue);
+  if (too_late && !rules_.has_on_expired(job_.job_class())) return expire(entry, queue);
 
   if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
   if (spans_) spans_->begin(job_, queue, started_at);
@@ -310,10 +298,11 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
       end_entry(entry, EntryState::interrupted);
       slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
       log_end(level_of_jobs(), "job_interrupted", job, queue, started);
-      return requeue(job, started, performed.delay);
+      ask_redis_time(redis_);
+      return go_on_later(job, redis_now(), steady_now() - started, performed.delay);
     case Performed::Kind::over_limit:
       end_entry(entry, EntryState::interrupted);
-      return put_off(job, queue, performed);
+      return put_off_job(job, queue, performed);
     case Performed::Kind::failed:
       break;
   }
@@ -342,16 +331,9 @@ bool Performer::came_too_late() {
   return true;
 }
 
-bool Performer::has_on_expired() const {
-  const auto* const known = registry_.find(job_.job_class());
-  return known != nullptr && known->job_class.on_expired != nullptr;
-}
-
 // Ends a job that came too late to begin.  It does not count as a run of its class.
 Outcome Performer::expire(int entry, const std::string& queue) {
-  const auto own = config_.classes.find(job_.job_class());
-  const bool says = own != config_.classes.end() && own->second.expired;
-  Outcome outcome = settle_expired(job_, queue, *expired_, says ? *own->second.expired : config_.expired);
+  Outcome outcome = settle_expired(job_, queue, *expired_, rules_.expired(job_.job_class()));
   if (outcome.kind == Outcome::Kind::acknowledge) {
     end_entry(entry, EntryState::succeeded);
   } else {
@@ -396,14 +378,11 @@ Outcome Performer::move_to_dead(int entry, const std::string& text, const std::s
   return outcome;
 }
 
-// Lays a job of a class in quarantine aside.  The job has not begun, and is counted nowhere.  While it waits it must
-// name the queue that it came from.
+// Lays a job of a class in quarantine aside.  The job has not begun, and is counted nowhere.
 std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
   if (!slot_.set_aside(entry)) return std::nullopt;
   ask_redis_time(redis_);
-  const bool says_queue = job_.string("queue") == queue;
-  return Outcome{Outcome::Kind::park, says_queue ? "" : job_.with({{"queue", json_string(queue)}}).text(),
-                 epoch_seconds(redis_now())};
+  return wait_for_release(job_, queue, redis_now());
 }
 
 std::optional<Outcome> Performer::put_off(int entry, const std::string& text, const std::string& queue, bool dropped) {
@@ -413,37 +392,20 @@ std::optional<Outcome> Performer::put_off(int entry, const std::string& text, co
              {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
   if (dropped) return Outcome{};
   ask_redis_time(redis_);
-  const bool says_queue = job.string("queue") == queue;
-  return Outcome{Outcome::Kind::schedule, says_queue ? "" : job.with({{"queue", json_string(queue)}}).text(),
-                 epoch_seconds(redis_now() + until_next_turn(job, redis_now()))};
+  return wait_for_turn(job, queue, redis_now());
 }
 
-Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {
+Outcome Performer::put_off_job(const Payload& job, const std::string& queue, const Performed& performed) const {
   ask_redis_time(redis_);
-  const WallTime now = redis_now();
-  std::vector<Payload::Edit> edits{{"enqueued_at", json_time(now, job.time_unit())}};
-  if (auto expiry = kept_expiry(job)) edits.push_back(*std::move(expiry));
-  const Payload again = job.with(edits);
-  if (delay == 0ms && steady_now() - started < shortest_run_before_requeue) delay = shortest_run_before_requeue;
-  if (delay > 0ms) return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + delay)};
-  return {Outcome::Kind::requeue_back, again.text(), 0};
-}
-
-Outcome Performer::put_off(const Payload& job, const std::string& queue, const Performed& performed) const {
-  ask_redis_time(redis_);
-  const WallTime now = redis_now();
-  std::vector<Payload::Edit> edits = put_off_once_more(job);
-  edits.push_back({"enqueued_at", json_time(now, job.time_unit())});
-  if (auto expiry = kept_expiry(job)) edits.push_back(*std::move(expiry));
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_over_limit",
                {{"jid", job.jid()},
                 {"class", job.display_class()},
                 {"queue", queue},
                 {"reason", performed.failure.message},
-                {"times", edits.front().raw.value_or("")},
+                {"times", put_off_once_more(job).front().raw.value_or("")},
                 {"in", fmt::format("{:.1f}s", std::chrono::duration<double>(performed.delay).count())}});
-  return {Outcome::Kind::schedule, job.with(edits).text(), epoch_seconds(now + performed.delay)};
+  return try_after_limit(job, redis_now(), performed.delay);
 }
 
 void Performer::begin_batch(std::size_t jobs) {
@@ -455,7 +417,8 @@ void Performer::begin_batch(std::size_t jobs) {
 // Threads that a job has left would go on beside the next job, and their crash would be charged to that one.
 void Performer::look_for_left_threads() {
   if (age_.left_threads > 0) return;
-  if (threads_policy() == LeftThreads::allow) return threads_.note_present();  // the next job has not left them
+  if (rules_.threads(job_.job_class()) == LeftThreads::allow)
+    return threads_.note_present();  // the next job has not left them
   age_.left_threads = threads_.left_behind();
   if (age_.left_threads == 0) return;
   slot_.record().class_flags.fetch_or(job_left_threads);
@@ -469,19 +432,10 @@ void Performer::look_for_left_threads() {
                "threads = \"allow\" in [worker], or for this class in [classes.NAME]"}});
 }
 
-LeftThreads Performer::threads_policy() const {
-  const auto own = config_.classes.find(job_.job_class());
-  if (own != config_.classes.end() && own->second.threads) return *own->second.threads;
-  const auto* const known = registry_.find(job_.job_class());
-  const std::uint64_t in_code = known != nullptr ? known->job_class.threads : abi::threads_as_configured;
-  if (in_code == abi::threads_allow) return LeftThreads::allow;
-  return in_code == abi::threads_replace ? LeftThreads::replace : settings_.threads;
-}
-
 RunBook::ClassFacts Performer::class_facts() const {
-  return {.has_code = registry_.find(job_.job_class()) || registry_.find_program(job_.job_class()),
-          .allows_threads = threads_policy() == LeftThreads::allow,
-          .is_isolated = forker_ && is_isolated(job_.job_class())};
+  return {.has_code = rules_.has_code(job_.job_class()),
+          .allows_threads = rules_.threads(job_.job_class()) == LeftThreads::allow,
+          .is_isolated = forker_ && rules_.is_isolated(job_.job_class())};
 }
 
 // Jobs of one batch are too short to tell apart what each of them used.

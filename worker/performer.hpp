@@ -19,6 +19,7 @@
 #include "shared/scoreboard/worker_setup.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/report/ruby_processes.hpp"
+#include "worker/class_rules.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
 #include "worker/guard/process_state.hpp"
@@ -107,8 +108,6 @@ class Performer {
  private:
   IterationHost iteration_host();
   LimitHost limit_host();
-  bool is_isolated(const std::string& job_class) const;
-  const SandboxSettings* sandbox_of(const std::string& job_class) const;
   void prepare_sandboxes();
   std::optional<Failure> enter_class_sandbox();
   void begin_job_process();
@@ -120,7 +119,6 @@ class Performer {
   FailureRule failure_rule();
   void clean_up(bool made_calls);
   void look_for_left_threads();
-  LeftThreads threads_policy() const;       // of the job under way
   RunBook::ClassFacts class_facts() const;  // of the job under way
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
@@ -128,13 +126,11 @@ class Performer {
                  SteadyTime started);
   void open_job();
   bool came_too_late();
-  bool has_on_expired() const;
   Outcome expire(int entry, const std::string& queue);
   Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
   std::optional<Outcome> park(int entry, const std::string& queue);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
-  Outcome requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const;
-  Outcome put_off(const Payload& job, const std::string& queue, const Performed& performed) const;
+  Outcome put_off_job(const Payload& job, const std::string& queue, const Performed& performed) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   std::optional<std::chrono::milliseconds> time_left() const;
   bool out_of_time() const;
@@ -167,6 +163,7 @@ class Performer {
   std::optional<Failure> locked_;    // why its arguments cannot be decrypted
   std::optional<WallTime> expired_;  // it came too late to begin, and of its class the on_expired hook alone runs
   JobRegistry& registry_;
+  const ClassRules rules_;
   Quarantine quarantine_;
   std::optional<ProcessState> process_state_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;    // likewise

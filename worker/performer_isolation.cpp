@@ -43,18 +43,10 @@ bool was_killed(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == 
 
 }  // namespace
 
-bool Performer::is_isolated(const std::string& job_class) const {
-  const auto configured = config_.classes.find(job_class);
-  if (configured != config_.classes.end() && configured->second.isolation)
-    return *configured->second.isolation == Isolation::process;
-  const auto* known = registry_.find(job_class);
-  return known != nullptr && known->job_class.isolation == abi::isolation_process;
-}
-
 void Performer::prepare_isolation() {
   const std::vector<std::string> names = registry_.class_names();
   const auto isolated =
-      std::find_if(names.begin(), names.end(), [this](const std::string& name) { return is_isolated(name); });
+      std::find_if(names.begin(), names.end(), [this](const std::string& name) { return rules_.is_isolated(name); });
   if (isolated == names.end()) return;
   slot_.record().forks_jobs.store(1);
   prepare_sandboxes();
@@ -78,16 +70,8 @@ void Performer::leave_isolation() {
   if (job_cgroup_) job_cgroup_->remove();
 }
 
-const SandboxSettings* Performer::sandbox_of(const std::string& job_class) const {
-  const auto configured = config_.classes.find(job_class);
-  const bool has_one = configured != config_.classes.end() && configured->second.sandbox;
-  return has_one ? &*configured->second.sandbox : nullptr;
-}
-
 void Performer::prepare_sandboxes() {
-  const bool any = std::any_of(config_.classes.begin(), config_.classes.end(),
-                               [](const auto& known) { return known.second.sandbox.has_value(); });
-  if (!any) return;
+  if (!rules_.any_has_sandbox()) return;
   job_cgroup_.emplace(worker_setup_.slot, worker_setup_.supervisor);
   for (const LackingSandbox& one : lacking_sandboxes(config_, &*job_cgroup_)) {
     const std::string lacks = fmt::format("{}", fmt::join(one.lacks, "; "));
@@ -105,7 +89,7 @@ void Performer::prepare_sandboxes() {
 // Call it in the job's process, before any code of its class runs.  Returns the failure of a job that must not run
 // without the sandbox.
 std::optional<Failure> Performer::enter_class_sandbox() {
-  const SandboxSettings* const sandbox = sandbox_of(job_.job_class());
+  const SandboxSettings* const sandbox = rules_.sandbox(job_.job_class());
   if (sandbox == nullptr) return std::nullopt;
   std::vector<std::string> code = config_.require;
   if (const CommandSettings* const program = registry_.find_program(job_.job_class())) code.push_back(program->run[0]);
@@ -277,7 +261,7 @@ JobEnd Performer::run_apart(const JobOrder& first) {
           },
       .give_back_limits = [&](const std::vector<LimitUse>& uses) { limits_->give_back(uses); },
       .term_came = [&] { return orders_.was_sent_term(); }};
-  const SandboxSettings* const sandbox = sandbox_of(job_.job_class());
+  const SandboxSettings* const sandbox = rules_.sandbox(job_.job_class());
   JobOrder order = first;
   for (bool said_waiting = false;;) {
     const std::uint64_t memory_kills = sandbox != nullptr ? job_cgroup_->memory_kills() : 0;
@@ -329,7 +313,7 @@ JobEnd Performer::run_apart(const JobOrder& first) {
 void Performer::end_like(int status) {
   slot_.record().job_core_dumped.store(WCOREDUMP(status) ? 1 : 0);
   log::flush();
-  if (scratch_ && sandbox_of(job_.job_class()) != nullptr) scratch_->take_crash();
+  if (scratch_ && rules_.sandbox(job_.job_class()) != nullptr) scratch_->take_crash();
   forker_->leave();  // what all of them have used counts for this process now
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);

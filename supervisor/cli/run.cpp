@@ -28,6 +28,7 @@
 #include "supervisor/cli/supervised_page.hpp"
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/supervisor.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/upgrade/successor.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
-#include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/report/metrics.hpp"
@@ -117,24 +116,8 @@ struct Handover {
   std::vector<Left> left = {};
 };
 
-// The descriptors in the handover, which survive the exec.  Until the next program stands they stay open for the
-// program before; the next program works with copies.
-std::vector<int> descriptors_of(const Handover& handover);
-// A copy of such a descriptor; none for -1.  Throws std::system_error.
-UniqueFd own_descriptor(int left);
-
 std::string to_json(const Handover& handover);
 // Throws BadHandover.
 Handover parse_handover(const std::string& json);
-
-// Writes the handover to a memfd, which an exec closes unless it is told otherwise, and reads it back without moving
-// the file's offset.  Only the handover of a rehearsal can be written to afterwards.
-UniqueFd write_handover(const Handover& handover);
-Handover read_handover(int descriptor);
-
-// A program that could take over signs the copy that it was given; a program that is not brood would not do so.  Throws
-// std::system_error.
-void sign_rehearsal(int descriptor);
-bool is_signed(int descriptor);
 
 }  // namespace brood

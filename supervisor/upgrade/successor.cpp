@@ -14,6 +14,7 @@
 
 #include "shared/base/log.hpp"
 #include "supervisor/process/own_words.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 
 namespace brood {

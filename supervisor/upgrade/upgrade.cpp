@@ -5,6 +5,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/json/json_writer.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 
 namespace brood {
 namespace {

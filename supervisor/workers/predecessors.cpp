@@ -4,6 +4,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/store/worker_field.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 
 namespace brood {
 

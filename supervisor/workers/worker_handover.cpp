@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 
 namespace brood {
 namespace {

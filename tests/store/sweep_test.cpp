@@ -4,7 +4,7 @@
 #include "shared/store/keys.hpp"
 #include "tests/store/limit_samples.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/recovery/charge_and_return_jobs.hpp"
+#include "worker/recovery/sweep_strays.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

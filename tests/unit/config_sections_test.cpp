@@ -225,3 +225,27 @@ BOOST_AUTO_TEST_CASE(shards_share_the_places_of_a_cap) {
   BOOST_TEST(share_of(caps, 1, 3)[0].most == 2);
   BOOST_TEST(share_of(caps, 2, 3)[0].most == 1);
 }
+
+BOOST_AUTO_TEST_CASE(the_unit_of_times_is_that_of_the_release_unless_it_is_said) {
+  BOOST_CHECK(!load("").compatibility.time_unit());
+  BOOST_CHECK(load("[compatibility]\nsidekiq = '7'").compatibility.time_unit() == TimeUnit::float_seconds);
+  BOOST_CHECK(load("[compatibility]\nsidekiq = '8'").compatibility.time_unit() == TimeUnit::integer_milliseconds);
+  BOOST_CHECK(load("[compatibility]\nsidekiq = '8'\ntimestamps = 'seconds'").compatibility.time_unit() ==
+              TimeUnit::float_seconds);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_for_errors_has_a_few_seconds) {
+  BOOST_CHECK(load("[on_error]\nrun = ['report']").on_error->timeout == 3s);
+  BOOST_CHECK(!load("[on_error]\n").on_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
+  const Config config = load(
+      "labels = ['cron']\n[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = ['cron', 'x']\n"
+      "[periodic.b]\ncron = '@daily'\nclass = 'A'\nenabled_on = ['x']\n[periodic.c]\ncron = '@daily'\nclass = 'A'\n");
+  BOOST_TEST(config.periodic.at("a").is_enabled_on(config.labels));
+  BOOST_TEST(!config.periodic.at("b").is_enabled_on(config.labels));
+  BOOST_TEST(config.periodic.at("c").is_enabled_on(config.labels));
+  BOOST_TEST(complaint("[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = []").find("names no label") !=
+             std::string::npos);
+}

@@ -1,4 +1,5 @@
 #include "shared/store/identity_record.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 
 #include <unistd.h>

@@ -30,9 +30,4 @@ int settle_orphaned_jobs(const OrphanedJobs& orphaned_jobs, RecoveryMode mode, c
 RecoveryResult recover_orphaned_jobs(const OrphanedJobs& orphaned_jobs, const Config& config,
                                      const RedisAddress& redis);
 
-// Gives back in-flight lists that no field names, once their owners are known to be dead: without a sign of life for a
-// minute, as for other hosts' jobs in general.  Takes two minutes if there are any.  Then locks and slots of limits are
-// let go that those hold who are dead in that way, or have settled.  `shards` are all that are configured.
-int sweep_strays(const OwnIncarnations& own, const RedisAddress& redis, const std::vector<RedisAddress>& shards);
-
 }  // namespace brood

@@ -13,6 +13,7 @@
 #include "worker/crash/dump_report.hpp"
 #include "worker/preload.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
+#include "worker/recovery/sweep_strays.hpp"
 #include "worker/worker.hpp"
 
 namespace brood {

@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "supervisor/upgrade/handover_record.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 
 namespace brood {
 namespace {

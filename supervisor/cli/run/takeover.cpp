@@ -17,6 +17,7 @@
 #include "supervisor/cli/run/private_directory.hpp"
 #include "supervisor/cli/run/run_log.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
+#include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/version.hpp"
 
 namespace brood {

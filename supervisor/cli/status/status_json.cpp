@@ -138,22 +138,32 @@ void write_locks(JsonWriter& json, const std::optional<LockCounts>& locks) {
   json.json("locks", JsonWriter().number("unique", locks->unique).number("running", locks->running).object());
 }
 
-constexpr const char* members_of_redis[] = {"processed", "failed", "enqueued",  "scheduled",
-                                            "retries",   "dead",   "in_flight", "oldest_in_flight",
-                                            "processes", "silent", "queues"};
+// How many jobs there are; null where Redis is away.
+void write_counts(JsonWriter& json, const std::optional<RedisStatus>& redis) {
+  if (!redis) {
+    for (const char* member : {"processed", "failed", "enqueued", "scheduled", "retries", "dead", "in_flight"})
+      json.null(member);
+    return;
+  }
+  json.number("processed", redis->processed)
+      .number("failed", redis->failed)
+      .number("enqueued", redis->enqueued)
+      .number("scheduled", redis->scheduled)
+      .number("retries", redis->retries)
+      .number("dead", redis->dead)
+      .number("in_flight", redis->in_flight());
+}
 
-void write_redis(JsonWriter& json, const RedisStatus& redis) {
-  json.number("processed", redis.processed)
-      .number("failed", redis.failed)
-      .number("enqueued", redis.enqueued)
-      .number("scheduled", redis.scheduled)
-      .number("retries", redis.retries)
-      .number("dead", redis.dead)
-      .number("in_flight", redis.in_flight())
-      .decimal("oldest_in_flight", redis.oldest_in_flight())
-      .each("processes", redis.processes, json_of_process)
-      .each("silent", redis.silent, json_of_silent)
-      .each("queues", redis.queues, json_of_queue);
+// Who has them.
+void write_holders(JsonWriter& json, const std::optional<RedisStatus>& redis) {
+  if (!redis) {
+    for (const char* member : {"oldest_in_flight", "processes", "silent", "queues"}) json.null(member);
+    return;
+  }
+  json.decimal("oldest_in_flight", redis->oldest_in_flight())
+      .each("processes", redis->processes, json_of_process)
+      .each("silent", redis->silent, json_of_silent)
+      .each("queues", redis->queues, json_of_queue);
 }
 
 std::string json_of_shard(const ShardReport& shard) {
@@ -163,20 +173,8 @@ std::string json_of_shard(const ShardReport& shard) {
       .text("state", shard.redis ? "answers" : "away")
       .truth("draining", shard.is_drained)
       .text_or_null("error", shard.error);
-  if (!shard.redis) {
-    for (const char* member : {"processed", "failed", "enqueued", "scheduled", "retries", "dead", "in_flight", "left"})
-      json.null(member);
-    return json.object();
-  }
-  return json.number("processed", shard.redis->processed)
-      .number("failed", shard.redis->failed)
-      .number("enqueued", shard.redis->enqueued)
-      .number("scheduled", shard.redis->scheduled)
-      .number("retries", shard.redis->retries)
-      .number("dead", shard.redis->dead)
-      .number("in_flight", shard.redis->in_flight())
-      .number("left", shard.left())
-      .object();
+  write_counts(json, shard.redis);
+  return (shard.redis ? json.number("left", shard.left()) : json.null("left")).object();
 }
 
 }  // namespace
@@ -189,12 +187,9 @@ std::string status_json(const StatusReport& report) {
   JsonWriter json;
   json.text_or_null("redis", report.address);
   if (!report.shards.empty()) json.each("shards", report.shards, json_of_shard);
-  if (redis) {
-    write_redis(json.null("error"), *redis);
-  } else {
-    json.text("error", report.error);
-    for (const char* member : members_of_redis) json.null(member);
-  }
+  redis ? json.null("error") : json.text("error", report.error);
+  write_counts(json, redis);
+  write_holders(json, redis);
   json.each("supervisors", report.supervisors, [](const JsonObject& supervisor) { return supervisor.text(); })
       .each("workers", report.machine.workers, json_of_worker)
       .each("classes", report.machine.classes, json_of_class)

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+
+#include "shared/config/config.hpp"
+#include "worker/job/job_registry.hpp"
+
+namespace brood {
+
+// What holds for the jobs of a class: [classes.NAME] goes before its code, and that before what holds for all.
+class ClassRules {
+ public:
+  // `for_all` are the settings of the worker's capsule.
+  ClassRules(const Config& config, const WorkerSettings& for_all, const JobRegistry& registry)
+      : config_(config), for_all_(for_all), registry_(registry) {}
+
+  // Whether somebody has code for it: a library or a program.
+  bool has_code(const std::string& job_class) const;
+  // Whether each job runs in a process of its own.
+  bool is_isolated(const std::string& job_class) const;
+  const SandboxSettings* sandbox(const std::string& job_class) const;  // nullptr: none
+  bool any_has_sandbox() const;
+  // What to do with threads that a job leaves behind.
+  LeftThreads threads(const std::string& job_class) const;
+  // What becomes of jobs that came too late to begin, and whether the class wants to hear of them.
+  ExpiredJobs expired(const std::string& job_class) const;
+  bool has_on_expired(const std::string& job_class) const;
+
+ private:
+  const ClassSettings* configured(const std::string& job_class) const;
+
+  const Config& config_;
+  const WorkerSettings& for_all_;
+  const JobRegistry& registry_;
+};
+
+}  // namespace brood

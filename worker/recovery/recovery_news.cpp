@@ -1,0 +1,59 @@
+#include "worker/recovery/recovery_news.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+#include "shared/base/log.hpp"
+#include "shared/base/log_facts.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/otlp/span_pipe.hpp"
+#include "worker/recovery/span_of_crash.hpp"
+
+namespace brood {
+
+RecoveryNews::RecoveryNews(const Config& config) : config_(config) {
+  if (!config.statsd.address.empty()) statsd_.emplace(config.statsd, nullptr);
+}
+
+void RecoveryNews::begin() {
+  span_.reset();
+  poison_.reset();
+}
+
+void RecoveryNews::note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
+                              const CrashReport& report) {
+  span_.reset();
+  if (config_.otlp.endpoint.empty() || !worker_death.run) return;
+  const RunSpan span = span_of_crash(config_.otlp, worker_death, job, queue, report);
+  log::set_standing_fact("trace_id", hex_of(span.trace.own.trace.data(), span.trace.own.trace.size()));
+  if (span.trace.own.is_sampled()) span_ = span;
+}
+
+void RecoveryNews::note_poison(const std::string& job_class, const std::string& queue) { poison_ = {job_class, queue}; }
+
+void RecoveryNews::tell(const DeadWorker& worker, const RecoveryResult& result) {
+  if (statsd_) count(worker, result);
+  if (span_ && result.charged > 0) tell_span(worker);
+}
+
+void RecoveryNews::count(const DeadWorker& worker, const RecoveryResult& result) {
+  StatsdLines& lines = statsd_->lines();
+  const std::string queue = worker.record ? worker.record->queue : "";
+  const int recovered = result.charged + result.given_back + result.orphaned;
+  if (!worker.ended_by_brood)
+    lines.count("jobs.recovered.fetch", static_cast<std::uint64_t>(recovered), {{}, queue, {}});
+  if (poison_ && result.charged + result.orphaned > 0)
+    lines.count("jobs.poison", 1, {poison_->first, poison_->second, {}});
+  const std::uint64_t lost = statsd_->send();
+  if (lost > 0) log::warn("statsd_dropped", {{"datagrams", lost}});
+}
+
+void RecoveryNews::tell_span(const DeadWorker& worker) const {
+  std::string record;
+  append_record(record, *span_);
+  std::atomic<std::uint64_t> lost = 0;
+  SpanPipe(span_pipe_path(runtime_directory(), worker.identity), &lost).write(record, 1);
+  if (lost > 0) log::warn("span_dropped", {{"jid", span_->jid}});
+}
+
+}  // namespace brood

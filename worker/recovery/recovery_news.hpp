@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "shared/config/config.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/otlp/run_span.hpp"
+#include "shared/statsd/statsd.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
+#include "worker/crash/crash_report.hpp"
+
+namespace brood {
+
+// What monitoring hears of recoveries, where somebody wants to be told: counters of StatsD, and the span of the run
+// that a crash ended.
+class RecoveryNews {
+ public:
+  explicit RecoveryNews(const Config& config);
+
+  // The recovery of another worker begins: what was noted before and not told is forgotten.
+  void begin();
+  // The worker died of this job.  The log names its trace from now on.
+  void note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
+                  const CrashReport& report);
+  // A job is dead since it crashed too often.
+  void note_poison(const std::string& job_class, const std::string& queue);
+
+  // The recovery is done.  What a stop or a deploy gives back is not counted: nothing has gone wrong.
+  void tell(const DeadWorker& worker, const RecoveryResult& result);
+
+ private:
+  void count(const DeadWorker& worker, const RecoveryResult& result);
+  void tell_span(const DeadWorker& worker) const;
+
+  const Config& config_;
+  std::optional<Statsd> statsd_;
+  std::optional<RunSpan> span_;
+  std::optional<std::pair<std::string, std::string>> poison_;  // its class and queue
+};
+
+}  // namespace brood

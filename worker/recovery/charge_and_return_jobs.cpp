@@ -85,7 +85,7 @@ class RecoveryChild {
     const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
     returned_ = 0;
     noted_.reset();
-    poison_.reset();
+    poison_.clear();
     span_.reset();
     ask_redis_time(redis_);
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
@@ -216,8 +216,10 @@ class RecoveryChild {
     const int recovered = result.charged + result.given_back + result.orphaned;
     if (!worker.ended_by_brood)
       lines.count("jobs.recovered.fetch", static_cast<std::uint64_t>(recovered), {{}, queue, {}});
-    if (poison_ && result.charged + result.orphaned > 0)
-      lines.count("jobs.poison", 1, {poison_->first, poison_->second, {}});
+    // The newest: where the dead had settled in between, others were judged before.
+    const auto dead = std::min(poison_.size(), static_cast<std::size_t>(result.charged + result.orphaned));
+    for (auto job = poison_.end() - static_cast<std::ptrdiff_t>(dead); job != poison_.end(); ++job)
+      lines.count("jobs.poison", 1, {job->first, job->second, {}});
     const std::uint64_t lost = statsd_->send();
     if (lost > 0) log::warn("statsd_dropped", {{"datagrams", lost}});
   }
@@ -240,6 +242,11 @@ class RecoveryChild {
     if (lost > 0) log::warn("span_dropped", {{"jid", span_->jid}});
   }
 
+  Outcome noted_if_poison(const Payload& job, const std::string& queue, Outcome outcome) {
+    if (outcome.kind == Outcome::Kind::move_to_dead) poison_.emplace_back(job.job_class(), queue);
+    return outcome;
+  }
+
   Outcome charge_job(const WorkerDeath& worker_death, const std::string& payload, const std::string& queue) {
     try {
       Payload job = Payload::parse(payload);
@@ -251,7 +258,8 @@ class RecoveryChild {
       if (worker_death.fate) return settle_by_hand(job, queue, report.failure, *worker_death.fate);
       if (mode_ == RecoveryMode::move_to_dead) {
         const WallTime now = redis_now();
-        return {Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
+        Outcome outcome{Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
+        return report.failure.crash ? noted_if_poison(job, queue, std::move(outcome)) : outcome;
       }
       const bool ask_hooks =
           mode_ == RecoveryMode::full && (worker_death.class_flags & (class_has_hooks | class_has_handlers)) != 0;
@@ -262,8 +270,8 @@ class RecoveryChild {
       }
       RetryPolicy policy{config_.max_retries, worker_death.max_crashes.value_or(config_.worker.max_crashes)};
       policy.retry_for = retry_for(job);
-      const Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
-      if (report.failure.crash && outcome.kind == Outcome::Kind::move_to_dead) poison_ = {job.job_class(), queue};
+      Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
+      if (report.failure.crash) outcome = noted_if_poison(job, queue, std::move(outcome));
       if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
       return outcome;
     } catch (const BadPayload& bad) {
@@ -398,8 +406,7 @@ class RecoveryChild {
                         " times within 72 hours from workers whose end nobody saw (a host or a supervisor died)";
       const bool ask_hooks = mode_ == RecoveryMode::full;
       if (ask_hooks) load_libraries();
-      poison_ = {job.job_class(), queue};
-      return settle_orphan(registry_, job, queue, failure, ask_hooks);
+      return noted_if_poison(job, queue, settle_orphan(registry_, job, queue, failure, ask_hooks));
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
     }
@@ -447,12 +454,12 @@ class RecoveryChild {
   std::atomic<std::uint64_t>* const progress_;  // read by the supervisor; null: nobody watches
   FleetRelease fleet_;
   JobRegistry registry_;
-  std::optional<Crash> noted_;                                 // the crash that the recovery under way charges
-  std::string noted_class_;                                    // as the payload calls it
-  std::optional<std::pair<std::string, std::string>> poison_;  // class and queue of a job that is dead since it crashed
-  std::optional<RunSpan> span_;                                // of the run that it charges
-  std::optional<Statsd> statsd_;                               // where somebody wants to be told
-  int returned_ = 0;                                           // what the recovery under way gives back uncharged
+  std::optional<Crash> noted_;                               // the crash that the recovery under way charges
+  std::string noted_class_;                                  // as the payload calls it
+  std::vector<std::pair<std::string, std::string>> poison_;  // class and queue of jobs that are dead since they crashed
+  std::optional<RunSpan> span_;                              // of the run that it charges
+  std::optional<Statsd> statsd_;                             // where somebody wants to be told
+  int returned_ = 0;                                         // what the recovery under way gives back uncharged
   RecoveryResult total_;
 };
 

@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(crashes_of_the_last_days_are_told_apart) {
   const std::vector<std::int64_t> tomorrow{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1, 0};
   BOOST_TEST(days(today + day) == tomorrow, boost::test_tools::per_element());
 
-  for (const std::string& rubbish : {"20000:" + std::string(30, '9'), std::string(100'000, '9'),
+  for (const std::string& rubbish : {"20000:" + std::string(12, '9'), std::string(100'000, '9'),
                                      std::string("1:2:3 : :5 -4:1 x"), std::string(200, ' ')}) {
     noted.redis.call({"HSET", "brood:crash_days", "aaaa", rubbish});
     noted.note(crash("aaaa", today));

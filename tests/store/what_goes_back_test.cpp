@@ -190,6 +190,24 @@ BOOST_FIXTURE_TEST_CASE(without_a_field_a_job_that_ends_lets_go_of_its_lock_and_
   BOOST_TEST(redis.size_of("retry") == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(without_a_field_all_goes_back_where_nothing_was_performed, Site) {
+  hold({"1", "2"}, "");
+  BOOST_TEST((settled({}) == std::pair<std::size_t, std::size_t>(0, 2)));
+  BOOST_TEST(queue() == (Strings{"1", "2", "waits"}), boost::test_tools::per_element());
+  hold({"1", "2"}, "");
+  BOOST_TEST((settled({{"other", {}}}) == std::pair<std::size_t, std::size_t>(0, 2)));
+  BOOST_TEST(queue() == (Strings{"1", "2", "waits"}), boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(without_a_field_the_dead_set_is_trimmed_by_who_adds_to_it, Site) {
+  for (const Kind kind : {Kind::retry, Kind::move_to_dead}) {
+    hold({"1"}, "");
+    redis.command({"ZADD", "dead", "1", "of long ago"});
+    settle({{"1", as(kind)}});
+    BOOST_TEST(redis.zrange("dead").at(0).first == (kind == Kind::retry ? "of long ago" : "1"));
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(without_a_field_what_goes_back_since_nobody_knows_its_end_is_counted, Site) {
   hold({"1", "2"}, "");
   settle({{"1", as(Kind::give_back)}});

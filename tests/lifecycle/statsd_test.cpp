@@ -1,88 +1,17 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#include <array>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>
-#include <sstream>
 
-#include "shared/base/check.hpp"
-#include "shared/base/unique_fd.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/statsd_receiver.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
 
 namespace {
-
-// A server of StatsD: all lines that it was sent.
-class Receiver {
- public:
-  Receiver() : fd_(check("socket", ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))) {
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof any;
-    check("bind", ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&any), size));
-    check("getsockname", ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&any), &size));
-    address_ = "127.0.0.1:" + std::to_string(ntohs(any.sin_port));
-  }
-  explicit Receiver(const std::string& path)
-      : fd_(check("socket", ::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))),
-        address_("unix:" + path) {
-    sockaddr_un local{};
-    local.sun_family = AF_UNIX;
-    path.copy(local.sun_path, sizeof local.sun_path - 1);
-    check("bind", ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&local), sizeof local));
-  }
-
-  const std::string& address() const { return address_; }
-
-  // All values of that name together, of lines whose tags hold that text.
-  double sum(const std::string& name, const std::string& tags = "") {
-    read();
-    double sum = 0;
-    for (const std::string& line : lines_) {
-      if (line.starts_with(name + ":") && line.find(tags) != line.npos)
-        sum += std::atof(line.c_str() + name.size() + 1);
-    }
-    return sum;
-  }
-  int lines(const std::string& name, const std::string& part = "") {
-    read();
-    int count = 0;
-    for (const std::string& line : lines_)
-      count += line.starts_with(name + ":") && line.find(part) != line.npos ? 1 : 0;
-    return count;
-  }
-  std::string text() {
-    read();
-    std::string text;
-    for (const std::string& line : lines_) text += line + "\n";
-    return text;
-  }
-
- private:
-  void read() {
-    std::array<char, 65'536> bytes;
-    for (;;) {
-      const ssize_t size = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
-      if (size < 0) return;
-      std::istringstream datagram(std::string(bytes.data(), static_cast<std::size_t>(size)));
-      for (std::string line; std::getline(datagram, line);) lines_.push_back(line);
-    }
-  }
-
-  UniqueFd fd_;
-  std::string address_;
-  std::vector<std::string> lines_;
-};
 
 // Of this machine, as brood tells Prometheus.
 double dropped(const BroodProcess& brood, const RedisServer& redis) {
@@ -98,7 +27,7 @@ const std::string once = R"("retry":false)";
 
 BOOST_AUTO_TEST_CASE(counts_add_up_over_crashes_and_kills) {
   RedisServer redis;
-  Receiver receiver;
+  StatsdReceiver receiver;
   BroodProcess brood(redis, {.workers = 2,
                              .queues = {"mails", "default"},
                              .config = "[statsd]\naddress = \"" + receiver.address() +
@@ -149,7 +78,7 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_a_server_that_is_away_or_does_not_read_and
   enqueue(redis, {payload_text("Greet", "[]", 1)});
   BOOST_TEST(eventually([&] { return dropped(brood, redis) >= 1; }, 30s), brood.log_tail());
 
-  Receiver receiver(path);
+  StatsdReceiver receiver(path);
   enqueue(redis, {payload_text("Greet", "[]", 2)});
   BOOST_TEST(eventually([&] { return receiver.sum("sidekiq.jobs.count") == 1; }, 30s), receiver.text());
   const double before = dropped(brood, redis);

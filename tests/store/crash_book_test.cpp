@@ -92,7 +92,11 @@ BOOST_AUTO_TEST_CASE(a_book_is_of_bounded_size_and_the_oldest_leave_first) {
   BOOST_TEST(noted.fingerprints().front() == "204");
   BOOST_TEST(noted.fingerprints().back() == "5");
 
-  noted.note(crash("5", 2000));  // known already: nobody leaves
+  for (const char* known : {"7", "5"}) {  // nobody leaves
+    noted.note(crash(known, 2000));
+    BOOST_TEST(noted.read().at(0).count == 2);
+    BOOST_TEST(noted.server.size_of("brood:crashes") == static_cast<std::size_t>(max_noted_crashes));
+  }
   BOOST_TEST(noted.fingerprints().back() == "6");
   BOOST_TEST(noted.server.size_of("brood:crashes") == static_cast<std::size_t>(max_noted_crashes));
 
@@ -161,8 +165,8 @@ BOOST_AUTO_TEST_CASE(crashes_of_the_last_days_are_told_apart) {
   const std::vector<std::int64_t> tomorrow{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1, 0};
   BOOST_TEST(days(today + day) == tomorrow, boost::test_tools::per_element());
 
-  for (const std::string& rubbish :
-       {std::string(100'000, '9'), std::string("1:2:3 : :5 -4:1 x"), std::string(200, ' ')}) {
+  for (const std::string& rubbish : {"20000:" + std::string(12, '9'), std::string(100'000, '9'),
+                                     std::string("1:2:3 : :5 -4:1 x"), std::string(200, ' ')}) {
     noted.redis.call({"HSET", "brood:crash_days", "aaaa", rubbish});
     noted.note(crash("aaaa", today));
     BOOST_TEST(days(today).back() == 1);

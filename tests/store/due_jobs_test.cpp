@@ -37,6 +37,8 @@ BOOST_AUTO_TEST_CASE(a_due_job_goes_to_the_back_of_its_queue) {
   BOOST_TEST(schedule.server.lrange("queue:a") == (Strings{"as it is pushed", "waits"}), per_element());
   BOOST_TEST(schedule.server.size_of("schedule") == 1u);
   BOOST_TEST(schedule.server.smembers("queues") == Strings{"a"}, per_element());
+  BOOST_TEST(schedule.move({{"stays", "2", "b", "x"}}).moved == 1u);
+  BOOST_TEST(schedule.server.smembers("queues") == (Strings{"a", "b"}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(jobs_of_one_queue_keep_their_order) {

@@ -238,6 +238,10 @@ BOOST_AUTO_TEST_CASE(with_places_that_nobody_notes_it_goes_wrong) {
   BOOST_TEST(first_bad_seed_with_caps({.places_unnoted = true}) != 0u);
 }
 
+BOOST_AUTO_TEST_CASE(with_places_that_are_taken_though_they_cannot_be_noted_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed_with_caps({.unnoted_places_taken = true}) != 0u);
+}
+
 BOOST_AUTO_TEST_CASE(with_places_that_a_settle_keeps_it_goes_wrong) {
   BOOST_TEST(first_bad_seed_with_caps({.places_kept_at_settle = true}) != 0u);
 }

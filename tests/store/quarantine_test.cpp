@@ -91,6 +91,16 @@ BOOST_AUTO_TEST_CASE(one_job_is_tried_at_a_time_and_three_set_the_class_free) {
   BOOST_TEST(all.redis.call({"EXISTS", "brood:quarantine:probe:Decode"}).view().integer() == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_trial_of_a_class_that_was_set_free_meanwhile_sets_nothing_free) {
+  Quarantined all;
+  for (const char* rubbish : {"", "nonsense"}) {
+    all.answer(begin_probe("Decode", "j1"));
+    if (*rubbish != 0) all.redis.call({"HSET", "brood:quarantine", "Decode", rubbish});
+    BOOST_TEST(all.answer(pass_probe("Decode", "j1")) == 0);
+    BOOST_TEST(all.redis.call(ask_probe("Decode")).view().integer() == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_trial_that_nobody_ends_is_over_some_time) {
   Quarantined all;
   all.answer(begin_probe("Decode", "j1"));
@@ -107,6 +117,33 @@ BOOST_AUTO_TEST_CASE(a_job_is_released_once_to_the_head_of_its_queue) {
   BOOST_TEST(all.redis.call({"LINDEX", "queue:images", "-1"}).view().text() == payload);
   BOOST_TEST(all.redis.call({"LLEN", "queue:images"}).view().integer() == 2);
   BOOST_TEST(all.redis.call({"SISMEMBER", "queues", "images"}).view().integer() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_redis_lets_a_job_go_back) {
+  Quarantined all;
+  all.redis.call({"ZADD", "brood:quarantined", "5", payload});
+  all.redis.call({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(all.answer(release_quarantined(payload, "images")) == 1);
+  BOOST_TEST(all.server.lrange("queue:images").size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_another_type_are_named_before_anything_is_written) {
+  const ScriptCall counts = count_quarantine_crash({"Decode", "f1", "old", "a 0.1"}, {3, 600s}),
+                   passes = pass_probe("Decode", "j1"), releases = release_quarantined(payload, "images");
+  const std::string crashes = "brood:quarantine:crashes:f1";
+  const std::vector<std::pair<std::string, const ScriptCall*>> cases{
+      {"brood:quarantine", &counts},    {crashes, &counts},    {"brood:quarantine", &passes},
+      {"brood:quarantined", &releases}, {"queues", &releases}, {"queue:images", &releases}};
+  for (const auto& [key, call] : cases) {
+    Quarantined all;
+    all.redis.call({"ZADD", "brood:quarantined", "5", payload});
+    all.answer(begin_probe("Decode", "j1"));
+    all.redis.call({"DEL", RedisKey(key)});
+    all.redis.call({"SET", RedisKey(key), "text"});
+    const std::vector<std::string> before = all.server.keys();
+    BOOST_TEST(send(all.redis, *call).view().error() == "WRONGTYPE " + key + " is a string");
+    BOOST_TEST(all.server.keys() == before, boost::test_tools::per_element());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_of_another_type_loses_no_job) {

@@ -136,6 +136,11 @@ class RecoveryChild {
     return fetched_from;
   }
 
+  Outcome noted_if_poison(const Payload& job, const std::string& queue, Outcome outcome) {
+    if (outcome.kind == Outcome::Kind::move_to_dead) news_.note_poison(job.job_class(), queue);
+    return outcome;
+  }
+
   Outcome charge_job(const WorkerDeath& worker_death, const std::string& payload, const std::string& queue) {
     try {
       Payload job = Payload::parse(payload);
@@ -146,7 +151,8 @@ class RecoveryChild {
       if (worker_death.fate) return settle_by_hand(job, queue, report.failure, *worker_death.fate);
       if (mode_ == RecoveryMode::move_to_dead) {
         const WallTime now = redis_now();
-        return {Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
+        Outcome outcome{Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
+        return report.failure.crash ? noted_if_poison(job, queue, std::move(outcome)) : outcome;
       }
       const bool ask_hooks =
           mode_ == RecoveryMode::full && (worker_death.class_flags & (class_has_hooks | class_has_handlers)) != 0;
@@ -157,9 +163,8 @@ class RecoveryChild {
       }
       RetryPolicy policy{config_.max_retries, worker_death.max_crashes.value_or(config_.worker.max_crashes)};
       policy.retry_for = retry_for(job);
-      const Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
-      if (report.failure.crash && outcome.kind == Outcome::Kind::move_to_dead)
-        news_.note_poison(job.job_class(), queue);
+      Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
+      if (report.failure.crash) outcome = noted_if_poison(job, queue, std::move(outcome));
       if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
       return outcome;
     } catch (const BadPayload& bad) {
@@ -245,8 +250,7 @@ class RecoveryChild {
                         " times within 72 hours from workers whose end nobody saw (a host or a supervisor died)";
       const bool ask_hooks = mode_ == RecoveryMode::full;
       if (ask_hooks) load_libraries();
-      news_.note_poison(job.job_class(), queue);
-      return settle_orphan(registry_, job, queue, failure, ask_hooks);
+      return noted_if_poison(job, queue, settle_orphan(registry_, job, queue, failure, ask_hooks));
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
     }

@@ -1,6 +1,8 @@
 #include "worker/recovery/recovery_news.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "shared/base/log.hpp"
@@ -17,7 +19,7 @@ RecoveryNews::RecoveryNews(const Config& config) : config_(config) {
 
 void RecoveryNews::begin() {
   span_.reset();
-  poison_.reset();
+  poison_.clear();
 }
 
 void RecoveryNews::note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
@@ -29,7 +31,9 @@ void RecoveryNews::note_crash(const WorkerDeath& worker_death, const Payload& jo
   if (span.trace.own.is_sampled()) span_ = span;
 }
 
-void RecoveryNews::note_poison(const std::string& job_class, const std::string& queue) { poison_ = {job_class, queue}; }
+void RecoveryNews::note_poison(const std::string& job_class, const std::string& queue) {
+  poison_.emplace_back(job_class, queue);
+}
 
 void RecoveryNews::tell(const DeadWorker& worker, const RecoveryResult& result) {
   if (statsd_) count(worker, result);
@@ -42,8 +46,10 @@ void RecoveryNews::count(const DeadWorker& worker, const RecoveryResult& result)
   const int recovered = result.charged + result.given_back + result.orphaned;
   if (!worker.ended_by_brood)
     lines.count("jobs.recovered.fetch", static_cast<std::uint64_t>(recovered), {{}, queue, {}});
-  if (poison_ && result.charged + result.orphaned > 0)
-    lines.count("jobs.poison", 1, {poison_->first, poison_->second, {}});
+  // The newest: where the dead had settled in between, others were judged before.
+  const auto dead = std::min(poison_.size(), static_cast<std::size_t>(result.charged + result.orphaned));
+  for (auto job = poison_.end() - static_cast<std::ptrdiff_t>(dead); job != poison_.end(); ++job)
+    lines.count("jobs.poison", 1, {job->first, job->second, {}});
   const std::uint64_t lost = statsd_->send();
   if (lost > 0) log::warn("statsd_dropped", {{"datagrams", lost}});
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "shared/config/config.hpp"
 #include "shared/job/payload.hpp"
@@ -38,7 +39,7 @@ class RecoveryNews {
   const Config& config_;
   std::optional<Statsd> statsd_;
   std::optional<RunSpan> span_;
-  std::optional<std::pair<std::string, std::string>> poison_;  // its class and queue
+  std::vector<std::pair<std::string, std::string>> poison_;  // classes and queues
 };
 
 }  // namespace brood

@@ -78,6 +78,11 @@ void break_caps(const Broken& broken, Command& command) {
   if (broken.places_unchecked) put(command, replaced(text, "cap.free = cap.most - held", "cap.free = 1"));
   if (broken.places_unnoted)
     put(command, replaced(text, R"(type(redis.pcall("SADD", cap.key, list)) == "table")", "false"));
+  if (broken.unnoted_places_taken)
+    put(command, replaced(text, R"(== "table" then return false end
+  redis.pcall("EXPIRE")",
+                          R"(== "nothing" then return false end
+  redis.pcall("EXPIRE")"));
   if (broken.places_kept_at_settle) put(command, replaced(text, is_a_place, "if true then"));
   if (broken.places_kept_at_recovery)
     put(command, replaced(replaced(text, is_a_place, "if true then"), "local fetched\n",

@@ -40,6 +40,7 @@ struct Broken {
   // Of caps, which a quarter of the seeds have.
   bool places_unchecked = false;           // jobs are fetched whether or not a place is free
   bool places_unnoted = false;             // who fetches does not say that it has a place
+  bool unnoted_places_taken = false;       // who fetches goes on though it may not say so
   bool places_kept_at_settle = false;      // a settle leaves the place to the recovery that comes one day
   bool places_kept_at_recovery = false;    // settles free places, and recoveries do not
   bool places_freed_at_death = false;      // a place is free when its worker has died, before that is recovered

@@ -268,8 +268,11 @@ void World::lose_the_processes(Shard& at) {
 
 // Somebody changes what the user may do, for a while: whichever script is under way meets it at any of its commands.
 void World::refuse_a_command() {
-  static const std::vector<std::string> commands{"zadd",  "lpush", "rpush", "hset", "hdel",
-                                                 "ltrim", "lmove", "zrem",  "set"};
+  static const std::vector<std::string> usual{"zadd",  "lpush", "rpush", "hset", "hdel",
+                                              "ltrim", "lmove", "zrem",  "set"};
+  static const std::vector<std::string> of_caps{"sadd", "srem", "expire"};
+  const bool is_of_caps = has_caps_ && chance(0.5);
+  const std::vector<std::string>& commands = is_of_caps ? of_caps : usual;
   const std::string& command = commands[random_() % commands.size()];
   note("refused from now on: " + command);
   server().call({"ACL", "SETUSER", "default", "-" + command});

@@ -161,7 +161,7 @@ class Worker {
   void serve() {
     if (worker_setup_.beats) {
       redis_.follow(&worker_setup_.beats->at(served_).redis_moves);
-      redis_.on_redirected([this] { orders_.say(ControlByte::redirected); });
+      redis_.on_another_server([this] { orders_.say(ControlByte::redis_moved); });
     }
     orders_.serve(static_cast<int>(served_));
     lapses_ = orders_.lapses();

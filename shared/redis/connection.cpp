@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <span>
 #include <system_error>
 
@@ -97,7 +98,8 @@ struct Connection::State {
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
-  std::function<void()> redirected;
+  std::map<std::string, RedisSeed> places;  // where each address was found last
+  std::function<void()> finds_another;
   std::uint32_t moves_seen = 0;          // when this connection began
   RedisSeed place;                       // of the other end, where it had to be found
   std::string connected_host;            // of a cluster, the node's
@@ -210,6 +212,10 @@ RedisAddress Connection::State::find(SteadyTime deadline) {
       moved_to ? *std::exchange(moved_to, std::nullopt) : std::move(find_server(address, deadline).server);
   connected_host = found.host;
   place = place_of(found);
+  RedisSeed& before = places[address.without_password()];
+  const bool is_elsewhere = !before.host.empty() && before != place;
+  before = place;
+  if (is_elsewhere && finds_another) finds_another();
   return found;
 }
 
@@ -385,7 +391,6 @@ void Connection::State::note_move(const std::vector<Reply>& replies) {
 void Connection::State::go_to(const RedisSeed& node) {
   stream.reset();
   moved_to = node_address(address, node, connected_host);
-  if (redirected) redirected();
 }
 
 // Once, and without believing that it owns the slot.
@@ -538,7 +543,7 @@ bool Connection::is_at_master() {
 
 void Connection::follow(const std::atomic<std::uint32_t>* moves) { state_->moves = moves; }
 
-void Connection::on_redirected(std::function<void()> redirected) { state_->redirected = std::move(redirected); }
+void Connection::on_another_server(std::function<void()> found) { state_->finds_another = std::move(found); }
 
 void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
 

@@ -141,8 +141,8 @@ class Connection : public Channel {
   // Waiting also ends, within a second, when `moves` has grown since this connection began: the server is elsewhere by
   // now, and this one may never answer.  A connection that is older than the last move is not used again.
   void follow(const std::atomic<std::uint32_t>* moves);
-  // `redirected` is called whenever a node of a cluster has said that another owns the slot, and we go there.
-  void on_redirected(std::function<void()> redirected);
+  // `found` is called before it connects to another server of its address than the last time.
+  void on_another_server(std::function<void()> found);
 
   // From the next connection on adds to `count` how many bytes get through, for a process that waits for this one.
   void count_bytes_in(std::atomic<std::uint64_t>* count);

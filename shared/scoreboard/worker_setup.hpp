@@ -36,7 +36,7 @@ enum class ControlByte : char {
   left_wait = 'L',         // worker: a job came out of the queue that I waited on, where now perhaps nobody waits
   need_incarnation = 'I',  // worker: mine was recovered by somebody else, or I have left it in order
   left_behind = 'A',       // worker: the same, but it stays in its shard, which is away; nothing of it has begun
-  redirected = 'M',        // worker: a node of a cluster has sent me to another, which owns the slot by now
+  redis_moved = 'M',       // worker: I go to another server of my shard than before
 };
 
 }  // namespace brood

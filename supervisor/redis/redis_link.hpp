@@ -68,7 +68,7 @@ class RedisLink {
   // Each turn, what is due: a server to look for anew, or to start again.
   void catch_up(SteadyTime now);
 
-  // Somebody was sent to another server: this one may be no master any more.  Without a look we would not know of a
+  // Somebody went to another server: this one may be no master any more.  Without a look we would not know of a
   // master that moves twice, and whoever waits for the one between would wait in vain.
   void look_for_master();
 

@@ -204,7 +204,7 @@ bool ShardMoves::left_behind(int slot) {
   return true;
 }
 
-void ShardMoves::redirected(int slot) { shard(slots_.table[slot].shard).redis().look_for_master(); }
+void ShardMoves::redis_moved(int slot) { shard(slots_.table[slot].shard).redis().look_for_master(); }
 
 void ShardMoves::unblock(int slot) { shard(slots_.table[slot].shard).unblocker().unblock(slots_.board.slot(slot)); }
 

@@ -41,7 +41,7 @@ class ShardMoves : public WorkerShards {
   void place_new(int slot, int capsule, int number) override;
   void place_again(int slot) override;
   bool left_behind(int slot) override;
-  void redirected(int slot) override;
+  void redis_moved(int slot) override;
   void unblock(int slot) override;
 
  private:

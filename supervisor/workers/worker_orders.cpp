@@ -84,8 +84,8 @@ void WorkerOrders::heard(int slot) {
       case ControlByte::batching:
         news_.batching.insert(taken.shard);
         break;
-      case ControlByte::redirected:
-        shards_.redirected(slot);
+      case ControlByte::redis_moved:
+        shards_.redis_moved(slot);
         break;
       case ControlByte::left_wait:
         news_.left_wait = true;

@@ -17,7 +17,7 @@ class WorkerShards {
   // recovered.  False: no worker would say so now, so a job has written that byte.
   virtual bool left_behind(int slot) = 0;
   // The worker says that the Redis of its shard is elsewhere by now.
-  virtual void redirected(int slot) = 0;
+  virtual void redis_moved(int slot) = 0;
   // Makes the Redis of the slot's shard end the worker's wait, if it waits there: see WorkerUnblocker.
   virtual void unblock(int slot) = 0;
 };

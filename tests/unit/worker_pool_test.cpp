@@ -22,7 +22,7 @@ struct OneShard : WorkerShards {
   void place_new(int, int, int) override {}
   void place_again(int) override {}
   bool left_behind(int) override { return false; }
-  void redirected(int) override {}
+  void redis_moved(int) override {}
   void unblock(int) override {}
 };
 

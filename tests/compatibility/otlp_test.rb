@@ -388,7 +388,7 @@ class OtlpTest < CompatibilityTest
         assert_match(/unknown authority/, eventually("a word of it") { beside.log.lines.grep(/collector_away/).first })
         File.write("#{directory}/trusted.pem", File.read(new.ca))
         eventually("its span\n#{beside.log.lines.last(20).join}", 120) { collector.span_of(jid) }
-        assert_match(/collector_is_back/, beside.log)
+        eventually("that it is back") { beside.log.match?(/collector_is_back/) }
       end
     end
   end

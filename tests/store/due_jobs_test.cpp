@@ -96,6 +96,18 @@ BOOST_AUTO_TEST_CASE(a_full_redis_still_moves) {
   BOOST_TEST(schedule.move({{"1", "5", "a", "1"}, {"2", "5", "b", "2"}}).moved == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(jobs_that_may_not_be_pushed_stay) {
+  Schedule schedule;
+  for (const char* member : {"1", "2", "3"}) schedule.add("5", member);
+  schedule.server.command({"ACL", "SETUSER", schedule.server.user(), "-lpush"});
+  const MoveCounts counts = schedule.move({{"1", "5", "a", "1"}, {"2", "5", "a", "2"}, {"3", "5", "b", "3"}});
+  BOOST_TEST(counts.moved == 0u);
+  BOOST_TEST(counts.gone == 0u);
+  BOOST_TEST(counts.stuck == 3u);
+  BOOST_TEST(schedule.server.size_of("schedule") == 3u);
+  BOOST_TEST(schedule.server.smembers("queues").empty());
+}
+
 BOOST_AUTO_TEST_CASE(as_many_as_allowed_are_moved_at_once_and_no_more) {
   Schedule schedule;
   std::vector<std::string> members;

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_job_is_released_once_to_the_head_of_its_queue) {
 BOOST_AUTO_TEST_CASE(a_full_redis_lets_a_job_go_back) {
   Quarantined all;
   all.redis.call({"ZADD", "brood:quarantined", "5", payload});
-  all.redis.call({"CONFIG", "SET", "maxmemory", "1"});
+  all.server.command({"CONFIG", "SET", "maxmemory", "1"});
   BOOST_TEST(all.answer(release_quarantined(payload, "images")) == 1);
   BOOST_TEST(all.server.lrange("queue:images").size() == 1u);
 }

@@ -25,6 +25,8 @@ namespace {
 
 // How often a slow exchange looks at how much has got through.
 constexpr std::chrono::seconds pace_look_interval{1};
+constexpr std::chrono::seconds unusual_silence{2};  // of a node of a cluster
+constexpr std::chrono::milliseconds longest_doubt{1'000};
 
 // How long commands that a cluster redirects are sent again, and the pauses in between; after that the caller gets the
 // error.
@@ -92,8 +94,10 @@ struct Connection::State {
   std::string client_name;
   int eof_fd = -1;
   std::unique_ptr<Stream> stream;
-  std::uint64_t counted = 0;  // of this stream's bytes
-  SteadyTime next_look{};     // when to look at how many are through
+  std::uint64_t counted = 0;   // of this stream's bytes
+  SteadyTime next_look{};      // when to look at how many are through
+  SteadyTime next_question{};  // when to ask another node of a cluster whether ours still owns the slot
+  RedisSeed doubted;           // the server that another node named another for
   std::uint64_t connections = 0;
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
@@ -125,6 +129,7 @@ struct Connection::State {
   [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
   void shake_hands(SteadyTime deadline);
   void greet(SteadyTime deadline);
+  void ask_others();
   bool has_moved() const { return moves != nullptr && moves->load() != moves_seen; }
   UniqueFd connect_any(const RedisAddress& server, SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
@@ -215,6 +220,7 @@ RedisAddress Connection::State::find(SteadyTime deadline) {
   RedisSeed& before = places[address.without_password()];
   const bool is_elsewhere = !before.host.empty() && before != place;
   before = place;
+  if (doubted != place) doubted = {};
   if (is_elsewhere && finds_another) finds_another();
   return found;
 }
@@ -239,6 +245,7 @@ void Connection::State::connect(std::chrono::milliseconds longest) {
 
 Pace Connection::State::begin_pace(SteadyTime now, std::chrono::milliseconds longest) {
   next_look = now + pace_look_interval;
+  next_question = now + unusual_silence;
   return Pace(now + longest, timeouts.is_final ? std::chrono::milliseconds(0) : timeouts.command, stream->moved());
 }
 
@@ -248,8 +255,19 @@ bool Connection::State::is_over(Pace& pace, SteadyTime now) {
     if (has_moved()) throw ConnectionLost("the server is elsewhere by now");
     pace.note(stream->through(), now);
     count_bytes();
+    if (now >= next_question && !pace.is_over(now)) ask_others();
   }
   return pace.is_over(now);
+}
+
+// A node that stands still, or is cut off, closes no connection, and the supervisor may not have heard that the master
+// went there.  Asked once for each server: should other nodes call it by another name, they would say so for ever.
+void Connection::State::ask_others() {
+  next_question = steady_now() + unusual_silence;
+  if (!address.in_cluster || !address.must_be_found() || doubted == place) return;
+  if (!others_name_another(address, place, steady_now() + longest_doubt)) return;
+  doubted = place;
+  throw ConnectionLost("another node owns the slot by now");
 }
 
 void Connection::State::count_bytes() {

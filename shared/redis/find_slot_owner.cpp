@@ -142,4 +142,18 @@ bool others_name_owner(const RedisAddress& shard, const RedisSeed& owner, Steady
   return !there_are_others;
 }
 
+bool others_name_another(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline) {
+  for (const RedisSeed& node : nodes_to_ask(shard)) {
+    if (node == owner) continue;
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_now());
+    if (left <= 0ms) return false;
+    try {
+      const Told told = ask_node(shard, node, left);
+      if (told.works) return told.owner.node != owner;
+    } catch (const ConnectionLost&) {
+    }
+  }
+  return false;
+}
+
 }  // namespace brood

@@ -20,6 +20,10 @@ RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline);
 // others does not know it.  True where there is no other.  Blocks as find_slot_owner() does.
 bool others_name_owner(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline);
 
+// Whether another node says that somebody else owns that slot, and that the cluster works.  Blocks as find_slot_owner()
+// does.
+bool others_name_another(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline);
+
 // A node of the cluster, and who we are to it.  `host` may be empty: it is that of `teller`, who told of it.
 RedisAddress node_address(const RedisAddress& shard, const RedisSeed& node, const std::string& teller);
 

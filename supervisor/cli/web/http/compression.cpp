@@ -1,9 +1,9 @@
 #include "supervisor/cli/web/http/compression.hpp"
 
+#include <strings.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <boost/beast/core/string.hpp>
 #include <optional>
 #include <utility>
 
@@ -45,7 +45,7 @@ std::string_view taken_up_to(char mark, std::string_view& rest) {
 }
 
 bool is_word(std::string_view text, std::string_view word) {
-  return boost::beast::iequals({text.data(), text.size()}, {word.data(), word.size()});
+  return text.size() == word.size() && strncasecmp(text.data(), word.data(), word.size()) == 0;
 }
 
 // "0", "0.0" and so on: what a client does not take at all.

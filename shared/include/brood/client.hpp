@@ -73,8 +73,8 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 // Where several Redis hold jobs ([[redis.shard]] in brood.toml(5)), each job goes to one of these shards: those with
 // the same shard_by to the same one, others to the next one that answers, of a bulk slice after slice.  Nothing is sent
 // twice for that: a shard that cannot be reached is passed over and tried again later; one that took a push and did not
-// answer makes it fail.  In a job the next one is the job's own shard, as long as that answers.  Nothing goes to a shard
-// that is drained (drain in brood.toml(5)).
+// answer makes it fail.  In a job the next one is the job's own shard, as long as that answers.  Nothing goes to a
+// shard that is drained (drain in brood.toml(5)).
 //
 //   client.enqueue(Invoice{...}, {.shard_by = "tenant-7"});
 //

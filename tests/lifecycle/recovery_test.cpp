@@ -166,7 +166,12 @@ BOOST_AUTO_TEST_CASE(a_crash_of_a_job_that_is_never_retried_is_stored_nowhere_an
 
   enqueue(redis, {payload_text("Segfault", "[]", 1, R"("retry":false)")});
 
-  BOOST_TEST(eventually([&] { return brood.workers().size() == 1 && brood.workers().front() != worker; }, 20s));
+  BOOST_TEST(eventually(
+      [&] {
+        const std::vector<pid_t> now = brood.workers();
+        return now.size() == 1 && now.front() != worker;
+      },
+      20s));
   for (const char* told : {"event=job_crashed", "event=crash_stack", "Segfault::perform()", "SEGV_MAPERR"})
     BOOST_TEST(eventually([&] { return brood.log().find(told) != std::string::npos; }), told);
   BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));

@@ -140,7 +140,10 @@ BOOST_AUTO_TEST_CASE(a_worker_that_gets_term_ends_its_job_and_is_refilled) {
   kill(worker, SIGTERM);
 
   BOOST_TEST(eventually([&] { return ledger.has_done(1); }));
-  BOOST_TEST(eventually([&] { return brood.workers().size() == 1 && brood.workers().front() != worker; }));
+  BOOST_TEST(eventually([&] {
+    const std::vector<pid_t> now = brood.workers();
+    return now.size() == 1 && now.front() != worker;
+  }));
   BOOST_TEST(redis.size_of("retry") == 0U);
 }
 

@@ -260,8 +260,8 @@ BOOST_AUTO_TEST_CASE(a_plain_server_is_told_from_one_that_is_slow) {
   RedisAddress address = plain.address();
   address.tls.emplace();
   const auto start = steady_now();
-  BOOST_TEST(contains(refusal_of(address, 1s), "does not speak TLS"));
-  BOOST_TEST((steady_now() - start < 5s));
+  BOOST_TEST(contains(refusal_of(address, 4s), "does not speak TLS"));
+  BOOST_TEST((steady_now() - start < 20s));
   BOOST_TEST(contains(async_refusal_of(address), "does not speak TLS"));
 
   const ScriptedServer web("HTTP/1.1 400 Bad Request\r\n\r\n");

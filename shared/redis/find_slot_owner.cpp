@@ -73,6 +73,32 @@ struct Failures {
   }
 };
 
+// Whom the first node names that works and is not the owner; nobody: none answered in time.
+struct OthersWord {
+  std::optional<RedisSeed> named;
+  bool there_are_others = false;
+};
+
+OthersWord ask_others(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline) {
+  OthersWord word;
+  for (const RedisSeed& node : nodes_to_ask(shard)) {
+    if (node == owner) continue;
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_now());
+    if (left <= 0ms) return {.named = {}, .there_are_others = true};
+    try {
+      const Told told = ask_node(shard, node, left);
+      if (told.owner.is_teller && told.owner.node == owner) continue;  // the owner under another name
+      word.there_are_others = true;
+      if (!told.works) continue;
+      word.named = told.owner.node;
+      return word;
+    } catch (const ConnectionLost&) {
+      word.there_are_others = true;
+    }
+  }
+  return word;
+}
+
 }  // namespace
 
 RedisAddress node_address(const RedisAddress& shard, const RedisSeed& node, const std::string& teller) {
@@ -126,34 +152,13 @@ RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline) {
 }
 
 bool others_name_owner(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline) {
-  bool there_are_others = false;
-  for (const RedisSeed& node : nodes_to_ask(shard)) {
-    if (node == owner) continue;
-    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_now());
-    if (left <= 0ms) return false;
-    try {
-      const Told told = ask_node(shard, node, left);
-      if (told.owner.is_teller && told.owner.node == owner) continue;  // the owner under another name
-      if (told.works) return told.owner.node == owner;
-    } catch (const ConnectionLost&) {
-    }
-    there_are_others = true;
-  }
-  return !there_are_others;
+  const OthersWord word = ask_others(shard, owner, deadline);
+  return word.named ? *word.named == owner : !word.there_are_others;
 }
 
 bool others_name_another(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline) {
-  for (const RedisSeed& node : nodes_to_ask(shard)) {
-    if (node == owner) continue;
-    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_now());
-    if (left <= 0ms) return false;
-    try {
-      const Told told = ask_node(shard, node, left);
-      if (told.works) return told.owner.node != owner;
-    } catch (const ConnectionLost&) {
-    }
-  }
-  return false;
+  const OthersWord word = ask_others(shard, owner, deadline);
+  return word.named && *word.named != owner;
 }
 
 }  // namespace brood

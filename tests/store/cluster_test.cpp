@@ -245,6 +245,28 @@ BOOST_AUTO_TEST_CASE(another_node_has_to_say_that_this_one_owns_its_slot_still) 
   BOOST_TEST(site.redis.is_at_master());
 }
 
+// Long before its own deadline: a node that stands still closes nothing.
+BOOST_AUTO_TEST_CASE(who_waits_for_a_node_that_stands_still_is_told_of_its_successor) {
+  Sharded site({.replicas_of_each = 1});
+  RedisServer& first = site.owner();
+  Connection redis(site.address, {5s, 120s});
+  int moves = 0;
+  redis.on_another_server([&] { ++moves; });
+  redis.call(set("k", "1"));
+  BOOST_TEST(moves == 0);
+  first.pause();
+  std::string why;
+  try {
+    redis.call(set("k", "2"));
+  } catch (const ConnectionLost& lost) {
+    why = lost.what();
+  }
+  BOOST_TEST(why.find("another node owns the slot by now") != why.npos, why);
+  BOOST_TEST(redis.call(set("k", "3")).view().text() == "OK");
+  BOOST_TEST(moves == 1);
+  first.resume();
+}
+
 BOOST_AUTO_TEST_CASE(a_transaction_follows_its_slot_as_a_whole) {
   Sharded site;
   site.text(set("k", "1"));

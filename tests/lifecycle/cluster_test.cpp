@@ -172,8 +172,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_was_killed) {
   fleet.judge(2);
 }
 
-// The supervisor looks at its own server now and then alone, and finds it the master again: only its workers, whom a
-// node has sent to the one between, know that there was one.
+// To a supervisor that looks only now and then the master is where it was.
 BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stands_still_soon_after) {
   Fleet fleet(1);
   for (int round = 0; round < 3; ++round) {

@@ -22,8 +22,9 @@ struct OneShard : WorkerShards {
   void place_new(int, int, int) override {}
   void place_again(int) override {}
   bool left_behind(int) override { return false; }
-  void redis_moved(int) override {}
+  void redis_moved(int) override { ++moves; }
   void unblock(int) override {}
+  int moves = 0;
 };
 
 // A worker that says that it is ready, waits for one word of its supervisor, and ends.
@@ -46,14 +47,13 @@ WorkerBody one_that_says(ControlByte byte, int running) {
 }
 
 // A supervisor of one such worker, until that has ended: how it has.
-int end_of(const WorkerBody& body) {
+int end_of(const WorkerBody& body, OneShard& shard) {
   const TemporaryDirectory directory;
   EventLoop loop;
   auto config = std::make_shared<Config>();
   config->capsules.push_back({.concurrency = 1});
   WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
   const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = body}}));
-  OneShard shard;
   WorkerOrders orders(loop, shard, slots, generations);
   Children children(loop);
   WorkerPool pool(loop, children, slots, generations, orders, shard, "host:1:a", *config, std::nullopt);
@@ -65,6 +65,11 @@ int end_of(const WorkerBody& body) {
     loop.run_once();
   }
   return status;
+}
+
+int end_of(const WorkerBody& body) {
+  OneShard shard;
+  return end_of(body, shard);
 }
 
 bool is_killed(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
@@ -101,6 +106,19 @@ BOOST_AUTO_TEST_CASE(one_that_holds_nothing_gets_an_incarnation) {
 BOOST_AUTO_TEST_CASE(a_job_that_asks_for_an_incarnation_breaks_the_protocol) {
   BOOST_TEST(is_killed(end_of(one_that_says(ControlByte::need_incarnation, 0))));
   BOOST_TEST(is_killed(end_of(one_that_says(ControlByte::left_behind, 0))));
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_found_its_redis_elsewhere_is_heard) {
+  OneShard shard;
+  const int status = end_of(
+      [](const WorkerSetup& worker_setup) {
+        const char moved = static_cast<char>(ControlByte::redis_moved);
+        if (write(worker_setup.control, &moved, 1) != 1) return was_not_told;
+        return one_that_says(ControlByte::need_incarnation, -1)(worker_setup);
+      },
+      shard);
+  BOOST_TEST(WEXITSTATUS(status) == was_told);
+  BOOST_TEST(shard.moves == 1);
 }
 
 BOOST_AUTO_TEST_CASE(with_one_shard_nobody_leaves_anything_behind) {

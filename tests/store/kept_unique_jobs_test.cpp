@@ -51,6 +51,21 @@ struct Keeping {
           {"DEL", RedisKey("brood:unique:" + Payload::parse(payload).string("unique_lock").value_or("none"))});
     redis.command({"DEL", RedisKey(std::string("queue:") + queue)});
   }
+  // Calls `attempt` with a client that keeps its pushes, while a job waits that it may replace; after so many bytes its
+  // connection is cut.
+  template <typename Attempt>
+  void whichever_reply_is_lost(std::size_t most, Attempt attempt) {
+    for (std::size_t bytes = 0; bytes < most; bytes += 10) {
+      redis.flush();
+      TcpProxy proxy(redis.socket_path());
+      Client remote{proxy.url()};
+      remote.buffer();
+      remote.enqueue(MonthlyReport{"acme", 5});  // it is connected
+      client.enqueue(LatestOfCustomer{"acme", 1});
+      proxy.cut_replies_after(bytes);
+      attempt(remote, bytes);
+    }
+  }
 };
 
 }  // namespace
@@ -84,14 +99,7 @@ BOOST_FIXTURE_TEST_CASE(of_kept_jobs_one_that_cannot_replace_what_runs_is_not_pu
 BOOST_FIXTURE_TEST_CASE(a_kept_job_that_has_replaced_another_is_not_pushed_again, Keeping) {
   const auto waits = [&] { return args_in("latest") == Strings{R"(["acme",2])"}; };
   int replaced_unheard = 0;
-  for (std::size_t bytes = 0; bytes < 600; bytes += 10) {
-    redis.flush();
-    TcpProxy proxy(redis.socket_path());
-    Client remote{proxy.url()};
-    remote.buffer();
-    remote.enqueue(MonthlyReport{"acme", 5});  // it is connected
-    client.enqueue(LatestOfCustomer{"acme", 1});
-    proxy.cut_replies_after(bytes);
+  whichever_reply_is_lost(600, [&](Client& remote, std::size_t bytes) {
     remote.enqueue(LatestOfCustomer{"acme", 2});
     if (waits()) {
       replaced_unheard += remote.buffered() > 0;
@@ -102,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(a_kept_job_that_has_replaced_another_is_not_pushed_again
       BOOST_TEST(remote.drain() == 0u);
       BOOST_TEST(waits(), "cut after " << bytes);
     }
-  }
+  });
   BOOST_TEST(replaced_unheard > 0);
 }
 
@@ -110,14 +118,7 @@ BOOST_FIXTURE_TEST_CASE(a_kept_job_that_has_replaced_another_is_not_pushed_again
 BOOST_FIXTURE_TEST_CASE(of_a_kept_bulk_each_job_is_pushed_once_whichever_reply_is_lost, Keeping) {
   const Strings wanted{R"(["acme",2])", R"(["amec",2])", R"(["emca",2])"};
   int replaced_unheard = 0;
-  for (std::size_t bytes = 0; bytes < 800; bytes += 10) {
-    redis.flush();
-    TcpProxy proxy(redis.socket_path());
-    Client remote{proxy.url()};
-    remote.buffer();
-    remote.enqueue(MonthlyReport{"acme", 5});  // it is connected
-    client.enqueue(LatestOfCustomer{"acme", 1});
-    proxy.cut_replies_after(bytes);
+  whichever_reply_is_lost(800, [&](Client& remote, std::size_t bytes) {
     remote.enqueue_bulk(std::vector<LatestOfCustomer>{{"emca", 2}, {"acme", 2}, {"amec", 2}});
     Strings pushed = args_in("latest");
     replaced_unheard += remote.buffered() > 0 && std::count(pushed.begin(), pushed.end(), wanted.front()) > 0;
@@ -127,6 +128,6 @@ BOOST_FIXTURE_TEST_CASE(of_a_kept_bulk_each_job_is_pushed_once_whichever_reply_i
     std::erase(pushed, R"(["acme",1])");
     std::sort(pushed.begin(), pushed.end());
     BOOST_TEST(pushed == wanted, "cut after " << bytes);
-  }
+  });
   BOOST_TEST(replaced_unheard > 0);
 }

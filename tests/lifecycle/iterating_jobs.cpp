@@ -34,16 +34,17 @@ bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0;
 
 }  // namespace
 
-// Saves before each item.
+// Saves before each item.  Ends early once the file `<path>.enough` is there.
 struct Walk {
   std::string path;
   int count = 0, milliseconds = 0;
 
   static constexpr auto flush_interval = 0s;
   brood::Items<int> items(std::optional<std::int64_t> cursor) const { return numbers_below(count, cursor); }
-  void each(int item) {
+  void each(int item, brood::Iteration& job) {
     append(path, line(item));
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    if (is_there(path + ".enough")) job.finish();
   }
   void on_cancel() { append(path, "cancelled\n"); }
   void on_stop() { append(path, "stop\n"); }

@@ -38,6 +38,10 @@ struct Site {
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
   }
 
+  // A job that has items left, however slow this machine is, until the test has seen enough.
+  void walk_on() { walk(1'000'000, 3); }
+  void enough() const { std::ofstream(path + ".enough") << "x"; }
+
   void walk(int count, int milliseconds, const std::string& job_class = "Walk", const std::string& more = "") {
     enqueue(redis, {payload_text(job_class, "[\"" + path + "\"," + std::to_string(count) + "," +
                                                 std::to_string(milliseconds) + more + "]")});
@@ -84,6 +88,8 @@ struct Site {
     BOOST_TEST(times().size() == static_cast<std::size_t>(count));
     BOOST_TEST(done().size() == static_cast<std::size_t>(count));
   }
+  // The same of those up to the last one.
+  void check_all_once() const { check_all_once(times().rbegin()->first + 1); }
 };
 
 const std::string log_jobs = "[log]\nlog_jobs = true\n";
@@ -92,17 +98,18 @@ const std::string log_jobs = "[log]\nlog_jobs = true\n";
 
 BOOST_AUTO_TEST_CASE(a_rolling_restart_and_an_upgrade_interrupt_a_job_that_goes_on_in_new_workers) {
   Site site(1, log_jobs);
-  site.walk(1000, 3);
+  site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(50), site.brood->log_tail());
   for (const char* order : {"restart", "upgrade"}) {
     const CommandResult result = run_brood({order}, site.brood->environment());
     BOOST_TEST(result.status == 0, result.errors);
     BOOST_REQUIRE_MESSAGE(site.reaches(site.done().size() + 50), site.brood->log_tail());
   }
+  site.enough();
 
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
 
-  site.check_all_once(1000);
+  site.check_all_once();
   std::map<pid_t, int> workers;
   for (const Site::Done& one : site.done()) ++workers[one.worker];
   BOOST_TEST(workers.size() == 3U);
@@ -111,25 +118,26 @@ BOOST_AUTO_TEST_CASE(a_rolling_restart_and_an_upgrade_interrupt_a_job_that_goes_
 
 BOOST_AUTO_TEST_CASE(a_stop_interrupts_a_job_that_goes_on_after_the_next_start) {
   Site site;
-  site.walk(1000, 3);
+  site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(50), site.brood->log_tail());
   site.brood->term();
   BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
   const std::size_t before = site.done().size();
-  BOOST_TEST(before < 1000U);
   BOOST_TEST(site.redis.hget(state, "c").value() == std::to_string(before));
   BOOST_TEST(site.redis.hget(state, "ex").value() == "1");
   BOOST_TEST(site.waiting() == 1U);
 
   site.brood->start();
+  BOOST_REQUIRE_MESSAGE(site.reaches(before + 50), site.brood->log_tail());
+  site.enough();
 
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
-  site.check_all_once(1000);
+  site.check_all_once();
 }
 
 BOOST_AUTO_TEST_CASE(a_quiet_worker_lets_another_go_on) {
   Site site;
-  site.walk(1000, 3);
+  site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(20), site.brood->log_tail());
   site.brood->quiet();
   BOOST_TEST(eventually([&] { return site.waiting() == 1; }));
@@ -138,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_worker_lets_another_go_on) {
 
 BOOST_AUTO_TEST_CASE(after_a_kill_the_retry_begins_at_the_last_save) {
   Site site;
-  site.walk(400, 3);
+  site.walk_on();
   for (int kills = 0; kills < 2; ++kills) {  // a third crash would bury it
     const std::size_t before = site.done().size();
     BOOST_REQUIRE_MESSAGE(site.reaches(before + 50), site.brood->log_tail());
@@ -154,15 +162,19 @@ BOOST_AUTO_TEST_CASE(after_a_kill_the_retry_begins_at_the_last_save) {
 
 BOOST_AUTO_TEST_CASE(items_since_the_last_save_run_again_and_no_others) {
   Site site;
-  site.walk(400, 3);
+  site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(50), site.brood->log_tail());
   for (const pid_t worker : site.brood->workers()) kill(worker, SIGKILL);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s), site.brood->log_tail());
+  const std::size_t cut_off = site.done().size();
   make_retries_due(site.redis);
+  BOOST_REQUIRE_MESSAGE(site.reaches(cut_off + 50), site.brood->log_tail());
+  site.enough();
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
   const auto times = site.times();
-  BOOST_TEST(times.size() == 400U);
-  BOOST_TEST(site.done().size() <= 401U);  // the one in hand, unless it had not been written down
+  const auto all = static_cast<std::size_t>(times.rbegin()->first + 1);
+  BOOST_TEST(times.size() == all);
+  BOOST_TEST(site.done().size() <= all + 1);  // the one in hand, unless it had not been written down
 }
 
 BOOST_AUTO_TEST_CASE(an_item_that_throws_is_retried_and_those_before_it_are_not) {
@@ -217,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_job_s_timeout_winds_it_up_and_its_retry_goes_on) {
 
 BOOST_AUTO_TEST_CASE(who_cancels_a_job_ends_it_for_good) {
   Site site;
-  site.walk(100'000, 3);
+  site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(20), site.brood->log_tail());
   Client client(site.redis.url());
 
@@ -227,7 +239,6 @@ BOOST_AUTO_TEST_CASE(who_cancels_a_job_ends_it_for_good) {
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
   BOOST_TEST(site.wrote("cancelled"));
   BOOST_TEST(site.wrote("stop"));
-  BOOST_TEST(site.done().size() < 100'000U);
   site.brood->term();
   BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
   BOOST_TEST(site.redis.get("stat:processed").value_or("") == "1");
@@ -270,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_copy_of_the_worker_that_middleware_made_begins_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_job_goes_on_while_redis_is_away) {
   Site site;
-  site.walk(2000, 3);
+  site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(20), site.brood->log_tail());
   site.redis.pause();
   const std::size_t before = site.done().size();
@@ -279,13 +290,14 @@ BOOST_AUTO_TEST_CASE(a_job_goes_on_while_redis_is_away) {
   Api api(site.redis.url());
   // It is saved again some seconds later.
   BOOST_TEST(eventually([&] { return std::stoul(api.iteration(jid)->cursor) >= before + 200; }, 30s));
+  site.enough();
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
-  site.check_all_once(2000);
+  site.check_all_once();
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_while_redis_is_away_delivers_the_cursor_once_it_is_back) {
   Site site;
-  site.walk(2000, 3);
+  site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(20), site.brood->log_tail());
   site.redis.pause();
   BOOST_TEST(site.reaches(site.done().size() + 50));
@@ -297,8 +309,10 @@ BOOST_AUTO_TEST_CASE(a_stop_while_redis_is_away_delivers_the_cursor_once_it_is_b
   BOOST_TEST(site.redis.hget(state, "c").value() == std::to_string(before));
 
   site.brood->start();
+  BOOST_REQUIRE_MESSAGE(site.reaches(before + 50), site.brood->log_tail());
+  site.enough();
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
-  site.check_all_once(2000);
+  site.check_all_once();
 }
 
 namespace {

@@ -79,6 +79,7 @@ void Doorbell::stop() {
 
 void Doorbell::redis_has_moved() {
   peeks_.clear();
+  peeks_refused_until_ = {};
   watch_.forget();
   plan_ = {};
   plan_is_carried_out_ = false;

@@ -278,6 +278,16 @@ BOOST_FIXTURE_TEST_CASE(where_blmove_is_forbidden_queues_are_looked_at, Listenin
   BOOST_TEST(connection.connected());
 }
 
+BOOST_FIXTURE_TEST_CASE(what_one_redis_refuses_is_asked_of_the_next_at_once, Listening) {
+  redis.command({"ACL", "SETUSER", redis.user(), "-blmove"});
+  add_idle_worker("");
+  listen(capsule_of({"a", "b"}));
+  BOOST_REQUIRE(run_until([&] { return redis.command({"ACL", "LOG"}).view().size() > 0; }));
+  redis.command({"ACL", "SETUSER", redis.user(), "+blmove"});
+  doorbell->redis_has_moved();
+  BOOST_TEST(holds_within([&] { return peeks() == 2; }, 8s));  // what was refused here would be asked again after 10 s
+}
+
 BOOST_FIXTURE_TEST_CASE(in_a_full_redis_queues_are_looked_at, Listening) {
   push("b", "job");
   fill();

@@ -5,19 +5,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <span>
 #include <system_error>
 
 #include "shared/base/check.hpp"
-#include "shared/redis/find_server.hpp"
-#include "shared/redis/find_slot_owner.hpp"
+#include "shared/redis/follow_redirections.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/redis/redirection.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/redis/socket.hpp"
 #include "shared/redis/stream.hpp"
+#include "shared/redis/whereabouts.hpp"
 
 namespace brood {
 
@@ -27,12 +26,6 @@ namespace {
 constexpr std::chrono::seconds pace_look_interval{1};
 constexpr std::chrono::seconds unusual_silence{2};  // of a node of a cluster
 constexpr std::chrono::milliseconds longest_doubt{1'000};
-
-// How long commands that a cluster redirects are sent again, and the pauses in between; after that the caller gets the
-// error.
-constexpr std::chrono::seconds longest_redirection{2};
-constexpr std::chrono::milliseconds shortest_redirection_pause{5}, longest_redirection_pause{100};
-constexpr int redirections_without_pause = 3;
 
 // How often who waits looks whether the server has moved.
 constexpr std::chrono::milliseconds look_for_move{250};
@@ -59,27 +52,6 @@ std::size_t largest_value(std::span<const Command> commands) {
   return size;
 }
 
-// Sends again.  If something else was sent and applied before, the error of a failure must not say that nothing was
-// applied.
-template <typename Send>
-auto send_again(bool nothing_was_applied, Send send) {
-  try {
-    return send();
-  } catch (const NotConnected& away) {
-    if (nothing_was_applied) throw;
-    throw ConnectionLost(away.what());
-  } catch (const LoginRefused& refused) {
-    if (nothing_was_applied) throw;
-    throw ConnectionLost(refused.what());
-  }
-}
-
-// Of two answers to WAIT; one that is no number confirms nothing.
-bool confirms_less(const Reply& one, const Reply& other) {
-  const auto count = [](const Reply& reply) { return reply.view().is_integer() ? reply.view().integer() : -1; };
-  return count(one) < count(other);
-}
-
 Reply not_too_large(Reply reply) {
   if (refused_for_its_size(reply.view().error())) throw TooLargeForRedis(std::string(reply.view().error()));
   return reply;
@@ -87,8 +59,14 @@ Reply not_too_large(Reply reply) {
 
 }  // namespace
 
-struct Connection::State {
-  RedisAddress address;
+struct Connection::State : RedirectedSender {
+  State(RedisAddress address, Timeouts timeouts, std::string client_name)
+      : whereabouts(std::move(address)),
+        keyspace(whereabouts.address().key_prefix),
+        timeouts(timeouts),
+        client_name(std::move(client_name)) {}
+
+  Whereabouts whereabouts;
   Keyspace keyspace;
   Timeouts timeouts;
   std::string client_name;
@@ -97,30 +75,26 @@ struct Connection::State {
   std::uint64_t counted = 0;   // of this stream's bytes
   SteadyTime next_look{};      // when to look at how many are through
   SteadyTime next_question{};  // when to ask another node of a cluster whether ours still owns the slot
-  RedisSeed doubted;           // the server that another node named another for
   std::uint64_t connections = 0;
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
-  std::map<std::string, RedisSeed> places;  // where each address was found last
-  std::function<void()> finds_another;
-  std::uint32_t moves_seen = 0;          // when this connection began
-  RedisSeed place;                       // of the other end, where it had to be found
-  std::string connected_host;            // of a cluster, the node's
-  std::optional<RedisAddress> moved_to;  // the node that owns our slot, as another has said
-  std::unique_ptr<Connection> aside;     // to a node that does not own it yet
+  std::uint32_t moves_seen = 0;       // when this connection began
+  std::unique_ptr<Connection> aside;  // to a node of the cluster that does not own our slot yet
   RedisSeed aside_at;
+
+  const RedisAddress& address() const { return whereabouts.address(); }
+  std::string name() const { return address().without_password(); }
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
 
  private:
-  std::vector<Reply> exchange_once(std::span<const Command> commands);
-  void redirect(std::span<const Command> commands, std::vector<Reply>& replies);
+  std::vector<Reply> send(std::span<const Command> commands) override;
+  void go_to(const RedisSeed& node) override;
+  std::vector<Reply> ask(const RedisSeed& node, const std::vector<Command>& commands) override;
+  void pause(std::chrono::milliseconds time) override;
   void note_move(const std::vector<Reply>& replies);
-  void go_to(const RedisSeed& node);
-  std::vector<Reply> ask_aside(const RedisSeed& node, const std::vector<Command>& commands);
-  RedisAddress find(SteadyTime deadline);
   void connect(std::chrono::milliseconds longest);
   void connect_if_needed(std::chrono::milliseconds longest);
   template <typename Talk>
@@ -202,9 +176,9 @@ void Connection::State::shake_hands(SteadyTime deadline) {
 }
 
 void Connection::State::greet(SteadyTime deadline) {
-  std::vector<Command> commands = greeting(address, client_name);
+  std::vector<Command> commands = greeting(address(), client_name);
   if (refusals.suspects()) commands.push_back({"PING"});  // proves that it lives, should it close the connection again
-  for (const Command& command : commands) append_greeting(*stream, command, address);
+  for (const Command& command : commands) append_greeting(*stream, command, address());
   Pace pace(deadline, std::chrono::nanoseconds(0));
   for (const Command& command : commands) {
     const auto why = refusal(command, next_reply(pace));
@@ -212,23 +186,10 @@ void Connection::State::greet(SteadyTime deadline) {
   }
 }
 
-RedisAddress Connection::State::find(SteadyTime deadline) {
-  RedisAddress found =
-      moved_to ? *std::exchange(moved_to, std::nullopt) : std::move(find_server(address, deadline).server);
-  connected_host = found.host;
-  place = place_of(found);
-  RedisSeed& before = places[address.without_password()];
-  const bool is_elsewhere = !before.host.empty() && before != place;
-  before = place;
-  if (doubted != place) doubted = {};
-  if (is_elsewhere && finds_another) finds_another();
-  return found;
-}
-
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
-  const RedisAddress& there = address.must_be_found() ? find(deadline) : address;
+  const RedisAddress there = whereabouts.find(deadline);
   std::unique_ptr<TlsSession> tls;
   if (there.tls) tls = std::make_unique<TlsSession>(there);
   stream = std::make_unique<Stream>(connect_any(there, deadline), std::move(tls));
@@ -261,13 +222,11 @@ bool Connection::State::is_over(Pace& pace, SteadyTime now) {
 }
 
 // A node that stands still, or is cut off, closes no connection, and the supervisor may not have heard that the master
-// went there.  Asked once for each server: should other nodes call it by another name, they would say so for ever.
+// went there.
 void Connection::State::ask_others() {
   next_question = steady_now() + unusual_silence;
-  if (!address.in_cluster || !address.must_be_found() || doubted == place) return;
-  if (!others_name_another(address, place, steady_now() + longest_doubt)) return;
-  doubted = place;
-  throw ConnectionLost("another node owns the slot by now");
+  if (whereabouts.others_name_another(steady_now() + longest_doubt))
+    throw ConnectionLost("another node owns the slot by now");
 }
 
 void Connection::State::count_bytes() {
@@ -317,24 +276,24 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     return replies;
   } catch (const std::length_error& e) {
     stream.reset();
-    throw TooLargeForRedis(fmt::format("{}: {}", address.without_password(), e.what()));
+    throw TooLargeForRedis(fmt::format("{}: {}", name(), e.what()));
   } catch (const TooLargeForRedis& e) {
     stream.reset();
-    throw TooLargeForRedis(fmt::format("{}: {}: a value of {} bytes is more than its proto-max-bulk-len",
-                                       address.without_password(), e.what(), largest_value(commands)));
+    throw TooLargeForRedis(fmt::format("{}: {}: a value of {} bytes is more than its proto-max-bulk-len", name(),
+                                       e.what(), largest_value(commands)));
   } catch (const LoginRefused& e) {
     stream.reset();
-    throw LoginRefused(fmt::format("{}: {}", address.without_password(), e.what()));
+    throw LoginRefused(fmt::format("{}: {}", name(), e.what()));
   } catch (const ConnectionClosed& e) {
     const bool heard = stream && stream->heard();
     stream.reset();
-    throw_closed(fmt::format("{}: {}", address.without_password(), e.what()), heard, asks ? largest(commands) : 0);
+    throw_closed(fmt::format("{}: {}", name(), e.what()), heard, asks ? largest(commands) : 0);
   } catch (const HostUnknown& e) {
     stream.reset();
-    throw HostUnknown(fmt::format("{}: {}", address.without_password(), e.what()));
+    throw HostUnknown(fmt::format("{}: {}", name(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
-    const std::string what = fmt::format("{}: {}", address.without_password(), e.what());
+    const std::string what = fmt::format("{}: {}", name(), e.what());
     if (!asks) throw NotConnected(what);
     throw ConnectionLost(what);
   } catch (...) {
@@ -356,46 +315,9 @@ void Connection::State::throw_closed(const std::string& why, bool said_a_word, s
 }
 
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
-  std::vector<Reply> replies = exchange_once(commands);
-  if (address.in_cluster && address.must_be_found()) redirect(commands, replies);
+  std::vector<Reply> replies = send(commands);
+  if (whereabouts.is_a_slot()) follow_redirections(commands, replies, *this);
   return replies;
-}
-
-// Nothing of what is redirected was applied, so it is sent where it belongs.  Commands that were sent together, and are
-// no transaction, may so be applied in another order than they were given in.
-void Connection::State::redirect(std::span<const Command> commands, std::vector<Reply>& replies) {
-  const SteadyTime until = steady_now() + longest_redirection;
-  std::chrono::milliseconds pause = shortest_redirection_pause;
-  for (int i = 0; const auto redirected = find_redirected(commands, replies); ++i) {
-    const Redirection& to = redirected->redirection;
-    const bool asks = to.kind == Redirection::Kind::ask && !redirected->in_transaction;
-    const bool nothing_was_applied = redirected->places.size() == commands.size();
-    if (to.kind == Redirection::Kind::moved) go_to(to.node);
-    if (steady_now() >= until) return;
-    if ((!asks && to.kind != Redirection::Kind::moved) || i >= redirections_without_pause) {
-      if (steady_now() + pause >= until) return;
-      wait(-1, 0, steady_now() + pause, nullptr);
-      pause = std::min(2 * pause, longest_redirection_pause);
-    }
-    std::vector<std::size_t> places = redirected->places;
-    // Of several, others may have been redirected otherwise.
-    if (asks && redirected->with_wait)
-      places = {places.front(), places.back()};
-    else if (asks)
-      places.resize(1);
-    std::vector<Command> again;
-    for (const std::size_t place : places) again.push_back(commands[place]);
-    if (asks) {
-      std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return ask_aside(to.node, again); });
-      replies[places.front()] = std::move(answers.front());
-      // What stayed here has been confirmed here; whoever confirms less counts.
-      if (answers.size() > 1 && confirms_less(answers.back(), replies[places.back()]))
-        replies[places.back()] = std::move(answers.back());
-      continue;
-    }
-    std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return exchange_once(again); });
-    for (std::size_t j = 0; j < answers.size(); ++j) replies[places[j]] = std::move(answers[j]);
-  }
 }
 
 // Commands that were to wait in Redis are not sent again here: only the caller knows whether it still wants to wait.
@@ -408,13 +330,12 @@ void Connection::State::note_move(const std::vector<Reply>& replies) {
 
 void Connection::State::go_to(const RedisSeed& node) {
   stream.reset();
-  moved_to = node_address(address, node, connected_host);
+  whereabouts.moved_to(node);
 }
 
-// Once, and without believing that it owns the slot.
-std::vector<Reply> Connection::State::ask_aside(const RedisSeed& node, const std::vector<Command>& commands) {
+std::vector<Reply> Connection::State::ask(const RedisSeed& node, const std::vector<Command>& commands) {
   if (!aside || aside_at != node) {
-    aside = std::make_unique<Connection>(node_address(address, node, connected_host), timeouts, client_name);
+    aside = std::make_unique<Connection>(whereabouts.node(node), timeouts, client_name);
     aside_at = node;
   }
   std::vector<Command> asking{{"ASKING"}};
@@ -424,7 +345,9 @@ std::vector<Reply> Connection::State::ask_aside(const RedisSeed& node, const std
   return replies;
 }
 
-std::vector<Reply> Connection::State::exchange_once(std::span<const Command> commands) {
+void Connection::State::pause(std::chrono::milliseconds time) { wait(-1, 0, steady_now() + time, nullptr); }
+
+std::vector<Reply> Connection::State::send(std::span<const Command> commands) {
   return closing_on_failure(commands, timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command, keyspace.prefix());
     if (commands.front().args.front() == "CLUSTER") stream->set_longest_reply(longest_cluster_reply);
@@ -455,7 +378,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       }
       if (replies.size() == commands.size()) {
         count_bytes();
-        if (address.in_cluster) note_move(replies);
+        if (address().in_cluster) note_move(replies);
         return replies;
       }
       if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
@@ -495,12 +418,7 @@ const Keyspace& Channel::keyspace() const {
 }
 
 Connection::Connection(RedisAddress address, Timeouts timeouts, std::string client_name)
-    : state_(std::make_unique<State>()) {
-  state_->keyspace = Keyspace(address.key_prefix);
-  state_->address = std::move(address);
-  state_->timeouts = timeouts;
-  state_->client_name = std::move(client_name);
-}
+    : state_(std::make_unique<State>(std::move(address), timeouts, std::move(client_name))) {}
 
 Connection::~Connection() = default;
 Connection::Connection(Connection&&) noexcept = default;
@@ -522,16 +440,13 @@ std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
 
 void Connection::disconnect() {
   state_->stream.reset();
-  state_->moved_to.reset();
+  state_->whereabouts.forget_move();
 }
 
 void Connection::move_to(RedisAddress address) {
   disconnect();
   state_->keyspace = Keyspace(address.key_prefix);
-  state_->address = std::move(address);
-  state_->place = state_->aside_at = {};
-  state_->connected_host.clear();
-  state_->moved_to.reset();
+  state_->whereabouts.move_to(std::move(address));
   state_->aside.reset();
   state_->refusals = {};
 }
@@ -546,22 +461,13 @@ void Connection::set_timeouts(Timeouts timeouts) {
 
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
 
-bool Connection::is_at_master() {
-  const SteadyTime deadline = steady_now() + state_->timeouts.connect;
-  if (state_->address.in_cluster && state_->address.must_be_found())
-    return others_name_owner(state_->address, state_->place, deadline);
-  if (!state_->address.has_sentinels()) return true;
-  try {
-    const FoundServer found = find_server(state_->address, deadline);
-    return !found.tellers.empty() && place_of(found.server) == state_->place;
-  } catch (const ConnectionLost&) {
-    return false;
-  }
-}
+bool Connection::is_at_master() { return state_->whereabouts.is_at_master(steady_now() + state_->timeouts.connect); }
 
 void Connection::follow(const std::atomic<std::uint32_t>* moves) { state_->moves = moves; }
 
-void Connection::on_another_server(std::function<void()> found) { state_->finds_another = std::move(found); }
+void Connection::on_another_server(std::function<void()> found) {
+  state_->whereabouts.on_another_server(std::move(found));
+}
 
 void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
 

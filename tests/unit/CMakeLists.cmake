@@ -177,6 +177,7 @@ brood_test_once(unit_commands_of_redis COMMAND ${PROJECT_SOURCE_DIR}/tests/suppo
 brood_test_once(unit_tests_run COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_tests_run ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 brood_test(unit/server_finder LINK brood_supervisor)
 brood_test(unit/cluster_slots LINK brood_redis)
+brood_test(unit/follow_redirections LINK brood_redis)
 brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone after the other
 brood_test(unit/output_reads LINK brood_base)
 brood_test(unit/slot_holders LINK brood_store brood_test_support)

@@ -283,6 +283,8 @@ BOOST_FIXTURE_TEST_CASE(what_one_redis_refuses_is_asked_of_the_next_at_once, Lis
   add_idle_worker("");
   listen(capsule_of({"a", "b"}));
   BOOST_REQUIRE(run_until([&] { return redis.command({"ACL", "LOG"}).view().size() > 0; }));
+  redis.command({"CONFIG", "RESETSTAT"});
+  BOOST_REQUIRE(run_until([&] { return says("evalsha"); }));  // it has heard of the refusal, and looks
   redis.command({"ACL", "SETUSER", redis.user(), "+blmove"});
   doorbell->redis_has_moved();
   BOOST_TEST(holds_within([&] { return peeks() == 2; }, 8s));  // what was refused here would be asked again after 10 s

@@ -90,8 +90,8 @@ BOOST_AUTO_TEST_CASE(a_supervisor_and_a_worker_that_are_killed_after_a_shard_was
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   shards.servers.emplace_back(RedisServer::Options{.append_only = true});
   BOOST_TEST(restart_with(brood, shards.config()).status == 0, brood.log_tail());
-  shards.push(1, 2, 2'000);
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return shards.running() == 2; }, 10s), brood.log_tail());
+  shards.push(1, 2, 4'000);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return shards.running() > 0; }, 10s), brood.log_tail());
   const pid_t victim = shards.ledger.runs().front().pid;
   brood.configure(shards.config());
   brood.kill9();

@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hangs_while_it_loads_is_replaced_after_the_bo
   // The first to load passes, and all others hang until the gate is open.
   BroodProcess brood(redis, {.workers = 2,
                              .libraries = {unruly},
-                             .config = "boot_timeout = \"1s\"\n",
+                             .config = "boot_timeout = \"3s\"\n",
                              .environment = {{"BROOD_TEST_GATE", gate.path()}}});
   BOOST_TEST(logs(brood, "event=worker_did_not_start"), brood.log_tail());
   BOOST_TEST(holds(brood.log(), "it was not ready within boot_timeout"), brood.log_tail());

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
+#include <csignal>
 
 #include <fstream>
 #include <set>
@@ -73,10 +74,17 @@ BOOST_AUTO_TEST_CASE(a_shard_is_drained_under_load_and_no_job_is_lost_or_done_tw
   BOOST_TEST(times_logged(brood, "shard_drained") == 1U, brood.log_tail());
   for (int round = 0; round < 10; ++round) producer.push(20, 1);
 
+  const auto all_counted = [&] {
+    int processed = 0;
+    for (RedisServer& server : shards.servers) processed += std::stoi(server.get("stat:processed").value_or("0"));
+    return processed == shards.pushed;
+  };
   BOOST_TEST(eventually([&] { return shards.all_done() && shards.left() == 0; }, 60s), brood.log_tail());
+  BOOST_TEST(eventually(all_counted, 30s), brood.log_tail());
   const std::string processed = shards.servers[1].get("stat:processed").value_or("0");
   for (int round = 0; round < 5; ++round) producer.push(20, 1);
   BOOST_TEST(eventually([&] { return shards.all_done() && shards.left() == 0; }, 60s), brood.log_tail());
+  BOOST_TEST(eventually(all_counted, 30s), brood.log_tail());
   BOOST_TEST(shards.servers[1].get("stat:processed").value_or("0") == processed);
   const Ledger::Verdict verdict = shards.ledger.judge(shards.pushed);
   BOOST_TEST(verdict.lost.empty());
@@ -243,11 +251,13 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_not_taken_out) {
 // Somebody who was not told goes on to push there while the workers are replaced.
 BOOST_AUTO_TEST_CASE(jobs_that_come_during_the_roll_bring_the_old_workers_back) {
   ShardedLedger shards(2);
-  BroodProcess brood(shards.with_workers(2, "[restart]\ncanary = true\ncanary_watch = \"3s\"\n"));
+  BroodProcess brood(shards.with_workers(2, "[restart]\ncanary = true\ncanary_watch = \"1h\"\n"));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  shards.push(0, 30, 500);  // what runs is watched for a while
-  BOOST_REQUIRE(eventually([&] { return shards.ledger.done().size() > 2; }));
-  std::ofstream(brood.home() / "brood.toml") << "[restart]\ncanary = true\ncanary_watch = \"3s\"\n"
+  shards.push(0, 3, 1);
+  BOOST_REQUIRE(eventually([&] { return shards.all_done(); }));
+  shards.push(0, 4, 8'000);  // the new workers are watched while they run the second two
+  BOOST_REQUIRE(eventually([&] { return shards.running() == 2; }));
+  std::ofstream(brood.home() / "brood.toml") << "[restart]\ncanary = true\ncanary_watch = \"1h\"\n"
                                              << shards.config_without({1});
   brood.signal(SIGHUP);
   BOOST_REQUIRE(eventually([&] { return status_of(brood).find("all 2 workers are new") != std::string::npos; }, 20s));

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(the_first_job_after_a_start_begins_at_once) {
 
 BOOST_AUTO_TEST_CASE(it_is_stopped_last_and_keeps_its_jobs_over_a_restart) {
   Alone alone;
-  BOOST_REQUIRE_MESSAGE(alone.enqueue("later", {"--in", "4s"}), alone.brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("later", {"--in", "15s"}), alone.brood.log_tail());
   const pid_t server = alone.redis_server();
 
   alone.brood.term();

@@ -30,6 +30,15 @@ Events operator+(Events some, const Events& more) {
   return some;
 }
 
+// A worker beats again when it has lived for ten seconds: on a busy machine before the test has ended.
+Events with_first_beat_alone(const Events& events) {
+  Events some;
+  for (const std::string& event : events) {
+    if (!event.starts_with("beat.") || std::find(some.begin(), some.end(), event) == some.end()) some.push_back(event);
+  }
+  return some;
+}
+
 // A brood with the library that writes down its events.
 struct Listened {
   RedisServer redis;
@@ -54,7 +63,7 @@ struct Listened {
     }
     return events;
   }
-  Events of(pid_t pid) const { return by_process()[pid]; }
+  Events of(pid_t pid) const { return with_first_beat_alone(by_process()[pid]); }
   int count(const std::string& event) const {
     int found = 0;
     for (const auto& [pid, events] : by_process()) found += std::count(events.begin(), events.end(), event);
@@ -99,7 +108,7 @@ BOOST_AUTO_TEST_CASE(every_worker_has_events_of_its_own) {
   BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
   const auto events = listened.by_process();
   BOOST_TEST(events.size() == 3u);
-  for (const auto& [pid, of_one] : events) BOOST_TEST_EVENTS(of_one, beginning + end);
+  for (const auto& [pid, of_one] : events) BOOST_TEST_EVENTS(with_first_beat_alone(of_one), beginning + end);
 }
 
 BOOST_AUTO_TEST_CASE(quiet_is_told_once_when_it_begins) {

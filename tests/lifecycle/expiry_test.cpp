@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(a_hook_that_throws_is_logged_and_an_unknown_class_expires_t
 
 BOOST_AUTO_TEST_CASE(retries_and_requeues_do_not_restart_the_clock) {
   Expiring expiring;
-  enqueue(expiring.redis, {payload_text("FailsFresh", "[\"" + expiring.told + "\"]", 1, "\"expires_in\":3"),
-                           payload_text("GoesBack", "[\"" + expiring.told + "\"]", 2, "\"expires_in\":3")});
+  enqueue(expiring.redis, {payload_text("FailsFresh", "[\"" + expiring.told + "\"]", 1, "\"expires_in\":10"),
+                           payload_text("GoesBack", "[\"" + expiring.told + "\"]", 2, "\"expires_in\":10")});
   BOOST_TEST(expiring.comes([&] { return expiring.logged("job_expired") == 2; }));
   BOOST_TEST(expiring.comes([&] { return no_job_is_left(expiring.redis); }));
   BOOST_TEST(expiring.redis.size_of("retry") == 0u);

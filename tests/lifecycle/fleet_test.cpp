@@ -82,9 +82,11 @@ BOOST_AUTO_TEST_CASE(two_supervisors_that_stop_under_load_leave_nothing_in_fligh
   RedisServer redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
-  enqueue_ledger_jobs(redis, ledger.path(), jobs, 2);
   BroodProcess one(redis, {.workers = 2}), other(redis, {.workers = 2});
   BOOST_REQUIRE(one.wait_ready() && other.wait_ready());
+  const auto both_are_listed = [&] { return redis.size_of("processes") == 2 && redis.size_of("brood:processes") == 2; };
+  BOOST_REQUIRE(eventually(both_are_listed, 20s));
+  enqueue_ledger_jobs(redis, ledger.path(), jobs, 2);
   BOOST_REQUIRE_MESSAGE(load_goes_on(redis, 300), one.log_tail());
 
   stop(one);
@@ -108,13 +110,12 @@ BOOST_AUTO_TEST_CASE(jobs_that_come_due_at_once_are_performed_once_by_a_fleet) {
   const std::string config = "poll_interval = \"200ms\"\n";
   BroodProcess one(redis, {.workers = 2, .config = config}), other(redis, {.workers = 2, .config = config});
   BOOST_REQUIRE(one.wait_ready() && other.wait_ready());
-  const auto due = std::chrono::system_clock::now() + 2s;
-  const double score = std::chrono::duration<double>(due.time_since_epoch()).count();
   for (int id = 0; id < jobs; ++id) {
-    redis.integer({"ZADD", "schedule", std::to_string(score),
+    redis.integer({"ZADD", "schedule", "4e9",
                    payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(id) + "\",1]", id + 1)});
   }
   BOOST_REQUIRE(redis.size_of("schedule") == static_cast<std::size_t>(jobs));
+  make_schedule_due(redis);
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 20s), one.log_tail() + other.log_tail());
 

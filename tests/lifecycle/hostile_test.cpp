@@ -161,9 +161,11 @@ BOOST_AUTO_TEST_CASE(two_terms_of_one_sender_at_once_are_one_wish) {
   enqueue_ledger_jobs(redis, ledger.path(), 1, 1500);
   BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 1; }, 20s));
 
-  brood.term();
-  std::this_thread::sleep_for(20ms);  // two that are not delivered as one
-  brood.term();
+  // Two that are not delivered as one, and not one long after the other.
+  brood.signal(SIGSTOP);
+  brood.signal(SIGTERM);
+  brood.signal(SIGINT);
+  brood.signal(SIGCONT);
 
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0);
   BOOST_TEST(ledger.has_done(1), brood.log_tail());

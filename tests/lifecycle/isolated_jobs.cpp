@@ -89,7 +89,7 @@ struct Fail {
   }
   brood::RetryDecision retry_in(int, const std::exception& error) {
     append(path, "retry_in " + std::to_string(getpid()) + " " + error.what());
-    return 1s;
+    return 1h;
   }
   void exhausted(const brood::JobInfo&, const std::exception&) {
     append(path, "exhausted " + std::to_string(getpid()));
@@ -213,9 +213,10 @@ struct WalkApart {
     std::iota(numbers.begin(), numbers.end(), 0);
     return brood::each_of(std::move(numbers), cursor);
   }
-  void each(int item) {
+  void each(int item, brood::Iteration& job) {
     append(path, std::to_string(item));
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    if (access((path + ".enough").c_str(), F_OK) == 0) job.finish();
   }
 };
 

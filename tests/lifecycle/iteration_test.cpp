@@ -198,9 +198,8 @@ BOOST_AUTO_TEST_CASE(an_item_that_throws_is_retried_and_those_before_it_are_not)
 
 BOOST_AUTO_TEST_CASE(a_run_that_outlasts_its_limit_goes_to_the_back_of_its_queue) {
   Site site(1, "max_iteration_runtime = \"1200ms\"\n" + log_jobs);
-  site.walk(400, 10, "WalkUnsaved");
-  BOOST_REQUIRE_MESSAGE(site.reaches(10), site.brood->log_tail());
-  enqueue(site.redis, {payload_text("Walk", "[\"" + site.directory / "other" + "\",1,0]", 2)});
+  enqueue(site.redis, {payload_text("WalkUnsaved", "[\"" + site.path + "\",400,10]"),
+                       payload_text("Walk", "[\"" + site.directory / "other" + "\",1,0]", 2)});
 
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
 
@@ -213,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_outlasts_its_limit_goes_to_the_back_of_its_queue
 }
 
 BOOST_AUTO_TEST_CASE(a_job_s_timeout_winds_it_up_and_its_retry_goes_on) {
-  Site site;
+  Site site(1, "[worker]\ntimeout_grace = \"20s\"\n");
   site.walk(100, 10, "WalkInTime");
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s), site.brood->log_tail());
   const std::string record = site.redis.zrange("retry").front().first;

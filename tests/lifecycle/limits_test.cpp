@@ -131,9 +131,9 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_left_a_thread_is_replaced_before_the_nex
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
   BroodProcess brood(redis, one_worker(""));
-  enqueue(redis, {payload_text("LeaveThread", "[300]", 1), payload_text("LeaveThread", "[300]", 2)});
+  enqueue(redis, {payload_text("LeaveThread", "[5000]", 1), payload_text("LeaveThread", "[5000]", 2)});
   // Long enough that a thread which went on would end one of them.
-  enqueue_ledger_jobs(redis, ledger.path(), 3, 500);
+  enqueue_ledger_jobs(redis, ledger.path(), 3, 2'000);
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(3); }, 60s), brood.log_tail());
 

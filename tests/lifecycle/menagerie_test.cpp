@@ -82,7 +82,7 @@ const std::vector<Beast> beasts = {
 };
 
 // No retry comes due meanwhile.
-BroodOptions workers(int count, const std::string& grace = "2s") {
+BroodOptions workers(int count, const std::string& grace = "5s") {
   return {.workers = count,
           .libraries = {menagerie, examples},
           .shutdown_timeout = "5",

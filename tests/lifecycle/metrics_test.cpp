@@ -156,7 +156,7 @@ const std::string never = "\"retry\":false";
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_run_is_counted_as_it_ended) {
-  Site site(2, "[worker]\ntimeout_grace = \"200ms\"\n");
+  Site site(2, "[worker]\ntimeout_grace = \"4s\"\n");
   site.push(5, "Sleep", "[120]");
   site.push(300, "Greet", "[]");
   site.push(4, "Fail", "[\"as told\"]", never);

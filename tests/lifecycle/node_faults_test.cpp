@@ -114,6 +114,8 @@ class Fleet {
     happens();
     const std::int64_t there = ledger_now();
     const std::int64_t worked = go_on(shards, there);
+    if (std::chrono::nanoseconds(worked - there) > expected_within)
+      BOOST_TEST_MESSAGE("first job after " << seconds(worked - there) << " s:\n" << brood_.log_tail());
     faults_.push_back({what, std::move(shards), from, there, worked});
   }
 

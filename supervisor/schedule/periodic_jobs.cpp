@@ -149,7 +149,6 @@ void PeriodicJobs::Run::read_service(ServedJob& job, const std::string& name, co
   job.ours = true;
   job.paused = served.paused;
   job.last = served.last;
-  job.failure.clear();
 }
 
 // All that is due by now, again until nothing is.
@@ -274,6 +273,7 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   if (outcome == Outcome::skipped)
     log::info("periodic_tick_skipped", {{"name", name}, {"reason", "the job of the tick before has not ended"}});
   const bool ours = outcome == Outcome::claimed || outcome == Outcome::skipped;
+  if (ours) job.failure.clear();
   if (ours && sent.claim.missed > 0)
     log::warn("periodic_ticks_missed",
               {{"name", name}, {"ticks", sent.claim.missed}, {"hint", "nobody was there; see catch_up"}});

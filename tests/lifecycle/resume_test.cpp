@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_took_over_in_a_quiet_replaces_the_workers_wh
 
 BOOST_AUTO_TEST_CASE(a_stop_is_not_undone) {
   Site site({.workers = 1});
-  enqueue(site.redis, {site.payload(3'000)});
+  enqueue(site.redis, {site.payload(20'000)});
   BOOST_REQUIRE(eventually([&] { return site.ledger.begun().contains(std::to_string(site.pushed)); }, 30s));
   site.brood.term();
   BOOST_REQUIRE(eventually([&] { return times_logged(site.brood, "phase") > 0; }));
@@ -168,6 +168,7 @@ BOOST_AUTO_TEST_CASE(a_stop_is_not_undone) {
 
   BOOST_TEST(result.status == 75);
   BOOST_TEST(result.errors.find("not now: the supervisor is stopping") != std::string::npos, result.errors);
+  site.brood.term();  // the second one: at once
   BOOST_TEST(site.brood.wait_exit().value_or(-1) == 0);
 }
 

@@ -102,8 +102,8 @@ BOOST_AUTO_TEST_CASE(the_last_words_before_a_crash_are_logged) {
   RedisServer redis;
   BroodProcess brood(redis, workers(1));
   for (int i = 1; i <= 10; ++i)
-    enqueue(redis, {payload_text("PrintAndCrash", quoted("w" + std::to_string(i)), i, R"("retry":1)")});
-  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 10; }, 20s), brood.log_tail());
+    enqueue(redis, {payload_text("PrintAndCrash", quoted("w" + std::to_string(i)), i, R"("retry":0)")});
+  BOOST_TEST(eventually([&] { return redis.size_of("dead") == 10; }, 20s), brood.log_tail());
   for (int i = 1; i <= 10; ++i) {
     const std::string begin = "jid=" + jid(i) + " class=PrintAndCrash text=";
     BOOST_TEST(logged(brood, begin + "w" + std::to_string(i) + "\n"), brood.log_tail());

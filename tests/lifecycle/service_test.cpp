@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(while_workers_do_not_start_the_status_says_so_and_the_servi
   const TemporaryDirectory gate;
   BroodProcess brood(redis, {.workers = 2,
                              .libraries = {unruly_jobs},
-                             .config = "boot_timeout = \"500ms\"\n[worker]\npreload = false\n",
+                             .config = "boot_timeout = \"3s\"\n[worker]\npreload = false\n",
                              .environment = systemd.environment({{"BROOD_TEST_GATE", gate.path()}})});
   BOOST_TEST(systemd.status_says("1 of 2 workers do not start, each is tried again after"), brood.log_tail());
   BOOST_TEST(systemd.hears("EXTEND_TIMEOUT_USEC=60000000"));

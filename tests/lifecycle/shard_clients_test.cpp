@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_of_several_shards_is_one_process_and_stops_onc
   const TemporaryDirectory directory;
   BroodProcess brood(over(shards));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  enqueue_ledger_jobs(shards[0], directory / "ledger", 1, 3000);
+  enqueue_ledger_jobs(shards[0], directory / "ledger", 1, 15'000);
   const auto told = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"-C", shards.config()});
     return run_brood(words, brood.environment());

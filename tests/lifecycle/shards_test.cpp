@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(all_idle_workers_come_to_the_shard_that_has_jobs) {
   const BroodProcess brood(shards.with_workers(6));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   for (const std::size_t shard : {2U, 0U}) {
-    shards.push(shard, 6, 3'000);
+    shards.push(shard, 6, 10'000);
     BOOST_TEST(eventually([&] { return shards.running() == 6; }, 2s), brood.log_tail());
     BOOST_REQUIRE(eventually([&] { return shards.all_done(); }, 20s));
   }
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_worker_in_a_shard_with_endless_work_performs_the_jobs_of_
   ShardedLedger shards(3);
   const BroodProcess brood(shards.with_workers(1));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  shards.push(0, 4'000, 2);
+  shards.push(0, 40'000, 2);
   BOOST_REQUIRE(eventually([&] { return shards.running() == 1; }));
   shards.push(1, 1, 0);
   shards.push(2, 1, 0);

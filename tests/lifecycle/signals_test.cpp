@@ -69,8 +69,10 @@ BOOST_AUTO_TEST_CASE(two_stops_at_once_from_one_sender_are_one_wish) {
   Running running;
   running.begin_ledger_job(1000);
 
+  running.brood.signal(SIGSTOP);
   running.brood.signal(SIGTERM);
   running.brood.signal(SIGINT);
+  running.brood.signal(SIGCONT);
 
   BOOST_TEST(running.brood.wait_exit().value_or(-1) == 0);
   BOOST_TEST(running.logs("signal=SIGTERM", 0ms));
@@ -170,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_asks_for_incarnations_it_does_not_need_loses_
 
 BOOST_AUTO_TEST_CASE(workers_of_a_killed_supervisor_finish_settle_and_exit) {
   Running running({.workers = 2});
-  enqueue_ledger_jobs(running.redis, running.ledger.path(), 5, 700);
+  enqueue_ledger_jobs(running.redis, running.ledger.path(), 5, 6'000);
   BOOST_REQUIRE(eventually([&] { return running.ledger.begun().size() == 2; }, 20s));
   const std::vector<pid_t> workers = running.brood.workers();
 

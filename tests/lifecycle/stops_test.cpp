@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_term_lets_the_running_job_end_and_exits_0) {
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
   BroodProcess brood(redis, {.workers = 1});
-  enqueue_ledger_jobs(redis, ledger.path(), 2, 700);
+  enqueue_ledger_jobs(redis, ledger.path(), 2, 5'000);
   BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 1; }, 20s));
 
   brood.term();
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_stop_with_a_stopped_redis_exits_and_the_next_start_recove
   const Ledger ledger(directory / "ledger");
   BroodProcess brood(redis, {.workers = 2, .shutdown_timeout = "1"});
   enqueue_ledger_jobs(redis, ledger.path(), 4, 2000);
-  BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 2; }, 20s));
+  BOOST_REQUIRE(eventually([&] { return ledger.begun().size() >= 2; }, 20s));
 
   redis.pause();
   const auto start = std::chrono::steady_clock::now();

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_crash_with_its_stack) {
 }
 
 BOOST_AUTO_TEST_CASE(a_timeout) {
-  Supervised brood(with_examples({.config = "[worker]\ntimeout_grace = \"100ms\"\n"}));
+  Supervised brood(with_examples({.config = "[worker]\ntimeout_grace = \"5s\"\n"}));
   const Outcome outcome =
       brood.wait_for(enqueue(brood, {.job_class = "Stubborn", .args = "[60000]", .members = {{"timeout", "0.1"}}}));
   BOOST_TEST(outcome.kind == Outcome::Kind::retried, outcome.text());

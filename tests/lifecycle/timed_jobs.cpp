@@ -63,6 +63,14 @@ struct HangInHook {
   }
 };
 
+// Sleeps for so many seconds, and has a timeout that is longer than any default here.
+struct SleepLong {
+  int seconds = 0;
+
+  static constexpr brood::JobOptions options{.timeout = 60s};
+  void perform() { std::this_thread::sleep_for(std::chrono::seconds(seconds)); }
+};
+
 // Ends close to the moment at which it would be ended.
 struct CloseCall {
   std::string path;
@@ -77,4 +85,4 @@ struct CloseCall {
   }
 };
 
-BROOD_JOBS(AskForTime, DeafWithChild, HangInHook, CloseCall)
+BROOD_JOBS(AskForTime, DeafWithChild, HangInHook, SleepLong, CloseCall)

@@ -20,10 +20,11 @@ namespace {
 const std::string timed = BROOD_BINARY_DIR "/tests/job_libraries/libtimed_jobs.so";
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-BroodOptions workers(int count, const std::string& worker_settings = "") {
+// Who is to use the time between its deadline and its end gets enough of it for a busy machine.
+BroodOptions workers(int count, const std::string& worker_settings = "", const std::string& grace = "200ms") {
   return {.workers = count,
           .libraries = {timed, examples},
-          .config = "[worker]\ntimeout_grace = \"200ms\"\n" + worker_settings};
+          .config = "[worker]\ntimeout_grace = \"" + grace + "\"\n" + worker_settings};
 }
 
 // The only job in `retry`, once it is there.
@@ -36,7 +37,7 @@ Payload retried(RedisServer& redis, const BroodProcess& brood) {
 
 BOOST_AUTO_TEST_CASE(a_job_that_never_looks_is_ended_and_its_record_says_where_it_hung) {
   RedisServer redis;
-  BroodProcess brood(redis, workers(1));
+  BroodProcess brood(redis, workers(1, "", "5s"));
   enqueue(redis, {payload_text("Stubborn", "[600000]")});
 
   const Payload job = retried(redis, brood);
@@ -58,7 +59,7 @@ BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_class_s_and_that_the_defaul
   BroodProcess brood(redis, workers(4, "job_timeout = \"100ms\"\n"));
   enqueue(redis, {payload_text("Stubborn", "[1200]", 1, R"("timeout":60)"),  // longer than the class's 500 ms
                   payload_text("Stubborn", "[1200]", 2, R"("timeout":0)"),   // for ever
-                  payload_text("Stubborn", "[350]", 3),                      // longer than the default
+                  payload_text("SleepLong", "[1]", 3),                       // longer than the default
                   payload_text("Sleep", "[600000]", 4)});                    // no timeout of its own
 
   const Payload job = retried(redis, brood);
@@ -74,7 +75,7 @@ BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_class_s_and_that_the_defaul
 
 BOOST_AUTO_TEST_CASE(a_job_that_winds_up_at_its_deadline_has_failed_and_keeps_its_worker) {
   RedisServer redis;
-  BroodProcess brood(redis, workers(1));
+  BroodProcess brood(redis, workers(1, "", "20s"));
   BOOST_REQUIRE(brood.wait_ready());
   const auto before = brood.workers();
   enqueue(redis, {payload_text("PoliteLoop", "[600000]", 1, R"("timeout":0.1)")});
@@ -99,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_deaf_job_is_killed_with_all_that_it_started) {
   RedisServer redis;
   const TemporaryDirectory directory;
   BroodProcess brood(redis, workers(1));
-  enqueue(redis, {payload_text("DeafWithChild", "[\"" + directory / "child" + "\"]")});
+  enqueue(redis, {payload_text("DeafWithChild", "[\"" + directory / "child" + "\"]", 1, R"("timeout":3)")});
 
   const Payload job = retried(redis, brood);
 
@@ -126,7 +127,8 @@ BOOST_AUTO_TEST_CASE(whoever_comes_next_is_never_hit) {
     const bool innocent = i % 2 != 0;
     const int microseconds = innocent ? 1'000 : 300'000 - 2'000 + i * 80;
     payloads.push_back(payload_text(
-        "CloseCall", "[\"" + path + "\",\"" + std::to_string(i) + "\"," + std::to_string(microseconds) + "]", i + 1));
+        "CloseCall", "[\"" + path + "\",\"" + std::to_string(i) + "\"," + std::to_string(microseconds) + "]", i + 1,
+        innocent ? R"("timeout":60)" : ""));
   }
   enqueue(redis, payloads);
   BroodProcess brood(redis, workers(4));

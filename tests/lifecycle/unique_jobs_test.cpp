@@ -64,10 +64,10 @@ bool runs_overlap(const Ledger& ledger) {
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(a_unique_job_holds_its_lock_until_it_is_done, Workplace) {
-  BOOST_TEST(push("Ledger", ledger_args(0, 300)) != "");
+  BOOST_TEST(push("Ledger", ledger_args(0, 5'000)) != "");
   BroodProcess brood(redis, {.workers = 2});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.begun().size() == 1; }, 20s), brood.log_tail());
-  BOOST_TEST(push("Ledger", ledger_args(0, 300)) == "");
+  BOOST_TEST(push("Ledger", ledger_args(0, 5'000)) == "");
   BOOST_REQUIRE_MESSAGE(eventually([&] { return locks().empty(); }, 20s), brood.log_tail());
   BOOST_TEST(ledger.done().size() == 1u);
   BOOST_TEST(push("Ledger", ledger_args(0, 1)) != "");
@@ -96,12 +96,12 @@ BOOST_FIXTURE_TEST_CASE(failures_keep_the_lock_and_death_lets_go, Workplace) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_unique_until_its_start_lets_go_when_it_begins, Workplace) {
-  BOOST_TEST(push("Ledger", ledger_args(0, 1000), "start") != "");
-  BOOST_TEST(push("Ledger", ledger_args(0, 1000), "start") == "");
+  BOOST_TEST(push("Ledger", ledger_args(0, 20'000), "start") != "");
+  BOOST_TEST(push("Ledger", ledger_args(0, 20'000), "start") == "");
   BroodProcess brood(redis, {.workers = 1});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.begun().size() == 1; }, 20s), brood.log_tail());
   BOOST_TEST(locks().empty());
-  BOOST_TEST(push("Ledger", ledger_args(0, 1000), "start") != "");
+  BOOST_TEST(push("Ledger", ledger_args(0, 20'000), "start") != "");
   BOOST_TEST(ledger.done().empty());
 }
 

@@ -260,9 +260,9 @@ BOOST_AUTO_TEST_CASE(a_deadline_does_not_end_a_later_command) {
   BOOST_TEST(loop.until([&] { return redis.connected(); }));
 
   Answer quick, slow;
-  redis.send({"PING"}, 200ms, quick.keep());
+  redis.send({"PING"}, 2s, quick.keep());
   BOOST_TEST(loop.until([&] { return bool(quick); }));
-  redis.send({"BLPOP", "empty", "1"}, 20s, slow.keep());
+  redis.send({"BLPOP", "empty", "3"}, 20s, slow.keep());
   BOOST_TEST(loop.until([&] { return bool(slow); }));
 
   BOOST_TEST(slow.result->ok());
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_was_met_leaves_the_next_one_in_force) {
   BOOST_TEST(loop.until([&] { return redis.connected(); }));
 
   Answer met, missed;
-  redis.send({"PING"}, 100ms, met.keep());
+  redis.send({"PING"}, 20s, met.keep());
   BOOST_TEST(loop.until([&] { return bool(met); }));
   server.pause();
   redis.send({"PING"}, 200ms, missed.keep());
@@ -320,9 +320,9 @@ BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time) {
   BOOST_REQUIRE(bool(answer));
   BOOST_TEST(answer.result->ok());
   // Nor does the stillness before it count against a command.
-  std::this_thread::sleep_until(std::chrono::steady_clock::now() + 300ms);
+  std::this_thread::sleep_until(std::chrono::steady_clock::now() + 2500ms);
   Answer later;
-  redis.send({"PING"}, 200ms, later.keep());
+  redis.send({"PING"}, 2s, later.keep());
   BOOST_TEST(loop.until([&] { return bool(later); }));
   BOOST_TEST(later.result->ok());
 }

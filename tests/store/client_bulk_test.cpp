@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_spread_gives_each_job_a_random_time) {
   redis.flush();
   client.enqueue_bulk(std::vector<HardJob>(400), {.spread = 1ms});
   BOOST_TEST(redis.zrange("schedule").back().second > before + 1);
-  BOOST_TEST(redis.zrange("schedule").back().second < seconds_now() + 5);
+  BOOST_TEST(redis.zrange("schedule").back().second < seconds_now() + 60);
   BOOST_CHECK_THROW(client.enqueue_bulk(std::vector<HardJob>(1), {.spread = 0ms}), std::invalid_argument);
   BOOST_CHECK_THROW(client.enqueue_in(1h, HardJob{}, {.spread = 1h}), std::invalid_argument);
 }

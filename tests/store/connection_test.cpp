@@ -36,8 +36,8 @@ std::string loss_of(Connection& redis, const Command& command) {
   return "";
 }
 
-std::string loss_at(const ScriptedServer& server) {
-  Connection redis(server.address(), brief);
+std::string loss_at(const ScriptedServer& server, const Connection::Timeouts& timeouts = brief) {
+  Connection redis(server.address(), timeouts);
   return loss_of(redis, {"PING"});
 }
 
@@ -206,8 +206,9 @@ BOOST_AUTO_TEST_CASE(a_host_that_does_not_exist_is_a_loss) {
 
 BOOST_AUTO_TEST_CASE(a_stopped_server_costs_the_deadline_and_no_more) {
   RedisServer server;
-  Connection redis(server.address(), brief);
+  Connection redis(server.address(), patient);
   redis.call({"PING"});
+  redis.set_timeouts(brief);
   server.pause();
 
   const auto took = time_of([&] { BOOST_CHECK_THROW(redis.call({"PING"}), ConnectionLost); });
@@ -215,6 +216,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_costs_the_deadline_and_no_more) {
   BOOST_TEST(took.count() >= 300);
   BOOST_TEST(took.count() < 5'000);
   BOOST_TEST(!redis.connected());
+  redis.set_timeouts(patient);
   server.resume();
   BOOST_TEST(redis.call({"PING"}).view().text() == "PONG");
 }
@@ -231,10 +233,12 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_greets_nobody) {
 
 BOOST_AUTO_TEST_CASE(a_command_that_timed_out_may_be_applied_and_its_late_reply_is_nobodys) {
   RedisServer server;
-  Connection redis(server.address(), brief);
+  Connection redis(server.address(), patient);
   redis.call({"PING"});
+  redis.set_timeouts(brief);
   server.pause();
   BOOST_CHECK_THROW(redis.call({"INCR", "counter"}), ConnectionLost);
+  redis.set_timeouts(patient);
   server.resume();
 
   BOOST_TEST(redis.call({"ECHO", "mine"}).view().text() == "mine");
@@ -290,7 +294,7 @@ BOOST_AUTO_TEST_CASE(bytes_may_come_one_by_one) {
 BOOST_AUTO_TEST_CASE(the_deadline_is_for_the_whole_reply_however_steadily_it_drips) {
   ScriptedServer server("*1\r\n*1\r\n", {.forever = false});
   ScriptedServer dripping("a", {.wait_for_request = true, .hang_up = false, .forever = true});
-  Connection redis(dripping.address(), brief);
+  Connection redis(dripping.address(), patient);
 
   // "aaaa..." is not the protocol; "$9999999\r\n" begins a reply that drips for hours.
   BOOST_TEST(contains(loss_of(redis, {"PING"}), "not the Redis protocol"));
@@ -356,8 +360,9 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_is_final_does_not_move) {
   server.command({"SET", "k", std::string(3 << 20, 'x')});
   TcpProxy proxy(server.socket_path(), TcpProxy::Listen::tcp);
   proxy.limit_rate(1 << 20);
-  Connection redis(proxy.address(), {.connect = 20s, .command = 500ms, .is_final = true});
+  Connection redis(proxy.address(), patient);
   redis.call({"PING"});
+  redis.set_timeouts({.connect = 20s, .command = 500ms, .is_final = true});
   BOOST_TEST(contains(loss_of(redis, {"GET", "k"}), "deadline"));
 }
 
@@ -366,8 +371,9 @@ BOOST_AUTO_TEST_CASE(a_large_value_for_a_stopped_server_costs_the_deadline_too) 
   for (const bool tcp : {false, true}) {
     RedisAddress address = server.address();
     if (!tcp) address = RedisAddress::parse("unix://" + server.socket_path());
-    Connection redis(address, {20s, 1s});
+    Connection redis(address, patient);
     redis.call({"PING"});
+    redis.set_timeouts({20s, 1s});
     server.pause();
     const auto took = time_of([&] { BOOST_TEST(loss_of(redis, {"SET", "k", std::string(64 << 20, 'x')}) != ""); });
     BOOST_TEST(took.count() < 30'000);  // without a deadline it would be for ever
@@ -397,7 +403,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_drops_an_idle_client_costs_no_command) {
 
 BOOST_AUTO_TEST_CASE(bytes_that_nobody_asked_for_are_never_taken_for_a_reply) {
   ScriptedServer server("+PONG\r\n+EXTRA\r\n");
-  Connection redis(server.address(), brief);
+  Connection redis(server.address(), patient);
 
   for (int i = 1; i <= 3; ++i) {
     BOOST_TEST(redis.call({"PING"}).view().text() == "PONG");
@@ -415,8 +421,9 @@ BOOST_AUTO_TEST_CASE(what_is_not_the_protocol_is_a_loss) {
        {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), std::string("$-5\r\n"), std::string("*-7\r\n"),
         std::string("*2147483647\r\n"), std::string("*99999999999\r\n"), std::string("*16777217\r\n"),
         std::string(64, '\0'), std::string(":12x\r\n"), std::string("$x\r\n"), std::string(">1\r\n+push\r\n"), deep}) {
-    BOOST_TEST(loss_at(ScriptedServer(speech)) != "", speech.substr(0, 30));
-    BOOST_TEST(!contains(loss_at(ScriptedServer(speech)), "deadline"), speech.substr(0, 30));
+    const std::string loss = loss_at(ScriptedServer(speech), patient);
+    BOOST_TEST(loss != "", speech.substr(0, 30));
+    BOOST_TEST(!contains(loss, "deadline"), speech.substr(0, 30));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
+#include "tests/support/eventually.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -40,6 +41,7 @@ struct Listening : LoopWithRedis, InventedWorkers {
   std::vector<int> woken;
   bool redis_lets_go = true;
   bool search_in_vain = false;  // who is woken finds nothing and waits again
+  bool take_jobs = false;       // who is woken begins one
   std::optional<Doorbell> doorbell;
 
   void add_idle_worker(const std::string& waits_on) {
@@ -71,6 +73,7 @@ struct Listening : LoopWithRedis, InventedWorkers {
   void ring(int slot) {
     woken.push_back(slot);
     if (search_in_vain) wait_on(slot, "elsewhere");
+    if (take_jobs) begin_a_job(slot);
   }
   int slot_of(const SlotRecord& record) {
     int slot = 0;
@@ -112,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_in_a_queue_that_nobody_waits_on_wakes_an_idle_work
   BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
   redis.command({"CONFIG", "RESETSTAT"});
   push("b", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
   BOOST_TEST(woken.front() == 0);
   BOOST_TEST(!says("evalsha"));
 }
@@ -123,7 +126,7 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
   board.slot(0).waiting_client = static_cast<std::uint64_t>(waiter.call({"CLIENT", "ID"}).view().integer());
   std::atomic<bool> unblock = false;
   std::thread worker([&] {
-    unblock = waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", "8"}).view().is_nil();
+    unblock = waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", "200"}).view().is_nil();
   });
   const auto blocked = [&] {
     return redis.command({"INFO", "clients"}).view().text().find("blocked_clients:2") != std::string_view::npos;
@@ -131,10 +134,12 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
   listen(capsule_of({"a", "b"}));
   BOOST_CHECK(run_until(blocked));
   push("b", "job");
-  BOOST_TEST(run_until([&] { return unblock.load(); }, 2s));
+  BOOST_TEST(eventually([&] { return unblock.load(); }));  // while our loop stands still
   worker.join();
+  const SteadyTime let_go = steady_now();
   run_for(50ms);
-  BOOST_TEST(woken.empty());
+  // After 250 ms it counts as idle again, for its record goes on saying that it waits.
+  BOOST_TEST((woken.empty() || steady_now() - let_go > 200ms));
 }
 
 BOOST_FIXTURE_TEST_CASE(where_redis_lets_nobody_go_workers_are_told_to_wait_outside, Listening) {
@@ -142,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(where_redis_lets_nobody_go_workers_are_told_to_wait_outs
   redis_lets_go = false;
   listen(capsule_of({"a", "b"}));
   push("b", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
   BOOST_TEST(board.slot(0).waits_outside == 1U);
   redis_lets_go = true;
   BOOST_TEST(run_until([&] { return board.slot(0).waits_outside == 0U; }));
@@ -152,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_is_there_already_wakes_one_too, Listening) {
   push("b", "job");
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
 BOOST_FIXTURE_TEST_CASE(ringing_moves_nothing, Listening) {
@@ -173,15 +178,16 @@ BOOST_FIXTURE_TEST_CASE(ringing_repeats_with_growing_pauses, Listening) {
   push("b", "job");
   run_for(1s);
   // 1, 2, 4 ... 64 ms, then every 100 ms.
-  BOOST_TEST(woken.size() >= 7U);
   BOOST_TEST(woken.size() <= 18U);
+  BOOST_TEST(run_until([&] { return woken.size() >= 7U; }));
 }
 
 BOOST_FIXTURE_TEST_CASE(each_ring_frees_another_worker_until_nobody_is_idle, Listening) {
   for (int i = 0; i < 3; ++i) add_idle_worker("a");
+  take_jobs = true;
   listen(capsule_of({"a", "b"}));
   push("b", "job");
-  BOOST_TEST(run_until([&] { return woken.size() == 3; }, 200ms));
+  BOOST_TEST(run_until([&] { return woken.size() == 3; }));
   std::sort(woken.begin(), woken.end());
   BOOST_TEST(woken == (std::vector{0, 1, 2}), boost::test_tools::per_element());
 }
@@ -196,7 +202,7 @@ BOOST_FIXTURE_TEST_CASE(nobody_is_woken_while_all_work_and_one_is_once_it_does_n
   BOOST_TEST(doorbell->connections() == 0);
   end_its_job(0);
   wait_on(0, "a");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
 BOOST_FIXTURE_TEST_CASE(with_a_waiter_on_every_queue_it_asks_nothing, Listening) {
@@ -246,7 +252,7 @@ BOOST_FIXTURE_TEST_CASE(a_queue_that_its_worker_says_it_has_left_gets_a_doorbell
   doorbell->look();
   BOOST_TEST(doorbell->connections() == 1);
   push("b", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
 BOOST_FIXTURE_TEST_CASE(queues_beyond_the_doorbells_are_looked_at, Listening) {
@@ -255,7 +261,7 @@ BOOST_FIXTURE_TEST_CASE(queues_beyond_the_doorbells_are_looked_at, Listening) {
   listen(capsule_of(queues));
   BOOST_REQUIRE(run_until([&] { return peeks() == 16; }));
   push(queues[419], "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
   BOOST_TEST(doorbell->connections() == 16);
 }
 
@@ -265,7 +271,7 @@ BOOST_FIXTURE_TEST_CASE(a_look_wakes_as_many_as_there_are_jobs, Listening) {
   listen(capsule_of(queues));
   BOOST_REQUIRE(run_until([&] { return peeks() == 16; }));
   redis.command({"LPUSH", "queue:" + queues[29], "1", "2", "3"});
-  BOOST_TEST(run_until([&] { return woken.size() >= 3; }, 1s));
+  BOOST_TEST(run_until([&] { return woken.size() >= 3; }));
 }
 
 BOOST_FIXTURE_TEST_CASE(where_blmove_is_forbidden_queues_are_looked_at, Listening) {
@@ -274,7 +280,7 @@ BOOST_FIXTURE_TEST_CASE(where_blmove_is_forbidden_queues_are_looked_at, Listenin
   listen(capsule_of({"a", "b"}));
   run_for(200ms);
   push("a", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
   BOOST_TEST(connection.connected());
 }
 
@@ -296,7 +302,7 @@ BOOST_FIXTURE_TEST_CASE(in_a_full_redis_queues_are_looked_at, Listening) {
   add_idle_worker("");
   search_in_vain = true;
   listen(capsule_of({"a", "b"}));
-  BOOST_TEST(run_until([&] { return woken.size() == 5; }, 2s));
+  BOOST_TEST(run_until([&] { return woken.size() == 5; }));
   BOOST_TEST(connection.connected());
 }
 
@@ -306,7 +312,7 @@ BOOST_FIXTURE_TEST_CASE(a_queue_that_is_no_list_hinders_nobody, Listening) {
   listen(capsule_of({"a", "b", "c"}));
   run_for(300ms);
   push("c", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
   BOOST_TEST(peeks() <= 1);
 }
 
@@ -317,7 +323,7 @@ BOOST_FIXTURE_TEST_CASE(nor_does_one_among_many, Listening) {
   listen(capsule_of(queues));
   run_for(300ms);
   push(queues[29], "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_capsule_of_every_queue_hears_of_those_that_redis_knows, Listening) {
@@ -327,12 +333,12 @@ BOOST_FIXTURE_TEST_CASE(a_capsule_of_every_queue_hears_of_those_that_redis_knows
   listen(all);
   doorbell->know({.names = {"a", "b"}, .paused = {}});
   push("b", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
   redis.command({"DEL", "queue:b"});
   woken.clear();
   doorbell->know({.names = {"a", "b", "new"}, .paused = {}});
   push("new", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
 BOOST_FIXTURE_TEST_CASE(nobody_is_rung_for_a_paused_queue_until_it_is_no_longer_paused, Listening) {
@@ -343,12 +349,12 @@ BOOST_FIXTURE_TEST_CASE(nobody_is_rung_for_a_paused_queue_until_it_is_no_longer_
   run_for(300ms);
   BOOST_TEST(woken.empty());
   push("c", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
   redis.command({"DEL", "queue:c"});
   run_for(300ms);
   woken.clear();
   doorbell->know({});
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
 BOOST_FIXTURE_TEST_CASE(once_stopped_it_rings_nobody_and_has_no_connection, Listening) {
@@ -373,7 +379,7 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_after_redis_was_away, Listening) {
   redis.restart();
   BOOST_TEST(run_until([&] { return peeks() == 1; }));
   push("b", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
 BOOST_FIXTURE_TEST_CASE(it_may_end_while_it_waits_and_looks, Listening) {

@@ -108,7 +108,8 @@ struct Worker {
   std::uint64_t unconfirmed() const { return snapshot(scoreboard.slot(0)).unconfirmed; }
 };
 
-constexpr ReplicaWait one_replica{1, 200ms};
+constexpr ReplicaWait one_replica{1, 20s};
+constexpr ReplicaWait hasty{1, 200ms};  // where nobody will confirm
 
 }  // namespace
 
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_is_on_a_replica_before_it_is_retu
 
 BOOST_AUTO_TEST_CASE(where_replicas_are_away_a_worker_counts_and_goes_on) {
   Replicated redis;
-  Worker worker(redis.master.address(), one_replica);
+  Worker worker(redis.master.address(), hasty);
   redis.master.command({"LPUSH", keys::queue("a"), "1"});
   redis.replica.pause();
 
@@ -171,7 +172,7 @@ BOOST_AUTO_TEST_CASE(where_replicas_are_away_a_worker_counts_and_goes_on) {
 
 BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_is_no_longer_said_to_be_the_master) {
   Replicated redis;
-  Worker worker(redis.master.address(), one_replica);
+  Worker worker(redis.master.address(), hasty);
   redis.master.command({"LPUSH", keys::queue("a"), "1"});
   redis.replica.pause();
   int asked = 0;
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_
 
 BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_there_goes_back_to_its_queue) {
   Replicated redis;
-  Worker worker(redis.master.address(), one_replica);
+  Worker worker(redis.master.address(), hasty);
   BOOST_TEST(worker.fetch() == 0U);
   redis.master.command({"LPUSH", keys::queue("a"), "1"});
   redis.replica.pause();

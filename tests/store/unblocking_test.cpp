@@ -26,10 +26,10 @@ struct Waiting : LoopWithRedis {
   Waiting() { unblocking.emplace(loop, connection); }
   ~Waiting() { thread.join(); }
 
-  void wait() {
-    thread = std::thread([this] {
+  void wait(const char* seconds = "3") {
+    thread = std::thread([this, seconds] {
       nothing_came =
-          waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", "3"}).view().is_nil();
+          waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", seconds}).view().is_nil();
       ended = true;
     });
   }
@@ -65,9 +65,9 @@ BOOST_FIXTURE_TEST_CASE(one_that_has_its_job_is_left_alone_when_it_waits_again, 
   worker.set_waiting_client(0);
   run_for(30ms);
   worker.set_waiting_client(id);
-  wait();
+  wait("10");
   BOOST_REQUIRE(run_until([&] { return is_blocked(); }));
-  BOOST_TEST(!run_until([&] { return ended.load(); }, 300ms));
+  BOOST_TEST(!holds_within([&] { return ended.load(); }, 300ms));
   redis.command({"LPUSH", "queue:a", "x"});
 }
 
@@ -83,10 +83,9 @@ BOOST_FIXTURE_TEST_CASE(one_that_does_not_wait_in_redis_costs_no_command, Waitin
 BOOST_FIXTURE_TEST_CASE(a_refusal_is_survived, Waiting) {
   redis.command({"ACL", "SETUSER", redis.user(), "-client|unblock"});
   worker.set_waiting_client(id);
-  wait();
+  wait("60");
   unblocking->unblock(board.slot(0));
-  run_for(50ms);
-  BOOST_TEST(!unblocking->allowed());
+  BOOST_TEST(run_until([&] { return !unblocking->allowed(); }));
   BOOST_TEST(!ended);
   BOOST_TEST(connection.connected());
   redis.command({"LPUSH", "queue:a", "x"});

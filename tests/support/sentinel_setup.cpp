@@ -39,7 +39,7 @@ bool has_field(ReplyView fields, const std::string& name, const std::string& val
 
 Sentinel::Sentinel(Options options)
     : port_(free_port()),
-      connection_(address_at(port_, options), {std::chrono::seconds(2), std::chrono::seconds(2)}, "test") {
+      connection_(address_at(port_, options), {std::chrono::seconds(20), std::chrono::seconds(20)}, "test") {
   const std::string port = std::to_string(port_);
   std::string text = "bind " + options.host + "\nsentinel announce-ip " + options.host + "\nprotected-mode no\ndir " +
                      directory_.path() + "\nlogfile " + (directory_ / "log") + "\n";

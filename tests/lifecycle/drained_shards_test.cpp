@@ -253,14 +253,16 @@ BOOST_AUTO_TEST_CASE(jobs_that_come_during_the_roll_bring_the_old_workers_back) 
   ShardedLedger shards(2);
   BroodProcess brood(shards.with_workers(2, "[restart]\ncanary = true\ncanary_watch = \"1h\"\n"));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  shards.push(0, 3, 1);
+  shards.push(0, 6, 1'000);  // it is noted once a second what the old ones run
   BOOST_REQUIRE(eventually([&] { return shards.all_done(); }));
-  shards.push(0, 4, 8'000);  // the new workers are watched while they run the second two
+  shards.push(0, 10, 3'000);  // the new workers are watched as long as they have such a job
   BOOST_REQUIRE(eventually([&] { return shards.running() == 2; }));
   std::ofstream(brood.home() / "brood.toml") << "[restart]\ncanary = true\ncanary_watch = \"1h\"\n"
                                              << shards.config_without({1});
   brood.signal(SIGHUP);
-  BOOST_REQUIRE(eventually([&] { return status_of(brood).find("all 2 workers are new") != std::string::npos; }, 20s));
+  BOOST_REQUIRE_MESSAGE(
+      eventually([&] { return status_of(brood).find("all 2 workers are new") != std::string::npos; }, 20s),
+      status_of(brood) << brood.log_tail());
   shards.servers[1].command({"ZADD", "schedule", "4e9", payload_text("Ledger", "[]")});
   BOOST_TEST(eventually([&] { return times_logged(brood, "restart_ended") == 1; }, 30s), brood.log_tail());
   BOOST_TEST(brood.log().find("outcome=rolled_back") != std::string::npos, brood.log_tail());

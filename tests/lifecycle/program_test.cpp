@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker
 
   BOOST_TEST(job.string("error_class").value() == "JobTimeout");
   BOOST_TEST(job.string("error_message").value() ==
-             "ran longer than its timeout of 3s, /bin/sh ended with SIGKILL: deaf");
+             "ran longer than its timeout of 3.0s, /bin/sh ended with SIGKILL: deaf");
   BOOST_TEST(!job.raw("crash_count"));
   BOOST_TEST((running.brood.workers() == workers));
   const pid_t child = running.pid_in(out);
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_ends_at_its_timeout_has_failed_too) {
 
   BOOST_TEST(job.string("error_class").value() == "JobTimeout");
   BOOST_TEST(job.string("error_message").value() ==
-             "ran longer than its timeout of 3s, /bin/sh ended with exit status 0: bye");
+             "ran longer than its timeout of 3.0s, /bin/sh ended with exit status 0: bye");
 }
 
 BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_command_s_and_that_the_default) {

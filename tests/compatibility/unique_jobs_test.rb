@@ -26,7 +26,7 @@ class UniqueJobsTest < CompatibilityTest
     job = waiting("elsewhere").find_job(jid)
     key = "brood:unique:#{job["unique_lock"]}"
     assert_equal jid, redis.command("GET", key)
-    assert_includes 59_000..60_000, redis.command("PTTL", key)
+    assert_includes 30_000..60_000, redis.command("PTTL", key)
     assert job["enqueued_at"]
     assert_equal "done", job["unique_until"]
   end
@@ -36,7 +36,7 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal jid, Sidekiq::ScheduledSet.new.first.jid
     assert_nil Sidekiq::ScheduledSet.new.first["enqueued_at"]
     assert_nil push("Any", [1], "queue" => "elsewhere", "unique_for" => 60)
-    assert_includes 1_059_000..1_061_000, redis.command("PTTL", locks.first)
+    assert_includes 1_030_000..1_061_000, redis.command("PTTL", locks.first)
   end
 
   def test_both_clients_mean_the_same_lock
@@ -68,9 +68,9 @@ class UniqueJobsTest < CompatibilityTest
   def test_a_refused_push_may_extend_the_lock
     more = { "queue" => "elsewhere", "unique_for" => 60, "on_conflict" => "extend" }
     push("Any", [1], more)
-    redis.command("PEXPIRE", locks.first, "1000")
+    redis.command("PEXPIRE", locks.first, "20000")
     assert_nil push("Any", [1], more)
-    assert_includes 59_000..60_000, redis.command("PTTL", locks.first)
+    assert_includes 30_000..60_000, redis.command("PTTL", locks.first)
   end
 
   def test_a_job_that_is_pushed_to_run_after_another_waits_for_its_lock

@@ -146,18 +146,18 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_the_old_master_are_told) {
 // Both sides have the same jobs in their queue then.
 BOOST_AUTO_TEST_CASE(workers_that_are_cut_off_with_the_old_master_begin_no_job_that_others_may_have_by_now,
                      *boost::unit_test::precondition(networks_can_be_made)) {
-  constexpr int jobs = 400;
+  constexpr int jobs = 800;
   const CutOffNetwork network;
   SentinelSetup redis({.host = network.here(), .first_host = network.there(), .first_prefix = network.prefix()});
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
   const std::string config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = 1\nwait_timeout = \"300ms\"\n";
-  enqueue_ledger_jobs(redis.server(0), ledger.path(), jobs, 50);
-  BOOST_TEST(redis.server(0).integer({"WAIT", "2", "10000"}) == 2);
   BroodProcess beside({.workers = 2, .config = config});
   BroodProcess with_it({.workers = 2, .config = config, .prefix = network.prefix()});
   BOOST_REQUIRE_MESSAGE(beside.wait_ready(), beside.log_tail());
   BOOST_REQUIRE_MESSAGE(with_it.wait_ready(), with_it.log_tail());
+  enqueue_ledger_jobs(redis.server(0), ledger.path(), jobs, 50);
+  BOOST_TEST(redis.server(0).integer({"WAIT", "2", "10000"}) == 2);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 30; }, 20s), beside.log_tail());
 
   network.cut();

@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_redirection_that_leads_nowhere_does_not_say_that_nothing_
   std::string key = "k";
   while (&site.cluster.owner(slot_of(key)) != &elsewhere) key += "k";
   const Command goes_elsewhere{"SET", key, "1"};  // not in the shard
-  Connection redis(site.address, {500ms, 500ms});
+  Connection redis(site.address, {5s, 5s});
   redis.call(get("k"));
   elsewhere.kill9();
 

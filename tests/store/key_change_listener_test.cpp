@@ -231,7 +231,7 @@ struct Told : LoopWithRedis {
     redis.command({"ZADD", "schedule", "1", payload});
   }
   bool is_moved(std::size_t jobs) {
-    return run_until([&] { return redis.size_of("queue:default") == jobs; }, 400ms);
+    return run_until([&] { return redis.size_of("queue:default") == jobs; });
   }
 };
 

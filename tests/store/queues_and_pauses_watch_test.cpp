@@ -40,9 +40,9 @@ BOOST_FIXTURE_TEST_CASE(pauses_and_new_queues_are_known_at_once_where_it_is_told
   begin();
   for (std::size_t number = 1; number <= 5; ++number) {
     redis.command({"SADD", "paused", "paused" + std::to_string(number)});
-    BOOST_TEST(run_until([&] { return known.paused.size() == number; }, 300ms));
+    BOOST_TEST(run_until([&] { return known.paused.size() == number; }, 900ms));
     redis.command({"SADD", "queues", "new" + std::to_string(number)});
-    BOOST_TEST(run_until([&] { return known.names.size() == number; }, 300ms));
+    BOOST_TEST(run_until([&] { return known.names.size() == number; }, 900ms));
   }
   const std::int64_t before = commands();
   run_for(1500ms);
@@ -64,5 +64,5 @@ BOOST_FIXTURE_TEST_CASE(a_change_during_a_look_is_looked_at_after_it, Watching) 
   queues.look();
   redis.command({"SADD", "paused", "one"});
   queues.look();
-  BOOST_TEST(run_until([&] { return known.paused.size() == 1; }, 300ms));
+  BOOST_TEST(run_until([&] { return known.paused.size() == 1; }, 900ms));
 }

@@ -17,7 +17,7 @@ class Whereabouts {
   explicit Whereabouts(RedisAddress address) : address_(std::move(address)) {}
 
   const RedisAddress& address() const { return address_; }
-  // Of another server; what was said of the old one is forgotten.
+  // Another server from now on.  Where each was found last is remembered, for on_another_server().
   void move_to(RedisAddress address);
 
   // The nodes of a cluster tell.

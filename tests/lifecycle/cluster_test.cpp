@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr auto longest_on_a_busy_machine = 20s;  // 5 s are promised: node_faults measures them
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string config_of(const RedisCluster& cluster, int shards = 1) {
@@ -129,7 +131,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_or_run_twice_while_the_slot_moves_back_and_
     fleet.cluster.move_slot(fleet.slot,
                             &fleet.cluster.node(0) == &first ? fleet.cluster.node(1) : fleet.cluster.node(0));
     const std::chrono::milliseconds took = fleet.time_until_work(first);
-    BOOST_TEST((took < 20s), fleet.brood.log_tail());
+    BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
     BOOST_TEST_MESSAGE("after a move: " << took.count() << " ms");
     fleet.goes_on(30);
   }
@@ -154,7 +156,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_has_handed_over) {
   fleet.cluster.fail_over(fleet.slot, fleet.cluster.replica_of(first));
   const std::chrono::milliseconds took = fleet.time_until_work(first);
   BOOST_TEST_MESSAGE("after FAILOVER: " << took.count() << " ms");
-  BOOST_TEST((took < 20s), fleet.brood.log_tail());
+  BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
   fleet.goes_on(50);
   fleet.judge(0);
 }
@@ -165,7 +167,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_was_killed) {
   first.kill9();
   const std::chrono::milliseconds took = fleet.time_until_work(first);
   BOOST_TEST_MESSAGE("after kill -9: " << took.count() << " ms");
-  BOOST_TEST((took < 20s), fleet.brood.log_tail());
+  BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
   first.restart();  // as a replica, which confirms again
   const std::size_t before = fleet.pusher.count();
   BOOST_TEST(eventually([&] { return fleet.pusher.count() > before + 50; }, 30s));
@@ -182,7 +184,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stand
   second.pause();
   const std::chrono::milliseconds took = fleet.time_until_work(second);
   BOOST_TEST_MESSAGE("after both: " << took.count() << " ms");
-  BOOST_TEST((took < 20s), fleet.brood.log_tail());
+  BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
   second.resume();
   const std::size_t before = fleet.pusher.count();
   BOOST_TEST(eventually([&] { return fleet.pusher.count() > before + 50; }, 30s));

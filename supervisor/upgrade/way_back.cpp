@@ -69,7 +69,11 @@ class Way {
   // Both return only when the exec fails.
   void take(const char* word) { execute(program_, word); }
   void begin_again(const char* word) { execute(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC), word); }
-  void restore_environment() { environ = environment_.data(); }
+  // Lends a copy: unsetenv(3) takes variables out of the very array that it is lent.
+  void restore_environment() {
+    lent_ = environment_;
+    environ = lent_.data();
+  }
 
  private:
   static std::vector<std::string> environment() {
@@ -86,7 +90,7 @@ class Way {
 
   int program_;
   std::vector<std::string> words_, variables_;
-  std::vector<char*> argv_, environment_;
+  std::vector<char*> argv_, environment_, lent_;
 };
 
 std::unique_ptr<Way> way;                 // while there is something to give back

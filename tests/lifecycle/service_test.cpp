@@ -58,6 +58,11 @@ class ServiceManager {
   bool status_says(const std::string& part, std::chrono::milliseconds timeout = 30s) {
     return eventually([&] { return status().find(part) != std::string::npos; }, timeout);
   }
+  // Of WATCHDOG_USEC=400000, so that this is three times what systemd would wait: each is half of that after the last.
+  bool is_fed() {
+    const auto fed = count("WATCHDOG=1");
+    return eventually([&] { return count("WATCHDOG=1") >= fed + 6; }, 10s);
+  }
 
  private:
   TemporaryDirectory directory_;
@@ -253,11 +258,6 @@ BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_for_as_long_as_the_process_lives) {
   install(BROOD_BINARY_DIR "/bin/brood");
   BroodProcess brood(
       redis, {.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "400000"}}), .program = program});
-  // Each datagram is a fifth of a second after the one before it, so this is three times what systemd would wait.
-  const auto is_fed = [&] {
-    const auto fed = systemd.count("WATCHDOG=1");
-    return eventually([&] { return systemd.count("WATCHDOG=1") >= fed + 6; }, 10s);
-  };
   const auto says_ready = [&](std::ptrdiff_t times) {
     return eventually([&] { return systemd.count("READY=1") == times; }, 30s);
   };
@@ -266,33 +266,72 @@ BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_for_as_long_as_the_process_lives) {
     return std::count_if(heard.begin(), heard.end(), [](const auto& state) { return state.starts_with("STATUS="); });
   };
   BOOST_TEST(says_ready(1));
-  BOOST_TEST(is_fed());
+  BOOST_TEST(systemd.is_fed());
 
   brood.signal(SIGHUP);
   BOOST_TEST(says_ready(2));
-  BOOST_TEST(is_fed());
+  BOOST_TEST(systemd.is_fed());
 
   for (int upgrade = 0; upgrade < 2; ++upgrade) {
     const auto said = statuses();
     brood.signal(SIGUSR2);
     BOOST_TEST(says_ready(3 + upgrade), brood.log_tail());
-    BOOST_TEST(is_fed(), brood.log_tail());
+    BOOST_TEST(systemd.is_fed(), brood.log_tail());
     BOOST_TEST(statuses() > said);
   }
 
   install("/bin/false");
   brood.signal(SIGUSR2);
   BOOST_TEST(systemd.status_says("the last upgrade was refused"), brood.log_tail());
-  BOOST_TEST(is_fed());
+  BOOST_TEST(systemd.is_fed());
   BOOST_TEST(systemd.count("READY=1") == 4);
 
   install(BROOD_BINARY_DIR "/bin/brood");
   brood.signal(SIGUSR2);
   BOOST_TEST(says_ready(5), brood.log_tail());
-  BOOST_TEST(is_fed());
+  BOOST_TEST(systemd.is_fed());
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
   BOOST_TEST(systemd.count("STOPPING=1") == 1);
+}
+
+// The program before it is executed again, fails too, and so does every later try.
+BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_while_no_program_can_take_over_and_afterwards) {
+  RedisServer redis;
+  ServiceManager systemd;
+  const TemporaryDirectory directory;
+  const std::string program = directory / "brood", real = directory / "real", gone = directory / "gone";
+  std::filesystem::copy_file(BROOD_BINARY_DIR "/bin/brood", program);
+  std::filesystem::copy_file(program, real);
+  BroodProcess brood(
+      redis, {.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "400000"}}), .program = program});
+  BOOST_REQUIRE(systemd.hears("READY=1"));
+  const std::string run = brood.home() / "run";
+  const std::vector<pid_t> workers = brood.workers();
+  // The real program, but no trial of it: once it has the supervisor's place its directory is none.
+  directory.write("new", "#!/bin/sh\nif [ $$ = " + std::to_string(brood.pid()) + " ]; then mv " + run + " " + gone +
+                             "; touch " + run + "; fi\nexec " + real + " \"$@\"\n");
+  std::filesystem::permissions(directory / "new", std::filesystem::perms::owner_all);
+  std::filesystem::rename(directory / "new", program);
+  const auto tries = [&] {
+    const std::vector<std::string>& heard = systemd.heard();
+    return std::count_if(heard.begin(), heard.end(),
+                         [](const auto& state) { return state.starts_with("STATUS=nobody supervises the workers"); });
+  };
+
+  brood.signal(SIGUSR2);
+
+  for (int told = 1; told <= 3; ++told) {
+    BOOST_TEST(eventually([&] { return tries() >= told; }, 30s), brood.log_tail());
+    BOOST_TEST(systemd.is_fed(), brood.log_tail());
+  }
+  std::filesystem::remove(run);
+  std::filesystem::rename(gone, run);
+  BOOST_TEST(systemd.status_says("running: 1 of 1 workers"), brood.log_tail());
+  BOOST_TEST(systemd.is_fed(), brood.log_tail());
+  BOOST_TEST((brood.workers() == workers));
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_redis_of_its_own_the_service_speaks_on_after_an_upgrade_too) {
@@ -303,8 +342,7 @@ BOOST_AUTO_TEST_CASE(with_a_redis_of_its_own_the_service_speaks_on_after_an_upgr
   brood.signal(SIGUSR2);
 
   BOOST_TEST(eventually([&] { return systemd.count("READY=1") == 2; }, 30s), brood.log_tail());
-  const auto fed = systemd.count("WATCHDOG=1");
-  BOOST_TEST(eventually([&] { return systemd.count("WATCHDOG=1") >= fed + 6; }, 10s), brood.log_tail());
+  BOOST_TEST(systemd.is_fed(), brood.log_tail());
   brood.term();
   BOOST_TEST(brood.wait_exit(60s).value_or(-1) == 0);
 }

@@ -1,12 +1,14 @@
 #include "supervisor/workers/end/judge_memory.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
+using namespace std::chrono_literals;
 using enum MemoryVerdict;
 
 BOOST_TEST_DONT_PRINT_LOG_VALUE(MemoryVerdict)
@@ -118,21 +120,32 @@ BOOST_AUTO_TEST_CASE(each_kill_explains_one_death) {
 
 BOOST_AUTO_TEST_CASE(a_kill_that_explains_no_death_for_long_was_somebody_elses) {
   OomKills kills(0);
-  kills.forget_old(3);
+  const SteadyTime start{};
+  kills.forget_old(3, start);
   BOOST_TEST(kills.take(3));  // it has only just been counted: a death may be found after it
-  kills.forget_old(3);
+  kills.forget_old(3, start + 30s);
   BOOST_TEST(!kills.take(3));
   BOOST_TEST(kills.take(4));
-  kills.forget_old(4);
-  kills.forget_old(4);
+  kills.forget_old(4, start + 60s);
+  kills.forget_old(4, start + 90s);
   BOOST_TEST(!kills.take(4));
+}
+
+// The heartbeats of several shards come within milliseconds of each other.
+BOOST_AUTO_TEST_CASE(a_kill_is_not_old_because_it_was_counted_often) {
+  OomKills kills(0);
+  const SteadyTime start{};
+  kills.forget_old(0, start);
+  for (int beat = 0; beat < 3; ++beat) kills.forget_old(1, start + 30s + beat * 1ms);
+  kills.forget_old(1, start + 59s);
+  BOOST_TEST(kills.take(1));
 }
 
 BOOST_AUTO_TEST_CASE(a_counter_that_falls_is_another_one_and_explains_nothing) {
   OomKills kills(100);
   BOOST_TEST(!kills.take(2));
   BOOST_TEST(kills.take(3));
-  kills.forget_old(0);
+  kills.forget_old(0, SteadyTime{});
   BOOST_TEST(!kills.take(3));
 }
 

@@ -28,7 +28,7 @@ class ExitEvidence {
   explicit ExitEvidence(std::string identity);
 
   // Now and then: kills by the kernel that are old do not explain deaths that come later.
-  void note_host_memory() { host_kills_.forget_old(host_oom_kills()); }
+  void note_host_memory(SteadyTime now) { host_kills_.forget_old(host_oom_kills(), now); }
 
   // What the worker could use: its limit, and how many shared the host's memory with it.
   struct Share {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -10,6 +11,8 @@
 
 namespace brood {
 namespace {
+
+using namespace std::chrono_literals;
 
 MemoryVerdict judge_kill(const MemoryEvidence& evidence) {
   if (evidence.leaf) {
@@ -112,6 +115,10 @@ bool OomKills::take(std::uint64_t counted) {
   return true;
 }
 
-void OomKills::forget_old(std::uint64_t counted) { explained_ = std::max(explained_, std::exchange(seen_, counted)); }
+void OomKills::forget_old(std::uint64_t counted, SteadyTime now) {
+  if (seen_at_ && now - *seen_at_ < 30s) return;
+  explained_ = std::max(explained_, std::exchange(seen_, counted));
+  seen_at_ = now;
+}
 
 }  // namespace brood

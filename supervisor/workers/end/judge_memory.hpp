@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "shared/base/clock.hpp"
 #include "supervisor/workers/end/cgroup_places.hpp"
 #include "supervisor/workers/end/judge_worker_end.hpp"
 
@@ -53,13 +54,14 @@ class OomKills {
   // For one death: whether a kill is left to explain it.
   bool take(std::uint64_t counted);
 
-  // Now and then: kills that the last call already counted explain nothing any more; their deaths would have been
-  // found.
-  void forget_old(std::uint64_t counted);
+  // As often as you like: kills that were counted half a minute ago explain nothing any more; their deaths would have
+  // been found.  A process of many gigabytes takes seconds from its kill to its death.
+  void forget_old(std::uint64_t counted, SteadyTime now);
 
  private:
-  std::uint64_t explained_;  // kills that have explained a death, or never will
-  std::uint64_t seen_;       // the count at the last forget_old()
+  std::uint64_t explained_;            // kills that have explained a death, or never will
+  std::uint64_t seen_;                 // the count at seen_at_
+  std::optional<SteadyTime> seen_at_;  // nullopt: nothing was forgotten yet
 };
 
 }  // namespace brood

@@ -91,7 +91,7 @@ class WorkerPool {
   std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(slots_.board); }
   void note_beat_token(std::uint64_t token, int shard) { slots_.board.note_beat_token(token, shard); }
   void note_beat(BootTime sent, int shard) {
-    exit_evidence_.note_host_memory();  // needed when a worker ends
+    exit_evidence_.note_host_memory(steady_now());  // needed when a worker ends
     slots_.board.note_beat(sent, shard);
   }
 

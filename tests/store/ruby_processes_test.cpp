@@ -71,7 +71,13 @@ BOOST_FIXTURE_TEST_CASE(the_fleet_is_as_old_as_its_oldest_and_asked_once_a_minut
   BOOST_CHECK((release.oldest(ask()) == SidekiqRelease{8, 1, 7}));
   lives("seven:1:a", R"({"version":"7.0.9"})");
   BOOST_CHECK((FleetRelease{}.oldest(ask()) == SidekiqRelease{7, 0, 9}));
-  BOOST_CHECK(!FleetRelease{}.oldest([](const auto&) -> std::vector<Reply> { throw ConnectionLost("away"); }));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_fleet_that_could_not_be_asked_is_asked_at_the_next_chance, Fleet) {
+  lives("seven:1:a", R"({"version":"7.0.9"})");
+  FleetRelease release;
+  BOOST_CHECK(!release.oldest([](const auto&) -> std::vector<Reply> { throw ConnectionLost("away"); }));
+  BOOST_CHECK((release.oldest(ask()) == SidekiqRelease{7, 0, 9}));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_fleet_that_does_not_let_us_look_is_none, Fleet) {

@@ -65,6 +65,7 @@ std::optional<SidekiqRelease> FleetRelease::oldest(const AskRedis& ask) {
       oldest = oldest ? std::min(*oldest, process.release) : process.release;
     oldest_ = oldest;
   } catch (const std::exception&) {  // a caller that needs Redis for more than this reports it
+    asked_.reset();                  // nobody has said that no Ruby process lives
   }
   return oldest_;
 }

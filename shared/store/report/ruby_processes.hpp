@@ -32,7 +32,8 @@ std::vector<RubyProcess> ruby_processes(const AskRedis& ask);
 // Which release of Sidekiq the fleet goes by: its oldest, since the newer ones read what that one writes.
 class FleetRelease {
  public:
-  // nullopt: no Ruby process lives.  Asks Redis once a minute at most; what `ask` throws counts as none.
+  // nullopt: no Ruby process lives.  Asks Redis once a minute at most.  Where `ask` throws, what was known before
+  // holds, and the next call asks again.
   std::optional<SidekiqRelease> oldest(const AskRedis& ask);
 
  private:

@@ -16,9 +16,10 @@ bool refused_to_start(const WorkerPool::Reaped& reaped) {
   return !reaped.ready_at && reaped.status.exited && reaped.status.value == EX_CONFIG;
 }
 
-// A library that ends each process which loads it is one that cannot be used, too.
+// A library that ends each process which loads it is one that cannot be used, too.  A handler of startup that crashes
+// may have met a database that is not there yet, as one that throws.
 bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
-  if (reaped.ready_at || reaped.end.began_a_job || reaped.end.in_order) return false;
+  if (reaped.ready_at || reaped.end.began_a_job || reaped.end.in_order || reaped.in_a_handler) return false;
   return reaped.status.exited ? reaped.status.value != EX_CONFIG && reaped.status.value != EX_TEMPFAIL
                               : reaped.status.value != SIGKILL && reaped.status.value != SIGTERM;
 }

@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 
 constexpr auto slow_start = 10s;
 
+bool ended_in_a_handler(const SlotSnapshot& last) { return last.jid.empty() && last.job_class.starts_with("Event::"); }
+
 }  // namespace
 
 WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
@@ -166,7 +168,8 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                 .fresh = place != nullptr && place->fresh,
                 .ready_at = taken.ready_at,
                 .worker_death = std::move(found.worker_death),
-                .forked_jobs = forked_jobs};
+                .forked_jobs = forked_jobs,
+                .in_a_handler = ended_in_a_handler(found.exit.last)};
 }
 
 void WorkerPool::recovered(const DeadWorker& dead) {
@@ -203,7 +206,6 @@ void WorkerPool::note_stopped(pid_t pid) const {
 void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
                         std::chrono::milliseconds rest, bool said_before) {
   const std::string status = exit.status.describe(), refill = fmt::format("{}ms", rest.count());
-  const bool in_a_handler = exit.last.jid.empty() && exit.last.job_class.starts_with("Event::");
   if (end.in_order || said_before) {
     log::debug("worker_ended", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}});
   } else if (!last.ready_at && exit.status.exited &&
@@ -217,7 +219,7 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const Proc
                 {"worker_pid", pid},
                 {"status", status},
                 {"jid", end.cause ? exit.last.jid : ""},
-                {"class", end.cause || in_a_handler ? exit.last.job_class : ""},
+                {"class", end.cause || ended_in_a_handler(exit.last) ? exit.last.job_class : ""},
                 {"ran_before",
                  may_be_anothers ? describe(ran_before(slots_.board.slot(exit.slot), slots_.board.usage())) : ""},
                 {"uptime", short_duration(exit.now - last.occupied_since)},

@@ -65,7 +65,8 @@ class WorkerPool {
     bool fresh;                               // see WorkerSuccession
     std::optional<SteadyTime> ready_at;       // nullopt: it never was
     std::optional<WorkerDeath> worker_death;  // what is to be recovered; nullopt: nothing
-    bool forked_jobs;  // it ran jobs in processes of their own, which may outlive it for a moment
+    bool forked_jobs;   // it ran jobs in processes of their own, which may outlive it for a moment
+    bool in_a_handler;  // of an event, and in no job
   };
   std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
   // Does nothing for a worker of another supervisor.

@@ -276,6 +276,16 @@ BOOST_AUTO_TEST_CASE(a_startup_that_throws_for_long_is_tried_less_and_less_often
   BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
 }
 
+// As one that throws: it may have met what is not there yet.
+BOOST_AUTO_TEST_CASE(a_startup_that_crashes_again_and_again_ends_no_supervisor_either) {
+  Listened listened{BroodOptions{.workers = 1}, "startup crashes"};
+  BOOST_TEST(listened.happens("startup.a", 6));
+  BOOST_TEST(!listened.brood->wait_exit(0ms).has_value());
+  BOOST_TEST(listened.brood->log().find("no_worker_became_ready") == std::string::npos);
+  listened.brood->term();
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_check_runs_the_handlers_of_startup_when_it_is_asked_to) {
   const TemporaryDirectory directory;
   const std::map<std::string, std::string> environment{{"EVENTS_LEDGER", directory / "ledger"},

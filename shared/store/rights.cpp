@@ -1,5 +1,8 @@
 #include "shared/store/rights.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
@@ -10,13 +13,42 @@ namespace scripts {
 extern const Script try_rights;
 }
 
-Command probe_of_rights(const std::vector<std::string>& queues) {
-  Command probe{"EVAL", scripts::try_rights.text, "0", gem_locks_are_served() ? "1" : "", keys::in_flight_hash("~")};
+OwnKeys own_keys(const std::vector<CapsuleSettings>& capsules, std::string identity) {
+  OwnKeys own{.identity = std::move(identity)};
+  const auto add = [&](const std::string& queue) {
+    if (std::find(own.queues.begin(), own.queues.end(), queue) == own.queues.end()) own.queues.push_back(queue);
+  };
+  for (const CapsuleSettings& capsule : capsules) {
+    for (const std::string& queue : capsule.queues.names()) {
+      add(queue);
+      for (const std::string& aside : asides_of(capsule.caps, queue)) add(aside);
+    }
+  }
+  return own;
+}
+
+std::vector<Command> ask_rights(const OwnKeys& own) {
+  const RedisKey nobodys = keys::in_flight_hash("~");
+  Command tries{"EVAL", scripts::try_rights.text, "0", gem_locks_are_served() ? "1" : "", nobodys};
   for (const FixedKey& key : {keys::retry, keys::schedule, keys::dead, keys::brood_processes, keys::gem_locks})
-    probe.add(key);
-  probe.add(keys::gem_lock("uniquejobs:~"));
-  for (const std::string& queue : queues) probe.add(keys::queue(queue));
-  return probe;
+    tries.add(key);
+  tries.add(keys::gem_lock("uniquejobs:~"));
+  for (const FixedKey& key : {keys::processes, keys::queues}) tries.add(key);
+  for (const RedisKey& key : {keys::heartbeat(own.identity), keys::work(own.identity), keys::workers_of_6(own.identity),
+                              keys::signals(own.identity), keys::queue("")})
+    tries.add(key);
+  for (const std::string& queue : own.queues) tries.add(keys::queue(queue));
+  // What no script can try: a script that nobody has, and to wait a millisecond for a job that there is not.
+  return {tries,
+          {"EVALSHA", std::string(40, 'f'), "0"},
+          {"BLMOVE", nobodys, keys::in_flight_list("~", "0.0", "~"), "LEFT", "LEFT", "0.001"}};
+}
+
+std::string missing_right(const std::vector<ReplyView>& answers) {
+  for (const ReplyView& answer : answers) {
+    if (classify_error(answer.error()) == ErrorKind::unauthorized) return std::string(answer.error());
+  }
+  return "";
 }
 
 }  // namespace brood

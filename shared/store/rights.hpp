@@ -3,13 +3,25 @@
 #include <string>
 #include <vector>
 
+#include "shared/config/config.hpp"
 #include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
 
 namespace brood {
 
-// Asks Redis whether our user may do all that brood's scripts do: a missing right would stop a script half-way.  The
-// reply is an error of ErrorKind::unauthorized that names each missing right, by its command and key; any other reply
-// means that none is known to be missing.  Changes nothing.  The given queues are tried too.
-Command probe_of_rights(const std::vector<std::string>& queues = {});
+// What a supervisor and its workers use beside the keys that all share.
+struct OwnKeys {
+  std::vector<std::string> queues = {};  // that are fetched from; "*" stands for all
+  std::string identity = "~";            // the supervisor's
+};
+OwnKeys own_keys(const std::vector<CapsuleSettings>& capsules, std::string identity);
+
+// Asks Redis whether our user may do all that brood does with jobs: a missing right would stop a script half-way, or
+// let a supervisor start that can do nothing.  Changes nothing.
+std::vector<Command> ask_rights(const OwnKeys& own);
+
+// The error of ErrorKind::unauthorized that names what is missing, by its command and key.  Empty: nothing that we know
+// of.
+std::string missing_right(const std::vector<ReplyView>& answers);
 
 }  // namespace brood

@@ -4,7 +4,8 @@
 -- KEYS: none, since one forbidden key would refuse the whole script
 -- ARGV[1] "1": locks of the gem sidekiq-unique-jobs are served    ARGV[2] name for keys that nobody has
 -- ARGV[3...5] "retry", "schedule", "dead"    ARGV[6] "brood:processes"    ARGV[7] "uniquejobs:digests"
--- ARGV[8] a lock beside it that nobody has    ARGV[9...] queues by their keys
+-- ARGV[8] a lock beside it that nobody has    ARGV[9] "processes"    ARGV[10] "queues"    ARGV[11...14] "<identity>", "<identity>:work",
+-- "<identity>:workers" and "<identity>-signals"    ARGV[15] "queue:"    ARGV[16...] queues by their keys
 -- Returns OK, or an error that begins with NOPERM and names what is refused.
 local refused = {}
 local function try(command, key, ...)
@@ -38,10 +39,14 @@ for i = 3, 5 do
   try("ZREM", ARGV[i], "\0")
 end
 try("HDEL", ARGV[6], "~")
+try("SREM", ARGV[9], "\0")
+try("SREM", ARGV[10], "\0")
+for i = 11, 13 do try("HDEL", ARGV[i], "~") end
+try("LTRIM", ARGV[14], 0, -1)
 if ARGV[1] == "1" then
   try("ZREM", ARGV[7], "\0")
   for _, call in ipairs({{"TYPE"}, {"HDEL", "~"}, {"EXISTS"}, {"DEL"}}) do try(call[1], ARGV[8], unpack(call, 2)) end
 end
-for i = 9, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
+for i = 15, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
 if #refused == 0 then return redis.status_reply("OK") end
 return redis.error_reply("NOPERM this user may not " .. table.concat(refused, ", "))

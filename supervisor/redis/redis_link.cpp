@@ -1,12 +1,12 @@
 #include "supervisor/redis/redis_link.hpp"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
 #include "shared/base/log.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/find_server.hpp"
-#include "shared/store/rights.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
 
 namespace brood {
@@ -157,12 +157,12 @@ void RedisLink::look_for_master() {
 }
 
 void RedisLink::connected_now() {
-  connection_.send(probe_of_rights(), probe_deadline, [this](const AsyncConnection::Result& answer) {
-    if (!answer.error.empty()) return;  // lost again; the next connection asks anew
-    const std::string_view error = answer.reply.view().error();
-    const ErrorKind kind = classify_error(error);
-    if (kind == ErrorKind::unauthorized) throw LoginRefused(std::string(error));
-    if (kind == ErrorKind::not_applied_reconnect) return;
+  ask_all(ask_rights(events_.own_keys()), [this](const std::vector<ReplyView>& answers) {
+    if (const std::string missing = missing_right(answers); !missing.empty()) throw LoginRefused(missing);
+    const auto leads_elsewhere = [](const ReplyView& answer) {
+      return classify_error(answer.error()) == ErrorKind::not_applied_reconnect;
+    };
+    if (std::any_of(answers.begin(), answers.end(), leads_elsewhere)) return;
     if (address_.in_cluster)
       look_at_cluster();
     else
@@ -170,18 +170,25 @@ void RedisLink::connected_now() {
   });
 }
 
-// Judges how the node of the cluster is set.  Settings for which we may not ask are not judged.
-void RedisLink::look_at_cluster() {
-  connection_.send_all(ask_cluster_settings(), probe_deadline,
-                       [this](const std::vector<AsyncConnection::Result>& results) {
+// Where the connection is lost again, the next one asks anew.
+void RedisLink::ask_all(const std::vector<Command>& commands, std::function<void(const std::vector<ReplyView>&)> then) {
+  connection_.send_all(commands, probe_deadline,
+                       [then = std::move(then)](const std::vector<AsyncConnection::Result>& results) {
                          std::vector<ReplyView> answers;
                          for (const AsyncConnection::Result& result : results) {
                            if (!result.error.empty()) return;
                            answers.push_back(result.reply.view());
                          }
-                         use_if_fit(judge_cluster(answers));
-                         usable_now();
+                         then(answers);
                        });
+}
+
+// Judges how the node of the cluster is set.  Settings for which we may not ask are not judged.
+void RedisLink::look_at_cluster() {
+  ask_all(ask_cluster_settings(), [this](const std::vector<ReplyView>& answers) {
+    use_if_fit(judge_cluster(answers));
+    usable_now();
+  });
 }
 
 void RedisLink::usable_now() {
@@ -200,6 +207,7 @@ void RedisLink::usable_now() {
   next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
   usable_since_ = steady_now();
+  if (std::exchange(left_a_server_, false)) events_.redis_has_moved();
   events_.redis_is_usable();
 }
 
@@ -217,7 +225,7 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
 
 void RedisLink::use_if_fit(const RedisFitness& fitness) {
   if (!fitness.refusal.empty()) refuse(fitness.refusal, RedisTrouble::unfit);
-  if (!fitness.not_now.empty()) throw ConnectionLost(fitness.not_now);
+  if (!fitness.not_now.empty()) leave_who_is_no_master(fitness.not_now);
   if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
 }
 
@@ -235,11 +243,17 @@ void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
 // A master that has become a replica refuses writes, and that makes us leave it.  But a replica may be configured to
 // take writes, so we ask for its role too.
 void RedisLink::look_at_role() {
-  connection_.send({"INFO", "replication"}, role_deadline, [](AsyncConnection::Result info) {
+  connection_.send({"INFO", "replication"}, role_deadline, [this](AsyncConnection::Result info) {
     if (!info.ok()) return;
     const std::string why = why_no_master(info.reply.view().text());
-    if (!why.empty()) throw ConnectionLost(why);
+    if (!why.empty()) leave_who_is_no_master(why);
   });
+}
+
+// Workers that are never idle would go on there: nobody closes their connections, and their writes are taken.
+void RedisLink::leave_who_is_no_master(const std::string& why) {
+  left_a_server_ = was_usable_;
+  throw ConnectionLost(why);
 }
 
 void RedisLink::disconnected(const std::string& why) {

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/store/rights.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
@@ -32,6 +35,7 @@ class RedisLink {
     virtual void redis_is_unusable(RedisTrouble trouble) = 0;
     // Why `data` cannot be ours; empty: they can.  See why_not_beside().
     virtual std::string why_not(const RedisData& data) const = 0;
+    virtual OwnKeys own_keys() const = 0;  // for which we must have rights
     // Another server is the master: connections to the one before are of no use, although nobody may have closed them.
     virtual void redis_has_moved() = 0;
   };
@@ -86,11 +90,13 @@ class RedisLink {
   void start_server();
   void connected_now();
   void judge(const AsyncConnection::Result& info);
+  void ask_all(const std::vector<Command>& commands, std::function<void(const std::vector<ReplyView>&)> then);
   void look_at_cluster();
   void use_if_fit(const RedisFitness& fitness);
   void refuse(const std::string& why, RedisTrouble trouble);
   void usable_now();
   void look_at_role();
+  [[noreturn]] void leave_who_is_no_master(const std::string& why);
   void disconnected(const std::string& why);
   void note_away(const std::string& why);
   void look_at_refusal(SteadyTime now);
@@ -112,6 +118,7 @@ class RedisLink {
   bool host_is_unknown_ = false;
   std::optional<RedisSeed> master_;  // that sentinels have led us to
   bool connects_to_master_ = false;  // connects or is connected to `master_`; until that is lost
+  bool left_a_server_ = false;       // of which workers may still believe that it is the master
   SteadyTime last_search_{}, usable_since_{};
   std::optional<SteadyTime> searches_until_;  // set when a sentinel said that the master moved
   SteadyTime next_report_{};

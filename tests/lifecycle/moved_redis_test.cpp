@@ -84,6 +84,23 @@ BOOST_AUTO_TEST_CASE(a_former_master_that_still_takes_writes_is_left_too) {
   BOOST_TEST(brood.log().find("is a replica") != std::string::npos, brood.log_tail());
 }
 
+// It waits for nothing, so that nothing wakes it, and what it does there is nowhere else.
+BOOST_AUTO_TEST_CASE(a_worker_that_is_never_idle_leaves_such_a_master_too) {
+  Pair redis;
+  redis.here.command({"CONFIG", "SET", "replica-read-only", "no"});
+  BroodProcess brood({.workers = 1, .arguments = {"--redis", redis.address.url()}});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  std::vector<std::string> jobs;
+  for (int job = 0; job < 2000; ++job) jobs.push_back(payload_text("PoliteLoop", "[100]", job + 1));
+  enqueue(redis.here, jobs);
+  BOOST_REQUIRE(eventually([&] { return redis.there.size_of("queue:default") < 1990; }, 30s));
+
+  redis.fail_over();
+  const auto waiting = redis.there.size_of("queue:default");
+
+  BOOST_TEST(eventually([&] { return redis.there.size_of("queue:default") + 20 < waiting; }, 60s), brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(a_replica_is_not_used_until_it_is_the_master) {
   Pair redis;
   redis.address.point_at(redis.there.socket_path());

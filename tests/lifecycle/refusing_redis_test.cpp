@@ -116,3 +116,55 @@ BOOST_AUTO_TEST_CASE(what_was_usable_once_is_never_given_up) {
   enqueue_ledger_jobs(redis, ledger.path(), 1);
   BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
 }
+
+// A script that names one queue too many is refused as a whole; and who cannot beat lets nobody fetch for long.
+BOOST_AUTO_TEST_CASE(a_right_that_one_queue_or_the_heartbeat_lacks_is_missed_before_anybody_needs_it) {
+  RedisServer redis;
+  const std::string beat = "~*:*:" + std::string(12, '?');
+  const std::vector<std::string> needed{"~queue:",    "~queue:a", "~queues",       "~paused",
+                                        "~processes", "~retry",   "~dead",         "~schedule",
+                                        "~brood:*",   beat,       beat + ":work*", beat + "-signals",
+                                        "~stat:*",    "~j|*",     "~h|*",          "&__redis__:invalidate"};
+  const auto allow = [&](const std::string& user, const std::string& but) {
+    Command set{"ACL", "SETUSER", user, "on", ">secret", "+@all"};
+    for (const std::string& rule : needed) {
+      if (rule != but) set.add(rule);
+    }
+    redis.command(set);
+  };
+  allow("worker", "");
+  allow("mute", beat);
+  const auto check = [&](const std::string& user, const std::vector<std::string>& queues) {
+    std::vector<std::string> words{"run", "--check", "--redis", address_of(redis, user + ":secret@")};
+    for (const std::string& queue : queues) words.insert(words.end(), {"-q", queue});
+    return run_brood(words);
+  };
+
+  BOOST_TEST(check("worker", {"a"}).status == 0, check("worker", {"a"}).errors);
+  const CommandResult one_queue = check("worker", {"a", "b"}), all_queues = check("worker", {"*"}),
+                      no_beat = check("mute", {"a"});
+  BOOST_TEST(one_queue.status == EX_TEMPFAIL);
+  BOOST_TEST(contains(one_queue.errors, "LTRIM queue:b"), one_queue.errors);
+  BOOST_TEST(all_queues.status == EX_TEMPFAIL);
+  BOOST_TEST(contains(all_queues.errors, "LTRIM queue:*"), all_queues.errors);
+  BOOST_TEST(no_beat.status == EX_TEMPFAIL);
+  BOOST_TEST(contains(no_beat.errors, "HDEL "), no_beat.errors);
+
+  const TemporaryDirectory directory;
+  const std::string config =
+      "concurrency = 1\n[redis]\nurl = \"" + address_of(redis, "worker:secret@") + "\"\ngive_up_after = \"1s\"\n";
+  const std::string file = directory.write("brood.toml", "queues = [\"a\"]\n" + config);
+  BroodProcess brood(BroodOptions{.workers = 1, .says_workers = false, .arguments = {"-C", file}});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  directory.write("brood.toml", "queues = [\"a\", \"b\"]\n" + config);
+  const CommandResult restart = run_brood({"restart"}, brood.environment());
+  BOOST_TEST(restart.status == EX_CONFIG, restart.errors);
+  BOOST_TEST(contains(restart.errors, "LTRIM queue:b"), restart.errors);
+  const Ledger ledger(directory / "ledger");
+  enqueue_ledger_jobs(redis, ledger.path(), 1, 0, "a");
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
+
+  BroodProcess other(BroodOptions{.workers = 1, .says_workers = false, .arguments = {"-C", file}});
+  BOOST_TEST(other.wait_exit(60s).value_or(-1) == EX_TEMPFAIL, other.log_tail());
+  BOOST_TEST(!contains(other.log(), "event=ready"), other.log_tail());
+}

@@ -146,7 +146,7 @@ struct Shard {
     hold();
     limit();
     repeat();
-    ask(probe_of_rights({"a"}));
+    ask(ask_rights({.queues = {"a"}}).front());
   }
 };
 

@@ -22,10 +22,11 @@ struct Site {
     for (const std::string& rule : rules) limit.args.push_back(rule);
     BOOST_REQUIRE(server.command(limit).view().error().empty());
     redis.call({"AUTH", "limited", "any"});
-    const Reply reply = redis.call(probe_of_rights(queues));
-    const std::string_view error = reply.view().error();
-    BOOST_TEST((error.empty() || classify_error(error) == ErrorKind::unauthorized), error);
-    return std::string(error);
+    const std::vector<Reply> replies =
+        redis.pipeline(ask_rights({.queues = queues, .identity = "host:1:abcdefabcdef"}));
+    std::vector<ReplyView> answers;
+    for (const Reply& reply : replies) answers.push_back(reply.view());
+    return missing_right(answers);
   }
 };
 
@@ -128,12 +129,21 @@ BOOST_AUTO_TEST_CASE(a_missing_command_is_named) {
     BOOST_TEST(site.answer_with({"-" + command}).find(command) != std::string::npos, command);
     BOOST_TEST(site.server.keys().empty(), command);
   }
-  BOOST_TEST(site.answer_with({"-eval"}).find("eval") != std::string::npos);
+  for (const std::string command : {"eval", "evalsha", "blmove"})
+    BOOST_TEST(site.answer_with({"-" + command}).find("'" + command + "'") != std::string::npos, command);
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_key_is_named) {
   Site site;
-  const std::vector<std::string> all{"queue:*", "retry", "dead", "schedule", "brood:*"};
+  const std::vector<std::string> all{"queue:*",
+                                     "retry",
+                                     "dead",
+                                     "schedule",
+                                     "brood:*",
+                                     "processes",
+                                     "queues",
+                                     "host:1:abcdefabcdef",
+                                     "host:1:abcdefabcdef-signals"};
   for (const std::string& left_out : all) {
     std::vector<std::string> rules{"resetkeys"};
     for (const std::string& pattern : all) {
@@ -144,6 +154,20 @@ BOOST_AUTO_TEST_CASE(a_missing_key_is_named) {
     rules.push_back("%R~" + left_out);
     BOOST_TEST(site.answer_with(rules).find(named) != std::string::npos, left_out);
   }
-  // One queue of its own is enough.
-  BOOST_TEST(site.answer_with({"resetkeys", "~queue:a", "~retry", "~dead", "~schedule", "~brood:*"}) == "");
+  // Queues of its own are enough, all of them.
+  const std::vector<std::string> rules{"resetkeys", "~queue:",    "~queue:a", "~queue:b", "~retry", "~dead",
+                                       "~schedule", "~processes", "~queues",  "~brood:*", "~host:*"};
+  BOOST_TEST(site.answer_with(rules, {"a", "b"}) == "");
+  BOOST_TEST(site.answer_with(rules, {"a", "c"}).find("LTRIM queue:c") != std::string::npos);
+  BOOST_TEST(site.answer_with(rules, {"*"}).find("LTRIM queue:*") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_queues_of_all_capsules_are_tried_and_those_of_jobs_that_are_set_aside) {
+  const CapSettings cap{.name = "erp", .queues = {"low"}, .classes = {"Book"}};
+  const std::vector<CapsuleSettings> capsules{
+      {.queues = QueueOrder({{"high", 0}, {"low", 0}}), .caps = {cap}},
+      {.name = "rest", .queues = QueueOrder({{"low", 0}, {"*", 0}}), .follows_all_queues = true, .caps = {cap}}};
+  const OwnKeys own = own_keys(capsules, "me");
+  BOOST_TEST(own.queues == (std::vector<std::string>{"high", "low", "low@erp", "*"}), boost::test_tools::per_element());
+  BOOST_TEST(own.identity == "me");
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "shared/base/identity.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/redis/connection.hpp"
@@ -16,11 +17,16 @@ namespace {
 
 constexpr std::chrono::seconds patience(2);
 
+std::vector<ReplyView> views_of(const std::vector<Reply>& replies) {
+  std::vector<ReplyView> views;
+  for (const Reply& reply : replies) views.push_back(reply.view());
+  return views;
+}
+
 // Adds what the settings of a cluster's node say to its fitness.
 void add_cluster(Connection& connection, RedisFitness& fitness) {
   const std::vector<Reply> replies = connection.pipeline(ask_cluster_settings());
-  std::vector<ReplyView> answers;
-  for (const Reply& reply : replies) answers.push_back(reply.view());
+  const std::vector<ReplyView> answers = views_of(replies);
   const RedisFitness settings = judge_cluster(answers);
   fitness.refusal = settings.refusal;
   const auto warn = [&](const std::string& more) { fitness.warning += (fitness.warning.empty() ? "" : "; ") + more; };
@@ -74,10 +80,14 @@ int RedisCheck::check(const RedisAddress& shard) {
 std::string RedisCheck::ask(const RedisAddress& shard) {
   Connection connection(shard, {patience, patience}, "brood-check");
   const Topology topology = shard.in_cluster ? Topology::cluster : Topology::single;
-  const std::vector<Reply> replies = connection.pipeline({{"INFO"}, probe_of_rights()});
-  const ReplyView info = replies[0].view(), rights = replies[1].view();
-  if (classify_error(rights.error()) == ErrorKind::unauthorized) throw LoginRefused(std::string(rights.error()));
+  const Reply told = connection.call({"INFO"});
+  const ReplyView info = told.view();
   RedisFitness fitness = info.is_string() ? judge_redis(info.text(), topology) : RedisFitness{};
+  if (fitness.refusal.empty() && fitness.not_now.empty()) {
+    const std::vector<Reply> rights =
+        connection.pipeline(ask_rights(own_keys(config_.capsules, Identity::of_this_process().name)));
+    if (const std::string missing = missing_right(views_of(rights)); !missing.empty()) throw LoginRefused(missing);
+  }
   if (shard.in_cluster && fitness.refusal.empty()) add_cluster(connection, fitness);
   const RedisData data{shard.shard, fitness.run_id, shard.db, shard.key_prefix};
   if (fitness.refusal.empty()) fitness.refusal = why_not_beside(data, seen_);
@@ -91,14 +101,19 @@ std::string RedisCheck::ask(const RedisAddress& shard) {
   return "";
 }
 
-std::string why_no_tls(const std::vector<RedisAddress>& shards) {
+std::string why_refused(const Config& config, const std::vector<RedisAddress>& shards) {
+  const std::vector<Command> rights = ask_rights(own_keys(config.capsules, Identity::of_this_process().name));
+  bool one_is_away = false;
   for (const RedisAddress& shard : shards) {
-    if (!shard.tls) continue;
+    if (shard.is_empty_place || (one_is_away && !shard.tls)) continue;
     try {
-      Connection(shard, {patience, patience, true}, "brood-check").call({"PING"});
+      const std::vector<Reply> answers = Connection(shard, {patience, patience, true}, "brood-check").pipeline(rights);
+      if (std::string missing = missing_right(views_of(answers)); !missing.empty()) return missing;
     } catch (const LoginRefused& refused) {
       return refused.what();
     } catch (const ConnectionLost&) {
+      one_is_away = true;
+    } catch (const UnexpectedReply&) {  // it lets in, and answers oddly: the supervisor's own connection judges that
     }
   }
   return "";

@@ -26,8 +26,8 @@ class RedisCheck {
   std::vector<RedisData> seen_;  // where the data of the shards so far are
 };
 
-// For a child, which may wait.  Empty when each Redis accepts our certificates and shows one that we accept, or is
-// away.
-std::string why_no_tls(const std::vector<RedisAddress>& shards);
+// For a child, which may wait.  Empty when each Redis lets us in and may be used for all queues of this configuration,
+// or is away: then those that speak no TLS are not asked any more.
+std::string why_refused(const Config& config, const std::vector<RedisAddress>& shards);
 
 }  // namespace brood

@@ -51,6 +51,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(redis_.connection()),
       set_aside_watch_(parts.loop, redis_.connection()),
+      quarantine_watch_(redis_.connection(), workers_),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
       periodic_jobs_(parts.loop, redis_.connection(), periodic_settings()),
       gem_schedules_(parts.loop, redis_.connection(), owner.config().serves_sidekiq_cron),
@@ -69,6 +70,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
 void Shard::keep_pace() {
   heartbeat_.beat_every(std::min<std::chrono::seconds>(pace_ * beat_interval, longest_beat_interval));
   queues_and_pauses_watch_.slow_down(pace_);
+  quarantine_watch_.slow_down(pace_);
   redis_.slow_down(pace_);
 }
 
@@ -93,7 +95,9 @@ void Shard::do_what_is_due(SteadyTime now) {
   leave_if_done();
   if (standing_ == Standing::left) return;
   redis_.catch_up(now);
-  if (!is_served() || !redis_.connected() || now < next_sweep_) return;
+  if (!is_served() || !redis_.connected()) return;
+  if (owner_.config().crashes.quarantine_after > 0 && !owner_.is_quiet()) quarantine_watch_.look(now);
+  if (now < next_sweep_) return;
   recovery_.sweep([this] { return OwnIncarnations{identity_, living_fields(), pool_.last_incarnation()}; });
   next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
 }

@@ -16,6 +16,7 @@
 #include "supervisor/queues/batch_watch.hpp"
 #include "supervisor/queues/doorbell.hpp"
 #include "supervisor/queues/key_change_listener.hpp"
+#include "supervisor/queues/quarantine_watch.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
 #include "supervisor/queues/queues_and_pauses_watch.hpp"
 #include "supervisor/queues/set_aside_watch.hpp"
@@ -137,6 +138,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void redis_is_usable() override;
   void redis_is_unusable(RedisTrouble trouble) override { owner_.redis_is_unusable(trouble); }
   std::string why_not(const RedisData& data) const override { return owner_.why_not(number_, data); }
+  OwnKeys own_keys() const override { return brood::own_keys(owner_.config().capsules, identity_); }
   void redis_has_moved() override;
   bool is_quiet() const override { return owner_.is_quiet(); }
   void signal_came_from_redis(const std::string& signal) override { owner_.signal_came_from_redis(signal); }
@@ -182,6 +184,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   BatchWatch batch_watch_;
   QueueRivals queue_rivals_;
   SetAsideWatch set_aside_watch_;
+  QuarantineWatch quarantine_watch_;
   Scheduler scheduler_;
   PeriodicJobs periodic_jobs_;
   GemSchedules gem_schedules_;

@@ -65,6 +65,21 @@ BOOST_AUTO_TEST_CASE(a_capsule_of_one_worker_runs_one_job_at_a_time_and_keeps_th
   }
 }
 
+// No queue calls a worker there.
+BOOST_AUTO_TEST_CASE(what_waits_in_quarantine_is_looked_at_in_a_shard_that_no_worker_serves) {
+  ShardedLedger shards(3);
+  const BroodProcess brood(shards.with_workers(1, "[crashes]\nquarantine_after = 3\n"));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  // Of a class that is in quarantine no more.
+  for (const std::size_t shard : {1U, 2U, 0U}) {
+    shards.servers[shard].command(
+        {"ZADD", "brood:quarantined", "1",
+         payload_text("Ledger", "[\"" + shards.ledger.path() + "\",\"" + std::to_string(shard) + "\",0]",
+                      static_cast<long>(shard) + 1)});
+  }
+  BOOST_TEST(eventually([&] { return shards.ledger.has_done(3); }, 60s), brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(a_redis_that_is_named_twice_is_refused_at_the_start) {
   const RedisServer redis;
   const std::string alias = fmt::format("unix:///.{}", redis.socket_path());

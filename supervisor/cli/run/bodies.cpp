@@ -63,7 +63,7 @@ class UnderOneConfiguration {
   std::string why_not_usable() const {
     supervisor_.log.follow(*config_);
     const std::string why = why_not_loadable(*config_);
-    return why.empty() ? why_no_tls(shards_) : why;
+    return why.empty() ? why_refused(*config_, shards_) : why;
   }
 
   std::string why_not_removable(const std::vector<int>& numbers) const {

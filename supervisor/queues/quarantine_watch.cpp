@@ -1,0 +1,28 @@
+#include "supervisor/queues/quarantine_watch.hpp"
+
+#include <chrono>
+
+#include "shared/redis/answer_time.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/sets/job_sets.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto between_looks_at_quarantine = 10s;
+
+}  // namespace
+
+void QuarantineWatch::look(SteadyTime now) {
+  if (now < next_look_ || !workers_.others_may_come()) return;
+  next_look_ = now + pace_ * between_looks_at_quarantine;
+  if (!workers_.occupied_slots().empty()) return;  // who is here looks by itself
+  redis_.send(ask_set_size(quarantined_set), longest_answer_time, [this](const AsyncConnection::Result& size) {
+    if (!size.ok() || !size.reply.view().is_integer() || size.reply.view().integer() == 0) return;
+    workers_.call(workers_.capsules_to_call());
+  });
+}
+
+}  // namespace brood

@@ -26,6 +26,7 @@
 namespace brood {
 
 class TlsCertificates;
+struct RedisAddress;
 
 // When redis-server syncs its append-only file to disk, in its own words.
 enum class AppendFsync {
@@ -68,6 +69,7 @@ struct RedisSettings {
   bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
   bool share_password_in_url = false;             // and in it the URL with its password
   std::string private_password_file = {};         // that brood writes for jobs, with that password; empty: none
+  std::shared_ptr<const std::vector<RedisAddress>> located = {};  // see remember_shards()
   // How long `run` keeps trying at its start when Redis refuses us or the host name is unknown; 0: for ever.
   std::chrono::milliseconds give_up_after{30'000};
 };

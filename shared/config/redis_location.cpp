@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -214,6 +215,7 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
 }
 
 std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Environment& environment) {
+  if (settings.located) return *settings.located;
   std::vector<RedisAddress> shards;
   if (settings.shard_list.empty()) {
     shards.push_back(locate_redis(settings, environment));
@@ -243,6 +245,11 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Env
     shards.back().is_drained = shard.drain;
   }
   return shards;
+}
+
+void remember_shards(RedisSettings& settings) {
+  settings.located.reset();
+  settings.located = std::make_shared<const std::vector<RedisAddress>>(locate_shards(settings));
 }
 
 void tell_jobs_of_redis(const RedisSettings& settings) {

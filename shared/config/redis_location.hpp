@@ -29,6 +29,11 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
 std::vector<RedisAddress> locate_shards(const RedisSettings& settings,
                                         const Environment& environment = process_environment);
 
+// From now on locate_shards() answers of these settings, and of copies of them, what it answers now, whatever becomes
+// of the files with their passwords.  For a process that lives for long: a file that is away for a moment, while
+// somebody puts a new one in its place, must not end it.  Throws AddressError.
+void remember_shards(RedisSettings& settings);
+
 // Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER,
 // BROOD_REDIS_PASSWORD_FILE, BROOD_REDIS_TLS_... and what goes with them of its environment; with several shards
 // BROOD_REDIS_SHARDS names them all, in the place of the first.  A client in a job, and a brood command in a program

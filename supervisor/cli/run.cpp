@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,7 @@ namespace {
 // What can be told of a configuration without Redis and without a library.  Throws ConfigError.
 void check_alone(Config& config) {
   check_zones(config.periodic);
-  read_certificates(config);
+  read_credentials(config);
 }
 
 // A program that takes over uses the configuration of the rehearsal, whatever the file holds by now; a program that
@@ -130,7 +131,11 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
   };
   const auto follow = [&](const Config& adopted) {
     connections.follow(adopted.redis);
-    log.follow(adopted);
+    try {
+      log.follow(adopted);
+    } catch (const std::system_error& error) {  // its check could open it a moment ago
+      log::warn("log_not_reopened", {{"reason", error.what()}});
+    }
     serve_gem_locks(adopted.compatibility.serves_unique_jobs_gem);
     warn_of(adopted);
     name_process(adopted);

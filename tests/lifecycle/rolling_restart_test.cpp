@@ -384,6 +384,39 @@ BOOST_AUTO_TEST_CASE(a_restart_needs_no_redis) {
   BOOST_TEST(site.writes("ran 1"), site.brood->log_tail());
 }
 
+// While somebody puts another in its place.
+BOOST_AUTO_TEST_CASE(a_password_file_that_is_away_for_a_moment_ends_no_supervisor) {
+  RedisServer redis({.password = "correct-horse"});
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("password", "correct-horse\n"), ran = directory / "ran",
+                    go = directory / "go";
+  BroodProcess brood(BroodOptions{
+      .workers = 1,
+      .libraries = {libraries + "libroll_jobs_1.so"},
+      .config = "[redis]\nurl = \"unix://" + redis.socket_path() + "\"\npassword_file = \"" + file + "\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  enqueue(redis, {payload_text("UntilFile", "[\"" + ran + "\",\"" + go + "\"]")});
+  BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(ran); }, 30s));
+
+  // The new worker waits for the old one's job, and by then all files were read.
+  brood.signal(SIGHUP);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return brood.workers().size() == 2; }, 30s), brood.log_tail());
+  std::filesystem::remove(file);
+  std::ofstream(go) << "x";
+  BOOST_TEST(eventually([&] { return contains(brood.log(), "event=restart_ended outcome=done"); }, 60s),
+             brood.log_tail());
+  const CommandResult scaled = run_brood({"scale", "2"}, brood.environment());
+  BOOST_TEST(scaled.status == 0, scaled.errors << brood.log_tail());
+
+  // Who has to read it is refused, and nothing changes.
+  const CommandResult refused = run_brood({"restart"}, brood.environment());
+  BOOST_TEST(refused.status == 78, refused.errors);
+  BOOST_TEST(contains(refused.errors, "password"), refused.errors);
+  BOOST_TEST(eventually([&] { return fetching_workers(brood) == 2; }, 30s), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(the_log_s_file_is_opened_anew_and_may_be_another) {
   Deployed site(1);
   const std::string file = site.directory / "brood.log";

@@ -20,8 +20,9 @@ void try_certificates(const OtlpSettings& otlp) {
 
 }  // namespace
 
-void read_certificates(Config& config) try {
+void read_credentials(Config& config) try {
   config.redis.certificates = certificates_for(config.redis);
+  remember_shards(config.redis);
   try_certificates(config.otlp);
 } catch (const TlsError& error) {
   throw ConfigError(error.what());

@@ -9,9 +9,10 @@
 
 namespace brood {
 
-// Reads the files of [redis.tls], if TLS is spoken with some shard, and tries those of [otlp.tls], which a child of the
+// Reads the files that say how to speak with Redis, once for all that goes by this configuration: those with passwords,
+// and those of [redis.tls], if TLS is spoken with some shard.  Tries those of [otlp.tls], which a child of the
 // supervisor uses.  Throws ConfigError.
-void read_certificates(Config& config);
+void read_credentials(Config& config);
 
 // Where the shards are for the supervisor's own connections.  They outlive a configuration, so they share certificates
 // that follow those of the configuration that holds.

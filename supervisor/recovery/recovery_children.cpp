@@ -22,6 +22,7 @@ constexpr auto longest_run = 5s;
 constexpr auto longest_sweep = 10min;  // it reads the name of every key
 constexpr auto first_pause = 100ms;
 constexpr auto longest_pause = 5'000ms;
+constexpr auto longest_pause_of_sweep = 60'000ms;
 constexpr int most_children = 4;
 constexpr int crowd = 8;  // so many waiting: reports without symbols, a tenth of the work, catch up
 
@@ -62,8 +63,9 @@ void RecoveryChildren::add(OrphanedJobs orphaned_jobs, std::function<void()> don
 }
 
 void RecoveryChildren::sweep(std::function<OwnIncarnations()> own) {
-  Task task;
   own_incarnations_ = std::move(own);
+  if (std::any_of(tasks_.begin(), tasks_.end(), is_sweep)) return;
+  Task task;
   task.work = Sweep{};
   tasks_.push_back(std::move(task));
 }
@@ -95,7 +97,7 @@ void RecoveryChildren::start(Task& task, SteadyTime now) {
   };
   try {
     bytes = std::make_shared<SharedCount>();
-    const auto longest = std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run;
+    const auto longest = is_sweep(task) ? std::chrono::seconds(longest_sweep) : longest_run;
     task.child = children_.spawn(
         {.title = "brood: recovery", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
         Children::Deadline{now + longest, bytes, longest_run}, body,
@@ -111,9 +113,11 @@ void RecoveryChildren::ended(Task& task, const Children::End& end) {
   const bool lost_redis = end.status.exited && end.status.value == EX_TEMPFAIL;
   if (!lost_redis) {
     log::warn("autopsy_failed", {{"child_pid", end.pid}, {"status", end.status.describe()}, {"overdue", end.overdue}});
+    if (is_sweep(task)) return finish(task);  // another comes within the hour
     task.mode = less_daring(task.mode);
   }
-  task.pause = std::clamp<std::chrono::milliseconds>(task.pause * 2, first_pause, longest_pause);
+  task.pause = std::clamp<std::chrono::milliseconds>(task.pause * 2, first_pause,
+                                                     is_sweep(task) ? longest_pause_of_sweep : longest_pause);
   task.not_before = end.at + (lost_redis || task.mode == RecoveryMode::move_to_dead ? task.pause : 0ms);
 }
 
@@ -158,6 +162,11 @@ std::vector<WorkerDeath> RecoveryChildren::dead_workers_of(const std::string& id
                  [&](const WorkerDeath& one) { return one.worker.identity == identity; });
   }
   return dead;
+}
+
+bool RecoveryChildren::is_idle() const {
+  return held_.empty() && std::all_of(tasks_.begin(), tasks_.end(),
+                                      [](const Task& task) { return is_sweep(task) && !task.child.is_running(); });
 }
 
 int RecoveryChildren::running() const {

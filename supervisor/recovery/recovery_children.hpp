@@ -33,7 +33,8 @@ class RecoveryChildren {
   void release_held();
   // `done` is called when all that the dead supervisor had in flight is recovered.
   void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
-  // `own` is called when the child is forked, and says which lists are no strays.
+  // `own` is called when the child is forked, and says which lists are no strays.  One sweep at a time: those that a
+  // slow Redis, or one that refuses them, lets wait must not take the place of all else.
   void sweep(std::function<OwnIncarnations()> own);
 
   // Forks the children that are due; called while Redis answers.  A child that takes too long, and moves no byte to or
@@ -43,7 +44,7 @@ class RecoveryChildren {
   std::optional<SteadyTime> next_start() const;
   // "<slot>.<incarnation>" of every dead worker of `identity` that is not recovered yet.
   std::set<std::string> fields_of(const std::string& identity) const;
-  bool is_idle() const { return tasks_.empty() && held_.empty(); }
+  bool is_idle() const;  // a sweep that waits for its time is nobody's work
   // Nothing is under way, and whoever knows dead_workers_of() our identity could go on in our place: dead supervisors
   // are found again, and so are lists without a field.
   bool may_be_left() const { return held_.empty() && running() == 0; }
@@ -62,6 +63,7 @@ class RecoveryChildren {
     std::chrono::milliseconds pause{0};
     Child child = {};  // while none runs, the task waits
   };
+  static bool is_sweep(const Task& task) { return std::holds_alternative<Sweep>(task.work); }
 
   void start_due(SteadyTime now);
   void start(Task& task, SteadyTime now);

@@ -328,6 +328,49 @@ BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
   BOOST_TEST(test.diary.lines().size() == 10U);
 }
 
+// Four of them would fill all places, and no crash would be recovered any more.
+BOOST_AUTO_TEST_CASE(there_is_one_sweep_at_a_time_however_long_it_takes) {
+  Recovering test;
+  test.end = wait_for_ever;
+  for (int hour = 0; hour < 6; ++hour) test.recovery.sweep([] { return OwnIncarnations{}; });
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST((test.diary_after(1) == Lines{"sweep"}));
+  test.recovery.sweep([] { return OwnIncarnations{}; });
+  test.recovery.add(charged(7));
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST((test.diary_after(2) == Lines{"full 7", "sweep"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_that_took_too_long_is_not_begun_again_before_its_next_hour) {
+  Recovering test;
+  test.end = wait_for_ever;
+  test.recovery.sweep([] { return OwnIncarnations{}; });
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST((test.diary_after(1) == Lines{"sweep"}));
+  BOOST_TEST(!test.recovery.is_idle());
+  test.now += 10min;
+  test.children.kill_overdue(test.now);
+  test.reap(1);
+  BOOST_TEST(test.recovery.is_idle());
+  BOOST_TEST(!test.recovery.next_start().has_value());
+}
+
+// As where Redis refuses to show its keys.
+BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobody_up) {
+  Recovering test;
+  test.end = [] { return EX_TEMPFAIL; };
+  test.recovery.sweep([] { return OwnIncarnations{}; });
+  std::chrono::nanoseconds pause{0};
+  for (int i = 0; i < 12; ++i) {
+    test.recovery.spawn_due(test.now);
+    test.reap(1);
+    BOOST_TEST(test.recovery.is_idle());
+    pause = test.recovery.next_start().value() - test.now;
+    test.now += pause;
+  }
+  BOOST_TEST((pause == 1min));
+}
+
 BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_key_takes) {
   Recovering test;
   test.recovery.sweep([] { return OwnIncarnations{}; });

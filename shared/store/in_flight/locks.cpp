@@ -1,6 +1,7 @@
 #include "shared/store/in_flight/locks.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
@@ -22,8 +23,11 @@ extern const Script release_lock;
 
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::string_view mark_of_unique = "\"unique_";
 constexpr int looks_for_job = 3;
+constexpr std::size_t most_at_once = 500;
 // A process of Ruby's tells every 10 s what it runs.
 constexpr std::chrono::milliseconds until_ruby_has_told{12'000};
 constexpr int most_pages_counted = 20;  // of a thousand keys: some milliseconds of Redis
@@ -31,12 +35,11 @@ constexpr int most_pages_counted = 20;  // of a thousand keys: some milliseconds
 std::string text_of(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : std::string(); }
 
 // Nullopt: nobody holds it any more.
-std::optional<UniqueLock> read_lock(Channel& redis, const std::string& name) {
+std::optional<UniqueLock> read_lock(const std::string& name, ReplyView holder, ReplyView left) {
   UniqueLock lock;
   lock.key = name;
-  lock.holder = text_of(redis.call({"GET", RedisKey(name)}).view());
-  const Reply left = redis.call({"PTTL", RedisKey(name)});
-  if (left.view().is_integer() && left.view().integer() >= 0) lock.expires_in_ms = left.view().integer();
+  lock.holder = text_of(holder);
+  if (left.is_integer() && left.integer() >= 0) lock.expires_in_ms = left.integer();
   lock.jid = lock.holder;
   if (const auto running = parse_running_holder(lock.holder)) {
     lock.jid = running->jid;
@@ -45,12 +48,31 @@ std::optional<UniqueLock> read_lock(Channel& redis, const std::string& name) {
   return lock.holder.empty() ? std::nullopt : std::optional(std::move(lock));
 }
 
+// Those that are held, asked for at once.
+void add_locks(Channel& redis, const std::vector<std::string>& names, std::vector<UniqueLock>& locks) {
+  std::vector<Command> commands;
+  for (const std::string& name : names) {
+    commands.push_back({"GET", RedisKey(name)});
+    commands.push_back({"PTTL", RedisKey(name)});
+  }
+  const std::vector<Reply> told = redis.call_patiently(commands, {.longest = 10s});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (auto lock = read_lock(names[i], told[2 * i].view(), told[2 * i + 1].view())) locks.push_back(std::move(*lock));
+  }
+}
+
 void add_locks(Channel& redis, const RedisKey& pattern, std::size_t most, std::vector<UniqueLock>& locks) {
+  std::vector<std::string> names;
+  const auto read_names = [&] {
+    if (!names.empty()) add_locks(redis, std::exchange(names, {}), locks);
+  };
   for_each_key_while(redis, pattern, "string", [&](const std::string& name) {
     if (locks.size() >= most) return false;
-    if (auto lock = read_lock(redis, name)) locks.push_back(std::move(*lock));
+    names.push_back(name);
+    if (names.size() >= std::min(most_at_once, most - locks.size())) read_names();
     return true;
   });
+  read_names();
 }
 
 using LocksByJid = std::multimap<std::string, UniqueLock*, std::less<>>;
@@ -124,7 +146,9 @@ std::optional<LockCounts> count_locks(Channel& redis) {
 std::optional<UniqueLock> find_lock(Channel& redis, const std::string& key) {
   if (!key.starts_with(keys::unique_lock("").name()) && !key.starts_with(keys::running_lock("").name()))
     return std::nullopt;
-  return read_lock(redis, key);
+  std::vector<UniqueLock> found;
+  add_locks(redis, {key}, found);
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
 std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {

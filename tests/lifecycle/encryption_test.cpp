@@ -236,6 +236,21 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   BOOST_TEST(!tells(vault.brood->log(), number), vault.brood->log_tail());
 }
 
+// Its hook is called on the job itself, which is made of its arguments.
+BOOST_AUTO_TEST_CASE(an_orphan_s_hook_is_given_what_was_encrypted) {
+  Vault vault;
+  vault.push("Charge", "hang");
+  for (std::size_t run = 1; run <= 3; ++run) {
+    BOOST_REQUIRE(vault.comes([&] { return vault.lines().size() == run; }));
+    kill_with_workers(*vault.brood);
+    vault.brood->start();
+  }
+  BOOST_TEST(vault.comes([&] { return vault.said("exhausted by Orphaned " + number); }));
+  BOOST_REQUIRE(vault.comes([&] { return vault.redis.size_of("dead") == 1; }));
+  const std::string record = vault.redis.zrange("dead").front().first;
+  BOOST_TEST(!tells(record, number), record);
+}
+
 BOOST_AUTO_TEST_CASE(keys_change_at_a_restart_and_a_key_that_is_none_is_refused) {
   Vault vault;
   vault.write_key(2, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef");

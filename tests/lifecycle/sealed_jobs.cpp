@@ -1,4 +1,6 @@
 // Jobs with an encrypted argument, which say what they were given.
+#include <unistd.h>
+
 #include <brood/client.hpp>
 #include <brood/job.hpp>
 #include <csignal>
@@ -28,12 +30,16 @@ struct Charge {
     tell(path, what + " " + card.number + " " + std::to_string(card.cvc) + (in_payload ? " told" : ""));
     if (what == "fail") throw std::runtime_error("no money");
     if (what == "crash") raise(SIGSEGV);
+    while (what == "hang") pause();
     if (what == "pass on") brood::Client{}.enqueue(Charge{path, "passed on", card});
   }
   // On the job itself, which is made of its arguments anew.
   brood::RetryDecision retry_in(int, const std::exception&) {
     tell(path, "retry " + card.number);
     return brood::usual_delay;
+  }
+  void exhausted(const brood::JobInfo& job, const std::exception&) const {
+    tell(path, "exhausted by " + std::string(job.error_class) + " " + card.number);
   }
 };
 

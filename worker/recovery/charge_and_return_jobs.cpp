@@ -38,17 +38,11 @@
 namespace brood {
 namespace {
 
-// The supervisor ends a child whose line moves nothing for 5 s, or less than the slowest one does.  Other work is
-// counted as what that line moves in twice as long.
-constexpr std::uint64_t bytes_of_a_step = 10 * Pace::slowest;
-
 class RecoveryChild {
  public:
   RecoveryChild(RecoveryMode mode, const Config& config, const RedisAddress& address,
                 std::atomic<std::uint64_t>* bytes = nullptr)
-      : mode_(mode), config_(config), redis_(connection_for_recovery(address)), progress_(bytes), news_(config) {
-    redis_.count_bytes_in(bytes);
-  }
+      : mode_(mode), config_(config), redis_(address, bytes), news_(config) {}
 
   // False when its owner lives after all.
   bool recover_from(const WorkerDeath& worker_death) {
@@ -180,16 +174,12 @@ class RecoveryChild {
     if (cause.facts && mode_ != RecoveryMode::move_to_dead) {
       const CapturedStack& stack = cause.facts->stack;
       const bool with_names = mode_ == RecoveryMode::full && !worker_death.leave_out_symbols;
-      frames =
-          frames_of_job(with_names ? symbolise(stack, {.frame_done = [this] { step_done(); }}) : raw_frames(stack));
+      frames = frames_of_job(with_names ? symbolise(stack, {.frame_done = [this] { redis_.step_done(); }})
+                                        : raw_frames(stack));
       core = core_file(*cause.facts);
-      step_done();
+      redis_.step_done();
     }
     return report_crash(cause, frames, job.display_class(), core, redis_now());
-  }
-
-  void step_done() const {
-    if (progress_ != nullptr) progress_->fetch_add(bytes_of_a_step);
   }
 
   static void log_crash(const Payload& job, const std::string& queue, const CrashReport& report) {
@@ -243,13 +233,16 @@ class RecoveryChild {
 
   Outcome move_orphan_to_dead(const std::string& payload, const std::string& queue) {
     try {
-      const Payload job = Payload::parse(payload);
+      Payload job = Payload::parse(payload);
       Failure failure;
       failure.error_class = "Orphaned";
       failure.message = "recovered " + std::to_string(returns_before_death) +
                         " times within 72 hours from workers whose end nobody saw (a host or a supervisor died)";
       const bool ask_hooks = mode_ == RecoveryMode::full;
-      if (ask_hooks) load_libraries();
+      if (ask_hooks) {
+        load_libraries();
+        open_for_hooks(job);
+      }
       return noted_if_poison(job, queue, settle_orphan(registry_, job, queue, failure, ask_hooks));
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
@@ -279,8 +272,7 @@ class RecoveryChild {
 
   const RecoveryMode mode_;
   const Config& config_;
-  Connection redis_;
-  std::atomic<std::uint64_t>* const progress_;  // read by the supervisor; null: nobody watches
+  RecoveryConnection redis_;
   FleetRelease fleet_;
   JobRegistry registry_;
   std::optional<ChargedCrash> charged_;  // by the recovery under way

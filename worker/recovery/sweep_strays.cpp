@@ -26,7 +26,7 @@ constexpr std::chrono::seconds look_for_life_again(2);
 
 class Sweep {
  public:
-  Sweep(const OwnIncarnations& own, const RedisAddress& redis) : own_(own), redis_(connection_for_recovery(redis)) {}
+  Sweep(const OwnIncarnations& own, const RedisAddress& redis) : own_(own), redis_(redis) {}
 
   void give_back_jobs() {
     list_unlisted_processes(redis_);
@@ -61,15 +61,15 @@ class Sweep {
 
   // Slots that nobody has asked for since their holders ended, or their holders' shard was taken out.
   void free_slots(const std::vector<RedisAddress>& shards) {
-    std::map<std::string, std::optional<Connection>> others;
+    std::map<std::string, std::optional<RecoveryConnection>> others;
     for (const RedisAddress& shard : shards) others[shard.shard];
     SlotWitnesses witnesses;
     for (const auto& [name, none] : others) witnesses.shards.insert(name);
     witnesses.shard = [&](const std::string& name) -> Channel& {
-      std::optional<Connection>& there = others.at(name);
+      std::optional<RecoveryConnection>& there = others.at(name);
       const auto address =
           std::find_if(shards.begin(), shards.end(), [&](const RedisAddress& shard) { return shard.shard == name; });
-      if (!there) there.emplace(connection_for_recovery(*address));
+      if (!there) there.emplace(*address);
       return *there;
     };
     witnesses.own = own_;

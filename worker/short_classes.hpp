@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// Which classes' jobs took less than a few milliseconds when this worker last ran one.  A failed job's outcome may wait
-// for the next settle behind such jobs alone: its retry must not wait for a long one.  Pure.
+// Which classes' jobs took less than a few milliseconds when this worker last ran one.  What has become of a job may
+// wait for the next settle behind such jobs alone: neither its retry nor its locks wait for a long one.  Pure.
 class ShortClasses {
  public:
   void ran(std::string_view job_class, std::chrono::nanoseconds took) {

@@ -348,7 +348,6 @@ class Worker {
     std::chrono::nanoseconds longest{};
     int performed = 0, set_aside = 0;
     const std::string home(home_of(caps_[served_], batch.queue));
-    bool failure_waits = false;
     performer_.begin_batch(batch.entries.size());
     // The heartbeat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
@@ -371,7 +370,7 @@ class Worker {
       }
       const bool waits = turn == UniqueTurn::waits || turn == UniqueTurn::dropped;
       std::optional<Outcome> outcome = waits ? performer_.put_off(performed, payload, home, turn == UniqueTurn::dropped)
-                                             : performer_.perform_entry(performed, payload, home, failure_waits);
+                                             : performer_.perform_entry(performed, payload, home, performed > 0);
       if (!outcome) {
         in_flight_.let_go_of_taken();
         recycling_ = performer_.reason_to_recycle();
@@ -385,7 +384,6 @@ class Worker {
       recycling_ = performer_.reason_to_recycle();
       // A failed job whose outcome is not noted would be charged if the next job crashed.
       const EntryState state = slot_.entry(performed - 1);
-      failure_waits |= state == EntryState::judged;
       go_on = !recycling_ && turn == UniqueTurn::begins &&
               (state == EntryState::succeeded || state == EntryState::judged) && now - begun < longest_unsettled;
     }

@@ -7,6 +7,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/ledger.hpp"
 
 using namespace brood;
@@ -208,6 +209,23 @@ BOOST_AUTO_TEST_CASE(queues_in_strict_order_are_emptied_in_that_order) {
     BOOST_TEST(runs[static_cast<std::size_t>(i)].id == "high" + std::to_string(i));
     BOOST_TEST(runs[static_cast<std::size_t>(i) + 200].id == "low" + std::to_string(i));
   }
+}
+
+// Their locks, and those who wait for their ends, do not wait for it.
+BOOST_AUTO_TEST_CASE(what_has_ended_is_settled_before_a_job_begins_that_may_be_long) {
+  Running running({.workers = 1});
+  std::vector<std::string> payloads;
+  for (int i = 0; i < 500; ++i) payloads.push_back(running.ledger_job(std::to_string(i), i + 1));
+  payloads.push_back(payload_text("PoliteLoop", "[600000]", 501));
+  enqueue(running.redis, payloads, "aside");
+  running.redis.command({"RENAME", "queue:aside", "queue:default"});  // so they are fetched by the batch
+
+  BOOST_TEST(eventually([&] { return running.ledger.has_done(500); }, 30s), running.brood.log_tail());
+  const auto title = [&] {
+    return text_of_file("/proc/" + std::to_string(running.brood.workers().front()) + "/cmdline");
+  };
+  BOOST_TEST(eventually([&] { return holds(title(), "PoliteLoop") && jobs_in_flight(running.redis) == 1; }),
+             title() << " " << jobs_in_flight(running.redis) << running.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(two_capsules_work_beside_each_other_on_queues_of_their_own) {

@@ -166,7 +166,7 @@ void Performer::note_process_state() {
 }
 
 std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue,
-                                                bool failure_waits) {
+                                                bool others_wait) {
   try {
     job_.read(text);
   } catch (const BadPayload& bad) {
@@ -174,7 +174,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     ++age_.jobs;
     return move_to_dead(entry, text, queue, bad.what());
   }
-  if (failure_waits && !short_classes_.contain(job_.job_class())) return std::nullopt;
+  if (others_wait && !short_classes_.contain(job_.job_class())) return std::nullopt;
   const bool too_late = came_too_late();
   if (!too_late && quarantine_.parks(job_)) return park(entry, queue);
   const bool apart = forker_ && rules_.is_isolated(job_.job_class());
@@ -320,13 +320,14 @@ void Performer::open_job() {
   if (is_encrypted(job_)) locked_ = open_arguments(job_, registry_.keys(), config_.encryption);
 }
 
-// A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.
+// A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.  A
+// job of which nobody can tell runs.
 bool Performer::came_too_late() {
   expired_.reset();
   const std::optional<WallTime> expiry = expiry_of(job_);
   if (!expiry || redis_now() <= *expiry) return false;
   ask_redis_time(redis_);
-  if (redis_now() <= *expiry) return false;
+  if (!redis_time_is_known() || redis_now() <= *expiry) return false;
   expired_ = expiry;
   return true;
 }

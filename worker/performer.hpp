@@ -77,11 +77,10 @@ class Performer {
   void end_batch();
 
   // Performs entry `entry` of the held batch; nullopt: it was not performed, since the supervisor has taken it back, or
-  // it may be long while a failure waits to be settled, or there is a reason to recycle.  Does not return when the
+  // it may be long while others wait to be settled, or there is a reason to recycle.  Does not return when the
   // supervisor ends this worker for it, or when the process of an isolated job has crashed: the worker then ends in the
   // same way.
-  std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue,
-                                       bool failure_waits);
+  std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue, bool others_wait);
 
   // Entry `entry` is not performed now: another runs under its lock.  It waits in the schedule for a moment, or is
   // dropped.  nullopt: the supervisor has taken it back.

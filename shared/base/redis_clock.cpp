@@ -37,6 +37,8 @@ void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered) {
 
 void forget_redis_time() { noted_at.store(0); }
 
+bool redis_time_is_known() { return noted_at.load() != 0; }
+
 bool redis_time_is_fresh() {
   const std::int64_t noted = noted_at.load();
   const SteadyTime now = steady_now();

@@ -16,6 +16,9 @@ void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered);
 // Call it when another Redis is used from now on: forgets the time that the old one told.
 void forget_redis_time();
 
+// False until Redis has told a time: then redis_now() is what this host believes.
+bool redis_time_is_known();
+
 // False when Redis told the time too long ago, or this host's clock was set since, or the host slept: ask before making
 // a score.
 bool redis_time_is_fresh();

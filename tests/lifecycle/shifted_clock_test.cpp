@@ -1,9 +1,11 @@
 #include <boost/test/unit_test.hpp>
+#include <ctime>
 
 #include "shared/job/payload.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -55,6 +57,18 @@ BOOST_AUTO_TEST_CASE(a_host_whose_clock_is_a_day_off_retries_and_buries_when_its
       for (const auto& [payload, score] : redis.zrange("dead")) check_is_about(score, begun);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_host_whose_clock_is_ahead_drops_no_job_as_too_late_while_redis_does_not_tell_the_time) {
+  RedisServer redis;
+  redis.command({"ACL", "SETUSER", "default", "-time"});
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 1, .environment = shifted(a_day)});
+  const std::string now = std::to_string(std::time(nullptr)) + "000";
+  enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"0\",0]", 1,
+                               R"("expires_in":3600,"created_at":)" + now + R"(,"enqueued_at":)" + now)});
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_delay_counts_from_what_redis_says) {

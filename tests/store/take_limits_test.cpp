@@ -375,6 +375,30 @@ BOOST_FIXTURE_TEST_CASE(a_slot_held_from_a_shard_that_is_configured_no_more_is_f
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
 }
 
+// Else each of two jobs could hold what the other waits for.
+BOOST_AUTO_TEST_CASE(limits_in_several_shards_are_taken_in_the_order_of_the_shards_whoever_names_them) {
+  Site first, second;
+  first.register_worker(holder(1));
+  second.register_worker(holder(1));
+  const auto lies = [&](const std::string& name) {
+    return name == "a" ? LimitKeeper::Setup::Place{&first.connection, "", 0}
+                       : LimitKeeper::Setup::Place{&second.connection, "b", 1};
+  };
+  Limit a = one_slot, b = one_slot;
+  a.name = "a";
+  b.name = "b";
+  for (const std::vector<Limit>& named : {std::vector<Limit>{a, b}, std::vector<Limit>{b, a}}) {
+    LimitKeeper keeper({.holder = [] { return holder(1); },
+                        .place_of = lies,
+                        .shard = {},
+                        .pause = [](std::chrono::milliseconds) { return true; }});
+    // The first shard refuses: nothing was asked of the second by then.
+    first.redis.command({"SET", "brood:limit:a", "of another type"});
+    BOOST_TEST((keeper.take(named, 0ms).kind == LimitResult::Kind::refused));
+    BOOST_TEST(second.redis.keys("brood:limit*").empty());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_held_from_another_shard_is_free_once_that_shard_says_so) {
   Site limits, jobs;
   const LimitHolder first{"host:1:abc", "0.1", 0, "b"};

@@ -47,6 +47,8 @@ std::vector<LimitKeeper::Together> LimitKeeper::by_server(const std::vector<Limi
     server->limits.push_back(limits[i]);
     server->numbers.push_back(i);
   }
+  std::sort(servers.begin(), servers.end(),
+            [](const Together& one, const Together& other) { return one.place.number < other.place.number; });
   return servers;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,6 +22,7 @@ class LimitKeeper {
     struct Place {
       Channel* redis = nullptr;
       std::string elsewhere = {};  // as LimitHolder has it
+      std::size_t number = 0;      // of the shard, the same for everybody
     };
     std::function<Place(const std::string& name)> place_of;
     std::function<Channel*(const std::string& shard)> shard;  // null: there is none of that name
@@ -30,7 +32,8 @@ class LimitKeeper {
 
   explicit LimitKeeper(Setup setup) : setup_(std::move(setup)) {}
 
-  // Takes all or none, in the order of their servers, and waits for that as long.  While Redis is away it asks again
+  // Takes all or none, and waits for that as long.  Those of one shard are taken together; everybody goes through the
+  // shards in the same order, or two jobs would wait for what the other holds.  While Redis is away it asks again
   // until `pause` says no, or `is_wanted`: whoever takes for a job in another process stops when that has ended.
   LimitResult take(
       const std::vector<Limit>& limits, std::chrono::milliseconds wait,

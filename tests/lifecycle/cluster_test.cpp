@@ -69,6 +69,19 @@ struct Fleet {
     return std::chrono::milliseconds((began - there) / 1'000'000);
   }
 
+  // Until each worker has begun another job.
+  void all_go_on() {
+    const std::int64_t from = ledger_now();
+    const auto at_work = [&] {
+      std::set<pid_t> workers;
+      for (const Ledger::Run& run : ledger.runs()) {
+        if (run.began > from) workers.insert(run.pid);
+      }
+      return workers.size();
+    };
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return at_work() == 2; }, 30s), brood.log_tail());
+  }
+
   // No confirmed push is lost, and no more than so many have run twice.
   void judge(std::size_t most_doubled) {
     pusher.stop();
@@ -185,6 +198,9 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stand
   const std::chrono::milliseconds took = fleet.time_until_work(second);
   BOOST_TEST_MESSAGE("after both: " << took.count() << " ms");
   BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
+  // Who still waited there would be handed a job that others have by now: the node answers before it hears that it is
+  // no master any more, and this fleet does not ask for the word of a replica.
+  fleet.all_go_on();
   second.resume();
   const std::size_t before = fleet.pusher.count();
   BOOST_TEST(eventually([&] { return fleet.pusher.count() > before + 50; }, 30s));

@@ -82,12 +82,13 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
     const std::string master = cluster_id(node((i - options.masters) / options.replicas_of_each));
     must(node(i), {"CLUSTER", "REPLICATE", master});
   }
-  const auto follows = [](RedisServer& one) {
+  const auto has_its_part = [](RedisServer& one) {
     const Reply info = one.command({"INFO", "replication"});
     const std::string_view text = info.view().text();
     return text.find("role:master") != text.npos || text.find("master_link_status:up") != text.npos;
   };
-  if (!all([&](RedisServer& one) { return says_ok(one) && follows(one); }) || !eventually([&] { return works(); }, 60s))
+  if (!all([&](RedisServer& one) { return says_ok(one) && has_its_part(one); }) ||
+      !eventually([&] { return works(); }, 60s))
     throw std::runtime_error("the cluster does not begin to work");
 }
 
@@ -125,12 +126,14 @@ RedisServer& RedisCluster::owner(int slot) {
   throw std::runtime_error("nobody owns the slot");
 }
 
+bool follows(RedisServer& replica, RedisServer& master) {
+  const Reply info = replica.command({"INFO", "replication"});
+  return info.view().text().find("master_port:" + std::to_string(master.port()) + "\r") != std::string_view::npos;
+}
+
 RedisServer& RedisCluster::replica_of(RedisServer& master) {
-  const std::string port = "master_port:" + std::to_string(master.port()) + "\r";
   for (const auto& node : nodes_) {
-    if (!node->runs()) continue;
-    const Reply info = node->command({"INFO", "replication"});
-    if (info.view().text().find(port) != std::string_view::npos) return *node;
+    if (node->runs() && follows(*node, master)) return *node;
   }
   throw std::runtime_error("the node has no replica");
 }

@@ -68,4 +68,7 @@ class RedisCluster {
 
 std::string cluster_id(RedisServer& node);
 
+// Whether one node is a replica of the other by now.
+bool follows(RedisServer& replica, RedisServer& master);
+
 }  // namespace brood

@@ -28,7 +28,7 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "packaging/template/README.md"]
 WALKED = ["cookbook.md", "cpp.md", "ruby.md"]  # by walkthrough_test.py, as CMake says
 CONTEXTS = SOURCE / "tests/compatibility/snippets"
 # Programs of a machine on which things are installed and served; all others must be there.
-ELSEWHERE = {"sudo", "systemctl", "journalctl", "apt", "bundle", "sidekiq", "logger", "rails"}
+ELSEWHERE = {"sudo", "systemctl", "systemd-sysusers", "systemd-tmpfiles", "ldconfig", "journalctl", "apt", "bundle", "sidekiq", "logger", "rails"}
 
 
 def run(command, **options):

@@ -35,8 +35,9 @@ constexpr auto usual_wait = 15s;
 constexpr auto youth_of_redis = 60s;
 
 constexpr const char* recover_footer =
-    R"(A running supervisor does this by itself: at once for the dead of its own machine, after a minute for those of another.
-This is for when none runs.  IDENTITY is as "brood status --json" shows it; its beginning will do.
+    R"(A running supervisor does this by itself: at once for the dead of its own machine, two minutes after their last
+heartbeat for those of another.  This is for when none runs.  IDENTITY is as "brood status --json" shows it; its
+beginning will do.
 
 Nothing is charged.  Who lives is never touched.  Of this machine the processes themselves are looked at.  Of another
 one only its heartbeat is seen: one without may be cut off from Redis and still at work, and a job that it runs would run

@@ -306,7 +306,8 @@ class BROOD_API Api {
   // REDIS_PROVIDER or REDIS_URL, else the embedded one.
   // Throws RedisError where that cannot be read; nothing is asked yet.
   Api();
-  // Of redis://, rediss:// and unix:// as in brood.toml(5), or "embedded".  Throws RedisError for what is no such URL.
+  // Of redis://, rediss://, unix://, sentinel:// and cluster:// as in brood.toml(5), or "embedded"; a cluster is taken
+  // to have 16 shards.  Throws RedisError for what is no such URL.
   explicit Api(const std::string& redis_url);
   ~Api();
   Api(Api&&) noexcept;

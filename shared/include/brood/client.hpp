@@ -92,8 +92,8 @@ class BROOD_API Client {
   // REDIS_PROVIDER or REDIS_URL, else the embedded one; where there are several shards, all of them.
   // Throws RedisError where that cannot be read; nothing is sent yet.
   Client();
-  // Of redis://, rediss://, unix:// and sentinel:// as in brood.toml(5), or "embedded".  Throws RedisError for what is
-  // no such URL.
+  // Of redis://, rediss://, unix://, sentinel:// and cluster:// as in brood.toml(5), or "embedded"; a cluster is taken
+  // to have 16 shards.  Throws RedisError for what is no such URL.
   explicit Client(const std::string& redis_url);
   ~Client();
   Client(Client&&) noexcept;

@@ -3,7 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <utility>
 
@@ -16,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t most_killed_a_turn = 256, most_children_seen = 4096;
-constexpr auto until_they_are_dead = 5ms;
+constexpr std::chrono::milliseconds until_they_are_dead{5}, longest_until_they_are_dead{1'000};
 constexpr auto report_interval = 10s;
 
 }  // namespace
@@ -25,6 +27,11 @@ Strays::Strays(EventLoop& loop, std::function<bool(pid_t)> is_ours) : is_ours_(s
   for (const pid_t child : own_children(most_children_seen)) {
     if (!is_ours_(child)) foreign_.insert(child);
   }
+}
+
+void Strays::look_soon() {
+  next_look_ = SteadyTime{};
+  rest_ = until_they_are_dead;
 }
 
 void Strays::look(SteadyTime now) {
@@ -49,8 +56,12 @@ void Strays::look(SteadyTime now) {
   if (seen == 0) {
     killed_.clear();  // those that are no longer our children have been reaped
     next_look_.reset();
+  } else if (seen == most_killed_a_turn) {
+    next_look_ = now;
   } else {
-    next_look_ = now + (seen == most_killed_a_turn ? 0ms : until_they_are_dead);
+    // One that waits in the kernel, for a disk that does not answer say, dies when that does.
+    next_look_ = now + rest_;
+    rest_ = std::min(2 * rest_, longest_until_they_are_dead);
   }
   wake_.start_at(next_look_);
   if (count_ > 0 && (seen == 0 || now - reported_at_ >= report_interval)) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -24,7 +25,7 @@ class Strays {
   Strays(EventLoop& loop, std::function<bool(pid_t)> is_ours);
 
   // A worker has been reaped: look in this turn.
-  void look_soon() { next_look_ = SteadyTime{}; }
+  void look_soon();
 
   // Each turn, when its time has come.  Kills and reaps what it finds, a bounded number, so that a fork bomb does not
   // keep the loop; goes on in a later turn until none is left, and then logs how many it found alive.
@@ -40,9 +41,10 @@ class Strays {
   std::function<bool(pid_t)> is_ours_;
   std::set<pid_t> foreign_;
   std::optional<SteadyTime> next_look_;
-  Timer wake_;              // for the next look
-  std::set<pid_t> killed_;  // and not reaped yet
-  std::size_t count_ = 0;   // since the last report
+  std::chrono::milliseconds rest_{0};  // until the next look, if somebody is not dead by then
+  Timer wake_;                         // for the next look
+  std::set<pid_t> killed_;             // and not reaped yet
+  std::size_t count_ = 0;              // since the last report
   SteadyTime reported_at_{};
 };
 

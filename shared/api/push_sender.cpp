@@ -190,7 +190,9 @@ std::optional<std::string> PushSender::why_nothing_was_pushed(const std::vector<
 
 TimeUnit PushSender::times_of_fleet() {
   const auto ask = [this](const std::vector<Command>& commands) { return redis_.pipeline(commands); };
-  const std::optional<SidekiqRelease> oldest = fleet_.oldest(ask);
+  // Behind jobs that wait for Redis another is not asked for first.
+  const bool waits = buffer_ && buffer_->size() > 0;
+  const std::optional<SidekiqRelease> oldest = waits ? fleet_.known() : fleet_.oldest(ask);
   return oldest ? oldest->time_unit() : usual_time_unit;
 }
 

@@ -1,8 +1,5 @@
 #include "shared/store/rights.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
@@ -11,20 +8,6 @@ namespace brood {
 
 namespace scripts {
 extern const Script try_rights;
-}
-
-OwnKeys own_keys(const std::vector<CapsuleSettings>& capsules, std::string identity) {
-  OwnKeys own{.identity = std::move(identity)};
-  const auto add = [&](const std::string& queue) {
-    if (std::find(own.queues.begin(), own.queues.end(), queue) == own.queues.end()) own.queues.push_back(queue);
-  };
-  for (const CapsuleSettings& capsule : capsules) {
-    for (const std::string& queue : capsule.queues.names()) {
-      add(queue);
-      for (const std::string& aside : asides_of(capsule.caps, queue)) add(aside);
-    }
-  }
-  return own;
 }
 
 std::vector<Command> ask_rights(const OwnKeys& own) {

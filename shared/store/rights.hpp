@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "shared/config/config.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 
@@ -14,7 +13,6 @@ struct OwnKeys {
   std::vector<std::string> queues = {};  // that are fetched from; "*" stands for all
   std::string identity = "~";            // the supervisor's
 };
-OwnKeys own_keys(const std::vector<CapsuleSettings>& capsules, std::string identity);
 
 // Asks Redis whether our user may do all that brood does with jobs: a missing right would stop a script half-way, or
 // let a supervisor start that can do nothing.  Changes nothing.

@@ -26,6 +26,7 @@
 #include "supervisor/recovery/orphan_watch.hpp"
 #include "supervisor/recovery/recovery_children.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
+#include "supervisor/redis/own_keys.hpp"
 #include "supervisor/redis/redis_link.hpp"
 #include "supervisor/report/heartbeat.hpp"
 #include "supervisor/report/process_pruning.hpp"

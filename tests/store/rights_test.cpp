@@ -161,13 +161,3 @@ BOOST_AUTO_TEST_CASE(a_missing_key_is_named) {
   BOOST_TEST(site.answer_with(rules, {"a", "c"}).find("LTRIM queue:c") != std::string::npos);
   BOOST_TEST(site.answer_with(rules, {"*"}).find("LTRIM queue:*") != std::string::npos);
 }
-
-BOOST_AUTO_TEST_CASE(the_queues_of_all_capsules_are_tried_and_those_of_jobs_that_are_set_aside) {
-  const CapSettings cap{.name = "erp", .queues = {"low"}, .classes = {"Book"}};
-  const std::vector<CapsuleSettings> capsules{
-      {.queues = QueueOrder({{"high", 0}, {"low", 0}}), .caps = {cap}},
-      {.name = "rest", .queues = QueueOrder({{"low", 0}, {"*", 0}}), .follows_all_queues = true, .caps = {cap}}};
-  const OwnKeys own = own_keys(capsules, "me");
-  BOOST_TEST(own.queues == (std::vector<std::string>{"high", "low", "low@erp", "*"}), boost::test_tools::per_element());
-  BOOST_TEST(own.identity == "me");
-}

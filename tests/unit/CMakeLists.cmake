@@ -176,6 +176,7 @@ brood_test(unit/sentinel_answer LINK brood_redis brood_test_support)
 brood_test_once(unit_commands_of_redis COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_commands ${PROJECT_SOURCE_DIR})
 brood_test_once(unit_tests_run COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_tests_run ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 brood_test(unit/server_finder LINK brood_supervisor)
+brood_test(unit/own_keys LINK brood_supervisor)
 brood_test(unit/cluster_slots LINK brood_redis)
 brood_test(unit/follow_redirections LINK brood_redis)
 brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone after the other

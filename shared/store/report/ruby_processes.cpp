@@ -1,6 +1,7 @@
 #include "shared/store/report/ruby_processes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "shared/json/json_object.hpp"
@@ -13,7 +14,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto ask_again = 60s;  // a process that died is listed for as long
+constexpr std::chrono::nanoseconds ask_again = 60s;  // a process that died is listed for as long
+// Nobody has said that no Ruby process lives.  But who waits for a Redis that hangs must not wait for it twice each
+// time.
+constexpr std::chrono::nanoseconds ask_a_lost_redis_again = 2s;
+constexpr int share_of_waits = 5;
 
 std::vector<std::string> names(std::string_view array) {
   std::vector<std::string> read;
@@ -56,16 +61,18 @@ std::vector<RubyProcess> ruby_processes(const AskRedis& ask) {
 }
 
 std::optional<SidekiqRelease> FleetRelease::oldest(const AskRedis& ask) {
-  const SteadyTime now = steady_now();
-  if (asked_ && now - *asked_ < ask_again) return oldest_;
-  asked_ = now;
+  const SteadyTime begun = steady_now();
+  if (begun < asks_again_at_) return oldest_;
+  asks_again_at_ = begun + ask_again;
   try {
     std::optional<SidekiqRelease> oldest;
     for (const RubyProcess& process : ruby_processes(ask))
       oldest = oldest ? std::min(*oldest, process.release) : process.release;
     oldest_ = oldest;
   } catch (const std::exception&) {  // a caller that needs Redis for more than this reports it
-    asked_.reset();                  // nobody has said that no Ruby process lives
+    const SteadyTime now = steady_now();
+    asks_again_at_ =
+        now + std::clamp<std::chrono::nanoseconds>(share_of_waits * (now - begun), ask_a_lost_redis_again, ask_again);
   }
   return oldest_;
 }

@@ -33,12 +33,14 @@ std::vector<RubyProcess> ruby_processes(const AskRedis& ask);
 class FleetRelease {
  public:
   // nullopt: no Ruby process lives.  Asks Redis once a minute at most.  Where `ask` throws, what was known before
-  // holds, and the next call asks again.
+  // holds, and a later call asks again: after two seconds, or after five times as long as `ask` took.
   std::optional<SidekiqRelease> oldest(const AskRedis& ask);
+  // As it was told last.
+  std::optional<SidekiqRelease> known() const { return oldest_; }
 
  private:
   std::optional<SidekiqRelease> oldest_;
-  std::optional<SteadyTime> asked_;
+  SteadyTime asks_again_at_{};
 };
 
 }  // namespace brood

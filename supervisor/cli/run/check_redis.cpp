@@ -11,6 +11,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/rights.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
+#include "supervisor/redis/own_keys.hpp"
 
 namespace brood {
 namespace {

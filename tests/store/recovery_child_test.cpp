@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <fstream>
@@ -135,6 +136,15 @@ BOOST_AUTO_TEST_CASE(a_crash_is_charged_with_its_stack_and_its_facts_and_noted_i
     BOOST_TEST(log.find(fact) != std::string::npos, log);
   BOOST_TEST(log.find("fingerprint=" + book[0].fingerprint) != std::string::npos, log);
   BOOST_TEST(log.find("crash_stack") == std::string::npos);
+}
+
+// Its supervisor ends a child that makes no progress for some seconds, and the next one dares less.
+BOOST_AUTO_TEST_CASE(each_answer_of_redis_is_progress_however_few_bytes_it_has) {
+  Death death(payload_text("Segfault", "[]"));
+  std::atomic<std::uint64_t> progress = 0;
+  BOOST_TEST(run_recovery_child({death.worker_death}, RecoveryMode::no_library, death.config, death.redis.address(),
+                                &progress) == 0);
+  BOOST_TEST(progress.load() > 500'000U);  // some answers, each as much as a slow line moves in ten seconds
 }
 
 BOOST_AUTO_TEST_CASE(all_that_a_silent_supervisor_held_is_left_to_it_when_it_beats_again) {

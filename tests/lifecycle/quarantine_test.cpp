@@ -68,6 +68,8 @@ struct Clinic {
         comes([&] { return redis.size_of("retry") + waiting() == jobs && no_job_is_left(redis, "default", true); }));
     BOOST_TEST(redis.size_of("retry") >= 3u);
     BOOST_TEST(waiting() >= jobs / 4);
+    // Redis knows of the quarantine, and with it the workers, before the recovery that began it has told it.
+    comes([&] { return logged("class_quarantined") >= 1u; });
     BOOST_TEST(logged("class_quarantined") == 1u, brood->log_tail());
   }
 };

@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_generation_that_dies_is_rolled_back_and_the_old_one_goes_
 
   BOOST_TEST(result.status == 70, result.output << result.errors << site.brood->log_tail());
   BOOST_TEST(contains(result.errors, "killed by SIGALRM"), result.errors);
-  BOOST_TEST((site.brood->workers() == before));
+  BOOST_TEST(eventually([&] { return site.brood->workers() == before; }, 20s), site.brood->log_tail());
   BOOST_TEST(fetching_workers(*site.brood) == 3);
   site.run_versioned();
   BOOST_TEST(site.writes("ran 1"));
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(workers_that_a_scale_adds_and_that_die_are_taken_back) {
   const std::vector<pid_t> before = site.brood->workers();
   const CommandResult result = site.command({"scale", "4"});
   BOOST_TEST(result.status == 70, result.output << result.errors);
-  BOOST_TEST((site.brood->workers() == before));
+  BOOST_TEST(eventually([&] { return site.brood->workers() == before; }, 20s), site.brood->log_tail());
   site.install("roll_jobs_1");
   BOOST_TEST(site.command({"scale", "3"}).status == 0);
   BOOST_TEST(fetching_workers(*site.brood) == 3);

@@ -71,7 +71,9 @@ struct Fleet {
       return count;
     };
     BOOST_TEST(pusher.confirmed().size() > 50U);
-    BOOST_TEST(eventually([&] { return missing() == 0; }, 60s), "lost " << missing() << "\n" << brood.log_tail());
+    BOOST_TEST(eventually([&] { return missing() == 0; }, 60s), "lost " << missing() << "\n"
+                                                                        << brood.log_tail() << "\n"
+                                                                        << redis.sentinel(0).log());
     std::size_t doubled = 0;
     for (const auto& [id, times] : ledger.done()) doubled += times > 1 ? 1 : 0;
     BOOST_TEST(doubled <= most_doubled, brood.log_tail());

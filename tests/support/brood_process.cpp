@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
@@ -167,8 +168,12 @@ CommandResult run_brood(const std::vector<std::string>& arguments,
   return {exit_status(status), text_of_file(directory / "output"), text_of_file(directory / "errors")};
 }
 
+// The kernel leaves out living children when one of them ends while it makes this list (proc_pid_task(5)).
 std::vector<pid_t> children_of(pid_t pid) {
-  std::istringstream list(text_of_file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
+  const std::string path = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children";
+  std::string text = text_of_file(path), again = text_of_file(path);
+  for (int looks = 2; text != again && looks < 100; ++looks) text = std::exchange(again, text_of_file(path));
+  std::istringstream list(again);
   std::vector<pid_t> children;
   for (pid_t child = 0; list >> child;) {
     if (process_exists(child)) children.push_back(child);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/redis/address.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/server_process.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -36,6 +37,7 @@ class Sentinel {
   void pause() { process_.pause(); }
   void resume() { process_.resume(); }
   Reply command(const Command& command);
+  std::string log() const { return text_of_file(directory_ / "log"); }
 
  private:
   TemporaryDirectory directory_;

@@ -9,6 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// A sentinel connects anew at most once a second: with less than that it takes every master that has just been chosen,
+// or that it meets after its own start, for dead, and chooses again.
+constexpr std::chrono::milliseconds down_after = 2000ms;
+
 RedisAddress address_at(std::uint16_t port, const Sentinel::Options& options) {
   RedisAddress address;
   address.host = options.host;
@@ -51,8 +55,9 @@ Sentinel::Sentinel(Options options)
   }
   for (const Master& master : options.masters) {
     text += "sentinel monitor " + master.name + " " + master.host + " " + std::to_string(master.port) + " " +
-            std::to_string(options.quorum) + "\nsentinel down-after-milliseconds " + master.name +
-            " 500\nsentinel failover-timeout " + master.name + " 3000\nsentinel parallel-syncs " + master.name + " 2\n";
+            std::to_string(options.quorum) + "\nsentinel down-after-milliseconds " + master.name + " " +
+            std::to_string(down_after.count()) + "\nsentinel failover-timeout " + master.name +
+            " 3000\nsentinel parallel-syncs " + master.name + " 2\n";
     if (!options.master_password.empty())
       text += "sentinel auth-pass " + master.name + " " + options.master_password + "\n";
   }

@@ -46,8 +46,8 @@ class Sentinel {
   Connection connection_;
 };
 
-// A master and two replicas, or several such groups, and three sentinels, two of which must agree that a master is down
-// for half a second.
+// A master and two replicas, or several such groups, and three sentinels, two of which must agree that a master has
+// been down for two seconds.
 class SentinelSetup {
  public:
   struct Options {

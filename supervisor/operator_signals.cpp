@@ -59,10 +59,10 @@ std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const signalfd_sig
 // wish, while an operator's second TERM kills.
 bool OperatorSignals::repeats_the_stop(pid_t sender) {
   const SteadyTime now = steady_now();
-  const bool repeated = sender == stop_sender_ && now - stop_came_ < one_wish;
+  if (sender == stop_sender_ && now - stop_came_ < one_wish) return true;
   stop_sender_ = sender;
   stop_came_ = now;
-  return repeated;
+  return false;
 }
 
 }  // namespace brood

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   kill(brood.pid(), SIGSTOP);  // lest it refills meanwhile
   for (const pid_t child : children) kill(child, SIGKILL);
   brood.kill9();
-  const CommandResult result = recover(redis, {"--all", "--yes", "--json"}, brood.environment());
+  const CommandResult result = recover(redis, {"--all", "--json"}, brood.environment());  // there is nothing to ask
 
   BOOST_TEST(result.status == 0, result.errors);
   BOOST_TEST(json_of(result, identity, "standing") == "\"dead\"");
@@ -237,9 +237,11 @@ BOOST_AUTO_TEST_CASE(a_dry_run_and_a_question_that_nobody_can_answer_change_noth
   BOOST_TEST(dry.status == 0);
   BOOST_TEST(dry.output.find(stranger) != std::string::npos);
   BOOST_TEST(dry.output.find("1 job") != std::string::npos);
-  const CommandResult unasked = recover(redis, {stranger});
-  BOOST_TEST(unasked.status == 64);
-  BOOST_TEST(unasked.errors.find("--yes") != std::string::npos);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{stranger}, {"--all", "--wait", "0"}}) {
+    const CommandResult unasked = recover(redis, words);
+    BOOST_TEST(unasked.status == 64);
+    BOOST_TEST(unasked.errors.find("--yes") != std::string::npos);
+  }
 
   BOOST_TEST(jobs_in_flight(redis) == 1U);
   BOOST_TEST(redis.keys("brood:recovered:*").size() == 0U);

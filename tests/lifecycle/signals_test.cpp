@@ -81,6 +81,19 @@ BOOST_AUTO_TEST_CASE(two_stops_at_once_from_one_sender_are_one_wish) {
   BOOST_TEST(running.ledger.has_done(1));
 }
 
+BOOST_AUTO_TEST_CASE(who_sends_stops_without_pause_means_it) {
+  Running running;
+  running.begin_ledger_job(600'000);
+
+  const bool ended = eventually([&] {
+    running.brood.signal(SIGTERM);
+    return running.brood.wait_exit(0ms).has_value();
+  });
+
+  BOOST_TEST(ended, running.brood.log_tail());
+  BOOST_TEST(running.logs("to=killing", 0ms), running.brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(signals_of_later_versions_do_not_end_the_supervisor) {
   Running running;
   for (const int signal : {SIGUSR2, SIGPIPE}) running.brood.signal(signal);

@@ -320,7 +320,10 @@ int recover_command(const std::vector<std::string>& args) {
   const bool any =
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) { return one.can_be_recovered(); });
   if (any && !options.dry_run) {
-    if (!confirmed(intention(candidates), options.yes)) return exit_status::try_again;
+    // Of those whose death is proven there is nothing to ask.
+    const bool all_proven = std::none_of(candidates.begin(), candidates.end(),
+                                         [](const Candidate& one) { return one.liveness == Liveness::silent; });
+    if (!confirmed(intention(candidates), options.yes || all_proven)) return exit_status::try_again;
     for (Candidate& one : candidates) {
       if (one.can_be_recovered()) recover(config, one);
     }

@@ -8,7 +8,7 @@ namespace brood {
 enum class Role {
   read = 1,  // look
   operate,   // what can be undone, or does no harm: retry, pause, recycle
-  admin,     // delete, kill, end a running job
+  admin,     // delete, kill, end a running job, send a process a signal
 };
 
 std::string_view name_of(Role role);

@@ -48,7 +48,7 @@ HttpResponse show_processes(Call& call) {
     Html actions;
     if (!process.embedded) {
       if (!process.quiet)
-        actions += button(call, Url("/processes/quiet").with("identity", process.identity), {"Quiet", Role::operate});
+        actions += button(call, Url("/processes/quiet").with("identity", process.identity), {"Quiet", Role::admin});
       actions += button(call, Url("/processes/stop").with("identity", process.identity), {"Stop", Role::admin, true});
     }
     table.add({Html("<strong>{}</strong><small>pid {}, {}{}{}</small>", shown_name(process.hostname), process.pid,

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(two_stops_at_once_from_one_sender_are_one_wish) {
 }
 
 BOOST_AUTO_TEST_CASE(who_sends_stops_without_pause_means_it) {
-  Running running;
+  Running running({.workers = 1, .shutdown_timeout = "600"});
   running.begin_ledger_job(600'000);
 
   const bool ended = eventually([&] {

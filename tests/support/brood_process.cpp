@@ -168,7 +168,7 @@ CommandResult run_brood(const std::vector<std::string>& arguments,
   return {exit_status(status), text_of_file(directory / "output"), text_of_file(directory / "errors")};
 }
 
-// The kernel leaves out living children when one of them ends while it makes this list (proc_pid_task(5)).
+// The kernel leaves out living children when one of them ends while it makes this list (proc(5)).
 std::vector<pid_t> children_of(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children";
   std::string text = text_of_file(path), again = text_of_file(path);

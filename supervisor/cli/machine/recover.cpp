@@ -163,16 +163,18 @@ bool beats(Connection& redis, const std::string& identity) {
   return *beats;
 }
 
+// Those whose death nobody has proven.
+std::ptrdiff_t silent_among(const std::vector<Candidate>& candidates) {
+  return std::count_if(candidates.begin(), candidates.end(),
+                       [](const Candidate& one) { return one.liveness == Liveness::silent; });
+}
+
 // Waits `patience` for heartbeats of supervisors of other hosts: one that sends some lives.
 void watch(std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
-  const auto silent = [&] {
-    return std::count_if(candidates.begin(), candidates.end(),
-                         [](const Candidate& one) { return one.liveness == Liveness::silent; });
-  };
-  if (silent() == 0 || patience <= 0ms) return;
-  fmt::print(stderr, "Watching {} of other machines for {}, for a sign of life ...\n", silent(),
-             duration_text(patience));
-  for (const SteadyTime end = steady_now() + patience; steady_now() < end && silent() > 0;) {
+  const std::ptrdiff_t silent = silent_among(candidates);
+  if (silent == 0 || patience <= 0ms) return;
+  fmt::print(stderr, "Watching {} of other machines for {}, for a sign of life ...\n", silent, duration_text(patience));
+  for (const SteadyTime end = steady_now() + patience; steady_now() < end && silent_among(candidates) > 0;) {
     std::this_thread::sleep_for(std::min<SteadyTime::duration>(500ms, end - steady_now()));
     for (Candidate& one : candidates) {
       if (one.liveness == Liveness::silent && beats(one.shard->redis, one.holder.name)) one.liveness = Liveness::lives;
@@ -288,16 +290,15 @@ void report(const std::vector<Candidate>& candidates, const RecoverOptions& opti
 // "gives back 3 jobs of 2 dead supervisors", and what that means for those of other hosts.
 std::string intention(const std::vector<Candidate>& candidates) {
   std::int64_t jobs = 0;
-  int dead = 0, silent = 0;
+  int dead = 0;
   for (const Candidate& one : candidates) {
     if (!one.can_be_recovered()) continue;
     jobs += one.holder.jobs();
     ++dead;
-    silent += one.liveness == Liveness::silent;
   }
   std::string sentence =
       fmt::format("gives back {} of {} dead {}", jobs_text(jobs), dead, dead == 1 ? "supervisor" : "supervisors");
-  if (silent > 0)
+  if (const std::ptrdiff_t silent = silent_among(candidates); silent > 0)
     sentence += fmt::format(
         ", {} of them on other machines: what one of these still runs, cut off from Redis, runs twice", silent);
   return sentence;
@@ -320,10 +321,8 @@ int recover_command(const std::vector<std::string>& args) {
   const bool any =
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) { return one.can_be_recovered(); });
   if (any && !options.dry_run) {
-    // Of those whose death is proven there is nothing to ask.
-    const bool all_proven = std::none_of(candidates.begin(), candidates.end(),
-                                         [](const Candidate& one) { return one.liveness == Liveness::silent; });
-    if (!confirmed(intention(candidates), options.yes || all_proven)) return exit_status::try_again;
+    const bool asks_nothing = options.yes || silent_among(candidates) == 0;
+    if (!confirmed(intention(candidates), asks_nothing)) return exit_status::try_again;
     for (Candidate& one : candidates) {
       if (one.can_be_recovered()) recover(config, one);
     }

@@ -70,18 +70,20 @@ std::string QueueChoice::wait_queue(int number) const {
   return waits_[static_cast<std::size_t>(number) % waits_.size()];
 }
 
-// When Redis is away nothing changes here, and the fetch that follows finds it away too.  A list that Redis refuses to
-// tell counts as empty; the supervisor logs it.
+// When Redis is away nothing changes here, and the fetch that follows finds it away too.  What our user may not read
+// any more stays as it was known; a key of another type counts as empty.  The supervisor logs both.
 void QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;
   try {
     const Reply paused = redis_.call(ask_paused_queues());
     if (is_to_come(paused.view())) return;
-    known_.paused = read_paused_queues(paused.view()).value_or(decltype(known_.paused)());
+    if (auto told = read_paused_queues(paused.view()); told || is_never_told(paused.view()))
+      known_.paused = std::move(told).value_or(decltype(known_.paused)());
     if (capsule_.follows_all_queues) {
       const Reply names = redis_.call(ask_queue_names());
       if (is_to_come(names.view())) return;
-      known_.names = read_queue_names(names.view()).value_or(std::vector<std::string>());
+      if (auto told = read_queue_names(names.view()); told || is_never_told(names.view()))
+        known_.names = std::move(told).value_or(std::vector<std::string>());
     }
     seen_ = seen;
     looked_ = true;

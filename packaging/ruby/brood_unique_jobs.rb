@@ -35,6 +35,8 @@ module BroodUniqueJobs
     local wanted = ARGV[3] ~= "" and "zset" or "list"
     local kind = redis.call("TYPE", KEYS[2]).ok
     if kind ~= wanted and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[2] .. " is a " .. kind) end
+    -- Changes nothing: fails before anything is pushed where we may not write the lock.
+    if not is_held then redis.call("SET", KEYS[1], holder or "", "XX", "KEEPTTL") end
     if ARGV[3] ~= "" then
       redis.call("ZADD", KEYS[2], ARGV[3], ARGV[4])
     else
@@ -53,7 +55,9 @@ module BroodUniqueJobs
     local waits_in_queue, place = redis.call("TYPE", from).ok == "list", nil
     if waits_in_queue then place = redis.call("LPOS", from, old) else place = redis.call("ZSCORE", from, old) end
     if not place then return 0 end
+    -- Both change nothing: they fail before anything is pushed where we may not write these.
     redis.call("SET", lock, "", "NX")
+    if waits_in_queue then redis.call("LREM", from, 1, "\\0") else redis.call("ZREM", from, "\\0") end
     if waits_in_queue and from == to then
       redis.call("LSET", from, place, new)
     else
@@ -98,6 +102,9 @@ module BroodUniqueJobs
     text = [job["class"].to_s, queue, JSON.generate(job["unique_by"] || job["args"])].join("\n")
     [Digest::SHA256.digest(text)].pack("m0").tr("+/", "-_").delete("=")
   end
+
+  # Sidekiq's pages print such a member as it is, and there may be arguments in it: no markup.
+  def shown(unique_by) = JSON.parse(JSON.generate(unique_by).tr("<>", "‹›"))
 
   # The seconds, 0 for as long as the job lives; nil: it is not unique, or only while it runs.
   def seconds_of(job)
@@ -152,6 +159,7 @@ module BroodUniqueJobs
     include Sidekiq::ClientMiddleware if defined?(Sidekiq::ClientMiddleware)
 
     def call(_job_class, job, queue, _pool)
+      job["unique_by"] = BroodUniqueJobs.shown(job["unique_by"]) if job["unique_by"]
       return yield if job["unique_lock"] || BroodUniqueJobs.seconds_of(job).nil?
       lock = BroodUniqueJobs.lock_of(job, queue)
       holder = BroodUniqueJobs.holder(lock)

@@ -188,7 +188,9 @@ void carry(Push& push) {
   if (!state.locale.empty()) carry_member(push, "locale", detail::quoted(state.locale));
   if (!state.traceparent.empty()) carry_member(push, "traceparent", detail::quoted(state.traceparent));
   const SpanOfRun& span = span_of_run();
-  if (!span.tracestate.empty() && state.traceparent == span.traceparent)
+  // Whoever called the first service of a trace has written it, and Sidekiq's pages print it as it is.
+  const bool is_markup = span.tracestate.find_first_of("<>") != std::string::npos;
+  if (!span.tracestate.empty() && !is_markup && state.traceparent == span.traceparent)
     carry_member(push, "tracestate", detail::quoted(span.tracestate));
 }
 

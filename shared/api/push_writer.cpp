@@ -93,6 +93,10 @@ bool is_given_later(const Push& job, std::size_t member) {
   return false;
 }
 
+// Sidekiq's pages print such a member as it is, and there may be arguments in it: no markup.  Spelled as Ruby's client
+// does, so that both mean one lock.
+std::string shown_unique_by(std::string_view json) { return page_text(ruby_spelling(json, 1)); }
+
 void add_member(std::string& text, std::string_view name, std::string_view json) {
   detail::write_string(text.append(","), name);
   text.append(":").append(json);
@@ -134,20 +138,20 @@ void PushWriter::check_names(const Push& job) {
 // Its lock is taken with the push, and let go by whoever ends it: the payload names it for them.
 void PushWriter::make_unique(ClientPush& prepared, const Push& job,
                              std::optional<std::string_view> args_in_clear) const {
-  bool by_some = false;
+  std::string by;
   const auto unique =
       read_uniqueness(job.job_class, job.queue, args_in_clear.value_or(job.args), [&](std::string_view name) {
         std::optional<std::string_view> last;
         for (const auto& [given, json] : job.members) {
           if (given == name) last = json;
         }
-        by_some = by_some || (name == "unique_by" && last);
+        if (name == "unique_by" && last) last = by = shown_unique_by(*last);
         return last;
       });
   if (!unique) return;
   // Who performs it sees the argument encrypted, each time to other bytes; and what it is unique by would stand there
   // in clear.
-  if (args_in_clear && (by_some || unique->until == Uniqueness::Until::running))
+  if (args_in_clear && (!by.empty() || unique->until == Uniqueness::Until::running))
     refuse("an encrypted job is unique by all of its arguments, and until it is begun or done");
   if (prepared.shard_by.empty()) prepared.shard_by = "unique:" + unique->lock;
   if (unique->until == Uniqueness::Until::running) return;
@@ -181,7 +185,7 @@ ClientPush PushWriter::prepare(const Push& job, std::optional<std::string_view> 
     if (is_given_later(job, i)) continue;
     created = created || name == "created_at";
     says_unique = says_unique || name.starts_with("unique_");
-    add_member(text, name, json);
+    add_member(text, name, name == "unique_by" ? shown_unique_by(json) : json);
   }
   text.append(",\"class\":");
   detail::write_string(text, job.job_class);

@@ -11,8 +11,9 @@ namespace brood {
 //   member                                     page                                printed raw by  written through
 //   lines of `error_backtrace`                 a retry's, a dead job's             6, 7, 8         page_text
 //   `error_class`                              a dead job's                        6, 7, 8         page_text
-//   `crash`, as every member Sidekiq does      a retry's, a scheduled job's,       6, 7, 8         page_text
-//     not know: "Extras", names and values     a dead job's
+//   `crash`, `unique_by`, as every member      a retry's, a scheduled job's,       6, 7, 8         page_text
+//     Sidekiq does not know: "Extras",         a dead job's
+//     names and values
 //   class (`class`, `wrapped`,                 a job's own, the sets' lists, Busy  6, 7, 8         has_markup
 //     `display_class`), `jid`                  (`jid`: queues, too)
 //   `queue`                                    a job's own, the sets' lists, Busy  6, 7            is_safe_name
@@ -23,9 +24,9 @@ namespace brood {
 //   labels of deploy marks                     Dashboard, Metrics, within a        7, 8            page_text
 //                                              script
 //
-// Every release escapes `error_message`, `args`, `tags` and cursors, so they stay as they are.  So does what a job was
-// pushed with (class, jid and further members): brood's client refuses markup there, and brood carries as they are the
-// jobs that others have pushed.
+// Every release escapes `error_message`, `args`, `tags` and cursors, so they stay as they are.  In a class and a jid
+// brood's client refuses markup.  Further members that a program gives its jobs are its own, and so are the jobs that
+// others have pushed: brood carries them as they are.
 
 // For people to read: < and > become ‹ and ›, so that std::vector<int> is still seen to be one.
 std::string page_text(std::string_view text);

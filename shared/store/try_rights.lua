@@ -1,18 +1,18 @@
 -- Tries every command of the scripts that move jobs, and every key that holds jobs, with calls that change nothing or
--- are undone at once.  Scripts that only count or show are not tried: they report a refusal themselves, and no job
--- waits for them.
+-- are undone at once.  What only counts or shows is not tried: it reports a refusal itself, and no job waits for it.
 -- KEYS: none, since one forbidden key would refuse the whole script
 -- ARGV[1] "1": locks of the gem sidekiq-unique-jobs are served    ARGV[2] name for keys that nobody has
 -- ARGV[3...5] "retry", "schedule", "dead"    ARGV[6] "brood:processes"    ARGV[7] "uniquejobs:digests"
 -- ARGV[8] a lock beside it that nobody has    ARGV[9] "processes"    ARGV[10] "queues"    ARGV[11...14] "<identity>", "<identity>:work",
--- "<identity>:workers" and "<identity>-signals"    ARGV[15] "queue:"    ARGV[16...] queues by their keys
+-- "<identity>:workers" and "<identity>-signals"    ARGV[15] "paused"    ARGV[16] the progress of an iteration that nobody has
+-- ARGV[17] "queue:"    ARGV[18...] queues by their keys
 -- Returns OK, or an error that begins with NOPERM and names what is refused.
 local refused = {}
-local function try(command, key, ...)
-  local reply = redis.pcall(command, key, ...)
+local function try(command, ...)
+  local reply = redis.pcall(command, ...)
   local error = type(reply) == "table" and reply.err or ""
   local failed = error:find("NOPERM", 1, true) or error:find("user executing the script can't", 1, true)    -- Redis 7.0
-  if failed then refused[#refused + 1] = command .. " " .. key end
+  if failed then refused[#refused + 1] = command .. " " .. (... or "") end
   return not failed
 end
 
@@ -25,14 +25,16 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory; and without th
   end
   try("LMOVE", own, other, "LEFT", "LEFT")
   for _, call in ipairs({{"RPOP"}, {"LREM", 0, 1}, {"DEL"}, {"HSET", "a", 1}, {"HSETNX", "a", 1}, {"HGET", "a"}, {"HMGET", "a"},
-                         {"HEXISTS", "a"}, {"HDEL", "a"}, {"DEL"}, {"SET", 1, "EX", 60}, {"GET"}, {"EXPIRE", 60}, {"INCR"},
-                         {"TYPE"}, {"EXISTS"}, {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"},
-                         {"ZCOUNT", 0, 0}, {"ZRANGEBYSCORE", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},
-                         {"SADD", "a"}, {"SMEMBERS"}, {"SREM", "a"}, {"DEL"}}) do
+                         {"HEXISTS", "a"}, {"HKEYS"}, {"HVALS"}, {"HGETALL"}, {"HINCRBY", "n", 1}, {"HDEL", "a"}, {"DEL"},
+                         {"SET", 1, "EX", 60}, {"GET"}, {"EXPIRE", 60}, {"PEXPIRE", 60000}, {"PTTL"}, {"INCR"}, {"TYPE"}, {"EXISTS"},
+                         {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"}, {"ZCOUNT", 0, 0}, {"ZRANGE", 0, 0},
+                         {"ZRANGEBYSCORE", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},
+                         {"SADD", "a"}, {"SCARD"}, {"SMEMBERS"}, {"SREM", "a"}, {"UNLINK"}}) do
     try(call[1], own, unpack(call, 2))
   end
   redis.pcall("DEL", own, other)
 end
+try("TIME")
 
 for i = 3, 5 do
   try("ZADD", ARGV[i], "XX", 0, "\0")
@@ -43,10 +45,12 @@ try("SREM", ARGV[9], "\0")
 try("SREM", ARGV[10], "\0")
 for i = 11, 13 do try("HDEL", ARGV[i], "~") end
 try("LTRIM", ARGV[14], 0, -1)
+try("SMEMBERS", ARGV[15])
+try("HDEL", ARGV[16], "~")
 if ARGV[1] == "1" then
   try("ZREM", ARGV[7], "\0")
   for _, call in ipairs({{"TYPE"}, {"HDEL", "~"}, {"EXISTS"}, {"DEL"}}) do try(call[1], ARGV[8], unpack(call, 2)) end
 end
-for i = 15, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
+for i = 17, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
 if #refused == 0 then return redis.status_reply("OK") end
 return redis.error_reply("NOPERM this user may not " .. table.concat(refused, ", "))

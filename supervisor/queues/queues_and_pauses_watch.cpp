@@ -103,9 +103,12 @@ void QueuesAndPausesWatch::read_paused(const Result& result) {
   if (refusal == ErrorKind::not_applied_retry || refusal == ErrorKind::not_applied_reconnect) return;
   const auto told = read_paused_queues(result.reply.view());
   const bool is_set = told.has_value();
+  const bool is_kept = !is_set && !is_never_told(result.reply.view());
   if (!is_set && !std::exchange(said_no_set_, true))
-    log::warn("pauses_unknown", {{"reason", result.why()}, {"hint", "no queue is taken for paused"}});
+    log::warn("pauses_unknown",
+              {{"reason", result.why()}, {"hint", is_kept ? "pauses stay as known" : "no queue is taken for paused"}});
   said_no_set_ = !is_set;
+  if (is_kept) return;
   auto paused = told.value_or(decltype(known_.paused)());
   if (std::exchange(knows_paused_, true) && paused == known_.paused) return;
   const bool says_nothing = paused.empty() && known_.paused.empty();

@@ -16,8 +16,8 @@ namespace brood {
 
 // Which queues Redis knows, and which of them are paused.  It looks when it is told of a change, and every five
 // seconds.  Where nobody tells it, it looks every second, and for new queues ten times a second while a worker that
-// takes all queues has nothing to do.  While Redis is away, what was known stays.  A key that is no set counts as an
-// empty one.
+// takes all queues has nothing to do.  While Redis is away or our user may not read them, what was known stays.  A key
+// that is no set counts as an empty one.
 class QueuesAndPausesWatch {
  public:
   // `changed` is told after the workers.

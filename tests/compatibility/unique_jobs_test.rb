@@ -50,6 +50,41 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal 1, waiting("elsewhere").size
   end
 
+  def test_what_a_job_is_unique_by_is_no_markup_and_means_the_same_lock_to_both_clients
+    more = { "queue" => "elsewhere", "unique_until" => "done", "unique_by" => ["<b>", "\u00e9", 1.50] }
+    jid = push("Any", ["<b>"], more)
+    assert_equal ["\u2039b\u203a", "\u00e9", 1.5], waiting("elsewhere").find_job(jid)["unique_by"]
+    assert_nil push("Any", [2], more)
+    file = File.join(redis.directory, "jobs")
+    File.write(file, %({"class":"Any","args":[3],"queue":"elsewhere","unique_until":"done","unique_by":["\\u003cb>", "\\u00e9", 1.50]}\n))
+    only_brood
+    brood(redis, "enqueue", "--bulk", file)
+    assert_equal 1, waiting("elsewhere").size
+  end
+
+  # Redis rolls nothing back: what a user may not do is found out before anything is pushed.
+  def test_who_may_not_write_locks_pushes_nothing
+    scripts = { BroodUniqueJobs::PUSH => [%w[brood:unique:a queue:elsewhere queues], ["a", "60", "", "new", "elsewhere", ""]],
+                BroodUniqueJobs::REPLACE => [%w[brood:unique:a queue:other queues queue:elsewhere],
+                                             ["a", "60", "", "new", "other", "", "held", "old"]] }
+    redis.command("LPUSH", "queue:elsewhere", "old")
+    %w[set lrem sadd lpush].each do |refused|
+      redis.command("ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-#{refused}")
+      scripts.each do |text, (keys, arguments)|
+        replaces = text == BroodUniqueJobs::REPLACE
+        replaces ? redis.command("SET", "brood:unique:a", "held") : redis.command("DEL", "brood:unique:a")
+        next if refused == "lrem" && !replaces
+        redis.command("AUTH", "limited", "any")
+        assert_raises(StandardError, refused) { redis.command("EVAL", text, keys.size.to_s, *keys, *arguments) }
+        redis.command("AUTH", "default", "any")
+        assert_equal [["old"], []], %w[queue:elsewhere queue:other].map { |queue| redis.command("LRANGE", queue, "0", "-1") }, refused
+      end
+    end
+  ensure
+    redis.command("AUTH", "default", "any")
+    redis.command("DEL", "queue:other", "brood:unique:a")
+  end
+
   def test_a_job_that_waits_is_replaced
     more = { "queue" => "elsewhere", "unique_until" => "done", "unique_by" => [7], "on_conflict" => "replace" }
     push("Any", [1], more)

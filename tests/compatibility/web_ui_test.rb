@@ -93,6 +93,13 @@ class WebUiTest < CompatibilityTest
 
   def test_5_what_the_client_pushes_is_no_markup
     only_brood
+    file = File.join(redis.directory, "unique")
+    File.write(file, JSON.generate("class" => "Sleep", "args" => [HOSTILE], "at" => Time.now.to_f + 3600, "unique_until" => "done", "unique_by" => [HOSTILE]))
+    brood(redis, "enqueue", "--bulk", file)
+    entry = Sidekiq::ScheduledSet.new.find { |job| job["unique_by"] }
+    assert entry
+    ["<script>alert", "<img src=x"].each { |markup| refute_includes page("/scheduled/#{entry.score}-#{entry.jid}"), markup }
+    entry.delete
     [%w[<b>], ["Sleep", "--jid", "<b>"], ["Sleep", "-q", "<b>"]].each do |words|
       output, status = Open3.capture2e({ "REDIS_URL" => redis.url }, BROOD, "enqueue", *words)
       assert_equal 64, status.exitstatus, output

@@ -66,3 +66,23 @@ BOOST_FIXTURE_TEST_CASE(a_change_during_a_look_is_looked_at_after_it, Watching) 
   queues.look();
   BOOST_TEST(run_until([&] { return known.paused.size() == 1; }, 900ms));
 }
+
+BOOST_FIXTURE_TEST_CASE(pauses_that_it_may_not_read_any_more_stay_as_they_were, Watching) {
+  redis.command({"SADD", "paused", "one"});
+  begin();
+  BOOST_REQUIRE(run_until([&] { return known.paused.size() == 1; }, 900ms));
+  const auto refusals = [&] {
+    const Reply log = redis.command({"ACL", "LOG"});
+    return log.view().size();
+  };
+  BOOST_REQUIRE(redis.command({"ACL", "SETUSER", redis.user(), "resetkeys", "~queues"}).view().error().empty());
+  queues.look();
+  BOOST_REQUIRE(run_until([&] { return refusals() > 0; }));
+  run_for(50ms);
+  BOOST_TEST(known.paused.count("one") == 1u);
+
+  redis.command({"ACL", "SETUSER", redis.user(), "allkeys"});
+  redis.command({"DEL", "paused"});
+  queues.look();
+  BOOST_TEST(run_until([&] { return known.paused.empty(); }, 3s));
+}

@@ -8,6 +8,8 @@
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/periodic/gem_schedules.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
 #include "shared/store/queues/push_once.hpp"
 #include "shared/store/queues/push_unique.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
@@ -24,6 +26,7 @@
 // A user's rights may change in the midst of anything, and Redis rolls nothing back: whatever command a script is
 // refused, no job may be lost or doubled by it, and the same call must do its work once the right is there again.
 using namespace brood;
+using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
 namespace {
@@ -47,6 +50,7 @@ const Strings commands{"ltrim",
                        "sadd",
                        "hset",
                        "hdel",
+                       "hincrby",
                        "hsetnx",
                        "set",
                        "del",
@@ -103,6 +107,22 @@ ScriptCall recovery(std::optional<DeadWorker::Record> record, RecoveryAttempt at
 
 RecoveryAttempt::VerdictOnEntry verdict(std::optional<std::string> entry, Outcome::Kind kind, std::string payload) {
   return {std::move(entry), Outcome{kind, std::move(payload), 4e9}};
+}
+
+// The tick of a minute after the last.
+TickClaim next_tick(TickClaim::WhileHeld while_held, std::optional<std::string> score) {
+  return {.name = "report",
+          .rule = "* * * * * UTC",
+          .last = std::chrono::sys_seconds(1000s),
+          .tick = std::chrono::sys_seconds(1060s),
+          .missed = 2,
+          .entry = "claimed",
+          .payload = "N1",
+          .jid = "N1",
+          .queue = "a",
+          .score = std::move(score),
+          .while_held = while_held,
+          .skipped_entry = "skipped"};
 }
 
 std::vector<Operation> operations() {
@@ -265,6 +285,26 @@ std::vector<Operation> operations() {
        {{"ZADD", "dead", "5", "D1"}},
        raise_unique({"D1", "5", "a", "D1#again"}, {"L", "J1"}),
        {}});
+  for (const auto while_held : {TickClaim::WhileHeld::no_matter, TickClaim::WhileHeld::skip}) {
+    for (const char* score : {"", "2000"}) {
+      add({"claim a tick " + std::string(score),
+           {{"HSET", keys::periodic_state("report"), "rule", "* * * * * UTC", "last", "1000"}},
+           claim_tick(next_tick(while_held, *score == 0 ? std::nullopt : std::optional<std::string>(score))),
+           {},
+           {"N1"}});
+    }
+  }
+  add({"claim a tick of the gem's",
+       {{"HSET", keys::gem_schedule("g"), "status", "enabled", "last_enqueue_time", ""}},
+       claim_gem_tick({.schedule = "g",
+                       .tick = std::chrono::sys_seconds(1060s),
+                       .queue = "a",
+                       .payload = "N1",
+                       .jid = "N1",
+                       .last_push = "",
+                       .now = std::chrono::sys_seconds(1061s)}),
+       {},
+       {"N1"}});
   add({"remove jobs of a queue",
        held({}),
        {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2"}},

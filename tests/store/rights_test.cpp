@@ -77,8 +77,6 @@ BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
                                               "reset_limit.lua",
                                               "show_cap.lua",
                                               "serve_periodic.lua",
-                                              "claim_tick.lua",
-                                              "claim_gem_tick.lua",
                                               "pause_periodic.lua",
                                               "push_unique.lua",
                                               "replace_unique.lua"};
@@ -125,6 +123,17 @@ BOOST_AUTO_TEST_CASE(a_missing_command_is_named) {
                                     "EXISTS",
                                     "TYPE",
                                     "EXPIRE",
+                                    "HGETALL",
+                                    "HKEYS",
+                                    "HVALS",
+                                    "HINCRBY",
+                                    "PEXPIRE",
+                                    "PTTL",
+                                    "ZRANGE",
+                                    "SCARD",
+                                    "SMEMBERS",
+                                    "UNLINK",
+                                    "TIME",
                                     "SADD"}) {
     BOOST_TEST(site.answer_with({"-" + command}).find(command) != std::string::npos, command);
     BOOST_TEST(site.server.keys().empty(), command);
@@ -142,6 +151,8 @@ BOOST_AUTO_TEST_CASE(a_missing_key_is_named) {
                                      "brood:*",
                                      "processes",
                                      "queues",
+                                     "paused",
+                                     "it-*",
                                      "host:1:abcdefabcdef",
                                      "host:1:abcdefabcdef-signals"};
   for (const std::string& left_out : all) {
@@ -152,11 +163,12 @@ BOOST_AUTO_TEST_CASE(a_missing_key_is_named) {
     const std::string named = left_out.substr(0, left_out.find('*'));
     BOOST_TEST(site.answer_with(rules).find(named) != std::string::npos, left_out);
     rules.push_back("%R~" + left_out);
+    if (left_out == "paused") continue;  // brood only reads it
     BOOST_TEST(site.answer_with(rules).find(named) != std::string::npos, left_out);
   }
   // Queues of its own are enough, all of them.
-  const std::vector<std::string> rules{"resetkeys", "~queue:",    "~queue:a", "~queue:b", "~retry", "~dead",
-                                       "~schedule", "~processes", "~queues",  "~brood:*", "~host:*"};
+  const std::vector<std::string> rules{"resetkeys",  "~queue:", "~queue:a", "~queue:b", "~retry",  "~dead", "~schedule",
+                                       "~processes", "~queues", "~brood:*", "~host:*",  "~paused", "~it-*"};
   BOOST_TEST(site.answer_with(rules, {"a", "b"}) == "");
   BOOST_TEST(site.answer_with(rules, {"a", "c"}).find("LTRIM queue:c") != std::string::npos);
   BOOST_TEST(site.answer_with(rules, {"*"}).find("LTRIM queue:*") != std::string::npos);

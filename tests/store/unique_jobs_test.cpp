@@ -124,6 +124,15 @@ BOOST_FIXTURE_TEST_CASE(chosen_fields_alone_make_a_job_unique, UniqueFixture) {
   BOOST_TEST(left <= 600'000);
 }
 
+// Sidekiq's pages print this member as it is, unlike arguments.
+BOOST_FIXTURE_TEST_CASE(what_a_job_is_unique_by_is_no_markup, UniqueFixture) {
+  BOOST_TEST(client.enqueue(ReportOfCustomer{"<b>&", 1}) != "");
+  BOOST_TEST(client.enqueue(ReportOfCustomer{"<b>&", 2}) == "");
+  const Payload payload = Payload::parse(redis.lrange("queue:default").front());
+  BOOST_TEST(payload.raw("unique_by").value_or("") == R"(["‹b›&"])");
+  BOOST_TEST(payload.raw("args").value_or("") == R"(["<b>&",1])");
+}
+
 BOOST_FIXTURE_TEST_CASE(a_lock_of_a_scheduled_job_lives_from_when_that_is_due, UniqueFixture) {
   BOOST_TEST(client.enqueue_in(1000s, ReportOfCustomer{"acme", 1}) != "");
   BOOST_TEST(client.enqueue_in(1000s, ReportOfCustomer{"acme", 1}) == "");

@@ -5,6 +5,8 @@
 #include <string>
 #include <thread>
 
+#include "shared/api/span_of_run.hpp"
+
 using namespace brood;
 
 namespace {
@@ -140,4 +142,16 @@ BOOST_AUTO_TEST_CASE(each_thread_has_its_own) {
   std::string other = "?";
   std::thread([&] { other = carried(); }).join();
   BOOST_TEST(other == "");
+}
+
+// Whoever called a trace's first service has written it, and Sidekiq's pages print members that they do not know as they
+// are.
+BOOST_AUTO_TEST_CASE(a_tracestate_is_carried_on_unless_it_is_markup) {
+  const Cleared cleared;
+  const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  ambient::set_span_of_run(trace, "rojo=1");
+  BOOST_TEST(carried() == "traceparent:\"" + trace + "\"\ntracestate:\"rojo=1\"");
+  ambient::set_span_of_run(trace, "rojo=<b>");
+  BOOST_TEST(carried() == "traceparent:\"" + trace + "\"");
+  ambient::set_span_of_run("", "");
 }

@@ -12,12 +12,18 @@ local refusal = must_be("hash", KEYS[1]) or must_be("zset", KEYS[2]) or must_be(
 if refusal then return refusal end
 local status, last = unpack(redis.call("HMGET", KEYS[1], "status", "last_enqueue_time"))
 if status ~= "enabled" or (last or "") ~= ARGV[4] then return 0 end
-if redis.call("ZADD", KEYS[2], ARGV[1], ARGV[2]) == 0 then return 0 end
-redis.call("HSET", KEYS[1], "last_enqueue_time", ARGV[5])
+if redis.call("ZSCORE", KEYS[2], ARGV[2]) then return 0 end
+-- Changes nothing that counts.  Fails before anything is pushed when Redis is full or we may not write these.
+redis.call("HSET", KEYS[1], "status", status)
+redis.call("ZADD", KEYS[2], "XX", 0, "\0")
+redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", "(" .. ARGV[8])
+redis.call("LTRIM", KEYS[3], 0, -1)
+redis.call("SADD", KEYS[5], KEYS[4]:sub(#KEYS[5] + 1))    -- "queue:" is as long as "queues", whatever stands before them
+
+-- Of what follows only the first LPUSH has not been tried.
+redis.call("LPUSH", KEYS[4], ARGV[3])
 redis.call("LPUSH", KEYS[3], ARGV[6])
 redis.call("LTRIM", KEYS[3], 0, tonumber(ARGV[7]) - 1)
--- "queue:" is as long as "queues", whatever stands before them.
-redis.call("SADD", KEYS[5], KEYS[4]:sub(#KEYS[5] + 1))
-redis.call("LPUSH", KEYS[4], ARGV[3])
-redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", "(" .. ARGV[8])
+redis.call("ZADD", KEYS[2], ARGV[1], ARGV[2])
+redis.call("HSET", KEYS[1], "last_enqueue_time", ARGV[5])
 return 1

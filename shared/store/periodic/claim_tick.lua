@@ -29,23 +29,28 @@ end
 local held = turn and ARGV[7] ~= "" and redis.call("EXISTS", turn) == 1
 if held and ARGV[10] == "queue" then return {waits, last} end
 
--- What may fail comes first: for a full Redis, or a count that is none.
 local pushes = ARGV[7] ~= "" and not held
-if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", ARGV[4]) end
-if held or pushes then redis.call("HINCRBY", KEYS[1], held and "skipped" or "claimed", 1) end
-if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
-local answer = held and skipped or claimed
+local count = (held or pushes) and (held and "skipped" or "claimed")
+-- Fails before anything is pushed when Redis is full, a count is none, or we may not write these; else it changes nothing.
+if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", 0) end
+if count then redis.call("HINCRBY", KEYS[1], count, 0) end
+if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "rule", rule) end
 if pushes then
-  if turn then redis.call("SET", turn, ARGV[8]) end
-  if queues then
-    -- "queue:" is as long as "queues", whatever stands before them.
-    redis.call("SADD", queues, KEYS[3]:sub(#queues + 1))
-    redis.call("LPUSH", KEYS[3], ARGV[7])
-  else
-    redis.call("ZADD", KEYS[3], ARGV[9], ARGV[7])
-  end
+  if turn then redis.call("SET", turn, "", "XX") end    -- it is free
+  -- "queue:" is as long as "queues", whatever stands before them.
+  if queues then redis.call("SADD", queues, KEYS[3]:sub(#queues + 1)) else redis.call("ZADD", KEYS[3], "XX", 0, "\0") end
 end
+redis.call("LTRIM", KEYS[2], 0, -1)
+redis.call("EXPIRE", KEYS[2], ARGV[12])
+
+-- Of what follows only the first LPUSH has not been tried.
+if pushes and queues then redis.call("LPUSH", KEYS[3], ARGV[7]) end
 redis.call("LPUSH", KEYS[2], held and ARGV[11] or ARGV[5])
 redis.call("LTRIM", KEYS[2], 0, tonumber(ARGV[6]) - 1)
 redis.call("EXPIRE", KEYS[2], ARGV[12])
-return {answer, tonumber(ARGV[3]) or last}
+if pushes and scheduled then redis.call("ZADD", KEYS[3], ARGV[9], ARGV[7]) end
+if pushes and turn then redis.call("SET", turn, ARGV[8]) end
+if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", ARGV[4]) end
+if count then redis.call("HINCRBY", KEYS[1], count, 1) end
+if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
+return {held and skipped or claimed, tonumber(ARGV[3]) or last}

@@ -38,6 +38,8 @@ std::optional<std::set<std::string, std::less<>>> read_paused_queues(ReplyView r
   return paused;
 }
 
+bool is_never_told(ReplyView reply) { return !reply.is_array() && classify_error(reply.error()) == ErrorKind::other; }
+
 std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known) {
   const std::unordered_set<std::string_view> named(listed.begin(), listed.end());
   std::vector<std::string> queues;

@@ -32,6 +32,10 @@ std::int64_t read_queue_count(ReplyView reply);
 Command ask_paused_queues();
 std::optional<std::set<std::string, std::less<>>> read_paused_queues(ReplyView reply);
 
+// Whether this refusal to tell names or pauses is one that stays, as of a key that is no set: then there are none.
+// Whatever may pass, Redis' state or our user's rights, leaves what was known.
+bool is_never_told(ReplyView reply);
+
 // `listed` with the known queues that it does not name in the place of its "*", and without those that are paused.
 std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known);
 

@@ -1,0 +1,39 @@
+#include "worker/queue_choice.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+using Strings = std::vector<std::string>;
+
+BOOST_AUTO_TEST_CASE(pauses_and_names_that_its_user_may_not_read_any_more_stay_as_they_were) {
+  RedisServer redis;
+  Connection connection(redis.address());
+  CapsuleSettings capsule;
+  capsule.queues = QueueOrder({{"a", 0}, {"b", 0}, {"*", 0}});
+  capsule.follows_all_queues = true;
+  redis.command({"SADD", "paused", "a"});
+  redis.command({"SADD", "queues", "a", "b", "c"});
+  std::atomic<std::uint32_t> changes{0};
+  QueueChoice choice(capsule, connection, &changes);
+  choice.begin();
+  BOOST_TEST(choice.take(9) == (Strings{"b", "c"}), boost::test_tools::per_element());
+
+  BOOST_REQUIRE(redis.command({"ACL", "SETUSER", redis.user(), "resetkeys", "~queue:*"}).view().error().empty());
+  ++changes;
+  choice.begin();
+  BOOST_TEST(!choice.is_stale());
+  BOOST_TEST(choice.take(9) == (Strings{"b", "c"}), boost::test_tools::per_element());
+
+  redis.command({"ACL", "SETUSER", redis.user(), "allkeys"});
+  redis.command({"DEL", "paused"});
+  ++changes;
+  choice.begin();
+  BOOST_TEST(choice.take(9) == (Strings{"a", "b", "c"}), boost::test_tools::per_element());
+
+  redis.command({"SET", "paused", "of another type"});
+  ++changes;
+  choice.begin();
+  BOOST_TEST(choice.take(9) == (Strings{"a", "b", "c"}), boost::test_tools::per_element());
+}

@@ -19,14 +19,17 @@
 #include "shared/api/per_process.hpp"
 #include "shared/api/push_receiver.hpp"
 #include "shared/base/clock.hpp"
+#include "shared/base/time_unit.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 
 namespace brood::detail {
 
 // One shard of an Api, which may be its only one.
 class ApiState {
  public:
-  ApiState(const RedisAddress& address, const DeadLimits& dead)
+  ApiState(const RedisAddress& address, const DeadLimits& dead, std::optional<TimeUnit> times)
       : shard_(address.shard),
+        times_(times),
         redis_([this, address] {
           auto connection = std::make_unique<ClientConnection>(address);
           if (timeouts_) connection->set_timeouts(*timeouts_);
@@ -55,6 +58,13 @@ class ApiState {
   // Before the first conversation.
   void limit_waits(const Connection::Timeouts& timeouts) { timeouts_ = timeouts; }
 
+  // In a conversation: the unit of the times that a job is given which has none.
+  TimeUnit times(ClientConnection& redis) {
+    if (times_) return *times_;
+    return times_beside(
+        fleet_.oldest([&redis](const std::vector<Command>& commands) { return redis.pipeline(commands); }));
+  }
+
   DeadLimits dead() const { return {max_dead_jobs_, dead_seconds_}; }
   void limit_dead(const DeadLimits& limits) {
     max_dead_jobs_ = limits.max_jobs;
@@ -63,6 +73,8 @@ class ApiState {
 
  private:
   std::string shard_;
+  std::optional<TimeUnit> times_;  // nullopt: as the fleet does
+  FleetRelease fleet_;
   std::optional<Connection::Timeouts> timeouts_;  // nullopt: the usual
   PerProcess<ClientConnection> redis_;
   std::atomic<std::int64_t> max_dead_jobs_, dead_seconds_;  // no lock: a fork might leave it locked
@@ -72,7 +84,8 @@ class ApiState {
 class ApiShards {
  public:
   explicit ApiShards(const KnownRedis& known) {
-    for (const RedisAddress& address : known.shards) shards_.push_back(std::make_shared<ApiState>(address, known.dead));
+    for (const RedisAddress& address : known.shards)
+      shards_.push_back(std::make_shared<ApiState>(address, known.dead, known.times));
   }
   explicit ApiShards(std::shared_ptr<ApiState> only) : shards_{std::move(only)} {}
 

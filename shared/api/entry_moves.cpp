@@ -1,5 +1,7 @@
 #include "shared/api/entry_moves.hpp"
 
+#include <algorithm>
+
 #include "shared/api/api_state.hpp"
 #include "shared/api/change_each.hpp"
 #include "shared/api/entries.hpp"
@@ -30,7 +32,7 @@ BulkResult done_of(std::size_t done, std::size_t all) {
 }  // namespace
 
 EntryMoves::EntryMoves(detail::ApiState& state, std::string set)
-    : set_(std::move(set)), dead_(state.dead()), random_(std::random_device{}()) {}
+    : state_(state), set_(std::move(set)), dead_(state.dead()), random_(std::random_device{}()) {}
 
 BulkResult EntryMoves::remove(ClientConnection& redis, const std::vector<SetEntry>& entries) {
   const Reply removed = redis.run(remove_entries(set_, as_read(entries)));
@@ -45,9 +47,12 @@ BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>&
   const ExpiryClock clock = set_ == scheduled_set ? ExpiryClock{ExpiryClock::Kind::begins, now}
                             : set_ == dead_set    ? ExpiryClock{ExpiryClock::Kind::begins_again, now}
                                                   : ExpiryClock{};
+  const bool all_have_times =
+      std::ranges::all_of(entries, [](const SetEntry& one) { return one.created_at.has_value(); });
+  const TimeUnit otherwise = all_have_times ? usual_time_unit : state_.times(redis);
   std::vector<DueJob> jobs;
   for (const SetEntry& entry : entries) {
-    RewrittenJob job = prepare_due_job(entry.payload, now, random_, count, clock);
+    RewrittenJob job = prepare_due_job(entry.payload, now, random_, otherwise, count, clock);
     if (job.queue.empty()) {
       ++result.stuck;
       continue;

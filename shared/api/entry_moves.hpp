@@ -35,6 +35,7 @@ class EntryMoves {
  private:
   void raise(ClientConnection& redis, DueJob job, const LockOfDead& lock, BulkResult& result);
 
+  detail::ApiState& state_;
   std::string set_;
   DeadLimits dead_;
   std::mt19937_64 random_;

@@ -192,8 +192,7 @@ TimeUnit PushSender::times_of_fleet() {
   const auto ask = [this](const std::vector<Command>& commands) { return redis_.pipeline(commands); };
   // Behind jobs that wait for Redis another is not asked for first.
   const bool waits = buffer_ && buffer_->size() > 0;
-  const std::optional<SidekiqRelease> oldest = waits ? fleet_.known() : fleet_.oldest(ask);
-  return oldest ? oldest->time_unit() : usual_time_unit;
+  return times_beside(waits ? fleet_.known() : fleet_.oldest(ask));
 }
 
 bool PushSender::drain(std::chrono::milliseconds longest) {

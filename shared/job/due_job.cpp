@@ -19,14 +19,14 @@ namespace {
 // A job id as Sidekiq's client makes them: 12 random bytes in hex.
 std::string new_jid(std::mt19937_64& random) { return fmt::format("{:016x}{:08x}", random(), random() & 0xffffffff); }
 
-RewrittenJob move_to_dead(std::string_view member, const std::string& reason, WallTime now) {
+RewrittenJob move_to_dead(std::string_view member, const std::string& reason, WallTime now, TimeUnit otherwise) {
   RewrittenJob moved_to_dead{"", std::string(member), reason};
   try {
     const JsonObject object = JsonObject::parse(moved_to_dead.payload);
     moved_to_dead.payload = object
                                 .with({{"error_class", json_string("BadPayload")},
                                        {"error_message", json_string(reason)},
-                                       {"failed_at", json_time(now, TimeUnit::integer_milliseconds)}})
+                                       {"failed_at", json_time(now, time_unit_of(object, otherwise))}})
                                 .text();
   } catch (const BadJson&) {
     // Nothing can be added to a text that is not an object; Sidekiq too keeps the raw bytes.
@@ -66,15 +66,15 @@ std::optional<Payload::Edit> change_of_expiry(const Payload& job, const ExpiryCl
 
 }  // namespace
 
-RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, RetryCount retry_count,
-                             ExpiryClock clock) {
+RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, TimeUnit otherwise,
+                             RetryCount retry_count, ExpiryClock clock) {
   try {
     const Payload job = Payload::parse(std::string(member));
     std::string queue = job.raw("queue") ? job.string("queue").value_or("") : "default";
     // Some Ruby process of the fleet may serve a queue of any name that Redis takes: do not refuse it here.
-    if (queue.empty()) return move_to_dead(member, "its queue is not a name", now);
+    if (queue.empty()) return move_to_dead(member, "its queue is not a name", now, otherwise);
 
-    const TimeUnit unit = job.time_unit();
+    const TimeUnit unit = job.time_unit(otherwise);
     const std::string time = json_time(now, unit);
     // Ruby's integers have no end, ours do: a count that ours cannot hold stays as it is.
     std::optional<std::int64_t> count = retry_count == RetryCount::one_less ? job.integer("retry_count") : std::nullopt;
@@ -90,7 +90,7 @@ RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937
     if (!job.truthy("created_at")) edits.push_back({"created_at", time});
     return {std::move(queue), job.with(edits).text(), ""};
   } catch (const BadPayload& error) {
-    return move_to_dead(member, error.what(), now);
+    return move_to_dead(member, error.what(), now, otherwise);
   }
 }
 

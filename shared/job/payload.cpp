@@ -30,6 +30,15 @@ bool is_a_name(std::string_view raw) { return raw.front() == '"' && raw != "\"\"
 
 }  // namespace
 
+TimeUnit time_unit_of(const JsonObject& object, TimeUnit otherwise) {
+  for (const char* const key : {"created_at", "enqueued_at", "failed_at"}) {
+    const auto text = object.raw(key);
+    if (text && object.number(key))
+      return is_json_integer(*text) ? TimeUnit::integer_milliseconds : TimeUnit::float_seconds;
+  }
+  return otherwise;
+}
+
 Payload Payload::parse(std::string_view text) {
   Payload payload;
   payload.read(text);
@@ -65,14 +74,6 @@ void Payload::check() {
 }
 
 std::string_view Payload::args() const { return raw("args").value_or("[]"); }
-
-TimeUnit Payload::time_unit() const {
-  for (const char* const key : {"created_at", "enqueued_at", "failed_at"}) {
-    const auto text = raw(key);
-    if (text && number(key)) return is_json_integer(*text) ? TimeUnit::integer_milliseconds : TimeUnit::float_seconds;
-  }
-  return usual_time_unit;
-}
 
 std::optional<WallTime> Payload::time(std::string_view key) const {
   const auto within = [](double seconds) { return std::abs(seconds) < most_seconds; };

@@ -21,6 +21,9 @@ class BadPayload : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The unit of the times in an object, which may be no job: see Payload::time_unit().
+TimeUnit time_unit_of(const JsonObject& object, TimeUnit otherwise);
+
 // One job's JSON text, and the members that a job server reads.  Every other byte is carried through untouched: number
 // spelling, unknown members, order, escapes, white space.
 class Payload {
@@ -55,8 +58,8 @@ class Payload {
   const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class
   const std::string& counted_class() const { return counted_class_; }  // wrapped, else class
 
-  // The unit of created_at, else of another time member; the usual one when there is none.
-  TimeUnit time_unit() const;
+  // The unit of created_at, else of another time member; `otherwise` when there is none.
+  TimeUnit time_unit(TimeUnit otherwise = usual_time_unit) const { return time_unit_of(json_, otherwise); }
   // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent, no number, or beyond the clock.
   std::optional<WallTime> time(std::string_view key) const;
 

@@ -1,15 +1,10 @@
 #include "supervisor/queues/queue_rivals.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
-#include "shared/store/name_list.hpp"
-#include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/process_list.hpp"
 
 namespace brood {
 namespace {
@@ -41,20 +36,6 @@ std::string describe(const QueueRivalry& rivalry) {
   return "Sidekiq's process " + rivalry.process + " fetches from the queue " + rivalry.queue + " too: " + advice;
 }
 
-void QueueRivals::ask_of(const std::vector<std::string>& identities) {
-  std::vector<Command> commands;
-  for (const std::string& identity : identities) commands.push_back(ask_info(identity));
-  redis_.send_all(commands, longest_answer_time, [this, identities](const std::vector<AsyncConnection::Result>& infos) {
-    std::vector<RubyProcess> processes;
-    for (std::size_t i = 0; i < infos.size(); ++i) {
-      if (!infos[i].ok()) continue;
-      if (auto process = read_ruby_process(identities[i], infos[i].reply.view()))
-        processes.push_back(std::move(*process));
-    }
-    warn_of(processes);
-  });
-}
-
 void QueueRivals::warn_of(const std::vector<RubyProcess>& processes) {
   for (const QueueRivalry& rivalry : queue_rivalries(ours_, processes)) {
     if (said_.emplace(rivalry.queue, rivalry.process).second)
@@ -65,10 +46,8 @@ void QueueRivals::warn_of(const std::vector<RubyProcess>& processes) {
 
 void QueueRivals::look(const std::vector<CapsuleSettings>& ours) {
   ours_ = ours;
-  redis_.send(ask_processes(), longest_answer_time, [this](const AsyncConnection::Result& listed) {
-    if (!listed.ok()) return;
-    const auto identities = read_name_list_if_told(listed.reply.view());
-    if (identities && !identities->empty()) ask_of(*identities);
+  look_.look([this](const std::optional<std::vector<RubyProcess>>& living) {
+    if (living) warn_of(*living);
   });
 }
 

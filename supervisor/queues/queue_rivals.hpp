@@ -8,6 +8,7 @@
 #include "shared/config/config.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/report/ruby_processes.hpp"
+#include "supervisor/queues/ruby_processes_look.hpp"
 
 namespace brood {
 
@@ -27,16 +28,15 @@ std::string describe(const QueueRivalry& rivalry);
 // Warns of rivalries in the log, of each once.
 class QueueRivals {
  public:
-  explicit QueueRivals(AsyncConnection& redis) : redis_(redis) {}
+  explicit QueueRivals(AsyncConnection& redis) : look_(redis) {}
 
   // Looks who lives, now: when Redis has become usable, and when our queues have changed.
   void look(const std::vector<CapsuleSettings>& ours);
 
  private:
-  void ask_of(const std::vector<std::string>& identities);
   void warn_of(const std::vector<RubyProcess>& processes);
 
-  AsyncConnection::Scope redis_;
+  RubyProcessesLook look_;
   std::vector<CapsuleSettings> ours_;
   std::set<std::pair<std::string, std::string>> said_;  // queue and process
 };

@@ -33,9 +33,10 @@ void DueBatch::Moves::add(ScriptCall call) {
   commands.push_back(std::move(call).evalsha());
 }
 
-DueBatch::DueBatch(DueEntries members, WallTime now, Leaves leaves, std::size_t refused_bytes)
+DueBatch::DueBatch(DueEntries members, WallTime now, TimeUnit times, Leaves leaves, std::size_t refused_bytes)
     : members_(std::move(members)),
       now_(now),
+      times_(times),
       leaves_(std::move(leaves)),
       refused_bytes_(refused_bytes),
       size_(members_.size()) {}
@@ -60,7 +61,7 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
                            const DeadLimits& limits, std::mt19937_64& random) {
   const ExpiryClock clock =
       set_key == scheduled_set ? ExpiryClock{ExpiryClock::Kind::begins, time_of(score)} : ExpiryClock{};
-  RewrittenJob job = prepare_due_job(member, now_, random, RetryCount::as_it_is, clock);
+  RewrittenJob job = prepare_due_job(member, now_, random, times_, RetryCount::as_it_is, clock);
   const bool is_refused = member.size() >= refused_bytes_;
   if (job.queue.empty()) {
     if (reason_for_dead_.empty()) reason_for_dead_ = job.reason;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/time_unit.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/sets/due_entries.hpp"
 #include "shared/store/sets/due_jobs.hpp"
@@ -29,9 +30,9 @@ class DueBatch {
   // Whether a due job stays where it is, for others to move.
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
-  // A payload for a member of `refused_bytes` or more is not sent: such a member is moved as it is.  Throws
-  // UnexpectedReply.
-  DueBatch(DueEntries members, WallTime now, Leaves leaves, std::size_t refused_bytes);
+  // `times` is the unit of those that a job is given which has none.  A payload for a member of `refused_bytes` or more
+  // is not sent: such a member is moved as it is.  Throws UnexpectedReply.
+  DueBatch(DueEntries members, WallTime now, TimeUnit times, Leaves leaves, std::size_t refused_bytes);
 
   std::size_t size() const { return size_; }
 
@@ -56,6 +57,7 @@ class DueBatch {
 
   DueEntries members_;
   WallTime now_;
+  TimeUnit times_;
   Leaves leaves_;
   std::size_t refused_bytes_;
   std::size_t size_, next_ = 0;

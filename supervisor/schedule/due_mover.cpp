@@ -40,9 +40,11 @@ DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limi
         go_on();
       }) {}
 
-void DueMover::move_all(std::string set_key, WallTime now, Command companion, std::function<void(Done)> done) {
+void DueMover::move_all(std::string set_key, WallTime now, TimeUnit times, Command companion,
+                        std::function<void(Done)> done) {
   set_key_ = std::move(set_key);
   bound_ = due_score(now);
+  times_ = times;
   companion_ = std::move(companion);
   done_ = std::move(done);
   begin();
@@ -105,7 +107,7 @@ void DueMover::read(std::size_t under_way) {
   ask({ask_due_entries(set_key_, bound_, stuck_ + under_way, limit_), ask_time()},
       [this, is_exact = under_way == 0](Results& results) {
         if (!results[0].ok()) return fail(results[0].why());
-        batch_.emplace(DueEntries(std::move(results[0].reply)), redis_time(results[1].reply.view()), leaves_,
+        batch_.emplace(DueEntries(std::move(results[0].reply)), redis_time(results[1].reply.view()), times_, leaves_,
                        refused_bytes_);
         exact_ = is_exact;
         all_ = is_exact && batch_->size() < limit_;

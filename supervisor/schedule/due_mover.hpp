@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/time_unit.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/store/outcome.hpp"
@@ -37,9 +38,10 @@ class DueMover {
   DueMover(const DueMover&) = delete;
   DueMover& operator=(const DueMover&) = delete;
 
-  // Moves what was due in `set_key` at `now`, by the clock of Redis.  `companion` is sent along with each batch and its
-  // answer ignored.  One at a time: `done` must have been called before the next begins.
-  void move_all(std::string set_key, WallTime now, Command companion, std::function<void(Done)> done);
+  // Moves what was due in `set_key` at `now`, by the clock of Redis.  `times` is the unit of those that a job is given
+  // which has none.  `companion` is sent along with each batch and its answer ignored.  One at a time: `done` must have
+  // been called before the next begins.
+  void move_all(std::string set_key, WallTime now, TimeUnit times, Command companion, std::function<void(Done)> done);
 
   // Sends nothing more; `done` is not called.
   void stop();
@@ -80,6 +82,7 @@ class DueMover {
 
   // One move_all.
   std::string set_key_, bound_;
+  TimeUnit times_ = usual_time_unit;
   Command companion_;
   std::function<void(Done)> done_;
   Done result_;

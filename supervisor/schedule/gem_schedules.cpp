@@ -24,6 +24,7 @@
 #include "shared/store/periodic/gem_schedules.hpp"
 #include "shared/store/redis_time.hpp"
 #include "supervisor/redis/send_scripts.hpp"
+#include "supervisor/schedule/fleet_times.hpp"
 
 namespace brood {
 
@@ -128,12 +129,18 @@ std::string payload_of(const Fields& fields, WallTime now, std::mt19937_64& rand
 }  // namespace
 
 struct GemSchedules::Run {
-  Run(EventLoop& event_loop, AsyncConnection& connection, bool serves_them)
-      : loop(event_loop), redis(connection), serves(serves_them), timer(loop, [this] { look(); }) {}
+  Run(EventLoop& event_loop, AsyncConnection& connection, const Settings& settings)
+      : loop(event_loop),
+        redis(connection),
+        serves(settings.serves),
+        fleet_times(connection, settings.times),
+        timer(loop, [this] { look(); }) {}
 
   EventLoop& loop;
   AsyncConnection::Scope redis;
   const bool serves;
+  FleetTimes fleet_times;
+  TimeUnit times = usual_time_unit;
   bool looking = false, stopped = false;
   Timer timer;
   std::mt19937_64 random{std::random_device{}()};
@@ -143,6 +150,7 @@ struct GemSchedules::Run {
 
   void look();
   void read_names(const Results& results);
+  void ask_schedules(const std::vector<std::string>& names);
   void read_schedules(const std::vector<std::string>& names, const Results& results);
   std::optional<GemTick> judge(const std::string& name, const Fields& fields);
   void claim(std::vector<GemTick> ticks);
@@ -186,6 +194,13 @@ void GemSchedules::Run::read_names(const Results& results) {
   }
   if (names.empty()) return end();
   if (names.size() > most_schedules) names.resize(most_schedules);
+  fleet_times.look(redis.guard([this, names](TimeUnit unit) {
+    times = unit;
+    ask_schedules(names);
+  }));
+}
+
+void GemSchedules::Run::ask_schedules(const std::vector<std::string>& names) {
   std::vector<Command> commands;
   for (const std::string& name : names) commands.push_back(ask_gem_schedule(name));
   ask(commands, [this, names](const Results& found) { read_schedules(names, found); });
@@ -221,7 +236,7 @@ std::optional<GemTick> GemSchedules::Run::judge(const std::string& name, const F
   const std::string last_push = field_or(fields, "last_enqueue_time", "");
   const auto last = parse_gem_time(last_push);
   if (last && *last >= due.claims.back()) return std::nullopt;
-  const RewrittenJob job = prepare_due_job(payload_of(fields, now, random), now, random);
+  const RewrittenJob job = prepare_due_job(payload_of(fields, now, random), now, random, times);
   if (job.queue.empty()) throw CronError(job.reason);
   return GemTick{.schedule = name,
                  .tick = due.claims.back(),
@@ -251,8 +266,8 @@ void GemSchedules::Run::end() {
   timer.start_at(next);
 }
 
-GemSchedules::GemSchedules(EventLoop& loop, AsyncConnection& redis, bool serves)
-    : run_(std::make_unique<Run>(loop, redis, serves)) {}
+GemSchedules::GemSchedules(EventLoop& loop, AsyncConnection& redis, Settings settings)
+    : run_(std::make_unique<Run>(loop, redis, settings)) {}
 
 GemSchedules::~GemSchedules() { stop(); }
 
@@ -262,14 +277,14 @@ void GemSchedules::look() {
   run_->look();
 }
 
-void GemSchedules::set(bool serves) {
-  if (!run_->stopped) resume(serves);
+void GemSchedules::set(Settings settings) {
+  if (!run_->stopped) resume(settings);
 }
 
-void GemSchedules::resume(bool serves) {
+void GemSchedules::resume(Settings settings) {
   stop();
   const std::unique_ptr<Run> old = std::move(run_);
-  run_ = std::make_unique<Run>(old->loop, old->redis.connection(), serves);
+  run_ = std::make_unique<Run>(old->loop, old->redis.connection(), settings);
   if (run_->redis.connected()) look();
 }
 

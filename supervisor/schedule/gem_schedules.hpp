@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "shared/base/time_unit.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
 
@@ -12,16 +14,21 @@ namespace brood {
 // as with the gem.
 class GemSchedules {
  public:
-  GemSchedules(EventLoop& loop, AsyncConnection& redis, bool serves);
+  struct Settings {
+    bool serves = false;
+    std::optional<TimeUnit> times = {};  // that their jobs are given; nullopt: as the fleet writes them
+  };
+
+  GemSchedules(EventLoop& loop, AsyncConnection& redis, Settings settings);
   ~GemSchedules();
   GemSchedules(const GemSchedules&) = delete;
   GemSchedules& operator=(const GemSchedules&) = delete;
 
   // Looks now, and from then on by itself; nothing where it does not serve them.
   void look();
-  void set(bool serves);  // unless it is stopped
+  void set(Settings settings);  // unless it is stopped
   void stop();
-  void resume(bool serves);
+  void resume(Settings settings);
 
  private:
   struct Run;

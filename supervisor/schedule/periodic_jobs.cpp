@@ -17,6 +17,7 @@
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
 #include "supervisor/redis/send_scripts.hpp"
+#include "supervisor/schedule/fleet_times.hpp"
 
 namespace brood {
 
@@ -70,7 +71,11 @@ struct SentClaim {
 
 struct PeriodicJobs::Run {
   Run(EventLoop& event_loop, AsyncConnection& connection, Settings given)
-      : loop(event_loop), redis(connection), identity(std::move(given.identity)), timer(loop, [this] { wake(); }) {
+      : loop(event_loop),
+        redis(connection),
+        identity(std::move(given.identity)),
+        fleet_times(connection, given.times),
+        timer(loop, [this] { wake(); }) {
     for (auto& [name, settings] : given.jobs) {
       const auto zone = Zone::find(settings.zone);
       if (!zone) log::error("periodic_zone_unknown", {{"name", name}, {"tz", settings.zone}});
@@ -81,6 +86,8 @@ struct PeriodicJobs::Run {
   EventLoop& loop;
   AsyncConnection::Scope redis;
   const std::string identity;
+  FleetTimes fleet_times;
+  TimeUnit times = usual_time_unit;
   Timer timer;
   std::map<std::string, ServedJob> jobs;
   std::mt19937_64 random{std::random_device{}()};
@@ -101,6 +108,7 @@ struct PeriodicJobs::Run {
   void serve();
   void read_service(ServedJob& job, const std::string& name, const AsyncConnection::Result& result);
   void claim_due();
+  void send_claims();
   void add_claims(const std::string& name, ServedJob& job, std::vector<SentClaim>& claims);
   TickClaim claim_of(const std::string& name, const ServedJob& job, sys_seconds tick, bool passes);
   void read_claims(const std::vector<SentClaim>& claims, const Results& results);
@@ -153,6 +161,13 @@ void PeriodicJobs::Run::read_service(ServedJob& job, const std::string& name, co
 
 // All that is due by now, again until nothing is.
 void PeriodicJobs::Run::claim_due() {
+  fleet_times.look(redis.guard([this](TimeUnit unit) {
+    times = unit;
+    send_claims();
+  }));
+}
+
+void PeriodicJobs::Run::send_claims() {
   std::vector<SentClaim> claims;
   for (auto& [name, job] : jobs) {
     if (!job.ours || steady_now() < job.not_before) continue;
@@ -212,7 +227,7 @@ TickClaim PeriodicJobs::Run::claim_of(const std::string& name, const ServedJob& 
   }
   std::string payload = text.object();
   payload.insert(payload.size() - 1, settings.members);
-  claim.payload = prepare_due_job(payload, now(), random).payload;
+  claim.payload = prepare_due_job(payload, now(), random, times).payload;
   claim.jid = Payload::parse(claim.payload).jid();
   claim.entry = JsonWriter()
                     .number("tick", tick.time_since_epoch().count())

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "shared/base/time_unit.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -19,6 +21,7 @@ class PeriodicJobs {
   struct Settings {
     std::string identity;
     std::map<std::string, PeriodicSettings> jobs;  // whose zones are known: see check_zones()
+    std::optional<TimeUnit> times = {};            // that they are given; nullopt: as the fleet writes them
   };
 
   PeriodicJobs(EventLoop& loop, AsyncConnection& redis, Settings settings);

@@ -16,6 +16,7 @@
 #include "shared/store/sets/scheduler_lock.hpp"
 #include "supervisor/queues/queue_owners.hpp"
 #include "supervisor/schedule/due_mover.hpp"
+#include "supervisor/schedule/fleet_times.hpp"
 
 namespace brood {
 
@@ -57,6 +58,7 @@ struct Scheduler::Run {
                        owners.are_ruby_alone(queue);
               }),
         owners_look(connection, settings.identity),
+        fleet_times(connection, settings.times),
         next_look(loop, [this] { look(); }),
         next_glance(loop, [this] { glance(); }) {}
 
@@ -66,6 +68,8 @@ struct Scheduler::Run {
   DueMover mover;
   QueueOwnersLook owners_look;
   QueueOwners owners;
+  FleetTimes fleet_times;
+  TimeUnit times = usual_time_unit;
   Timer next_look, next_glance;
   std::mt19937_64 random{std::random_device{}()};
   bool looking = false, stopped = false;
@@ -180,7 +184,10 @@ void Scheduler::Run::begin(Results& results) {
   owners_look.look([this](const QueueOwners& found) {
     if (stopped) return;
     owners = found;
-    move_set(0);
+    fleet_times.look(redis.guard([this](TimeUnit unit) {
+      times = unit;
+      if (!stopped) move_set(0);
+    }));
   });
 }
 
@@ -188,20 +195,21 @@ void Scheduler::Run::move_set(std::size_t moved_before) {
   if (moved_before == due_sets.size()) return ask_for_next();
   const std::size_t set = (first_set + moved_before) % due_sets.size();
   const Command keep_lock = keep_scheduler_lock(settings.identity, lock_lifetime);  // with each batch
-  mover.move_all(std::string(due_sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
-    if (set == schedule_of_due_sets) stays = static_cast<std::int64_t>(done.left);
-    moved += done.moved;
-    moved_to_dead += done.moved_to_dead;
-    if (done.moved + done.moved_to_dead > 0) {
-      log::debug("due_jobs_moved", {{"set", due_sets[set]}, {"moved", done.moved}, {"buried", done.moved_to_dead}});
-    }
-    if (done.connection_lost) return back_off(done.error);
-    if (!done.error.empty()) {
-      if (classify_error(done.error) != ErrorKind::other) return back_off(done.error);
-      set_error = done.error;  // this set alone is at fault: a key of another type
-    }
-    move_set(moved_before + 1);
-  });
+  mover.move_all(
+      std::string(due_sets[set]), now, times, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
+        if (set == schedule_of_due_sets) stays = static_cast<std::int64_t>(done.left);
+        moved += done.moved;
+        moved_to_dead += done.moved_to_dead;
+        if (done.moved + done.moved_to_dead > 0) {
+          log::debug("due_jobs_moved", {{"set", due_sets[set]}, {"moved", done.moved}, {"buried", done.moved_to_dead}});
+        }
+        if (done.connection_lost) return back_off(done.error);
+        if (!done.error.empty()) {
+          if (classify_error(done.error) != ErrorKind::other) return back_off(done.error);
+          set_error = done.error;  // this set alone is at fault: a key of another type
+        }
+        move_set(moved_before + 1);
+      });
 }
 
 void Scheduler::Run::ask_for_next() {

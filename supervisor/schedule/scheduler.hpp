@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "shared/base/time_unit.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/outcome.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -31,6 +33,7 @@ class Scheduler {
     std::chrono::nanoseconds left_to_ruby_for = std::chrono::minutes(1);  // several polls of a large fleet
     std::chrono::nanoseconds between_glances_when_told = std::chrono::seconds(5);
     std::function<bool()> tells_time = [] { return true; };  // whether this Redis is whose clock the process goes by
+    std::optional<TimeUnit> times = {};  // of a job that has none; nullopt: as the fleet writes them
   };
 
   Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings);

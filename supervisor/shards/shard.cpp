@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/scoreboard/told_times.hpp"
 #include "shared/store/watched_keys.hpp"
 #include "supervisor/process/jitter.hpp"
 
@@ -54,7 +55,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       quarantine_watch_(redis_.connection(), workers_),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
       periodic_jobs_(parts.loop, redis_.connection(), periodic_settings()),
-      gem_schedules_(parts.loop, redis_.connection(), owner.config().serves_sidekiq_cron),
+      gem_schedules_(parts.loop, redis_.connection(), gem_schedule_settings()),
       heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
                  std::move(setup.beat_tokens)),
       key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
@@ -129,7 +130,7 @@ void Shard::follow_config() {
   if (!is_served()) return;
   scheduler_.set(scheduler_settings());
   periodic_jobs_.set(periodic_settings());
-  gem_schedules_.set(owner_.config().serves_sidekiq_cron);
+  gem_schedules_.set(gem_schedule_settings());
   heartbeat_.set_facts(owner_.process_facts());
   queue_rivals_.look(owner_.config().capsules);
   set_aside_watch_.look(owner_.config().capsules);
@@ -183,7 +184,7 @@ void Shard::resume() {
   if (!is_served()) return;
   scheduler_.resume(scheduler_settings());
   periodic_jobs_.resume(periodic_settings());
-  gem_schedules_.resume(owner_.config().serves_sidekiq_cron);
+  gem_schedules_.resume(gem_schedule_settings());
   if (redis_.connected()) look_for_work();
 }
 
@@ -229,12 +230,23 @@ Scheduler::Settings Shard::scheduler_settings() const {
           .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
           .leaves_to_ruby = config.leaves_due_jobs_to_ruby,
           .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told,
-          .tells_time = [this] { return owner_.goes_by_clock_of(number_); }};
+          .tells_time = [this] { return owner_.goes_by_clock_of(number_); },
+          .times = times()};
+}
+
+GemSchedules::Settings Shard::gem_schedule_settings() const {
+  return {.serves = owner_.config().serves_sidekiq_cron, .times = times()};
+}
+
+// As the clients in its workers do it.
+std::optional<TimeUnit> Shard::times() const {
+  const auto configured = owner_.config().compatibility.time_unit();
+  return configured ? configured : told_times();
 }
 
 // Each lives in the shard that its name has for all supervisors.
 PeriodicJobs::Settings Shard::periodic_settings() const {
-  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs()};
+  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs(), .times = times()};
   std::erase_if(settings.jobs, [this](const auto& job) { return all_.home_of(job.first) != number_; });
   return settings;
 }

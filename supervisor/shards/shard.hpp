@@ -159,6 +159,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
   PeriodicJobs::Settings periodic_settings() const;
+  GemSchedules::Settings gem_schedule_settings() const;
+  std::optional<TimeUnit> times() const;  // of what it pushes itself; nullopt: as the fleet writes them
   KeyChangeListener::Keys keys_to_watch();
   std::set<std::string> living_fields() const;
 

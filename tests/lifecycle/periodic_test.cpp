@@ -76,6 +76,51 @@ BOOST_AUTO_TEST_CASE(each_tick_pushes_one_job_whichever_of_two_supervisors_it_is
   BOOST_TEST(redis.smembers("queues") == std::vector<std::string>{"ticks"}, boost::test_tools::per_element());
 }
 
+// Sidekiq 6 and 7 take milliseconds for a date in tens of thousands of years.
+BOOST_AUTO_TEST_CASE(what_brood_pushes_by_itself_has_times_that_the_oldest_sidekiq_of_the_fleet_reads) {
+  const std::string config = "[periodic]\nsidekiq_cron = true\n" + every_second();
+  const std::string in_seconds = "[compatibility]\ntimestamps = \"seconds\"\n";
+  const auto times = [](const std::string& payload) {
+    const JsonObject job = JsonObject::parse(payload);
+    std::string units;
+    for (const char* const key : {"created_at", "enqueued_at"})
+      units += is_json_integer(job.raw(key).value_or("0")) ? 'i' : 'f';
+    return units;
+  };
+  const auto pushed = [&](const std::string& release, const std::string& said) {
+    RedisServer redis;
+    if (!release.empty()) {
+      redis.command({"SADD", "processes", "ruby:1:a"});
+      redis.command({"HSET", "ruby:1:a", "info", "{\"version\":\"" + release + "\"}", "busy", "0"});
+    }
+    redis.command({"SADD", "cron_jobs:default", "cron_job:default:gem"});
+    redis.command({"HSET", "cron_job:default:gem", "status", "enabled", "cron", "* * * * * *", "klass", "Gem",
+                   "message", R"({"queue":"gem","class":"Gem"})", "args", "[]"});
+    redis.command({"ZADD", "schedule", "1", R"({"class":"Due","args":[],"queue":"due"})"});
+    const BroodProcess brood(redis, with_config(said + config));
+    const auto first = [&](const std::string& queue) {
+      BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("queue:" + queue) >= 1; }), brood.log_tail());
+      return times(redis.lrange("queue:" + queue).back());
+    };
+    std::string all = first("ticks") + " " + first("gem") + " " + first("due");
+    const TemporaryDirectory directory;
+    const std::string path = directory / "brood.toml";
+    std::ofstream(path) << said;
+    redis.command({"HSET", state_of("tick"), "paused", "1"});
+    redis.command({"DEL", "queue:ticks"});
+    BOOST_TEST(ask(redis, {"run", "tick", "-C", path}).status == 0);
+    for (const std::string& payload : redis.lrange("queue:ticks")) {
+      if (!JsonObject::parse(payload).raw("periodic_tick")) all += " " + times(payload);
+    }
+    redis.command({"ZADD", "dead", "1", R"({"class":"Dead","args":[],"queue":"dead","jid":"d"})"});
+    BOOST_TEST(run_brood({"dead", "run", "d", "--yes", "-C", path, "--redis", redis.url()}).status == 0);
+    return all + " " + first("dead");
+  };
+  BOOST_TEST(pushed("", "") == "ii ii ii ii ii");
+  BOOST_TEST(pushed("7.3.2", "") == "ff ff ff ff ff");
+  BOOST_TEST(pushed("8.0.1", in_seconds) == "ff ff ff ff ff");
+}
+
 BOOST_AUTO_TEST_CASE(without_periodic_jobs_there_is_no_key_of_them) {
   RedisServer redis;
   BroodProcess brood(redis, with_config(""));

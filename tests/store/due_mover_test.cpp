@@ -24,7 +24,7 @@ struct Moving : LoopWithRedis {
   DueMover::Done move_all(Command companion) {
     std::optional<DueMover::Done> done;
     DueMover mover(loop, connection, {});
-    mover.move_all("schedule", WallTime(100'000s), std::move(companion),
+    mover.move_all("schedule", WallTime(100'000s), usual_time_unit, std::move(companion),
                    [&](const DueMover::Done& how) { done = how; });
     BOOST_REQUIRE(run_until([&] { return done.has_value(); }));
     return *done;

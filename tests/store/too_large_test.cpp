@@ -56,7 +56,8 @@ struct LimitedLoop : LoopWithRedis {
     for (int i = 0; i < 10; ++i) {
       std::optional<DueMover::Done> done;
       run_until([&] { return connection.connected(); });
-      mover.move_all("schedule", WallTime(100'000s), {"PING"}, [&](const DueMover::Done& how) { done = how; });
+      mover.move_all("schedule", WallTime(100'000s), usual_time_unit, {"PING"},
+                     [&](const DueMover::Done& how) { done = how; });
       run_until([&] { return done.has_value(); });
       if (done && done->error.empty()) return done;
     }
@@ -146,7 +147,8 @@ BOOST_AUTO_TEST_CASE(many_jobs_that_are_not_too_large_are_moved_at_once) {
       bool lost = false;
       DueMover mover(moving.loop, moving.connection, {});
       std::optional<DueMover::Done> done;
-      mover.move_all("schedule", WallTime(100'000s), {"PING"}, [&](const DueMover::Done& how) { done = how; });
+      mover.move_all("schedule", WallTime(100'000s), usual_time_unit, {"PING"},
+                     [&](const DueMover::Done& how) { done = how; });
       BOOST_TEST(moving.run_until([&] {
         lost |= !moving.connection.connected();
         return done.has_value();

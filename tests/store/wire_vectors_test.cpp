@@ -336,7 +336,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_due_is_taken_in_the_order_of_its_time, LoopWithR
 
   std::optional<DueMover::Done> done;
   DueMover mover(loop, connection, {});
-  mover.move_all("schedule", wall_time(vector.input["now"].number()), Command{"PING"},
+  mover.move_all("schedule", wall_time(vector.input["now"].number()), usual_time_unit, Command{"PING"},
                  [&](DueMover::Done how) { done = how; });
   BOOST_REQUIRE(run_until([&] { return done.has_value(); }));
 

@@ -24,7 +24,8 @@ std::optional<WallTime> expiry(const std::string& members) { return expiry_of(jo
 
 Payload due(const std::string& text, ExpiryClock clock) {
   std::mt19937_64 random(1);
-  return Payload::parse(prepare_due_job(text, enqueued + 1h, random, RetryCount::as_it_is, clock).payload);
+  return Payload::parse(
+      prepare_due_job(text, enqueued + 1h, random, usual_time_unit, RetryCount::as_it_is, clock).payload);
 }
 
 std::string scheduled(const std::string& members) {

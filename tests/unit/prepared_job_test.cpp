@@ -11,9 +11,9 @@ namespace {
 
 const WallTime now(1795237403123456000ns);
 
-RewrittenJob prepare(const std::string& member) {
+RewrittenJob prepare(const std::string& member, TimeUnit otherwise = usual_time_unit) {
   std::mt19937_64 random(1);
-  return prepare_due_job(member, now, random);
+  return prepare_due_job(member, now, random, otherwise);
 }
 
 void check_moved_to_dead(const std::string& member) {
@@ -37,6 +37,25 @@ BOOST_AUTO_TEST_CASE(a_job_of_sidekiq_7_gets_its_enqueued_at_in_seconds) {
       R"({"class":"A","args":[],"queue":"low","jid":"b1","created_at":1795237365.94,"enqueued_at":1795237365.95})");
   BOOST_TEST(due.payload == R"({"class":"A","args":[],"queue":"low","jid":"b1","created_at":1795237365.94,)"
                             R"("enqueued_at":1795237403.123456})");
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_has_no_time_is_given_those_that_the_fleet_reads) {
+  const std::string no_time = R"({"class":"A","args":[],"queue":"low","jid":"b1"})";
+  BOOST_TEST(prepare(no_time, TimeUnit::float_seconds).payload ==
+             R"({"class":"A","args":[],"queue":"low","jid":"b1","enqueued_at":1795237403.123456,)"
+             R"("created_at":1795237403.123456})");
+  BOOST_TEST(prepare(no_time, TimeUnit::integer_milliseconds).payload ==
+             R"({"class":"A","args":[],"queue":"low","jid":"b1","enqueued_at":1795237403123,)"
+             R"("created_at":1795237403123})");
+  const std::string of_8 = R"({"class":"A","args":[],"queue":"low","jid":"b1","created_at":1795237318514})";
+  BOOST_TEST(prepare(of_8, TimeUnit::float_seconds).payload == prepare(of_8).payload);
+}
+
+BOOST_AUTO_TEST_CASE(an_object_that_is_no_job_is_told_when_it_failed_in_the_unit_of_its_own_times_else_of_the_fleet) {
+  const auto ends = [](const std::string& payload, const std::string& end) { return payload.ends_with(end); };
+  BOOST_TEST(ends(prepare(R"({"class":"A"})", TimeUnit::float_seconds).payload, R"("failed_at":1795237403.123456})"));
+  BOOST_TEST(ends(prepare(R"({"class":"A"})").payload, R"("failed_at":1795237403123})"));
+  BOOST_TEST(ends(prepare(R"({"class":"A","created_at":17.5})").payload, R"("failed_at":1795237403.123456})"));
 }
 
 BOOST_AUTO_TEST_CASE(every_other_byte_is_kept) {

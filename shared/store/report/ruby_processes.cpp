@@ -60,15 +60,19 @@ std::vector<RubyProcess> ruby_processes(const AskRedis& ask) {
   return processes;
 }
 
+std::optional<SidekiqRelease> oldest_release(const std::vector<RubyProcess>& processes) {
+  const auto oldest = std::ranges::min_element(processes, {}, &RubyProcess::release);
+  return oldest == processes.end() ? std::nullopt : std::optional(oldest->release);
+}
+
+TimeUnit times_beside(std::optional<SidekiqRelease> oldest) { return oldest ? oldest->time_unit() : usual_time_unit; }
+
 std::optional<SidekiqRelease> FleetRelease::oldest(const AskRedis& ask) {
   const SteadyTime begun = steady_now();
   if (begun < asks_again_at_) return oldest_;
   asks_again_at_ = begun + ask_again;
   try {
-    std::optional<SidekiqRelease> oldest;
-    for (const RubyProcess& process : ruby_processes(ask))
-      oldest = oldest ? std::min(*oldest, process.release) : process.release;
-    oldest_ = oldest;
+    oldest_ = oldest_release(ruby_processes(ask));
   } catch (const std::exception&) {  // a caller that needs Redis for more than this reports it
     const SteadyTime now = steady_now();
     asks_again_at_ =

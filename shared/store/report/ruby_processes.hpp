@@ -8,6 +8,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/sidekiq_release.hpp"
+#include "shared/base/time_unit.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 
@@ -28,6 +29,13 @@ using AskRedis = std::function<std::vector<Reply>(const std::vector<Command>&)>;
 
 // All that live, in two round trips; none where Redis refuses to tell.  Throws what `ask` throws.
 std::vector<RubyProcess> ruby_processes(const AskRedis& ask);
+
+// nullopt: there are none.
+std::optional<SidekiqRelease> oldest_release(const std::vector<RubyProcess>& processes);
+
+// The unit of the times in what is pushed beside them: that in which the oldest reads times; the usual one where none
+// runs.
+TimeUnit times_beside(std::optional<SidekiqRelease> oldest);
 
 // Which release of Sidekiq the fleet goes by: its oldest, since the newer ones read what that one writes.
 class FleetRelease {

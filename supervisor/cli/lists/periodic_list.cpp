@@ -12,7 +12,9 @@
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/periodic/next_tick.hpp"
+#include "shared/scoreboard/told_times.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
 
 namespace brood {
@@ -49,7 +51,14 @@ std::optional<std::int64_t> epoch_of_tick(std::optional<sys_seconds> moment) {
   return moment ? std::optional<std::int64_t>(moment->time_since_epoch().count()) : std::nullopt;
 }
 
-TickClaim claim_of_now(const ListedPeriodic& one, std::string_view who) {
+// Of the job, as clients have it.
+TimeUnit times(Connection& redis) {
+  if (const auto told = told_times()) return *told;
+  return times_beside(
+      FleetRelease().oldest([&redis](const std::vector<Command>& commands) { return redis.pipeline(commands); }));
+}
+
+TickClaim claim_of_now(const ListedPeriodic& one, std::string_view who, TimeUnit times) {
   std::mt19937_64 random{std::random_device{}()};
   JsonWriter text;
   text.json("retry", one.retry)
@@ -61,7 +70,7 @@ TickClaim claim_of_now(const ListedPeriodic& one, std::string_view who) {
   TickClaim claim{.name = one.name, .queue = one.queue};
   std::string payload = text.object();
   payload.insert(payload.size() - 1, one.members);
-  claim.payload = prepare_due_job(payload, redis_now(), random).payload;
+  claim.payload = prepare_due_job(payload, redis_now(), random, times).payload;
   claim.jid = Payload::parse(claim.payload).jid();
   claim.entry = JsonWriter()
                     .null("tick")
@@ -189,7 +198,7 @@ std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& 
 }
 
 std::optional<std::string> run_periodic_now(Connection& redis, const ListedPeriodic& one, std::string_view who) {
-  const TickClaim claim = claim_of_now(one, who);
+  const TickClaim claim = claim_of_now(one, who, times(redis));
   const Reply reply = send(redis, claim_tick(claim));
   if (read_claimed_tick(reply.view()).outcome != ClaimedTick::Outcome::claimed) return std::nullopt;
   return claim.jid;

@@ -1,0 +1,36 @@
+#include "supervisor/queues/ruby_processes_look.hpp"
+
+#include <utility>
+
+#include "shared/redis/answer_time.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/process_list.hpp"
+
+namespace brood {
+
+void RubyProcessesLook::look(const Then& then) {
+  redis_.send(ask_processes(), longest_answer_time, [this, then](const AsyncConnection::Result& listed) {
+    if (!listed.ok()) return then(std::nullopt);
+    const auto identities = read_name_list_if_told(listed.reply.view());
+    if (!identities) return then(std::nullopt);
+    if (identities->empty()) return then(std::vector<RubyProcess>());
+    ask_of(*identities, then);
+  });
+}
+
+void RubyProcessesLook::ask_of(const std::vector<std::string>& identities, const Then& then) {
+  std::vector<Command> commands;
+  for (const std::string& identity : identities) commands.push_back(ask_info(identity));
+  redis_.send_all(commands, longest_answer_time, [identities, then](const std::vector<AsyncConnection::Result>& infos) {
+    std::vector<RubyProcess> processes;
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+      if (!infos[i].error.empty()) return then(std::nullopt);
+      if (auto process = read_ruby_process(identities[i], infos[i].reply.view()))
+        processes.push_back(std::move(*process));
+    }
+    then(processes);
+  });
+}
+
+}  // namespace brood

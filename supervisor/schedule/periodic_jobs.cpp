@@ -10,6 +10,7 @@
 #include "shared/base/log.hpp"
 #include "shared/job/due_job.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/ruby_spelling.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/periodic/due_ticks.hpp"
 #include "shared/periodic/next_tick.hpp"
@@ -79,6 +80,7 @@ struct PeriodicJobs::Run {
     for (auto& [name, settings] : given.jobs) {
       const auto zone = Zone::find(settings.zone);
       if (!zone) log::error("periodic_zone_unknown", {{"name", name}, {"tz", settings.zone}});
+      settings.args = ruby_spelling(settings.args, 1);  // as `brood enqueue` does with what a person typed
       if (zone) jobs.emplace(name, ServedJob{.settings = std::move(settings), .zone = *zone});
     }
   }

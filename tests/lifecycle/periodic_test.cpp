@@ -121,6 +121,14 @@ BOOST_AUTO_TEST_CASE(what_brood_pushes_by_itself_has_times_that_the_oldest_sidek
   BOOST_TEST(pushed("8.0.1", in_seconds) == "ff ff ff ff ff");
 }
 
+BOOST_AUTO_TEST_CASE(arguments_that_were_typed_are_spelled_as_ruby_does) {
+  RedisServer redis;
+  const BroodProcess brood(redis, with_config("[periodic.tick]\ncron = \"* * * * * *\"\nclass = \"Tick\"\n"
+                                              "queue = \"ticks\"\nargs = '[ 1.50, {\"a\" : \"\\u00e9\"} ]'\n"));
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("queue:ticks") >= 1; }), brood.log_tail());
+  BOOST_TEST(JsonObject::parse(redis.lrange("queue:ticks").front()).raw("args").value() == R"([1.5,{"a":"é"}])");
+}
+
 BOOST_AUTO_TEST_CASE(without_periodic_jobs_there_is_no_key_of_them) {
   RedisServer redis;
   BroodProcess brood(redis, with_config(""));

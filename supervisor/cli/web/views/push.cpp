@@ -21,6 +21,7 @@ namespace {
 // Throws Refused, with the number of the line where there are several.
 Push job_in(std::string_view text, std::size_t line) try {
   Push push = Push::parse(text);
+  spell_as_ruby(push);
   prepare_push(push, wall_now());  // nothing is sent before all can be
   return push;
 } catch (const std::invalid_argument& error) {

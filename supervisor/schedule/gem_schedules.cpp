@@ -91,7 +91,7 @@ std::string args_of(const Fields& fields, WallTime now) {
   if (!is_true(fields, "date_as_argument")) return args;
   const std::size_t end = args.rfind(']');
   const bool none = args.find_first_not_of(" \t\n\r", args.find('[') + 1) == end;
-  return args.substr(0, end) + fmt::format("{}{:.6f}]", none ? "" : ",", epoch_seconds(now));
+  return args.substr(0, end) + (none ? "" : ",") + gem_date(now) + "]";
 }
 
 // Throws BadJson.

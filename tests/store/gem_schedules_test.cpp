@@ -57,6 +57,12 @@ BOOST_FIXTURE_TEST_CASE(a_tick_of_the_gem_is_claimed_once_and_written_as_the_gem
   BOOST_TEST(redis.size_of("queue:default") == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(a_date_as_argument_is_the_number_that_ruby_writes) {
+  BOOST_TEST(gem_date(WallTime(1'795'237'318'514'200us)) == "1795237318.5142");
+  BOOST_TEST(gem_date(WallTime(1'795'237'318'514'201'999ns)) == "1795237318.514201");
+  BOOST_TEST(gem_date(WallTime(1'795'237'318s)) == "1795237318.0");
+}
+
 BOOST_FIXTURE_TEST_CASE(what_is_disabled_gone_or_was_pushed_since_comes_to_nothing, Site) {
   const auto comes_to_nothing = [&](const GemTick& tick) {
     BOOST_TEST(!claim(tick));

@@ -1,6 +1,7 @@
 #include "shared/job/ruby_spelling.hpp"
 
 #include <brood/detail/json_reader.hpp>
+#include <brood/detail/write_arguments.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -73,4 +74,16 @@ BOOST_AUTO_TEST_CASE(floats_are_rubys) {
   BOOST_TEST(json_float(529.08) == "529.08");
   BOOST_TEST(json_float(1e-5) == "1.0e-05");
   BOOST_TEST(json_float(1.5e20) == "1.5e+20");
+  BOOST_TEST(json_float(1e14) == "100000000000000.0");
+  BOOST_TEST(json_float(1e15) == "1.0e+15");
+  BOOST_TEST(json_float(1e15 + 0.5) == "1000000000000000.5");
+  BOOST_TEST(json_float(-(1e15 + 0.125)) == "-1000000000000000.1");
+  BOOST_TEST(json_float(4503599627370495.5) == "4503599627370495.5");
+  BOOST_TEST(json_float(9007199254740994) == "9.007199254740994e+15");
+  BOOST_TEST(json_float(1e16) == "1.0e+16");
+  BOOST_TEST(json_float(0.0001) == "0.0001");
+  std::string of_long_double;
+  detail::write_floating(of_long_double, 1 / 3.0L);
+  BOOST_TEST(of_long_double == "0.3333333333333333");
+  BOOST_CHECK_THROW(detail::write_floating(of_long_double, 1e400L), std::invalid_argument);
 }

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
@@ -81,6 +82,10 @@ ScriptCall claim_gem_tick(const GemTick& tick) {
 bool read_gem_claim(ReplyView reply) { return reply.integer() == 1; }
 
 std::string gem_time(sys_seconds moment) { return written(moment, ' ', " +0000"); }
+
+std::string gem_date(WallTime now) {
+  return json_float(static_cast<double>(floor<microseconds>(now).time_since_epoch().count()) / 1e6);
+}
 
 std::optional<sys_seconds> parse_gem_time(std::string_view text) {
   if (text.size() != 25 || text[10] != ' ' || (text[20] != '+' && text[20] != '-')) return std::nullopt;

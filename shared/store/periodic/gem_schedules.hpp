@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/redis/reply.hpp"
 #include "shared/store/script.hpp"
 
@@ -35,5 +36,8 @@ bool read_gem_claim(ReplyView reply);
 // "2026-11-24 03:00:00 +0000", as the gem writes times; nullopt for anything else.
 std::string gem_time(std::chrono::sys_seconds moment);
 std::optional<std::chrono::sys_seconds> parse_gem_time(std::string_view text);
+
+// The argument that date_as_argument adds: Ruby's Time.now.to_f, to the microsecond.
+std::string gem_date(WallTime now);
 
 }  // namespace brood

@@ -48,12 +48,15 @@ inline void write_string(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
-// Always with a fraction: to Ruby 1 is an Integer and 1.0 a Float.
+// Always with a fraction: to Ruby 1 is an Integer and 1.0 a Float.  Ruby writes an exponent for whole numbers from 1e15
+// on, and for what is less than 0.0001.  Its Float is a double, which keeps no more digits.
 template <std::floating_point Number>
 void write_floating(std::string& out, Number value) {
+  if constexpr (std::same_as<Number, long double>) return write_floating(out, static_cast<double>(value));
   if (!std::isfinite(value)) throw std::invalid_argument("NaN and infinity have no place in JSON");
   const Number size = std::fabs(value);
-  const bool plain = size == 0 || (size >= static_cast<Number>(1e-4) && size < static_cast<Number>(1e15));
+  const bool plain = size == 0 || (size >= static_cast<Number>(1e-4) &&
+                                   (size < static_cast<Number>(1e15) || size != std::floor(size)));
   char buffer[128];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value,
                                  plain ? std::chars_format::fixed : std::chars_format::scientific)

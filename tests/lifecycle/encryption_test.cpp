@@ -34,7 +34,7 @@ bool tells(const std::string& text, const std::string& part) { return text.find(
 struct Vault {
   RedisServer redis;
   TemporaryDirectory directory;
-  const std::string told = directory / "told", config = directory / "brood.toml";
+  const std::string told = directory / "told", failures = directory / "failures", config = directory / "brood.toml";
   std::optional<BroodProcess> brood;
 
   explicit Vault(std::vector<std::string> libraries = {sealed_library}) {
@@ -42,7 +42,10 @@ struct Vault {
     const std::string program =
         directory.write("say", "#!/bin/sh\n{ echo \"words $*\"; echo \"input $(cat)\"; } >>\"" + told + "\"\n");
     chmod(program.c_str(), 0755);
-    configure("1 = \"" + key(1) + "\"\n", "[commands.Say]\nrun = [\"" + program + "\", \"{1}\", \"{2}\"]\n");
+    const std::string hears = directory.write("hear", "#!/bin/sh\ncat >>'" + failures + "'\n");
+    chmod(hears.c_str(), 0755);
+    configure("1 = \"" + key(1) + "\"\n",
+              "[commands.Say]\nrun = [\"" + program + "\", \"{1}\", \"{2}\"]\n[on_error]\nrun = [\"" + hears + "\"]\n");
     brood.emplace(
         redis,
         BroodOptions{
@@ -163,6 +166,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_decrypted_is_dead_at_once_with_its_bytes) {
     dies(R"("plain text")", "no envelope");
   }
   BOOST_TEST(vault.lines().size() == 8u);  // of the death handlers
+  const std::string failures = text_of_file(vault.failures);
+  BOOST_TEST(std::count(failures.begin(), failures.end(), '\n') == 8, failures);
+  BOOST_TEST(tells(failures, R"("error_class":"DecryptionError","error_message":")"), failures);
   BOOST_TEST(!vault.said("dies 4111"));
   // What was encrypted for another job is refused: swapped arguments pay nothing.
   const Payload one = Payload::parse(vault.stored("swapped", {"--jid", "one"}));

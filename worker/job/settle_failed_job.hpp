@@ -30,7 +30,7 @@ Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::stri
                       bool ask_hooks);
 
 // How a job is settled that cannot be decrypted, which no retry would change: it is dead at once, unless its option
-// `dead` says otherwise; error and death handlers run, and no hook.
+// `dead` says otherwise; error handlers and `[on_error]` are told, death handlers run, and no hook.
 Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, std::string_view queue,
                               const Failure& failure);
 

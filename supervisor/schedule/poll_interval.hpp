@@ -16,6 +16,10 @@ struct PollSettings {
 // The mean pause; no process at all counts as one.
 std::chrono::nanoseconds mean_poll_interval(const PollSettings& settings, int processes);
 
+// For how long due jobs are left to the schedulers of Ruby's processes: longer than one of those pauses among so many
+// processes, and a minute at least.
+std::chrono::nanoseconds left_to_ruby_for(int processes);
+
 // One pause: half to one and a half of the mean, or anything up to twice the mean from ten processes on.
 std::chrono::nanoseconds poll_pause(const PollSettings& settings, int processes, double random);
 

@@ -54,7 +54,8 @@ struct Scheduler::Run {
         settings(std::move(given)),
         mover(loop, connection, settings.dead_limits,
               [this](std::string_view queue, WallTime due) {
-                return settings.leaves_to_ruby && now - std::max(due, first_begun) < settings.left_to_ruby_for &&
+                const nanoseconds longest = settings.left_to_ruby_for.value_or(left_to_ruby_for(processes));
+                return settings.leaves_to_ruby && now - std::max(due, first_begun) < longest &&
                        owners.are_ruby_alone(queue);
               }),
         owners_look(connection, settings.identity),

@@ -21,7 +21,7 @@ namespace brood {
 // nobody tells it.  The clock of Redis decides what is due.
 //
 // Unless it is to move all, it leaves jobs of queues that live Ruby processes serve, and none of brood's, to those for
-// a minute: what their scheduler pushes goes through the middleware of Ruby's client.
+// a minute, or longer in a large fleet: what their scheduler pushes goes through the middleware of Ruby's client.
 class Scheduler {
  public:
   struct Settings {
@@ -30,7 +30,7 @@ class Scheduler {
     DeadLimits dead_limits;
     std::chrono::nanoseconds between_glances = std::chrono::milliseconds(450);
     bool leaves_to_ruby = true;
-    std::chrono::nanoseconds left_to_ruby_for = std::chrono::minutes(1);  // several polls of a large fleet
+    std::optional<std::chrono::nanoseconds> left_to_ruby_for = {};  // nullopt: as the size of the fleet says
     std::chrono::nanoseconds between_glances_when_told = std::chrono::seconds(5);
     std::function<bool()> tells_time = [] { return true; };  // whether this Redis is whose clock the process goes by
     std::optional<TimeUnit> times = {};  // of a job that has none; nullopt: as the fleet writes them

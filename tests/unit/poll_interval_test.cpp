@@ -36,6 +36,13 @@ void check_range(const PollSettings& settings, int processes, double least, doub
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(due_jobs_are_left_to_ruby_for_longer_than_its_longest_pause) {
+  for (const int few : {0, 1, 4}) BOOST_TEST(seconds(left_to_ruby_for(few)) == 60);
+  BOOST_TEST(seconds(left_to_ruby_for(10)) == 150);
+  for (const int processes : {1, 9, 10, 40, 1000})
+    BOOST_TEST(seconds(left_to_ruby_for(processes)) > seconds(poll_pause({}, processes, almost_one)));
+}
+
 BOOST_AUTO_TEST_CASE(intervals_and_pauses_are_those_of_the_vectors) {
   for (const test::Vector& vector : test::vectors("poll-")) {
     BOOST_TEST_CONTEXT(vector.id) {

@@ -71,6 +71,8 @@ _brood() {
     *:--pid) _brood_names pids; return ;;
     *:--instance) [ "$command" = run ] || _brood_names instances; return ;;
     scale:--process) _brood_names supervisors; return ;;
+    scale:--capsule) _brood_names capsules; return ;;
+    status:--crash) _brood_names crashes; return ;;
     *:--shard) _brood_names shards; return ;;
   esac
   if [[ -n $verbs && " $filters --limit --page --in --at " == *" $previous "* && $previous == --* ]]; then
@@ -91,7 +93,7 @@ _brood() {
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
     web:--listen) mapfile -t COMPREPLY < <(compgen -W "unix: 127.0.0.1:7433" -- "$word") ;;
-    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
+    status:--interval | recover:--wait | *:--pid | *:--instance | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
@@ -99,10 +101,10 @@ _brood() {
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
       elif [ "$command" = queues ]; then
         _brood_names queues
-      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic || $command == limits ]]; then
+      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic || $command == locks || $command == limits ]]; then
         _brood_names "$command"
       elif [ "$command" = quarantine ]; then
-        _brood_names classes
+        _brood_names quarantined
       elif [ "$command" = kill ]; then
         _brood_names running
       elif [ "$command" = cancel ]; then

@@ -5,18 +5,24 @@
 #include <utility>
 #include <vector>
 
+#include "shared/api/process_record.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/caps.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/limits/limit_view.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/report/work_entries.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "supervisor/cli/access/control_client.hpp"
 #include "supervisor/cli/access/fleet.hpp"
@@ -65,8 +71,66 @@ void add_limits(Connection& redis, Names& names) {
   add_names(redis, ask_limit_names(), names);
 }
 
+// What heartbeats tell of other machines may be ten seconds old.
+Names running_here() {
+  Names names;
+  for (const WorkerStatus& worker : read_scoreboards(runtime_directory()).workers) names.insert(worker.jid);
+  return names;
+}
+
+void add_running(Connection& redis, Names& names) {
+  Names processes;
+  add_names(redis, ask_processes(), processes);
+  std::vector<Command> commands;
+  for (const std::string& process : processes) commands.push_back(ask_running(process));
+  for (const Reply& running : redis.pipeline(commands)) {
+    for (const std::string& entry : read_running(running.view())) {
+      if (const auto work = read_work("", "", entry)) names.insert(work->job.jid);
+    }
+  }
+}
+
+// As heartbeats tell them.
+void add_capsules(Connection& redis, Names& names) {
+  Names processes;
+  add_names(redis, ask_processes(), processes);
+  std::vector<Command> commands;
+  for (const std::string& process : processes) commands.push_back(ask_info(process));
+  for (const Reply& info : redis.pipeline(commands)) {
+    if (!info.view().is_string()) continue;
+    try {
+      const JsonObject told = JsonObject::parse(info.view().text());
+      const auto capsules = told.raw("capsules");
+      if (!capsules) continue;
+      for (const JsonOutline::Part& capsule : JsonOutline::of(*capsules).parts) names.insert(capsule.key);
+    } catch (const BadJson&) {
+    }
+  }
+}
+
+// As `brood locks show` takes them: a key without what stands before its last colon, and who holds it.
+void add_locks(Connection& redis, Names& names) {
+  if (!count_locks(redis)) return;  // so many keys that it would take long
+  for (const UniqueLock& lock : all_locks(redis, most_names)) {
+    names.insert(lock.key.substr(lock.key.rfind(':') + 1));
+    names.insert(lock.jid);
+  }
+}
+
 const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis = {
     {"limits", add_limits},
+    {"locks", add_locks},
+    {"running", add_running},
+    {"capsules", add_capsules},
+    {"crashes",
+     [](Connection& redis, Names& names) {
+       for (Crash& crash : read_crashes(redis)) names.insert(std::move(crash.fingerprint));
+     }},
+    {"quarantined",
+     [](Connection& redis, Names& names) {
+       const Reply reply = redis.call(ask_quarantined());
+       for (const auto& [name, why] : read_quarantined(reply.view())) names.insert(name);
+     }},
     {"queues", add_queues},
     {"retries", [](Connection& redis, Names& names) { add_jids(redis, retry_set, names); }},
     {"scheduled", [](Connection& redis, Names& names) { add_jids(redis, scheduled_set, names); }},
@@ -78,9 +142,7 @@ const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis =
 
 Names names_here(const std::string& kind) {
   Names names;
-  if (kind == "running") {
-    for (const WorkerStatus& worker : read_scoreboards(runtime_directory()).workers) names.insert(worker.jid);
-  } else if (kind == "classes") {
+  if (kind == "classes") {
     for (const ClassUsage& used : read_scoreboards(runtime_directory()).classes) names.insert(used.job_class);
   } else if (kind == "instances") {
     for (const LocalSupervisor& one : local_supervisors(runtime_directory())) names.insert(one.instance);
@@ -104,8 +166,13 @@ int names_command(const std::vector<std::string>& args) {
   if (words.size() != 1) throw UsageError("say which names");
   Names names;
   if (const auto kind = in_redis.find(words[0]); kind != in_redis.end()) {
-    ShardConnections shards(access, patience, "brood-names");
-    shards.each([&](ShardConnections::Shard& shard) { kind->second(shard.redis, names); });
+    if (words[0] == "running") names = running_here();
+    try {
+      ShardConnections shards(access, patience, "brood-names");
+      shards.each([&](ShardConnections::Shard& shard) { kind->second(shard.redis, names); });
+    } catch (const ConnectionLost&) {
+      if (names.empty()) throw;
+    }
   } else if (words[0] == "shards") {
     for (RedisAddress& shard : access.shards()) names.insert(std::move(shard.shard));
   } else {

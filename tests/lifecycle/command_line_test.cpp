@@ -18,6 +18,7 @@
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/file_text.hpp"
 #include "tests/support/redis_server.hpp"
@@ -499,6 +500,34 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
     redis.command({"SET", key, "of another type"});
   BOOST_TEST(status({}).errors.find("nobody performs jobs of this Redis") != std::string::npos);
   BOOST_TEST(member(status({"--json"}).output, "crashes") == "[]");
+}
+
+BOOST_AUTO_TEST_CASE(completions_are_told_what_the_commands_take) {
+  RedisServer redis;
+  Connection connection(redis.address());
+  Crash crash;
+  crash.fingerprint = "00000000000000aa";
+  crash.at = epoch_seconds(wall_now());
+  crash.job_class = "Zip";
+  note_crash(connection, crash);
+  send(connection,
+       count_quarantine_crash({.job_class = "Decode", .fingerprint = "f1", .libraries = "l", .worker = "a 0.1"},
+                              {.after = 1}));
+  redis.command({"SET", "brood:unique:digest", "holder"});
+  redis.command({"SADD", "processes", "h:1:x", "gone:1:x"});
+  redis.command({"HSET", "h:1:x", "info", R"({"capsules":{"slow":{"concurrency":0},"default":{}}})", "busy", "1"});
+  redis.command(
+      {"HSET", "h:1:x:work", "t1", R"({"queue":"q","payload":"{\"class\":\"A\",\"args\":[],\"jid\":\"j1\"}"})"});
+  redis.command({"HSET", "h:1:x:work", "t2", "no json"});
+  const auto names = [&](const std::string& kind) {
+    const TemporaryDirectory runtime;
+    return run_brood({"names", kind, "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}}).output;
+  };
+  BOOST_TEST(names("crashes") == "00000000000000aa\n");
+  BOOST_TEST(names("quarantined") == "Decode\n");
+  BOOST_TEST(names("locks") == "digest\nholder\n");
+  BOOST_TEST(names("capsules") == "default\nslow\n");
+  BOOST_TEST(names("running") == "j1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_new_key_is_for_its_owner_alone_and_never_in_the_place_of_another) {

@@ -379,7 +379,7 @@ Outcome Performer::move_to_dead(int entry, const std::string& text, const std::s
   return outcome;
 }
 
-// Lays a job of a class in quarantine aside.  The job has not begun, and is counted nowhere.
+// Lays a job of a class in quarantine, or of a paused one, aside.  The job has not begun, and is counted nowhere.
 std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
   if (!slot_.set_aside(entry)) return std::nullopt;
   ask_redis_time(redis_);

@@ -91,6 +91,9 @@ class Performer {
   bool has_unsaved_iteration() const { return iterations_.has_unsaved_cursor(); }
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
 
+  // Which classes are paused by now.
+  void follow_pauses(std::function<const NameSet&()> paused) { quarantine_.follow_pauses(std::move(paused)); }
+
   // Call it between batches: looks which classes are in quarantine.
   void look_at_quarantine(SteadyTime now) { quarantine_.look(now); }
   bool has_quarantined() const { return quarantine_.some_wait(); }

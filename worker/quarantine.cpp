@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -15,6 +16,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_looks = 5s;
+// After a change of the pauses: who has not heard of it yet lays a job aside that need not wait.
+constexpr auto between_looks_after_a_change = 500ms;
+constexpr int looks_after_a_change = 3;
+constexpr auto between_looks_for_pauses = 60s;  // without a quarantine
 // For a new worker: its predecessor may have crashed, and that crash may not be counted yet.
 constexpr auto between_first_looks = 50ms;
 constexpr auto is_new_for = 5s;
@@ -55,15 +60,32 @@ void Quarantine::forget() {
 
 // Without Redis it goes on with what it knew.
 void Quarantine::look(SteadyTime now) {
-  if (!is_on() || now < next_look_) return;
-  if (first_look_ == SteadyTime{}) first_look_ = now;
-  next_look_ = now + (now - first_look_ < is_new_for ? std::chrono::milliseconds(between_first_looks) : between_looks);
+  if (first_look_ == SteadyTime{}) {
+    first_look_ = now;
+    if (!is_on()) next_look_ = now + between_looks_for_pauses;
+  }
+  if (paused_ && paused_() != paused_before_) {
+    paused_before_ = paused_();
+    looks_after_change_ = looks_after_a_change;
+    next_look_ = std::min(next_look_, now + between_looks_after_a_change);
+  }
+  if (now < next_look_) return;
+  if (looks_after_change_ > 0) --looks_after_change_;
+  next_look_ = now + until_next_look(now);
   try {
     read();
     if (waiting_ > 0 && may_release()) release(now);
   } catch (const std::exception& lost) {
     log::debug("quarantine_not_read", {{"reason", lost.what()}});
   }
+}
+
+bool Quarantine::some_wait() const { return (is_on() && waiting_ > 0) || looks_after_change_ > 0; }
+
+std::chrono::nanoseconds Quarantine::until_next_look(SteadyTime now) const {
+  if (is_on() && now - first_look_ < is_new_for) return between_first_looks;
+  if (looks_after_change_ > 0) return between_looks_after_a_change;
+  return is_on() ? between_looks : between_looks_for_pauses;
 }
 
 void Quarantine::read() {
@@ -107,7 +129,7 @@ std::size_t Quarantine::release_from(std::size_t first, std::size_t& looked_at) 
   std::size_t released = 0;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     const std::optional<Payload> job = read_waiting(entry->member);
-    if (!job) continue;
+    if (!job || is_paused(job->job_class())) continue;
     const auto known = classes_.find(job->job_class());
     const auto answer = judge_quarantine(known == classes_.end() ? nullptr : &known->second, libraries_);
     if (answer == QuarantineAnswer::perform) released += put_back(*job);
@@ -127,6 +149,13 @@ std::size_t Quarantine::put_back(const Payload& job) {
 
 bool Quarantine::parks(const Payload& job) {
   probe_.reset();
+  if (!is_paused(job.job_class())) return parks_for_crashes(job);
+  paused_before_ = paused_();  // if that was out of date, the next look notices
+  log::debug("job_of_paused_class", {{"jid", job.jid()}, {"class", job.display_class()}});
+  return true;
+}
+
+bool Quarantine::parks_for_crashes(const Payload& job) {
   if (!is_on() || classes_.empty()) return false;
   const auto known = classes_.find(job.job_class());
   if (known == classes_.end()) return false;

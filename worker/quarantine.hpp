@@ -10,6 +10,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/queues/known_queues.hpp"
 
 namespace brood {
 
@@ -21,12 +22,15 @@ enum class QuarantineAnswer {
 };
 QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries);
 
-// One worker's view of the classes in quarantine: lets their jobs wait, tries one of them when the worker's libraries
-// differ from those that crashed, and puts back what waits once a class is free.
+// One worker's view of the classes in quarantine, and of those that are paused: lets their jobs wait, tries one of them
+// when the worker's libraries differ from those that crashed, and puts back what waits once a class is free.
 class Quarantine {
  public:
   // `redis` is idle while it is asked here.  `knows` tells whether the worker has code for a class.
   Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows);
+
+  // `paused` tells which classes are paused by now; without it none is.
+  void follow_pauses(std::function<const NameSet&()> paused) { paused_ = std::move(paused); }
 
   // Call it once the libraries are loaded; see libraries_digest().
   void set_libraries(std::uint64_t digest);
@@ -34,7 +38,8 @@ class Quarantine {
   // The worker has gone to another shard: forgets what it knows of the one before.
   void forget();
 
-  // Every few seconds asks Redis which classes there are, and puts back what need not wait any more.
+  // Every few seconds asks Redis which classes there are, and puts back what need not wait any more.  Without a
+  // quarantine it looks after each change of the pauses, and now and then.
   void look(SteadyTime now);
 
   // Whether this job must wait, and is not to be performed now.  If false, call ended() when it has ended.
@@ -42,10 +47,13 @@ class Quarantine {
   void ended(const Payload& job);
 
   bool is_on() const { return rules_.after > 0; }
-  // Whether any job waited when it last looked.
-  bool some_wait() const { return waiting_ > 0; }
+  // Whether a job may wait that need not soon: it is to look again before long.
+  bool some_wait() const;
 
  private:
+  bool is_paused(const std::string& job_class) const { return paused_ && paused_().contains(job_class); }
+  std::chrono::nanoseconds until_next_look(SteadyTime now) const;
+  bool parks_for_crashes(const Payload& job);
   void read();
   bool may_release();
   void release(SteadyTime now);
@@ -55,6 +63,9 @@ class Quarantine {
   Channel& redis_;
   const QuarantineRules rules_;
   const std::function<bool(const std::string&)> knows_;
+  std::function<const NameSet&()> paused_;
+  NameSet paused_before_;  // at the last look, and when the last job was laid aside
+  int looks_after_change_ = 0;
   std::string libraries_;
   QuarantinedClasses classes_;
   std::int64_t waiting_ = 0;

@@ -28,6 +28,11 @@ void QueueChoice::begin() {
   begin_again();
 }
 
+const NameSet& QueueChoice::paused_classes() {
+  if (is_stale()) look();
+  return known_.paused_classes;
+}
+
 void QueueChoice::forget() {
   forgotten_ = true;
   looked_ = false;
@@ -70,6 +75,16 @@ std::string QueueChoice::wait_queue(int number) const {
   return waits_[static_cast<std::size_t>(number) % waits_.size()];
 }
 
+// Returns whether Redis told.  Without a change there is none to look at but one that has ended.
+bool QueueChoice::look_at_classes() {
+  if (looked_ && !is_stale() && known_.paused_classes.empty()) return true;
+  const Reply classes = redis_.call(ask_paused_classes());
+  if (is_to_come(classes.view())) return false;
+  if (auto told = read_paused(classes.view()); told || is_never_told(classes.view()))
+    known_.paused_classes = std::move(told).value_or(NameSet());
+  return true;
+}
+
 // When Redis is away nothing changes here, and the fetch that follows finds it away too.  What our user may not read
 // any more stays as it was known; a key of another type counts as empty.  The supervisor logs both.
 void QueueChoice::look() {
@@ -77,8 +92,9 @@ void QueueChoice::look() {
   try {
     const Reply paused = redis_.call(ask_paused_queues());
     if (is_to_come(paused.view())) return;
-    if (auto told = read_paused_queues(paused.view()); told || is_never_told(paused.view()))
-      known_.paused = std::move(told).value_or(decltype(known_.paused)());
+    if (auto told = read_paused(paused.view()); told || is_never_told(paused.view()))
+      known_.paused = std::move(told).value_or(NameSet());
+    if (!look_at_classes()) return;
     if (capsule_.follows_all_queues) {
       const Reply names = redis_.call(ask_queue_names());
       if (is_to_come(names.view())) return;

@@ -103,6 +103,7 @@ class Worker {
                             .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },
                             .shard = [this](const std::string& name) { return limit_shards_.shard(name); },
                             .pause = {}});
+    performer_.follow_pauses([this]() -> const NameSet& { return draw_.paused_classes(); });
     serve();
   }
 

@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks keys processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -39,6 +39,7 @@ _brood() {
     dead) options="$filters --all --limit --page --dry-run --yes --json $where $every" verbs="list show run delete clear" ;;
     processes) options="--json $where $every" verbs="list quiet resume stop dump" ;;
     quarantine) options="--json $where $every" verbs="list release" ;;
+    classes) options="--json $where $every" verbs="list pause unpause" ;;
     periodic) options="--json $where $every" verbs="list next history run pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
     keys) options="--json $every" verbs="new" ;;
@@ -105,6 +106,8 @@ _brood() {
         _brood_names "$command"
       elif [ "$command" = quarantine ]; then
         _brood_names quarantined
+      elif [ "$command" = classes ]; then
+        _brood_names "$([ "${COMP_WORDS[2]}" = unpause ] && echo paused_classes || echo classes)"
       elif [ "$command" = kill ]; then
         _brood_names running
       elif [ "$command" = cancel ]; then

@@ -56,6 +56,7 @@ inline constexpr FixedKey brood_crash_days{"brood:crash_days"};
 // Classes whose jobs wait since they crash: what is known of each, the jobs, the crashes that count, the job on trial.
 inline constexpr FixedKey brood_quarantine{"brood:quarantine"};
 inline constexpr FixedKey brood_quarantined{"brood:quarantined"};
+inline constexpr FixedKey brood_paused_classes{"brood:paused_classes"};
 inline RedisKey quarantine_crashes(std::string_view fingerprint) {
   return RedisKey("brood:quarantine:crashes:" + std::string(fingerprint));
 }

@@ -35,6 +35,7 @@ const std::vector<NamedCommand>& commands() {
       {"scheduled", "the same for jobs that are not yet due", scheduled_command},
       {"dead", "the same for jobs that are not tried again", dead_command},
       {"quarantine", "show and release classes whose jobs wait since they crash", quarantine_command},
+      {"classes", "show job classes, and pause them", classes_command},
       {"periodic", "show, run and pause jobs that run again and again by a rule", periodic_command},
       {"locks", "show, release and check the locks of unique jobs", locks_command},
       {"limits", "show and reset what jobs may do at once, or in a time", limits_command},

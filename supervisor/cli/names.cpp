@@ -136,6 +136,7 @@ const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis =
     {"scheduled", [](Connection& redis, Names& names) { add_jids(redis, scheduled_set, names); }},
     {"dead", [](Connection& redis, Names& names) { add_jids(redis, dead_set, names); }},
     {"processes", [](Connection& redis, Names& names) { add_names(redis, ask_processes(), names); }},
+    {"paused_classes", [](Connection& redis, Names& names) { add_names(redis, ask_paused_classes(), names); }},
     {"periodic", [](Connection& redis, Names& names) { add_names(redis, ask_periodic_names(), names); }},
     {"supervisors", [](Connection& redis, Names& names) { add_names(redis, ask_owners(), names); }},
 };

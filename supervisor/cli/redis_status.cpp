@@ -102,9 +102,9 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names,
 RedisStatus ask_redis_without_crashes(Connection& redis) {
   std::vector<Command> commands = ask_totals();
   commands.insert(commands.begin(), {ask_processes(), ask_queue_names()});
-  commands.push_back(ask_paused_queues());
+  commands.insert(commands.end(), {ask_paused_queues(), ask_paused_classes()});
   const std::vector<Reply> replies = redis.pipeline(commands);
-  const Reply &processes = replies[0], &queues = replies[1], &paused = replies.back();
+  const Reply &processes = replies[0], &queues = replies[1], &paused = replies[replies.size() - 2];
   const auto totals = read_totals(std::span(replies).subspan(2, totals_asked));
   RedisStatus status;
   status.processed = totals.processed;
@@ -114,8 +114,8 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
   status.dead = totals.dead;
   add_processes(redis, sorted_names(processes), status);
   // When the set is of another type, or we may not read it, no queue counts as paused.
-  ask_queues(redis, sorted_names(queues),
-             read_paused_queues(paused.view()).value_or(std::set<std::string, std::less<>>()), status);
+  ask_queues(redis, sorted_names(queues), read_paused(paused.view()).value_or(NameSet()), status);
+  status.paused_classes = read_paused(replies.back().view()).value_or(NameSet());
   return status;
 }
 
@@ -257,6 +257,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     merge(sum.silent, one.silent, &SilentStatus::identity, add_silent);
     merge(sum.queues, one.queues, &QueueStatus::name, add_queue);
     merge(sum.crashes, one.crashes, &Crash::fingerprint, sum_crash);
+    sum.paused_classes.insert(one.paused_classes.begin(), one.paused_classes.end());
     sum.periodic.insert(one.periodic.begin(), one.periodic.end());  // each is in one alone
     for (const auto& [name, quarantined] : one.quarantine) {
       const auto [known, is_new] = sum.quarantine.try_emplace(name, quarantined);

@@ -13,6 +13,7 @@
 #include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "supervisor/cli/lists/limit_list.hpp"
 
 namespace brood {
@@ -42,11 +43,12 @@ struct SilentStatus {
 struct RedisStatus {
   std::int64_t processed = 0, failed = 0, enqueued = 0, scheduled = 0, retries = 0, dead = 0;
   std::vector<ProcessStatus> processes;
-  std::vector<SilentStatus> silent;               // by identity
-  std::vector<QueueStatus> queues;                // by name
-  std::vector<Crash> crashes;                     // the latest first
-  QuarantinedClasses quarantine;                  // by class
-  std::int64_t quarantined = 0;                   // jobs that wait in it
+  std::vector<SilentStatus> silent;  // by identity
+  std::vector<QueueStatus> queues;   // by name
+  std::vector<Crash> crashes;        // the latest first
+  QuarantinedClasses quarantine;     // by class
+  NameSet paused_classes;
+  std::int64_t quarantined = 0;                   // jobs that wait, of classes in quarantine or paused
   std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
   std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read
   std::optional<LockCounts> locks = {};           // of unique jobs; nullopt: too many keys to count them

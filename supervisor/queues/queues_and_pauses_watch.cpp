@@ -21,6 +21,7 @@ namespace {
 constexpr auto between_untold_looks = 1s;
 constexpr auto between_counts = 100ms;
 constexpr auto between_looks_when_told = 5s;
+constexpr int looks_without_classes = 24;
 constexpr auto names_last = 5s;  // the count is the same when one queue has gone and another has come
 
 }  // namespace
@@ -56,7 +57,7 @@ std::chrono::nanoseconds QueuesAndPausesWatch::between_looks() const {
 
 void QueuesAndPausesWatch::look_anew() {
   look_again_ = asking_;  // the answer to the question under way may be older than this change
-  paused_read_ = {};
+  paused_read_ = classes_read_ = {};
   count_ = -1;
   tick();
 }
@@ -66,19 +67,29 @@ void QueuesAndPausesWatch::tick() {
   if (!redis_.connected()) return look_later();
   std::vector<Command> commands;
   const bool wants_paused = steady_now() - paused_read_ >= between_looks() - between_counts / 2;
+  const bool wants_classes = wants_paused && is_time_for_classes();
   if (wants_paused) commands.push_back(ask_paused_queues());
+  if (wants_classes) commands.push_back(ask_paused_classes());
   if (follows_names_) commands.push_back(ask_queue_count());
   if (commands.empty()) return look_later();
   asking_ = true;
-  redis_.send_all(commands, short_answer_time, [this, wants_paused](const std::vector<Result>& results) {
+  redis_.send_all(commands, short_answer_time, [this, wants_paused, wants_classes](const std::vector<Result>& results) {
     asking_ = false;
-    if (watching_) read(wants_paused, results);
+    if (watching_) read(wants_paused, wants_classes, results);
   });
 }
 
-void QueuesAndPausesWatch::read(bool asked_for_paused, const std::vector<Result>& results) {
-  if (asked_for_paused) read_paused(results.front());
-  if (!follows_names_ || results.size() == (asked_for_paused ? 1U : 0U)) return look_later();
+// Where it is told of changes, a look by itself is for what nobody has told.
+bool QueuesAndPausesWatch::is_time_for_classes() const {
+  const auto between = is_told_ ? looks_without_classes * between_looks() : between_looks();
+  return steady_now() - classes_read_ >= between - between_counts / 2;
+}
+
+void QueuesAndPausesWatch::read(bool asked_for_paused, bool asked_for_classes, const std::vector<Result>& results) {
+  std::size_t at = 0;
+  if (asked_for_paused) read_paused_queues(results.at(at++));
+  if (asked_for_classes) read_paused_classes(results.at(at++));
+  if (!follows_names_ || results.size() == at) return look_later();
   const Result& counted = results.back();
   if (!counted.ok()) return look_later();
   const std::int64_t before = std::exchange(count_, read_queue_count(counted.reply.view()));
@@ -96,12 +107,12 @@ void QueuesAndPausesWatch::ask_for_names() {
   });
 }
 
-void QueuesAndPausesWatch::read_paused(const Result& result) {
+void QueuesAndPausesWatch::read_paused_queues(const Result& result) {
   if (!result.error.empty()) return;
   paused_read_ = steady_now();
   const ErrorKind refusal = classify_error(result.reply.view().error());
   if (refusal == ErrorKind::not_applied_retry || refusal == ErrorKind::not_applied_reconnect) return;
-  const auto told = read_paused_queues(result.reply.view());
+  const auto told = read_paused(result.reply.view());
   const bool is_set = told.has_value();
   const bool is_kept = !is_set && !is_never_told(result.reply.view());
   if (!is_set && !std::exchange(said_no_set_, true))
@@ -109,7 +120,7 @@ void QueuesAndPausesWatch::read_paused(const Result& result) {
               {{"reason", result.why()}, {"hint", is_kept ? "pauses stay as known" : "no queue is taken for paused"}});
   said_no_set_ = !is_set;
   if (is_kept) return;
-  auto paused = told.value_or(decltype(known_.paused)());
+  auto paused = told.value_or(NameSet());
   if (std::exchange(knows_paused_, true) && paused == known_.paused) return;
   const bool says_nothing = paused.empty() && known_.paused.empty();
   known_.paused = std::move(paused);
@@ -117,6 +128,18 @@ void QueuesAndPausesWatch::read_paused(const Result& result) {
   if (!says_nothing)
     log::info("queues_paused", {{"count", known_.paused.size()},
                                 {"queues", fmt::format("{}", fmt::join(known_.paused, " ")).substr(0, 1'000)}});
+}
+
+void QueuesAndPausesWatch::read_paused_classes(const Result& result) {
+  if (result.error.empty()) classes_read_ = steady_now();
+  const auto told = result.ok() ? read_paused(result.reply.view()) : std::nullopt;
+  if (!told && (!result.error.empty() || !is_never_told(result.reply.view()))) return;
+  NameSet paused = told.value_or(NameSet());
+  if (paused == known_.paused_classes) return;
+  known_.paused_classes = std::move(paused);
+  tell(true);
+  log::info("classes_paused", {{"count", known_.paused_classes.size()},
+                               {"classes", fmt::format("{}", fmt::join(known_.paused_classes, " ")).substr(0, 1'000)}});
 }
 
 void QueuesAndPausesWatch::read_names(const Result& result) {

@@ -14,10 +14,10 @@
 
 namespace brood {
 
-// Which queues Redis knows, and which of them are paused.  It looks when it is told of a change, and every five
-// seconds.  Where nobody tells it, it looks every second, and for new queues ten times a second while a worker that
-// takes all queues has nothing to do.  While Redis is away or our user may not read them, what was known stays.  A key
-// that is no set counts as an empty one.
+// Which queues Redis knows, which of them are paused, and which job classes are.  It looks when it is told of a change,
+// and every five seconds.  Where nobody tells it, it looks every second, and for new queues ten times a second while a
+// worker that takes all queues has nothing to do.  While Redis is away or our user may not read them, what was known
+// stays.  A key that is no set counts as an empty one.
 class QueuesAndPausesWatch {
  public:
   // `changed` is told after the workers.
@@ -43,9 +43,11 @@ class QueuesAndPausesWatch {
   std::chrono::nanoseconds between_looks() const;
   void look_anew();
   void tick();
-  void read(bool asked_for_paused, const std::vector<AsyncConnection::Result>& results);
+  bool is_time_for_classes() const;
+  void read(bool asked_for_paused, bool asked_for_classes, const std::vector<AsyncConnection::Result>& results);
   void ask_for_names();
-  void read_paused(const AsyncConnection::Result& result);
+  void read_paused_queues(const AsyncConnection::Result& result);
+  void read_paused_classes(const AsyncConnection::Result& result);
   void read_names(const AsyncConnection::Result& result);
   void look_later();
   void tell(bool others_are_paused);
@@ -60,7 +62,7 @@ class QueuesAndPausesWatch {
   bool follows_names_ = false;
   KnownQueues known_;
   std::int64_t count_ = -1;
-  SteadyTime paused_read_{}, names_read_{};
+  SteadyTime paused_read_{}, classes_read_{}, names_read_{};
   bool knows_paused_ = false;  // until then workers that the program before us has left may know better
   bool said_no_set_ = false;
   std::vector<std::string> said_unsafe_;

@@ -80,6 +80,7 @@ KeyChangeListener::Keys Shard::keys_to_watch() {
   const WatchedKeys keys = watched_keys(identity_);
   return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
           {keys.paused.name(), [this] { queues_and_pauses_watch_.look(); }},
+          {keys.paused_classes.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.queues.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }

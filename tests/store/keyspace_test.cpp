@@ -295,8 +295,11 @@ void Shard::look_at_queues() {
   ask(ask_next_job("q"));
   ask(pause_queue("q"));
   BOOST_TEST(read_is_paused(ask(ask_is_paused("q")).view()));
-  BOOST_TEST(read_paused_queues(ask(ask_paused_queues()).view())->size() == 1u);
+  BOOST_TEST(read_paused(ask(ask_paused_queues()).view())->size() == 1u);
   ask(unpause_queue("q"));
+  ask(pause_class("C"));
+  BOOST_TEST(read_paused(ask(ask_paused_classes()).view())->size() == 1u);
+  ask(unpause_class("C"));
   ask(NamePages::of_queues().ask("0", 10));
   BOOST_TEST(read_is_set(ask(NamePages::of_queues().ask_kind()).view()));
   BOOST_TEST(read_queue_count(ask(ask_queue_count()).view()) == 5);

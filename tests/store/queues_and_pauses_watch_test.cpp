@@ -17,7 +17,9 @@ struct Watching : LoopWithRedis {
   QueuesAndPausesWatch queues{loop, connection, workers, [this](const KnownQueues& now) { known = now; }};
   KeyChangeListener watch{loop,
                           connection,
-                          {{"paused", [this] { queues.look(); }}, {"queues", [this] { queues.look(); }}},
+                          {{"paused", [this] { queues.look(); }},
+                           {"brood:paused_classes", [this] { queues.look(); }},
+                           {"queues", [this] { queues.look(); }}},
                           [this](bool hears) { queues.rely_on_being_told(hears); }};
 
   void begin() {
@@ -41,6 +43,8 @@ BOOST_FIXTURE_TEST_CASE(pauses_and_new_queues_are_known_at_once_where_it_is_told
   for (std::size_t number = 1; number <= 5; ++number) {
     redis.command({"SADD", "paused", "paused" + std::to_string(number)});
     BOOST_TEST(run_until([&] { return known.paused.size() == number; }, 900ms));
+    redis.command({"SADD", "brood:paused_classes", "Class" + std::to_string(number)});
+    BOOST_TEST(run_until([&] { return known.paused_classes.size() == number; }, 900ms));
     redis.command({"SADD", "queues", "new" + std::to_string(number)});
     BOOST_TEST(run_until([&] { return known.names.size() == number; }, 900ms));
   }

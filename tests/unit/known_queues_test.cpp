@@ -32,9 +32,9 @@ BOOST_AUTO_TEST_CASE(names_are_read_in_order_and_unsafe_ones_apart) {
 BOOST_AUTO_TEST_CASE(where_redis_does_not_tell_of_queues_none_is_read) {
   for (const std::string& wire : {refused_on_wire, wrong_type_on_wire, nil_on_wire, std::string("+OK\r\n")}) {
     BOOST_TEST(!read_queue_names(reply_from_wire(wire).view()).has_value());
-    BOOST_TEST(!read_paused_queues(reply_from_wire(wire).view()).has_value());
+    BOOST_TEST(!read_paused(reply_from_wire(wire).view()).has_value());
   }
-  const auto none = read_paused_queues(reply_from_wire("*0\r\n").view());
+  const auto none = read_paused(reply_from_wire("*0\r\n").view());
   BOOST_TEST((none && none->empty()));
 }
 

@@ -945,6 +945,21 @@ class Holdings(PageTest):
         self.assertEqual(self.redis("HKEYS", "brood:caps"), [b"crm"])
         self.assertEqual(self.redis("ZRANGE", "brood:limit:erp:used", 0, -1), [b"erp:1:x/1.1"])  # its slot stays held
 
+    def test_a_class_is_paused_and_unpaused(self):
+        page = self.page()
+        name = "A::B<i>"
+        self.redis("ZADD", "brood:quarantined", 1, '{"class":"A::B<i>","jid":"j","args":[],"queue":"default"}')
+        self.assertEqual(page.press("/classes/pause?class=A%3A%3AB%3Ci%3E").status, 303)
+        self.assertEqual(self.redis("SMEMBERS", "brood:paused_classes"), [name.encode()])
+        self.assertIn(">Unpause</button>", page.get("/classes").text)
+        listed = json.loads(page.get("/api/v1/classes").text)
+        self.assertEqual([(one["class"], one["paused"], one["waiting"]) for one in listed], [(name, True, 1)])
+        self.assertEqual(json.loads(page.get("/api/v1/quarantine").text), [])
+        self.assertEqual(page.press("/classes/unpause?class=A%3A%3AB%3Ci%3E").status, 303)
+        self.assertEqual(self.redis("EXISTS", "brood:paused_classes", "brood:quarantined"), 0)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 1)
+        self.assertEqual(page.press("/classes/pause").status, 404)
+
     def test_a_periodic_job_is_paused_unpaused_and_run(self):
         hold(self.redis, "report")
         page = self.page(config='[periodic.planned]\ncron = "0 4 1 1 *"\nclass = "Planned"\n')

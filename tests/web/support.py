@@ -271,7 +271,7 @@ class Page:
         """The cookie and the token that a browser gets."""
         cookie = self.get("/queues").headers["set-cookie"].split(";")[0]
         found = None
-        for path in ("/queues", "/retries", "/dead", "/scheduled", "/workers", "/processes", "/periodic", "/limits", "/locks", "/quarantine"):
+        for path in ("/queues", "/retries", "/dead", "/scheduled", "/workers", "/processes", "/periodic", "/limits", "/locks", "/quarantine", "/classes"):
             found = found or re.search(r'name="token" value="([0-9a-f]+)"', self.get(path, Cookie=cookie).text)
         return cookie, found and found[1]
 

@@ -30,10 +30,11 @@ Command ask_queue_count() { return {"SCARD", keys::queues}; }
 std::int64_t read_queue_count(ReplyView reply) { return reply.integer(); }
 
 Command ask_paused_queues() { return {"SMEMBERS", keys::paused}; }
+Command ask_paused_classes() { return {"SMEMBERS", keys::brood_paused_classes}; }
 
-std::optional<std::set<std::string, std::less<>>> read_paused_queues(ReplyView reply) {
+std::optional<NameSet> read_paused(ReplyView reply) {
   if (!reply.is_array()) return std::nullopt;
-  std::set<std::string, std::less<>> paused;
+  NameSet paused;
   for (std::size_t i = 0; i < reply.size(); ++i) paused.emplace(reply[i].text());
   return paused;
 }

@@ -12,10 +12,13 @@
 
 namespace brood {
 
-// What Redis says of the queues: their names, if they were asked for, and which are paused.
+using NameSet = std::set<std::string, std::less<>>;
+
+// What Redis says of the queues: their names, if they were asked for, and which are paused; and which job classes are.
 struct KnownQueues {
   std::vector<std::string> names;  // sorted
-  std::set<std::string, std::less<>> paused;
+  NameSet paused;
+  NameSet paused_classes = {};
   bool operator==(const KnownQueues&) const = default;
 };
 
@@ -30,7 +33,8 @@ std::int64_t read_queue_count(ReplyView reply);
 
 // Those that are paused.  nullopt: as above.
 Command ask_paused_queues();
-std::optional<std::set<std::string, std::less<>>> read_paused_queues(ReplyView reply);
+Command ask_paused_classes();
+std::optional<NameSet> read_paused(ReplyView reply);
 
 // Whether this refusal to tell names or pauses is one that stays, as of a key that is no set: then there are none.
 // Whatever may pass, Redis' state or our user's rights, leaves what was known.

@@ -6,6 +6,7 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "shared/store/sets/job_sets.hpp"
 
 namespace brood {
@@ -52,8 +53,9 @@ bool each_quarantined(Connection& redis, const std::function<QuarantineStep(cons
 QuarantineList list_quarantine(ShardConnections& shards, const QuarantineBounds& bounds) {
   QuarantineList list;
   shards.each([&](ShardConnections::Shard& shard) {
-    const Reply known = shard.redis.call(ask_quarantined());
-    for (auto& [name, one] : read_quarantined(known.view())) {
+    const std::vector<Reply> replies = shard.redis.pipeline({ask_quarantined(), ask_paused_classes()});
+    const NameSet paused = read_paused(replies[1].view()).value_or(NameSet());
+    for (auto& [name, one] : read_quarantined(replies[0].view())) {
       QuarantinedClass& all = list.classes[name].known;
       const std::int64_t crashes = all.crashes + one.crashes;
       if (one.since > all.since) all = one;
@@ -61,7 +63,8 @@ QuarantineList list_quarantine(ShardConnections& shards, const QuarantineBounds&
     }
     std::size_t looked_at = 0;
     list.is_cut |= !each_quarantined(shard.redis, [&](const QuarantinedJob& job) {
-      ++list.classes[job.job_class].waiting;
+      const bool waits_for_a_pause = paused.contains(job.job_class) && !list.classes.contains(job.job_class);
+      if (!waits_for_a_pause) ++list.classes[job.job_class].waiting;
       return QuarantineStep{.wants_more = !is_over(bounds, ++looked_at)};
     });
   });

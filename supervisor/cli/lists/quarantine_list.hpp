@@ -16,7 +16,8 @@
 
 namespace brood {
 
-// A class whose jobs wait since they crash.  It may be free again while some of them still wait.
+// A class whose jobs wait since they crash.  It may be free again while some of them still wait.  Those of a class that
+// is paused, and not in quarantine, wait in the same place; see class_list.hpp.
 struct ListedQuarantine {
   QuarantinedClass known;  // of several shards the latest, with the crashes of all
   std::int64_t waiting = 0;

@@ -200,11 +200,18 @@ std::string status_json(const StatusReport& report) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)
         .number("quarantined", redis->quarantined)
+        .each("paused_classes", redis->paused_classes, [](const std::string& name) { return json_string(name); })
         .each("periodic", redis->periodic, json_of_periodic)
         .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
     write_locks(json, redis->locks);
   } else {
-    json.null("crashes").null("quarantine").null("quarantined").null("periodic").null("limits").null("locks");
+    json.null("crashes")
+        .null("quarantine")
+        .null("quarantined")
+        .null("paused_classes")
+        .null("periodic")
+        .null("limits")
+        .null("locks");
   }
   return json.object() + "\n";
 }

@@ -151,12 +151,19 @@ void add_crashes(Exposition& out, const MetricSources& sources) {
 }
 
 void add_quarantine(Exposition& out, const MetricSources& sources) {
-  out.gauge("brood_jobs_quarantined", "Jobs that wait since their class crashed again and again.");
+  out.gauge("brood_jobs_quarantined", "Jobs that wait since their class crashed again and again, or is paused.");
   for (const MetricSource& source : sources) out.sample(source.labels(), source.redis->quarantined);
   out.gauge("brood_class_quarantined", "1 for each class whose jobs wait, and for what crash.");
   for (const MetricSource& source : sources) {
     for (const auto& [name, one] : source.redis->quarantine)
       out.sample(source.labels({{"class", name}, {"fingerprint", one.fingerprint}}), 1);
+  }
+}
+
+void add_paused_classes(Exposition& out, const MetricSources& sources) {
+  out.gauge("brood_class_paused", "1 for each class that is paused.");
+  for (const MetricSource& source : sources) {
+    for (const std::string& name : source.redis->paused_classes) out.sample(source.labels({{"class", name}}), 1);
   }
 }
 
@@ -374,6 +381,7 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
     add_processes(out, *report.redis, sources);
     add_crashes(out, sources);
     add_quarantine(out, sources);
+    add_paused_classes(out, sources);
     add_periodic(out, sources);
     add_limits(out, sources);
     add_locks(out, sources);

@@ -260,16 +260,26 @@ std::string crashes_text(const std::vector<Crash>& crashes, const Style& style) 
   return text;
 }
 
+std::string waiting_aside_text(const RedisStatus& redis) {
+  return redis.quarantined == 1 ? "1 job waits" : fmt::format("{} jobs wait", redis.quarantined);
+}
+
+std::string paused_classes_text(const RedisStatus& redis, const Style& style) {
+  if (redis.paused_classes.empty()) return "";
+  Table table({{"CLASS"}});
+  for (const std::string& name : redis.paused_classes) table.add({name});
+  const std::string waiting = redis.quarantine.empty() ? waiting_aside_text(redis) + " for " : "";
+  return section(style, "Paused classes", table) + "  " + style.dim(waiting + "\"brood classes unpause\"") + "\n";
+}
+
 std::string quarantine_text(const RedisStatus& redis, const Style& style) {
-  if (redis.quarantine.empty() && redis.quarantined == 0) return "";
+  if (redis.quarantine.empty() && (redis.quarantined == 0 || !redis.paused_classes.empty())) return "";
   Table table({{"CLASS"}, {"SINCE"}, {"CRASHES", Table::Align::right}, {"FINGERPRINT"}, {"TRIED"}});
   for (const auto& [name, one] : redis.quarantine)
     table.add({name, ago(one.since), std::to_string(one.crashes), one.fingerprint,
                fmt::format("{} of {}", one.passed, probes_needed)});
   return section(style, "Quarantine", table) + "  " +
-         style.dim(
-             fmt::format("{} for other libraries, or \"brood quarantine release\"",
-                         redis.quarantined == 1 ? "1 job waits" : fmt::format("{} jobs wait", redis.quarantined))) +
+         style.dim(fmt::format("{} for other libraries, or \"brood quarantine release\"", waiting_aside_text(redis))) +
          "\n";
 }
 
@@ -340,7 +350,7 @@ std::string status_text(const StatusReport& report, const Style& style) {
   std::string text = style.bold("Redis ") + where + "\n" + totals(redis, style) + shards_text(report.shards, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
                      periodic_text(redis, style) + limits_text(redis.limits, style) + quarantine_text(redis, style) +
-                     crashes_text(redis.crashes, style);
+                     paused_classes_text(redis, style) + crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
   return text;
 }

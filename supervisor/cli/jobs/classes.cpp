@@ -1,0 +1,111 @@
+// `brood classes`: what job classes have run here, and how; and which of them are paused.
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "shared/base/log_line.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/json/json_writer.hpp"
+#include "supervisor/cli/access/machine_status.hpp"
+#include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/jobs/names_command.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
+#include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/cli/terminal/terminal.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* classes_footer =
+    R"(Runs, failures and crashes are those of this machine since its supervisors began.  While a class is paused, no worker of
+any machine begins a job of it: what is fetched waits aside, and what runs goes on.  unpause puts what waits back to the
+heads of its queues.  Ruby's Sidekiq knows nothing of it, and performs such jobs of queues that it serves.
+
+Exit status: 0; 64 usage; 69 Redis is not available.)";
+
+ShardConnections connect_for_classes(const RedisAccess& access) {
+  return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-classes");
+}
+
+const std::vector<std::string>& classes_named(const NamesOrder& order) {
+  if (order.names.empty()) throw UsageError("the name of the class is missing");
+  return order.names;
+}
+
+int list_all_classes(const NamesOrder& order) {
+  refuse_arguments(order.names);
+  const MachineStatus here = read_scoreboards(runtime_directory());
+  ShardConnections shards = connect_for_classes(order.redis);
+  const std::vector<ListedClass> classes = list_classes(shards, here.classes);
+  if (order.json) {
+    JsonArray array;
+    for (const ListedClass& one : classes) array.add(class_json(one));
+    array.end();
+    return exit_status::ok;
+  }
+  using Align = Table::Align;
+  Table table({{"CLASS"},
+               {"RUNS", Align::right},
+               {"FAILED", Align::right},
+               {"CRASHED", Align::right},
+               {"STATE"},
+               {"WAITING", Align::right}});
+  for (const ListedClass& one : classes)
+    table.add({log::printable(one.name), grouped(one.runs), grouped(one.failed), grouped(one.crashed),
+               one.paused ? "paused" : "", one.paused ? grouped(static_cast<std::size_t>(one.waiting)) : ""});
+  print(table.empty() ? "No job has run on this machine, and no class is paused.\n"
+                      : table.text(Style::of_standard_output()));
+  return exit_status::ok;
+}
+
+int pause_classes(const NamesOrder& order) {
+  const std::vector<std::string>& names = classes_named(order);
+  ShardConnections shards = connect_for_classes(order.redis);
+  for (const std::string& name : names) {
+    pause_class_of(shards, name);
+    if (order.json)
+      print_json(JsonWriter().text("class", name).truth("paused", true).object() + "\n");
+    else
+      print(fmt::format("{}: paused; what runs goes on\n", log::printable(name)));
+  }
+  return exit_status::ok;
+}
+
+int unpause_classes(const NamesOrder& order) {
+  const std::vector<std::string>& names = classes_named(order);
+  ShardConnections shards = connect_for_classes(order.redis);
+  for (const std::string& name : names) {
+    const ReleasedJobs done = unpause_class_of(shards, name);
+    if (order.json)
+      print_json(JsonWriter().text("class", name).truth("paused", false).number("released", done.released).object() +
+                 "\n");
+    else
+      print(fmt::format("{}: goes on; {} put back\n", log::printable(name),
+                        counted(static_cast<std::size_t>(done.released), "job", "jobs")));
+  }
+  return exit_status::ok;
+}
+
+}  // namespace
+
+int classes_command(const std::vector<std::string>& args) {
+  static const NamesCommand command = {
+      "classes",
+      "Job classes, and which of them are paused",
+      "[CLASS...]",
+      classes_footer,
+      {{{"list", "", "show what has run here, and what is paused", {}}, list_all_classes},
+       {{"pause", "CLASS...", "let no worker begin a job of them", {}}, pause_classes},
+       {{"unpause", "CLASS...", "let them go on", {}}, unpause_classes}}};
+  return obey(command, args);
+}
+
+}  // namespace brood

@@ -1,0 +1,147 @@
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const char* const laid_aside = "brood:quarantined";
+
+struct Site {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  Ledger ledger{directory / "ledger"};
+  BroodProcess brood;
+  int pushed = 0;
+
+  explicit Site(BroodOptions options = {}) : brood(redis, std::move(options)) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  }
+  CommandResult command(const std::vector<std::string>& words) const {
+    auto environment = brood.environment();
+    environment["REDIS_URL"] = redis.url();
+    return run_brood(words, environment);
+  }
+  // The supervisor says so once every worker can know it.
+  void pause(const std::string& job_class) {
+    const std::size_t before = times_logged(brood, "classes_paused");
+    BOOST_TEST(command({"classes", "pause", job_class}).status == 0);
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return times_logged(brood, "classes_paused") > before; }), brood.log_tail());
+  }
+  void push(int jobs, int milliseconds = 0) {
+    std::vector<std::string> payloads;
+    for (int i = 0; i < jobs; ++i, ++pushed)
+      payloads.push_back(payload_text(
+          "Ledger",
+          "[\"" + ledger.path() + "\",\"" + std::to_string(pushed) + "\"," + std::to_string(milliseconds) + "]",
+          pushed));
+    enqueue(redis, payloads);
+  }
+  bool lies_aside(std::size_t jobs) {
+    return eventually([&] { return redis.size_of(laid_aside) == jobs && no_job_is_left(redis); }, 40s);
+  }
+  void check_all_ran() {
+    BOOST_TEST(
+        eventually([&] { return ledger.has_done(static_cast<std::size_t>(pushed)) && no_job_is_left(redis); }, 40s),
+        brood.log_tail());
+    const Ledger::Verdict verdict = ledger.judge(pushed);
+    BOOST_TEST(verdict.lost.empty());
+    BOOST_TEST(verdict.doubled.empty());
+    BOOST_TEST(redis.size_of(laid_aside) == 0u);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(no_job_of_a_paused_class_begins_and_all_run_when_it_is_paused_no_more) {
+  Site site({.workers = 1});
+  site.push(1);
+  BOOST_TEST(eventually([&] { return site.ledger.has_done(1); }), site.brood.log_tail());
+  site.pause("Ledger");
+  site.push(40);
+  BOOST_TEST(site.lies_aside(40), site.brood.log_tail());
+  BOOST_TEST(site.ledger.begins() == 1u);
+
+  // Other classes go on, behind them in the queue too.
+  enqueue(site.redis, {payload_text("Sleep", "[0]", 1'000)});
+  BOOST_TEST(eventually([&] { return times_logged(site.brood, "job_done") == 2; }), site.brood.log_tail());
+
+  const CommandResult listed = site.command({"classes", "--json"});
+  BOOST_TEST(listed.status == 0);
+  BOOST_TEST(listed.output.find(R"({"class":"Ledger","paused":true,"waiting":40,"runs":1,"failed":0,"crashed":0})") !=
+                 std::string::npos,
+             listed.output);
+  BOOST_TEST(listed.output.find(R"({"class":"Sleep","paused":false,"waiting":0,"runs":1,)") != std::string::npos,
+             listed.output);
+  BOOST_TEST(site.command({"quarantine", "--json"}).output == "[]\n");
+  BOOST_TEST(site.command({"status"}).output.find("Paused classes") != std::string::npos);
+  BOOST_TEST(site.command({"status", "--json"}).output.find(R"("paused_classes":["Ledger"])") != std::string::npos);
+
+  const CommandResult goes_on = site.command({"classes", "unpause", "Ledger"});
+  BOOST_TEST(goes_on.output.starts_with("Ledger: goes on; "), goes_on.output);
+  site.check_all_ran();
+}
+
+BOOST_AUTO_TEST_CASE(what_runs_goes_on_and_a_pause_holds_over_a_restart) {
+  Site site({.workers = 2});
+  site.push(1, 1'500);
+  BOOST_REQUIRE(eventually([&] { return site.ledger.begins() == 1; }));
+  site.pause("Ledger");
+  site.push(5);
+  BOOST_TEST(eventually([&] { return site.ledger.has_done(1); }), site.brood.log_tail());
+  BOOST_TEST(site.lies_aside(5), site.brood.log_tail());
+  BOOST_TEST(site.command({"restart"}).status == 0);
+  site.push(5);
+  BOOST_TEST(site.lies_aside(10), site.brood.log_tail());
+  site.brood.kill9();
+  site.push(5);
+  site.brood.start();
+  BOOST_REQUIRE(site.brood.wait_ready());
+  BOOST_TEST(site.lies_aside(15), site.brood.log_tail());
+  BOOST_TEST(site.ledger.begins() == 1u);
+  site.command({"classes", "unpause", "Ledger"});
+  site.check_all_ran();
+}
+
+// Whoever unpauses may be killed in between, and a worker may lay a job aside that had not heard of it.
+BOOST_AUTO_TEST_CASE(workers_put_back_by_themselves_what_waits_for_nothing) {
+  Site site({.workers = 2});
+  site.pause("Ledger");
+  site.push(250);
+  BOOST_TEST(site.lies_aside(250), site.brood.log_tail());
+  site.redis.command({"SREM", "brood:paused_classes", "Ledger"});
+  site.check_all_ran();
+}
+
+BOOST_AUTO_TEST_CASE(kills_in_the_midst_of_laying_aside_lose_nothing_and_charge_nobody) {
+  Site site({.workers = 3});
+  site.pause("Ledger");
+  for (int round = 0; round < 8; ++round) {
+    site.push(150);
+    const std::vector<pid_t> workers = site.brood.workers();
+    if (!workers.empty()) kill(workers[static_cast<std::size_t>(round) % workers.size()], SIGKILL);
+  }
+  BOOST_TEST(site.lies_aside(static_cast<std::size_t>(site.pushed)), site.brood.log_tail());
+  BOOST_TEST(site.redis.size_of("retry") == 0u);
+  BOOST_TEST(site.ledger.begins() == 0u);
+  site.command({"classes", "unpause", "Ledger"});
+  site.check_all_ran();
+}
+
+BOOST_AUTO_TEST_CASE(a_class_needs_a_name_and_one_that_was_not_paused_goes_on) {
+  Site site;
+  BOOST_TEST(site.command({"classes", "pause"}).status == 64);
+  BOOST_TEST(site.command({"classes", "unpause", "Nobody"}).output == "Nobody: goes on; 0 jobs put back\n");
+  BOOST_TEST(site.command({"classes"}).output == "No job has run on this machine, and no class is paused.\n");
+}

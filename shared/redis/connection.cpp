@@ -105,7 +105,7 @@ struct Connection::State : RedirectedSender {
   void greet(SteadyTime deadline);
   void ask_others();
   bool has_moved() const { return moves != nullptr && moves->load() != moves_seen; }
-  UniqueFd connect_any(const RedisAddress& server, SteadyTime deadline);
+  UniqueFd connect_any(const std::vector<Endpoint>& endpoints, SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
   enum class Wait { in_poll, in_read };
   Reply next_reply(Pace& pace, Wait how = Wait::in_poll);
@@ -148,8 +148,7 @@ UniqueFd Connection::State::connect_one(const Endpoint& endpoint, SteadyTime dea
   return socket;
 }
 
-UniqueFd Connection::State::connect_any(const RedisAddress& server, SteadyTime deadline) {
-  const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);
+UniqueFd Connection::State::connect_any(const std::vector<Endpoint>& endpoints, SteadyTime deadline) {
   for (std::size_t i = 0;; ++i) {
     try {
       // Each address gets its share of the time, so that one that swallows packets leaves some to the next.
@@ -187,12 +186,15 @@ void Connection::State::greet(SteadyTime deadline) {
 }
 
 void Connection::State::connect(std::chrono::milliseconds longest) {
-  const SteadyTime deadline = steady_now() + longest;
+  SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
   const RedisAddress there = whereabouts.find(deadline);
+  const std::vector<Endpoint> endpoints = endpoints_of(there, Lookup::blocking);
+  // The system's resolver takes its own time.  Were that ours too, a slow name server would leave none to connect.
+  if (there.needs_resolving()) deadline = steady_now() + longest;
   std::unique_ptr<TlsSession> tls;
   if (there.tls) tls = std::make_unique<TlsSession>(there);
-  stream = std::make_unique<Stream>(connect_any(there, deadline), std::move(tls));
+  stream = std::make_unique<Stream>(connect_any(endpoints, deadline), std::move(tls));
   counted = 0;
   ++connections;
   try {

@@ -32,9 +32,9 @@ RecoveryMode less_daring(RecoveryMode mode) {
 
 }  // namespace
 
-RecoveryChildren::RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies, RedisAddress redis,
+RecoveryChildren::RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
                                    std::function<void(const WorkerDeath&)> recovered)
-    : children_(children), bodies_(bodies), redis_(std::move(redis)), recovered_(std::move(recovered)), wake_(loop) {}
+    : children_(children), bodies_(bodies), recovered_(std::move(recovered)), wake_(loop) {}
 
 void RecoveryChildren::add(WorkerDeath worker_death) {
   if (!worker_death.cause) {
@@ -70,19 +70,19 @@ void RecoveryChildren::sweep(std::function<OwnIncarnations()> own) {
   tasks_.push_back(std::move(task));
 }
 
-void RecoveryChildren::spawn_due(SteadyTime now) {
-  start_due(now);
+void RecoveryChildren::spawn_due(SteadyTime now, const RedisAddress& redis) {
+  start_due(now, redis);
   wake_.start_at(next_start());
 }
 
-void RecoveryChildren::start_due(SteadyTime now) {
+void RecoveryChildren::start_due(SteadyTime now, const RedisAddress& redis) {
   for (Task& task : tasks_) {
     if (running() >= most_children) return;
-    if (!task.child.is_running() && task.not_before <= now) start(task, now);
+    if (!task.child.is_running() && task.not_before <= now) start(task, now, redis);
   }
 }
 
-void RecoveryChildren::start(Task& task, SteadyTime now) {
+void RecoveryChildren::start(Task& task, SteadyTime now, const RedisAddress& redis) {
   if (auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work)) {
     const bool crowded = static_cast<int>(tasks_.size()) - running() > crowd;
     for (WorkerDeath& worker_death : *worker_deaths) worker_death.leave_out_symbols = crowded;
@@ -90,10 +90,10 @@ void RecoveryChildren::start(Task& task, SteadyTime now) {
   std::shared_ptr<SharedCount> bytes;
   const auto body = [&]() -> int {
     if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work))
-      return bodies_.recover_worker_deaths(redis_, *worker_deaths, task.mode, bytes->value());
+      return bodies_.recover_worker_deaths(redis, *worker_deaths, task.mode, bytes->value());
     if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&task.work))
-      return bodies_.orphaned_jobs(redis_, orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
-    return bodies_.sweep(redis_, own_incarnations_());
+      return bodies_.orphaned_jobs(redis, orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
+    return bodies_.sweep(redis, own_incarnations_());
   };
   try {
     bytes = std::make_shared<SharedCount>();

@@ -21,9 +21,8 @@ namespace brood {
 // less; a child that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
 class RecoveryChildren {
  public:
-  // The children connect to `redis`.  `recovered` is called for each dead worker, once Redis has said that nothing of
-  // it is left.
-  RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies, RedisAddress redis,
+  // `recovered` is called for each dead worker, once Redis has said that nothing of it is left.
+  RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
                    std::function<void(const WorkerDeath&)> recovered = {});
 
   void add(WorkerDeath worker_death);
@@ -37,9 +36,9 @@ class RecoveryChildren {
   // slow Redis, or one that refuses them, lets wait must not take the place of all else.
   void sweep(std::function<OwnIncarnations()> own);
 
-  // Forks the children that are due; called while Redis answers.  A child that takes too long, and moves no byte to or
-  // from Redis, is killed.
-  void spawn_due(SteadyTime now);
+  // Forks the children that are due; called while `redis` answers, to which they connect.  A child that takes too long,
+  // and moves no byte to or from Redis, is killed.
+  void spawn_due(SteadyTime now, const RedisAddress& redis);
   // When a child is to be started; nullopt while there is nothing to do.
   std::optional<SteadyTime> next_start() const;
   // "<slot>.<incarnation>" of every dead worker of `identity` that is not recovered yet.
@@ -65,15 +64,14 @@ class RecoveryChildren {
   };
   static bool is_sweep(const Task& task) { return std::holds_alternative<Sweep>(task.work); }
 
-  void start_due(SteadyTime now);
-  void start(Task& task, SteadyTime now);
+  void start_due(SteadyTime now, const RedisAddress& redis);
+  void start(Task& task, SteadyTime now, const RedisAddress& redis);
   void ended(Task& task, const Children::End& end);
   void finish(Task& task);
   int running() const;
 
   Children& children_;
   const ChildBodies& bodies_;
-  const RedisAddress redis_;
   const std::function<void(const WorkerDeath&)> recovered_;
   std::list<Task> tasks_;
   std::vector<WorkerDeath> held_;

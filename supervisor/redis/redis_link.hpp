@@ -63,6 +63,11 @@ class RedisLink {
   std::string refusal() const;
   const RedisData& data() const { return data_; }  // without a run_id unless it is known where they are
   std::string address() const { return address_.without_password(); }
+  // For children that have little time and come while it is connected: with the numbers that the name resolved to, so
+  // that no name server can hold them up.  Others than an ordinary server have to be found by each child itself.
+  const RedisAddress& address_for_children() const {
+    return address_.must_be_found() ? address_ : connection_.address();
+  }
   std::string describe() const;  // for logs: "embedded", or the address without its password
   std::string title() const;     // for people: "Redis", or with its name where there are several
 

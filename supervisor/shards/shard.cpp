@@ -37,10 +37,11 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       dead_files_(parts.dead_files),
       pace_(pace_among(all_)),
       pool_(parts.pool),
-      redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
+      redis_(parts.loop, parts.children, std::move(setup.redis), std::move(setup.embedded_redis), setup.give_up_after,
+             *this),
       unblocker_(parts.loop, redis_.connection()),
       workers_(setup.number, parts.moves, parts.orders, parts.pool, parts.metrics, unblocker_),
-      recovery_(parts.loop, parts.children, parts.bodies, std::move(setup.redis),
+      recovery_(parts.loop, parts.children, parts.bodies,
                 [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
       pruning_(parts.loop, redis_.connection()),
       dead_supervisors_(recovery_, pruning_, parts.dead_files, setup.number, identity_, parts.runtime_directory),
@@ -105,7 +106,7 @@ void Shard::do_what_is_due(SteadyTime now) {
 }
 
 void Shard::recover(SteadyTime now) {
-  if (redis_.connected()) recovery_.spawn_due(now);
+  if (redis_.connected()) recovery_.spawn_due(now, redis_.address_for_children());
 }
 
 // ---- What it is told

@@ -253,13 +253,16 @@ endif()
 brood_test(lifecycle/abi LINK brood_test_support)
 add_dependencies(lifecycle_abi_test brood ${abi_witnesses} ${job_libraries})
 
-# A host whose clock is wrong.
-add_library(shifted_clock MODULE ${CMAKE_CURRENT_LIST_DIR}/shifted_clock.c)
-set_target_properties(shifted_clock PROPERTIES C_STANDARD 11)
-if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime, and brood is told not to mind
-  target_compile_options(shifted_clock PRIVATE -fno-sanitize=all)
-  target_link_options(shifted_clock PRIVATE -fno-sanitize=all)
-endif()
+# A host whose clock is wrong, and one whose name server is slow.
+foreach(fault IN ITEMS shifted_clock slow_names)
+  add_library(${fault} MODULE ${CMAKE_CURRENT_LIST_DIR}/${fault}.c)
+  set_target_properties(${fault} PROPERTIES C_STANDARD 11)
+  if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime, and brood is told not to mind
+    target_compile_options(${fault} PRIVATE -fno-sanitize=all)
+    target_link_options(${fault} PRIVATE -fno-sanitize=all)
+  endif()
+endforeach()
+add_dependencies(lifecycle_redis_faults_test slow_names)
 brood_test(lifecycle/shifted_clock LINK brood_test_support brood_job)
 add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock)
 add_dependencies(lifecycle_menagerie_test shifted_clock)

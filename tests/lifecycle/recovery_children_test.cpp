@@ -75,7 +75,7 @@ struct Recovering {
           }};
   EventLoop loop;
   Children children{loop};
-  RecoveryChildren recovery{loop, children, bodies, RedisAddress{}};
+  RecoveryChildren recovery{loop, children, bodies};
   SteadyTime now{24h};  // invented: nothing here waits for a clock
 
   ~Recovering() {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_death_is_answered_by_one_child_and_forgotten) {
   BOOST_TEST((test.recovery.fields_of("here:1:aa") == std::set<std::string>{"3.7"}));
   BOOST_TEST(test.recovery.fields_of("there:1:aa").empty());
 
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST((test.recovery.fields_of("here:1:aa") == std::set<std::string>{"3.7"}));
   test.reap(1);
 
@@ -146,14 +146,14 @@ BOOST_AUTO_TEST_CASE(a_death_is_answered_by_one_child_and_forgotten) {
 BOOST_AUTO_TEST_CASE(what_is_held_is_recovered_once_it_is_released_and_is_not_forgotten_before) {
   Recovering test;
   test.recovery.hold(uncharged(7));
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST(!test.recovery.next_start());
   BOOST_TEST(!test.recovery.is_idle());
   BOOST_TEST(test.recovery.fields_of("here:1:aa").size() == 1u);
   BOOST_TEST(test.diary.lines().empty());
 
   test.recovery.release_held();
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST(test.recovery.fields_of("here:1:aa").size() == 1u);
   test.reap(1);
   BOOST_TEST((test.diary.lines() == Lines{"full 7"}));
@@ -165,15 +165,15 @@ BOOST_AUTO_TEST_CASE(a_failing_child_is_followed_at_once_by_one_that_dares_less_
     Recovering test;
     test.end = [by_a_signal] { return by_a_signal ? raise(SIGKILL) : EXIT_FAILURE; };
     test.recovery.add(charged(7));
-    test.recovery.spawn_due(test.now);
+    test.recovery.spawn_due(test.now, {});
     test.reap(1);
     BOOST_TEST((test.diary.lines() == Lines{"full 7"}));
 
-    test.recovery.spawn_due(test.now);
+    test.recovery.spawn_due(test.now, {});
     test.reap(1);
     BOOST_TEST((test.diary.lines() == Lines{"full 7", "no_library 7"}));
 
-    test.recovery.spawn_due(test.now);  // it rests
+    test.recovery.spawn_due(test.now, {});  // it rests
     BOOST_TEST(test.diary.lines().size() == 2U);
     std::chrono::nanoseconds last_pause{0};
     for (int burials = 1; burials <= 8; ++burials) {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_failing_child_is_followed_at_once_by_one_that_dares_less_
       BOOST_TEST((pause <= 5s));
       last_pause = pause;
       test.now += pause;
-      test.recovery.spawn_due(test.now);
+      test.recovery.spawn_due(test.now, {});
       test.reap(1);
       const Lines lines = test.diary.lines();
       BOOST_TEST(std::count(lines.begin(), lines.end(), "bury 7") == burials);
@@ -197,11 +197,11 @@ BOOST_AUTO_TEST_CASE(a_child_that_lost_redis_is_repeated_as_daring_as_before_wit
   test.recovery.add(charged(7));
   std::vector<std::int64_t> pauses;
   for (int i = 0; i < 8; ++i) {
-    test.recovery.spawn_due(test.now);
+    test.recovery.spawn_due(test.now, {});
     test.reap(1);
     const auto pause = test.recovery.next_start().value() - test.now;
     pauses.push_back(pause / 1ms);
-    test.recovery.spawn_due(test.now + pause - 1ms);  // not yet
+    test.recovery.spawn_due(test.now + pause - 1ms, {});  // not yet
     BOOST_TEST(waitpid(-1, nullptr, WNOHANG) == -1);
     test.now += pause;
   }
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_takes_five_seconds_is_killed_with_all_it_start
     return wait_for_ever();
   };
   test.recovery.add(charged(7));
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST((test.children.next_deadline() == test.now + 5s));
   BOOST_TEST(!test.recovery.next_start().has_value());
   const Lines lines = test.diary_after(2);
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_takes_five_seconds_is_killed_with_all_it_start
   BOOST_TEST(eventually([&] { return process_start_time(grandchild) == 0; }));
 
   test.end = [] { return EX_OK; };
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   test.reap(1);
   BOOST_TEST(test.diary.lines().back() == "no_library 7");
   BOOST_TEST(test.recovery.is_idle());
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(a_child_in_which_bytes_move_to_and_from_redis_may_go_on_and
                : 0;
   };
   test.recovery.add(charged(7));
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   for (int second = 1; second <= 5; ++second) {
     pid_t child = 0;
     BOOST_REQUIRE(eventually([&] { return (child = child_stands_still()) != 0; }));
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_child_in_which_bytes_move_to_and_from_redis_may_go_on_and
   test.children.kill_overdue(test.now);
   test.reap(1);
   test.end = [] { return EX_OK; };
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   test.reap(1);
   BOOST_TEST(test.diary.lines().back() == "no_library 7");
 }
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(uncharged_deaths_share_one_child_and_charged_ones_get_their
   test.recovery.add(uncharged(5));
   BOOST_TEST((test.recovery.fields_of("here:1:aa") == std::set<std::string>{"3.1", "3.2", "3.3", "3.4", "3.5"}));
 
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   test.reap(3);
 
   BOOST_TEST((test.diary.lines() == Lines{"full 1 3 5", "full 2", "full 4"}));
@@ -300,10 +300,10 @@ BOOST_AUTO_TEST_CASE(a_death_does_not_join_a_child_that_runs_already) {
   Recovering test;
   test.end = wait_for_ever;
   test.recovery.add(uncharged(1));
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST(test.diary_after(1).size() == 1U);
   test.recovery.add(uncharged(2));
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST((test.diary_after(2) == Lines{"full 1", "full 2"}));
 }
 
@@ -311,8 +311,8 @@ BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
   Recovering test;
   test.end = wait_for_ever;
   for (int i = 1; i <= 6; ++i) test.recovery.add(charged(static_cast<std::uint64_t>(i)));
-  test.recovery.spawn_due(test.now);
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST(test.diary_after(4).size() == 4U);
   BOOST_TEST(!test.recovery.next_start().has_value());  // the end of one of them is waited for
 
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
   test.children.kill_overdue(test.now);
   test.reap(4);
   for (int round = 0; round < 2 && !test.recovery.is_idle(); ++round) {
-    test.recovery.spawn_due(test.now);
+    test.recovery.spawn_due(test.now, {});
     test.reap(round == 0 ? 4 : 2);
   }
   BOOST_TEST(test.recovery.is_idle());
@@ -333,11 +333,11 @@ BOOST_AUTO_TEST_CASE(there_is_one_sweep_at_a_time_however_long_it_takes) {
   Recovering test;
   test.end = wait_for_ever;
   for (int hour = 0; hour < 6; ++hour) test.recovery.sweep([] { return OwnIncarnations{}; });
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST((test.diary_after(1) == Lines{"sweep"}));
   test.recovery.sweep([] { return OwnIncarnations{}; });
   test.recovery.add(charged(7));
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST((test.diary_after(2) == Lines{"full 7", "sweep"}));
 }
 
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_took_too_long_is_not_begun_again_before_its_ne
   Recovering test;
   test.end = wait_for_ever;
   test.recovery.sweep([] { return OwnIncarnations{}; });
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST((test.diary_after(1) == Lines{"sweep"}));
   BOOST_TEST(!test.recovery.is_idle());
   test.now += 10min;
@@ -362,7 +362,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobo
   test.recovery.sweep([] { return OwnIncarnations{}; });
   std::chrono::nanoseconds pause{0};
   for (int i = 0; i < 12; ++i) {
-    test.recovery.spawn_due(test.now);
+    test.recovery.spawn_due(test.now, {});
     test.reap(1);
     BOOST_TEST(test.recovery.is_idle());
     pause = test.recovery.next_start().value() - test.now;
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobo
 BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_key_takes) {
   Recovering test;
   test.recovery.sweep([] { return OwnIncarnations{}; });
-  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now, {});
   BOOST_TEST((test.children.next_deadline() >= test.now + 1min));
   test.reap(1);
   BOOST_TEST((test.diary.lines() == Lines{"sweep"}));
@@ -409,7 +409,7 @@ struct Inheriting : Recovering {
   void handle() { dead_supervisors.handle(dead, now); }
   // Lets every child that is due end well.
   void answer(int children) {
-    recovery.spawn_due(now);
+    recovery.spawn_due(now, {});
     reap(children);
   }
 };

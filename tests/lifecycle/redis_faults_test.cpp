@@ -199,3 +199,21 @@ BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_no_other) {
   BOOST_TEST(eventually([&] { return ledger.has_done(50); }, 20s), brood.log_tail());
   BOOST_TEST(!brood.wait_exit(10ms).has_value());
 }
+
+// A name server that is dead, and the one after it, take longer than a connection may, and than a recovery.
+BOOST_AUTO_TEST_CASE(a_slow_name_server_keeps_no_worker_and_no_recovery_from_redis) {
+  RedisServer redis({.tcp = true});
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood({.workers = 2,
+                      .arguments = {"--redis", "redis://slow.invalid:" + std::to_string(redis.port())},
+                      .environment = {{"LD_PRELOAD", BROOD_BINARY_DIR "/tests/libslow_names.so"},
+                                      {"SLOW_NAMES", "5500"},
+                                      {"ASAN_OPTIONS", "verify_asan_link_order=0"}}});
+  enqueue_ledger_jobs(redis, ledger.path(), 1);
+  enqueue(redis, {payload_text("Segfault", "[]", 2)});
+
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 60s), brood.log_tail());
+  BOOST_TEST(brood.log().find("event=autopsy_failed") == std::string::npos, brood.log_tail());
+}

@@ -381,8 +381,7 @@ void AsyncConnection::State::handle_socket(int status, int ready) {
     // libuv reports every socket error as EBADF and stops watching; the socket itself knows the reason.
     if (status < 0) watched = 0;
     if (phase == Phase::connecting) {
-      if (const int error = connect_error(stream->fd()); error != 0)
-        throw std::system_error(error, std::generic_category(), "connect");
+      check_connected(stream->fd());
       return begin_conversation();
     }
     if (phase == Phase::shaking_hands) return shake_hands();

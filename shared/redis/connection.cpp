@@ -143,8 +143,7 @@ UniqueFd Connection::State::connect_one(const Endpoint& endpoint, SteadyTime dea
     socket = begin_connect(endpoint);
   }
   wait(socket.get(), POLLOUT, deadline, "connection");
-  if (const int error = connect_error(socket.get()); error != 0)
-    throw std::system_error(error, std::generic_category(), "connect");
+  check_connected(socket.get());
   return socket;
 }
 

@@ -62,8 +62,8 @@ class HostUnknown : public NotConnected {
   using NotConnected::NotConnected;
 };
 
-// The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all.  Only the
-// greeting was sent, and trying again does not help.
+// The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all; or the
+// kernel does not let us near it.  Only the greeting was sent, if anything, and trying again does not help.
 class LoginRefused : public ConnectionLost {
  public:
   using ConnectionLost::ConnectionLost;

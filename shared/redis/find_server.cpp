@@ -119,8 +119,7 @@ class Question {
   void go_on() {
     guarded([&] {
       if (!connected_) {
-        if (const int error = connect_error(stream_->fd()); error != 0)
-          throw std::system_error(error, std::generic_category(), "connect");
+        check_connected(stream_->fd());
         connected_ = true;
       }
       stream_->write_some();

@@ -68,6 +68,17 @@ bool connected_to_itself(int fd) {
   return our_length == their_length && std::memcmp(&ours, &theirs, our_length) == 0;
 }
 
+// The kernel itself forbids it: waiting mends that no more than a wrong password.
+[[noreturn]] void throw_connect_error(int error, bool is_unix) {
+  if (error != EACCES && error != EPERM) throw std::system_error(error, std::generic_category(), "connect");
+  throw LoginRefused(fmt::format(
+      "connect: {}: {}", std::strerror(error),
+      is_unix
+          ? "this user may not write to the socket, or not enter a directory above it; add it to the socket's group "
+            "(unixsocketperm 770 in redis.conf), or change the rights"
+          : "a rule of this machine forbids it: its firewall, IPAddressDeny= of the unit, SELinux or AppArmor"));
+}
+
 }  // namespace
 
 std::vector<Endpoint> endpoints_of(const RedisAddress& address, Lookup lookup) {
@@ -95,15 +106,18 @@ UniqueFd begin_connect(const Endpoint& endpoint) {
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.length) == 0) return socket;
   if (errno == EINPROGRESS || errno == EINTR) return socket;
   if (errno == EAGAIN && family == AF_UNIX) return UniqueFd();
-  throw std::system_error(errno, std::generic_category(), "connect");
+  throw_connect_error(errno, family == AF_UNIX);
 }
 
-int connect_error(int fd) {
-  int error = 0;
+void check_connected(int fd) {
+  int error = 0, domain = 0;
   socklen_t length = sizeof error;
   check("getsockopt", getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length));
-  if (error == 0 && connected_to_itself(fd)) return ECONNREFUSED;
-  return error;
+  if (error == 0 && connected_to_itself(fd)) error = ECONNREFUSED;
+  if (error == 0) return;
+  length = sizeof domain;
+  check("getsockopt", getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length));
+  throw_connect_error(error, domain == AF_UNIX);
 }
 
 }  // namespace brood

@@ -27,12 +27,13 @@ std::vector<Endpoint> endpoints_of(const RedisAddress& address, Lookup lookup);
 // The number of a place on the network, as text.
 std::string numeric_host(const Endpoint& endpoint);
 
-// Begins to connect a non-blocking socket.  Once it is writable, connect_error() tells how that went.  Returns an empty
-// one when a Unix socket's listener has too many waiting already: poll() cannot wait for that, so try again later.
-// Throws std::system_error when it is refused at once.
+// Begins to connect a non-blocking socket.  Once it is writable, check_connected() tells how that went.  Returns an
+// empty one when a Unix socket's listener has too many waiting already: poll() cannot wait for that, so try again
+// later.  Throws as check_connected() when it is refused at once.
 UniqueFd begin_connect(const Endpoint& endpoint);
 
-// 0 once the socket is connected, else the errno of the failure.
-int connect_error(int fd);
+// Throws std::system_error unless the socket is connected, and LoginRefused where this user, or this machine, may not
+// connect there.
+void check_connected(int fd);
 
 }  // namespace brood

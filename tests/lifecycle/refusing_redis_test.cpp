@@ -1,6 +1,10 @@
+#include <sys/stat.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 
 #include "tests/support/brood_process.hpp"
@@ -46,6 +50,15 @@ BroodOptions given_up_after(const std::string& time, const std::string& url) {
   return {.workers = 1, .config = "[redis]\nurl = \"" + url + "\"\ngive_up_after = \"" + time + "\"\n"};
 }
 
+constexpr const char* nobody = "65534";
+
+boost::test_tools::assertion_result an_ordinary_user_can_run_brood(boost::unit_test::test_unit_id) {
+  if (geteuid() != 0) return true;
+  const std::string run =
+      std::string("setpriv --reuid ") + nobody + " --clear-groups test -x " BROOD_BINARY_DIR "/bin/brood";
+  return std::system(run.c_str()) == 0;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_check_fails_where_redis_refuses_us_and_says_why) {
@@ -84,6 +97,36 @@ BOOST_AUTO_TEST_CASE(a_start_waits_for_a_redis_that_is_away_and_is_ready) {
   BroodProcess brood(given_up_after("1s", "unix://" + (directory / "nobody.sock")));
   BOOST_TEST(eventually([&] { return contains(brood.log(), "event=ready"); }), brood.log_tail());
   BOOST_TEST(!within(4s, [&] { return brood.wait_exit(0ms).has_value(); }), brood.log_tail());
+}
+
+// Root may write to any socket, so this is done as an ordinary user.
+BOOST_AUTO_TEST_CASE(a_socket_whose_rights_keep_brood_out_refuses_it,
+                     *boost::unit_test::precondition(an_ordinary_user_can_run_brood)) {
+  RedisServer redis;
+  chmod(redis.directory().c_str(), 0755);
+  chmod(redis.socket_path().c_str(), 0);
+  const auto as_somebody = [&](std::vector<std::string> arguments) {
+    BroodOptions options = given_up_after("1s", address_of(redis, ""));
+    options.arguments = std::move(arguments);
+    options.home = std::make_shared<TemporaryDirectory>();
+    if (geteuid() != 0) return options;
+    options.prefix = {"/usr/bin/setpriv", "--reuid",     nobody, "--regid", nobody,
+                      "--clear-groups",   "--pdeathsig", "KILL"};
+    for (const char* directory : {"run", "state"}) std::filesystem::create_directory(*options.home / directory);
+    for (const std::string& path : {options.home->path(), *options.home / "run", *options.home / "state"})
+      BOOST_REQUIRE(chown(path.c_str(), std::stoul(nobody), std::stoul(nobody)) == 0);
+    return options;
+  };
+
+  BroodProcess check(as_somebody({"--check"}));
+  BOOST_TEST(check.wait_exit(30s).value_or(-1) == EX_TEMPFAIL, check.log_tail());
+  BOOST_TEST(contains(check.log(), "Permission denied: this user may not write to the socket"), check.log_tail());
+
+  BroodProcess brood(as_somebody({}));
+  BOOST_TEST(brood.wait_exit(30s).value_or(-1) == EX_TEMPFAIL, brood.log_tail());
+  BOOST_TEST(contains(brood.log(), "event=redis_given_up"), brood.log_tail());
+  BOOST_TEST(contains(brood.log(), "add it to the socket's group"), brood.log_tail());
+  BOOST_TEST(!contains(brood.log(), "event=ready"), brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_password_that_is_mended_in_time_is_enough) {

@@ -9,6 +9,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/base/scarcity.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/registered_periodic.hpp"
 #include "shared/config/told_keys.hpp"
@@ -446,6 +447,10 @@ int run_worker(const WorkerSetup& worker_setup, const Config& config, const Iden
   } catch (const LibraryError& error) {
     log::error("library_refused", {{"slot", worker_setup.slot}, {"reason", error.what()}});
     return EX_CONFIG;
+  } catch (const std::exception& error) {
+    if (worker_setup.record->ready.load() != 0 || !is_scarcity(error)) throw;
+    log::error("startup_failed", {{"slot", worker_setup.slot}, {"reason", error.what()}});
+    return EX_TEMPFAIL;
   }
 }
 

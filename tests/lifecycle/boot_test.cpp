@@ -140,6 +140,27 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hangs_while_it_loads_is_replaced_after_the_bo
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
 }
 
+// A library that cannot be opened, and a job's forker that gets no socket.
+BOOST_AUTO_TEST_CASE(a_start_that_lacks_descriptors_is_tried_again_until_there_are_some) {
+  const std::vector<std::string> lone{unruly}, two{unruly, examples};
+  for (const auto& [libraries, words] :
+       {std::pair(two, "cannot be read now: Too many open files"), std::pair(lone, "Too many open files")}) {
+    RedisServer redis;
+    const TemporaryDirectory gate;
+    BroodProcess brood(redis, {.workers = 1,
+                               .libraries = libraries,
+                               .config = "[classes.Babble]\nisolation = \"process\"\n",
+                               .environment = {{"BROOD_TEST_SCARCITY", gate.path()}}});
+    BOOST_TEST(eventually([&] { return times_said(brood, "worker_did_not_start") >= 5; }, 40s), brood.log_tail());
+    BOOST_TEST(holds(brood.log(), words), brood.log_tail());
+    BOOST_TEST(!brood.wait_exit(0ms).has_value(), brood.log_tail());
+
+    gate.write("open", "");
+
+    BOOST_TEST(logs(brood, "event=ready", 40s), brood.log_tail());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_check_of_what_can_run_says_so_and_starts_nothing) {
   const TemporaryDirectory directory;
   const std::string config = directory.write("brood.toml", "concurrency = 3\n[capsules.images]\nconcurrency = 2\n");

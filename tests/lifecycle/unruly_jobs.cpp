@@ -1,5 +1,6 @@
 // Jobs that a supervisor must bear, in a library that loads no sooner than a test wants.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -63,9 +64,21 @@ struct TellEnvironment {
   }
 };
 
+// Where BROOD_TEST_SCARCITY names a directory, a process that loads this library can open nothing any more, unless the
+// directory has a file `open`.
+void be_scarce() {
+  const char* gate = std::getenv("BROOD_TEST_SCARCITY");
+  if (gate == nullptr || std::filesystem::exists(std::string(gate) + "/open")) return;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = 0;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // Where BROOD_TEST_GATE names a directory, the first process that loads this library passes at once and all others wait
 // until the directory has a file `open`.
 void brood_setup(brood::Setup&) {
+  be_scarce();
   const char* gate = std::getenv("BROOD_TEST_GATE");
   if (gate == nullptr) return;
   const std::string directory = gate;

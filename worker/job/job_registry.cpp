@@ -1,14 +1,19 @@
 #include "worker/job/job_registry.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <system_error>
 
 #include "shared/base/log.hpp"
+#include "shared/base/scarcity.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "worker/job/shared_object.hpp"
 
 namespace brood {
@@ -81,18 +86,33 @@ void* load_object(const std::string& path) {
   }
 }
 
+// dlopen says in words alone why it failed: of a file that it could not open they end in the error's, but of memory
+// that it did not get they name nothing but the step.
+bool lacks_something_now(const std::string& why) {
+  for (const int error : {ENOMEM, EMFILE, ENFILE}) {
+    if (why.ends_with(std::strerror(error))) return true;
+  }
+  if (why.find("failed to map segment") == why.npos && why.find("cannot map zero-fill pages") == why.npos) return false;
+  struct statvfs place {};  // of the object that could not be loaded, which may be one that the library needs
+  return statvfs(why.substr(0, why.find(": ")).c_str(), &place) != 0 || (place.f_flag & ST_NOEXEC) == 0;
+}
+
 abi::Entry open_library(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) refuse(path, "no such file");
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(path, "is no regular file");
+  if (!UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) && is_scarcity(errno))
+    give_up_for_now(path, std::string("cannot be read now: ") + std::strerror(errno));
   if (const auto flaw = flaw_of_shared_object(path)) refuse(path, *flaw);
 
   // RTLD_NOW: a symbol that nothing defines is told now, not in the middle of a job.  RTLD_LOCAL: two libraries may
   // each have a function of the same name.
   void* const handle = load_object(path);
   if (handle == nullptr) {
-    const char* why = dlerror();
-    refuse(path, why == nullptr ? "cannot be loaded" : std::string("cannot be loaded: ") + why);
+    const char* const said = dlerror();
+    const std::string why = said == nullptr ? "" : said;
+    if (lacks_something_now(why)) give_up_for_now(path, "cannot be loaded now: " + why);
+    refuse(path, why.empty() ? "cannot be loaded" : "cannot be loaded: " + why);
   }
   void* symbol = dlsym(handle, abi::entry_symbol);
   if (symbol == nullptr) refuse(path, "names no jobs; does one of its files have a BROOD_JOBS(...) line?");

@@ -22,8 +22,9 @@ class LibraryError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A library whose own code threw before any job: in a static constructor, in brood_setup or in a handler of startup.
-// It may work later: what it needs, a database, say, may not be there yet.
+// A library whose own code threw before any job: in a static constructor, in brood_setup or in a handler of startup; or
+// one for which memory or descriptors did not suffice.  It may work later: what it needs, a database, say, may not be
+// there yet.
 class StartupError : public LibraryError {
  public:
   using LibraryError::LibraryError;

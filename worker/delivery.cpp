@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/outcome_size.hpp"
@@ -38,7 +39,8 @@ class Delivery::Retries {
       reported_ = true;
     }
     waited_ = true;
-    setup_.pause(pause_);
+    // All workers of a fleet lost Redis at one moment, and are not to come back at one.
+    setup_.pause(std::chrono::ceil<std::chrono::milliseconds>(jittered(pause_)));
     pause_ = std::min<std::chrono::milliseconds>(2 * pause_, longest_pause);
   }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
 #include "shared/store/worker_field.hpp"
 #include "supervisor/process/shared_count.hpp"
@@ -104,7 +105,7 @@ void RecoveryChildren::start(Task& task, SteadyTime now, const RedisAddress& red
         [this, &task](const Children::End& end) { ended(task, end); });
   } catch (const std::system_error& error) {
     log::warn("recovery_waits", {{"reason", error.what()}});
-    task.not_before = now + first_pause * 10;
+    task.not_before = now + jittered(first_pause * 10);
   }
 }
 
@@ -118,7 +119,7 @@ void RecoveryChildren::ended(Task& task, const Children::End& end) {
   }
   task.pause = std::clamp<std::chrono::milliseconds>(task.pause * 2, first_pause,
                                                      is_sweep(task) ? longest_pause_of_sweep : longest_pause);
-  task.not_before = end.at + (lost_redis || task.mode == RecoveryMode::move_to_dead ? task.pause : 0ms);
+  task.not_before = end.at + (lost_redis || task.mode == RecoveryMode::move_to_dead ? jittered(task.pause) : 0ns);
 }
 
 void RecoveryChildren::finish(Task& task) {

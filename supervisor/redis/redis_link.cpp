@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/find_server.hpp"
@@ -92,14 +93,14 @@ void RedisLink::look_for_server() {
     });
   } catch (const std::system_error& error) {
     log::warn("resolver_not_started", {{"reason", error.what()}});
-    next_search_ = steady_now() + resolve_again_after;
+    next_search_ = steady_now() + jittered(resolve_again_after);
   }
 }
 
 void RedisLink::found_nobody(const ServerSearch& search) {
   if (closed_) return;
   const bool others_know = address_.must_be_found();
-  next_search_ = steady_now() + (others_know ? ask_others_again_after : resolve_again_after);
+  next_search_ = steady_now() + jittered(others_know ? ask_others_again_after : resolve_again_after);
   // Meanwhile the old address may have answered again, and commands may be under way.
   if (connected()) return;
   host_is_unknown_ = search.reason == ServerSearch::Reason::host_unknown;
@@ -264,9 +265,9 @@ void RedisLink::disconnected(const std::string& why) {
   // again unless it is still the master.  A server that was lost as soon as it was found is no reason to hurry.
   const SteadyTime now = steady_now();
   if (ServerFinder::has_to_find(address_))
-    next_search_ = now + (!away_since_ && now - usable_since_ >= worth_a_search_at_once ? 0ms
-                          : address_.must_be_found()                                    ? ask_others_again_after
-                                                                                        : resolve_again_after);
+    next_search_ = now + jittered(!away_since_ && now - usable_since_ >= worth_a_search_at_once ? 0ms
+                                  : address_.must_be_found()                                    ? ask_others_again_after
+                                                                                                : resolve_again_after);
   if (address_.must_be_found()) connection_.close();
   note_away(why);
 }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/watched_keys.hpp"
-#include "supervisor/process/jitter.hpp"
 
 namespace brood {
 namespace {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "shared/base/identity.hpp"
+#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
 #include "supervisor/process/fork_child.hpp"
-#include "supervisor/process/jitter.hpp"
 
 namespace brood {
 namespace {

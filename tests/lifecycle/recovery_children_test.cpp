@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(a_failing_child_is_followed_at_once_by_one_that_dares_less_
     std::chrono::nanoseconds last_pause{0};
     for (int burials = 1; burials <= 8; ++burials) {
       const auto pause = test.recovery.next_start().value() - test.now;
-      BOOST_TEST((pause > last_pause || pause == 5s));
-      BOOST_TEST((pause <= 5s));
+      BOOST_TEST((pause > last_pause || pause >= 3750ms));
+      BOOST_TEST((pause <= 6250ms));  // five seconds, and a quarter
       last_pause = pause;
       test.now += pause;
       test.recovery.spawn_due(test.now, {});
@@ -195,18 +195,19 @@ BOOST_AUTO_TEST_CASE(a_child_that_lost_redis_is_repeated_as_daring_as_before_wit
   Recovering test;
   test.end = [] { return EX_TEMPFAIL; };
   test.recovery.add(charged(7));
-  std::vector<std::int64_t> pauses;
-  for (int i = 0; i < 8; ++i) {
+  const std::vector<std::chrono::milliseconds> expected = {100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms, 5000ms, 5000ms};
+  std::set<std::int64_t> seen;  // in percent of what is expected: supervisors that lost Redis together come apart
+  for (std::size_t i = 0; i < expected.size(); ++i) {
     test.recovery.spawn_due(test.now, {});
     test.reap(1);
     const auto pause = test.recovery.next_start().value() - test.now;
-    pauses.push_back(pause / 1ms);
+    BOOST_TEST((pause >= expected[i] * 3 / 4 && pause <= expected[i] * 5 / 4), pause / 1ms << " ms");
+    seen.insert(pause * 100 / expected[i]);
     test.recovery.spawn_due(test.now + pause - 1ms, {});  // not yet
     BOOST_TEST(waitpid(-1, nullptr, WNOHANG) == -1);
     test.now += pause;
   }
-  const std::vector<std::int64_t> expected = {100, 200, 400, 800, 1600, 3200, 5000, 5000};
-  BOOST_TEST(pauses == expected, boost::test_tools::per_element());
+  BOOST_TEST(seen.size() > 1U);
   BOOST_TEST((test.diary.lines() == Lines(8, "full 7")));
 }
 
@@ -368,7 +369,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobo
     pause = test.recovery.next_start().value() - test.now;
     test.now += pause;
   }
-  BOOST_TEST((pause == 1min));
+  BOOST_TEST((pause >= 45s && pause <= 75s));  // a minute, and a quarter less or more
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_key_takes) {
@@ -512,7 +513,7 @@ BOOST_AUTO_TEST_CASE(the_scoreboard_stays_while_the_orphans_cannot_be_recovered)
   test.answer(1);
   BOOST_TEST(std::filesystem::exists(test.file()));
   test.end = [] { return EX_OK; };
-  test.now += 100ms;
+  test.now += 125ms;
   test.handle();
   test.answer(1);
   BOOST_TEST(!std::filesystem::exists(test.file()));

@@ -177,12 +177,19 @@ BOOST_AUTO_TEST_CASE(a_script_that_redis_does_not_know_is_sent_whole_with_the_sa
               Strings(worker.channel.sent[1].begin() + 2, worker.channel.sent[1].end())));
 }
 
-BOOST_AUTO_TEST_CASE(pauses_double_up_to_two_seconds) {
-  Worker worker;
-  worker.channel.next.assign(8, lose_command);
-  worker.settle({});
-  BOOST_TEST((worker.pauses ==
-              std::vector<std::chrono::milliseconds>{50ms, 100ms, 200ms, 400ms, 800ms, 1600ms, 2000ms, 2000ms}));
+BOOST_AUTO_TEST_CASE(pauses_double_up_to_two_seconds_and_are_not_those_of_other_workers) {
+  const std::vector<std::chrono::milliseconds> expected{50ms, 100ms, 200ms, 400ms, 800ms, 1600ms, 2000ms, 2000ms};
+  Worker one, other;
+  for (Worker* worker : {&one, &other}) {
+    worker->channel.next.assign(expected.size(), lose_command);
+    worker->settle({});
+    BOOST_REQUIRE(worker->pauses.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto pause = worker->pauses[i];
+      BOOST_TEST((pause >= expected[i] * 3 / 4 && pause <= expected[i] * 5 / 4 + 1ms), pause.count());
+    }
+  }
+  BOOST_TEST((one.pauses != other.pauses));
 }
 
 BOOST_AUTO_TEST_CASE(refusals_are_waited_out_and_a_replica_is_left) {

@@ -1,10 +1,13 @@
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include <set>
 #include <vector>
 
-#include "supervisor/process/jitter.hpp"
+#include "shared/base/jitter.hpp"
 #include "supervisor/workers/places/restart_policy.hpp"
+#include "tests/support/in_child.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -113,4 +116,24 @@ BOOST_AUTO_TEST_CASE(a_pause_with_jitter_is_a_quarter_shorter_or_longer_at_most_
   }
   BOOST_TEST(seen.size() > 900U);
   BOOST_TEST((jittered(0ms) == 0ns));
+}
+
+BOOST_AUTO_TEST_CASE(copies_of_a_process_draw_jitters_of_their_own) {
+  jittered(1s);
+  std::set<std::chrono::nanoseconds::rep> seen;
+  for (int i = 0; i < 3; ++i) {
+    int ends[2];
+    BOOST_REQUIRE(pipe(ends) == 0);
+    const bool told = in_child([&] {
+      const auto pause = jittered(1s).count();
+      return write(ends[1], &pause, sizeof pause) == sizeof pause;
+    });
+    BOOST_REQUIRE(told);
+    std::chrono::nanoseconds::rep pause = 0;
+    BOOST_REQUIRE(read(ends[0], &pause, sizeof pause) == sizeof pause);
+    seen.insert(pause);
+    close(ends[0]);
+    close(ends[1]);
+  }
+  BOOST_TEST(seen.size() == 3U);
 }

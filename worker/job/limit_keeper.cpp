@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
 
 namespace brood {
@@ -121,7 +122,7 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
       return refused(strange.what());
     }
     if (!std::exchange(said_away, true)) log::warn("limits_wait_for_redis", {{"reason", away}});
-    if (!setup_.pause(rest)) return {LimitResult::Kind::away};
+    if (!setup_.pause(std::chrono::ceil<milliseconds>(jittered(rest)))) return {LimitResult::Kind::away};
     rest = std::min(2 * rest, longest_rest_of_limits);
   }
 }

@@ -5,10 +5,11 @@
 
 namespace brood {
 
-// A pause that is up to a quarter shorter or longer, so that machines that start together do not do everything
+// A pause that is up to a quarter shorter or longer, so that processes that begin together do not do everything
 // together.
 inline std::chrono::nanoseconds jittered(std::chrono::nanoseconds pause) {
-  static std::mt19937_64 random{std::random_device{}()};
+  std::random_device
+      random;  // of the system: a generator would be copied by a fork, and all copies would draw the same
   const double factor = std::uniform_real_distribution<>(0.75, 1.25)(random);
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double, std::nano>(pause) * factor);
 }

@@ -42,6 +42,13 @@ void check_alone(Config& config) {
   read_credentials(config);
 }
 
+// What can be executed now, such as the programs of jobs.  Throws ConfigError.
+void require_all_programs(const Config& config) {
+  require_programs(config);
+  if (!uses_embedded_redis(config.redis)) return;
+  if (const std::string why = EmbeddedRedis::why_none(embedded_socket_path()); !why.empty()) throw ConfigError(why);
+}
+
 // A program that takes over uses the configuration of the rehearsal, whatever the file holds by now; a program that
 // comes back uses the configuration that it had.
 Config first_config(const RunOptions& options, const std::optional<Handover>& handover) {
@@ -178,7 +185,7 @@ int run_command(const RunOptions& options) {
   if (handover) require_same_shards(*handover, shards);
   const bool is_rehearsal = handover && handover->rehearsal;
   // Not in a takeover: the rehearsal has tried this.
-  if (!handover || is_rehearsal || options.check) require_programs(config);
+  if (!handover || is_rehearsal || options.check) require_all_programs(config);
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
 
   if (options.check) return check_configuration(config, shards, Wanted::every_shard, options.startup);

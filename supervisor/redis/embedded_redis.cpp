@@ -15,11 +15,14 @@
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
+#include "shared/config/executable.hpp"
 
 namespace brood {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr const char* server_program = "redis-server";
 
 UniqueFd open_lock(const std::string& path) {
   return UniqueFd(check("open", open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
@@ -67,6 +70,12 @@ EmbeddedRedis::EmbeddedRedis(std::string state_directory, std::string socket_pat
   try_lock(user_lock_, LOCK_SH);
 }
 
+std::string EmbeddedRedis::why_none(const std::string& socket_path) {
+  if (executable_path(server_program).find('/') != std::string::npos || listener_of(socket_path) > 0) return "";
+  return "no program redis-server in PATH for the embedded Redis; install the package redis-server, or say where Redis "
+         "is (redis.url, --redis or REDIS_URL)";
+}
+
 void EmbeddedRedis::start(Children& children) {
   next_start_.reset();
   // The server inherits this descriptor and with it the lock, which therefore ends exactly when the server does: two
@@ -80,7 +89,7 @@ void EmbeddedRedis::start(Children& children) {
   }
   const std::string data = directory_ + "/redis";
   child_ = children.spawn_program({.title = "brood: redis", .keep = {server_lock.get()}, .oom_score_adjustment = 0},
-                                  {"redis-server",
+                                  {server_program,
                                    "--port",
                                    "0",
                                    "--unixsocket",

@@ -22,6 +22,10 @@ class EmbeddedRedis {
   // std::system_error.
   EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync);
 
+  // Why there will be none at this socket: nobody listens there, and no redis-server is installed.  Empty: there may
+  // be.
+  static std::string why_none(const std::string& socket_path);
+
   EmbeddedRedis(const EmbeddedRedis&) = delete;
   EmbeddedRedis& operator=(const EmbeddedRedis&) = delete;
 

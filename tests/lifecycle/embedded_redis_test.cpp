@@ -1,3 +1,5 @@
+#include <sysexits.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -102,6 +104,31 @@ BOOST_AUTO_TEST_CASE(it_is_started_again_when_it_was_killed) {
              alone.brood.log_tail());
   BOOST_REQUIRE(alone.enqueue("after"));
   BOOST_TEST(alone.performed("after"), alone.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_redis_server_nothing_is_started_and_a_check_says_what_to_install) {
+  const TemporaryDirectory empty;
+  const std::map<std::string, std::string> no_programs{{"PATH", empty.path()}};
+  const CommandResult check =
+      run_brood({"run", "--check"}, {{"PATH", empty.path()}, {"STATE_DIRECTORY", empty.path()}});
+
+  BOOST_TEST(check.status == EX_CONFIG, check.output + check.errors);
+  BOOST_TEST(check.errors.find("install the package redis-server") != std::string::npos, check.errors);
+  BroodProcess brood(BroodOptions{.environment = no_programs});
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == EX_CONFIG, brood.log_tail());
+  BOOST_TEST(brood.log().find("install the package redis-server") != std::string::npos, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_runs_already_is_used_where_none_is_installed) {
+  const TemporaryDirectory empty;
+  const Alone alone;
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("one"), alone.brood.log_tail());
+  auto environment = alone.brood.environment();
+  environment["PATH"] = empty.path();
+
+  const CommandResult check = run_brood({"run", "--check"}, environment);
+
+  BOOST_TEST(check.status == 0, check.output + check.errors);
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_supervisor_finds_its_jobs_again) {

@@ -140,7 +140,7 @@ struct Supervised::State {
   void wait_until_ready() {
     const auto ready = [&] {
       const std::string text = log();
-      if (text.find(" event=redis_server_missing ") != text.npos)
+      if (text.find("install the package redis-server") != text.npos)
         fail("a Supervised needs a redis-server, which is not installed:");
       return text.find(" event=ready ") != text.npos && (places.waiting(), true);
     };

@@ -2,19 +2,27 @@
 
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "shared/base/check.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/base/scarcity.hpp"
+#include "shared/base/units.hpp"
 #include "shared/config/executable.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_keys.hpp"
 #include "supervisor/cli/run/show_periodic_jobs.hpp"
+#include "supervisor/process/exit_status.hpp"
 #include "supervisor/process/fork_child.hpp"
+#include "supervisor/process/shared_count.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
@@ -22,32 +30,64 @@
 namespace brood {
 namespace {
 
-// Returns the exit status of the child; a crash is an error of the configuration.
-int try_in_child(const std::string& what, const std::function<void()>& body) {
-  const pid_t child = spawn({.title = "brood: check", .keep = {}}, [&] {
-    try {
-      body();
-      std::cout << std::flush;
-      return EX_OK;
-    } catch (const StartupError& error) {
-      std::cerr << "brood: " << log::printable(error.what()) << std::endl;
-      return EX_TEMPFAIL;
-    } catch (const LibraryError& error) {
-      std::cerr << "brood: " << log::printable(error.what()) << std::endl;
-      return EX_CONFIG;
-    }
-  });
+constexpr std::chrono::milliseconds look_again{10};
+
+// How the child ended, which is killed once `longest` is over.  Nothing: it was.
+std::optional<ExitStatus> wait_for(pid_t child, std::chrono::milliseconds longest) {
+  const SteadyTime deadline = steady_now() + longest;
   int status = 0;
-  check("waitpid", waitpid(child, &status, 0));
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  std::cerr << "brood: " << what << " ended the process that tried: killed by signal " << WTERMSIG(status) << std::endl;
-  return EX_CONFIG;
+  while (check("waitpid", waitpid(child, &status, WNOHANG)) == 0) {
+    if (steady_now() >= deadline) {
+      kill(-child, SIGKILL);  // it leads a group, to which belongs what it has started
+      kill(child, SIGKILL);
+      check("waitpid", waitpid(child, &status, 0));
+      return std::nullopt;
+    }
+    std::this_thread::sleep_for(look_again);
+  }
+  if (WIFEXITED(status)) return ExitStatus{.exited = true, .value = WEXITSTATUS(status)};
+  return ExitStatus{.exited = false, .value = WTERMSIG(status)};
+}
+
+int say(const std::string& why, int status) {
+  std::cerr << "brood: " << log::printable(why) << std::endl;
+  return status;
+}
+
+// Returns EX_OK or why not, as a worker to which the same happens would end.  A child that does not come so far has
+// met a crash, also where a library calls exit(): `status_of_crash`.
+int try_in_child(const std::string& what, const Config& config, int status_of_crash,
+                 const std::function<void()>& body) {
+  const SharedCount came_so_far;
+  const pid_t child = spawn({.title = "brood: check", .keep = {}, .parent_death_signal = SIGKILL}, [&] {
+    const auto tried = [&] {
+      try {
+        body();
+        std::cout << std::flush;
+        return EX_OK;
+      } catch (const StartupError& error) {
+        return say(error.what(), EX_TEMPFAIL);
+      } catch (const LibraryError& error) {
+        return say(error.what(), EX_CONFIG);
+      } catch (const std::exception& error) {
+        if (!is_scarcity(error)) throw;
+        return say(what + ": " + error.what(), EX_TEMPFAIL);
+      }
+    };
+    const int status = tried();
+    came_so_far.value().store(1);
+    return status;
+  });
+  const std::optional<ExitStatus> end = wait_for(child, config.boot_timeout);
+  if (!end) return say(what + " took longer than boot_timeout, " + duration_text(config.boot_timeout), EX_TEMPFAIL);
+  if (came_so_far.value().load() != 0) return end->value;
+  return say(what + " ended the process that tried: " + end->describe(), status_of_crash);
 }
 
 }  // namespace
 
 int check_libraries(const Config& config) {
-  return try_in_child("loading the libraries", [&] {
+  return try_in_child("loading the libraries", config, EX_CONFIG, [&] {
     JobRegistry registry;
     registry.load(config);
     std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size() << ", job classes:";
@@ -63,8 +103,8 @@ int check_libraries(const Config& config) {
 int check_startup(const Config& config) {
   for (const CapsuleSettings& capsule : config.capsules) {
     if (capsule.concurrency == 0) continue;
-    const int status = try_in_child("the startup of capsule " + capsule.name, [&] {
-      alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(config.boot_timeout).count()));
+    // What a handler needs may be there the next time.
+    const int status = try_in_child("the startup of capsule " + capsule.name, config, EX_TEMPFAIL, [&] {
       tell_jobs_of_redis(config.redis);
       tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
       JobRegistry registry;

@@ -226,6 +226,8 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
 
 void RedisLink::use_if_fit(const RedisFitness& fitness) {
   if (!fitness.refusal.empty()) refuse(fitness.refusal, RedisTrouble::unfit);
+  // At the start nobody but the URL says that this is the server, and it may be a replica for good.
+  if (fitness.is_replica && !was_usable_ && !address_.must_be_found()) throw LoginRefused(fitness.not_now);
   if (!fitness.not_now.empty()) leave_who_is_no_master(fitness.not_now);
   if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
 }

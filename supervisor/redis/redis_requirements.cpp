@@ -33,10 +33,16 @@ std::map<std::string, std::string> read_settings(ReplyView reply) {
   return settings;
 }
 
+bool is_replica(std::string_view info) { return line_of(info, "role") == "slave"; }
+
 }  // namespace
 
 std::string why_no_master(std::string_view info) {
-  if (line_of(info, "role") == "slave") return "this Redis is a replica, not the master";
+  if (is_replica(info)) {
+    const std::string host = line_of(info, "master_host");
+    const std::string master = host.empty() ? "" : " of " + host + " port " + line_of(info, "master_port");
+    return "this Redis is a replica" + master + ", not the master";
+  }
   if (line_of(info, "loading") == "1") return "this Redis is loading its data";
   return "";
 }
@@ -57,6 +63,7 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
   if (mode == "standalone" && topology == Topology::cluster)
     fitness.refusal = "this Redis is no node of a cluster; use redis:// instead of cluster://";
   fitness.not_now = why_no_master(info);
+  fitness.is_replica = is_replica(info);
   const std::string policy = line_of(info, "maxmemory_policy");
   if (!policy.empty() && policy != "noeviction") {
     std::string& word = topology == Topology::cluster && fitness.refusal.empty() ? fitness.refusal : fitness.warning;

@@ -15,6 +15,7 @@ namespace brood {
 struct RedisFitness {
   std::string refusal;  // why it cannot be used; empty: it can
   std::string not_now;  // why it cannot be used at this time: it is a replica, or reads its data from disk still
+  bool is_replica = false;
   std::string warning;  // what an operator should change
   std::string version;  // redis_version
   std::string run_id;   // of the server's process; empty: it does not say

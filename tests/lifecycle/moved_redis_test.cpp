@@ -1,3 +1,5 @@
+#include <sysexits.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include "shared/base/clock.hpp"
@@ -104,6 +106,20 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_never_idle_leaves_such_a_master_too) {
   const auto waiting = redis.there.size_of("queue:default");
 
   BOOST_TEST(eventually([&] { return redis.there.size_of("queue:default") + 20 < waiting; }, 60s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(an_address_of_a_replica_is_given_up_and_a_check_names_its_master) {
+  Pair redis;
+  redis.address.point_at(redis.there.socket_path());
+  const CommandResult check = run_brood({"run", "--check", "--redis", redis.address.url()});
+  BOOST_TEST(check.status == EX_TEMPFAIL, check.output + check.errors);
+  BOOST_TEST(check.errors.find("this Redis is a replica of ") != std::string::npos, check.errors);
+
+  BroodProcess brood(
+      {.workers = 1, .config = "[redis]\ngive_up_after = \"1s\"\n", .arguments = {"--redis", redis.address.url()}});
+  BOOST_TEST(brood.wait_exit(30s).value_or(-1) == EX_TEMPFAIL, brood.log_tail());
+  BOOST_TEST(brood.log().find("event=redis_given_up") != std::string::npos, brood.log_tail());
+  BOOST_TEST(brood.log().find("event=ready") == std::string::npos, brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_is_not_used_until_it_is_the_master) {

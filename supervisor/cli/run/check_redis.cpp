@@ -84,6 +84,7 @@ std::string RedisCheck::ask(const RedisAddress& shard) {
   const Reply told = connection.call({"INFO"});
   const ReplyView info = told.view();
   RedisFitness fitness = info.is_string() ? judge_redis(info.text(), topology) : RedisFitness{};
+  if (fitness.is_replica && !shard.must_be_found()) throw LoginRefused(fitness.not_now);
   if (fitness.refusal.empty() && fitness.not_now.empty()) {
     const std::vector<Reply> rights =
         connection.pipeline(ask_rights(own_keys(config_.capsules, Identity::of_this_process().name)));

@@ -183,7 +183,9 @@ class Worker {
     if (!begins && outcomes_.empty()) {
       if (quiet) lifecycle_.quiet();
       lifecycle_.beat(redis_.connections());
-      orders_.wait(quiet ? quiet_wait : look_for_beat_again);
+      // Its byte may have been read, and the flag not yet seen, where something else waited meanwhile.
+      if (orders_.told_to_quiet() == quiet && !orders_.told_to_stop())
+        orders_.wait(quiet ? quiet_wait : look_for_beat_again);
       return;
     }
     fetch(begins ? batch_size_.want() : 0);
@@ -270,7 +272,7 @@ class Worker {
     log::flush();
     if (draw_.is_stale()) return;
     if (!may_wait() || in_flight_.batch().queue.empty()) {
-      orders_.wait(draw_.has_looked() ? idle_poll : look_again);
+      if (!orders_.told_to_quiet()) orders_.wait(draw_.has_looked() ? idle_poll : look_again);
       return;
     }
     const std::vector<std::string> draw = other_queues();

@@ -240,7 +240,7 @@ void WorkerOrders::mend_flags() {
 int WorkerOrders::finishing() const {
   int finishing = 0;
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot)
-    finishing += slots_.table.is_living(slot) && (slots_.table[slot].flags & slot_stop) != 0;
+    finishing += slots_.is_busy(slot) && (slots_.table[slot].flags & slot_stop) != 0;
   return finishing;
 }
 

@@ -67,7 +67,7 @@ class WorkerOrders {
   };
   News take_news() { return std::exchange(news_, {}); }
 
-  // Workers that are told to finish and run a job still.
+  // Workers that are told to finish and run a job still.  Those without one leave in a moment.
   int finishing() const;
 
   // See QueueWorkers.

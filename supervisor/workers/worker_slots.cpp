@@ -45,8 +45,7 @@ void WorkerSlots::make_room(const Config& config) {
 
 int WorkerSlots::busy() const {
   int busy = 0;
-  for (int slot = 0; slot < table.used_slots(); ++slot)
-    busy += table.is_living(slot) && board.slot(slot).current.load() >= 0;
+  for (int slot = 0; slot < table.used_slots(); ++slot) busy += is_busy(slot);
   return busy;
 }
 

@@ -31,6 +31,7 @@ class WorkerSlots {
   void make_room(const Config& config);
 
   // Workers that run a job.
+  bool is_busy(int slot) const { return table.is_living(slot) && board.slot(slot).current.load() >= 0; }
   int busy() const;
 
   // Notes whether every kept place has a ready worker now.  Once that was so, were_ready() stays true.

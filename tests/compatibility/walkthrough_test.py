@@ -36,8 +36,6 @@ VARIABLE = [
     (r"\b\d+ [kMG]B\b", "SIZE"),
     (r"\b(pid|worker_pid|child_pid|slot|incarnation)=\d+", r"\1=N"),
     (r"\b(pid|worker) \d+", r"\1 N"),
-    # Whether the idle ones have left by then is a matter of moments.
-    (r"; \d+ that (was there before finishes its job|were there before finish their jobs)$", ""),
     (r"\s+", " "),
 ]
 

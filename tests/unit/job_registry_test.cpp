@@ -1,15 +1,18 @@
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "shared/base/log.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/job/job_registry.hpp"
 
@@ -50,6 +53,31 @@ BOOST_AUTO_TEST_CASE(a_library_names_its_job_classes) {
   const auto names = registry.class_names();
   BOOST_TEST(std::is_sorted(names.begin(), names.end()));
   BOOST_TEST(names.size() == 20u);
+}
+
+BOOST_AUTO_TEST_CASE(a_library_for_which_memory_or_descriptors_do_not_suffice_may_be_loaded_later) {
+  const TemporaryDirectory directory;
+  const std::string copy = directory / "libcopy.so";  // not one that this process has loaded already
+  std::filesystem::copy_file(library("perform_jobs"), copy);
+  const auto may_work_later = [&](__rlimit_resource resource, rlim_t most) {
+    return in_child([&] {
+      const rlimit limit{most, most};
+      if (setrlimit(resource, &limit) != 0) return false;
+      try {
+        JobRegistry().load(copy);
+      } catch (const StartupError&) {
+        return true;
+      }
+      return false;
+    });
+  };
+  BOOST_TEST(may_work_later(RLIMIT_NOFILE, 3));
+
+  std::uintmax_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const std::uintmax_t bytes = pages * static_cast<std::uintmax_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > std::uintmax_t{1} << 40) return;  // a sanitizer's, which does not bear such a limit
+  BOOST_TEST(may_work_later(RLIMIT_AS, bytes + 64 * 1024));
 }
 
 BOOST_AUTO_TEST_CASE(hooks_and_death_handlers_are_known_without_running_a_job) {

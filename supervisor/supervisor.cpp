@@ -61,7 +61,10 @@ Supervisor::Supervisor(Setup setup)
       follow_(std::move(setup.follow)),
       locate_(std::move(setup.locate)),
       started_at_(setup.handover ? setup.handover->started_at : wall_now()),
-      children_(loop_),
+      children_(loop_,
+                [this] {
+                  if (bodies_.shield) bodies_.shield(config_->worker);
+                }),
       signals_(loop_, own_processes_),
       slots_({.runtime_directory = setup.runtime_directory,
               .identity = identity_.name,

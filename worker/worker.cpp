@@ -110,9 +110,10 @@ class Worker {
 
   void load_libraries() {
     tell_shard(config_.redis.share_with_jobs ? shards_.at(served_).shard : "");
-    if (config_.worker_of(worker_setup_.capsule).seccomp && !preloaded_.shielded) {
-      shield_parent();
-      trap_pidfd_signals();
+    if (config_.worker_of(worker_setup_.capsule).seccomp) {
+      // Otherwise this is a copy of a template whose other copies want no shield.
+      if (!preloaded_.shielded) shield_parent();
+      if (!preloaded_.shielded || !preloaded_.done) trap_pidfd_signals();
     }
     if (!preloaded_.done) performer_.load_libraries();
     lifecycle_.start();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/scoreboard/dump_request.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
@@ -18,6 +19,11 @@ namespace brood {
 struct ChildBodies {
   // Bytes sent to Redis and received from it: a child in which this number grows is not hanging.
   using ByteCount = std::atomic<std::uint64_t>;
+
+  // The first that each child does: keeps the supervisor from it, if these settings want that.  A template does so only
+  // if all its workers would.
+  std::function<void(const WorkerSettings&)> shield = {};
+  std::function<void()> shield_template = {};
 
   // In a template: loads what its workers would load.  False when a template would gain nothing; throws when it cannot
   // load.

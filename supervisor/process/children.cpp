@@ -41,13 +41,20 @@ void Child::kill() const {
   if (is_running()) kill_with_group(pid());
 }
 
+Children::Children(EventLoop& loop, std::function<void()> shield) : shield_(std::move(shield)), wake_(loop) {}
+
+SpawnSettings Children::shielded(SpawnSettings settings) const {
+  if (!settings.shield) settings.shield = shield_;
+  return settings;
+}
+
 Child Children::spawn(const SpawnSettings& settings, std::optional<Deadline> deadline, const std::function<int()>& body,
                       Ended ended) {
-  return keep(brood::spawn(settings, body), settings, std::move(deadline), std::move(ended));
+  return keep(brood::spawn(shielded(settings), body), settings, std::move(deadline), std::move(ended));
 }
 
 Child Children::spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv, Ended ended) {
-  return keep(brood::spawn_program(settings, argv), settings, std::nullopt, std::move(ended));
+  return keep(brood::spawn_program(shielded(settings), argv), settings, std::nullopt, std::move(ended));
 }
 
 Child Children::adopt(pid_t pid, Ended ended) {

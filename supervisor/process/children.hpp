@@ -57,7 +57,8 @@ class Children {
   };
   using Ended = std::function<void(const End&)>;
 
-  explicit Children(EventLoop& loop) : wake_(loop) {}
+  // `shield`: what all of them do first whose SpawnSettings say nothing else.
+  explicit Children(EventLoop& loop, std::function<void()> shield = {});
 
   // Fork as brood::spawn() and brood::spawn_program() do, and throw as they do: then there is no child.  `ended` is
   // called once, by reaped(), unless what is returned here is gone by then.
@@ -81,7 +82,9 @@ class Children {
 
  private:
   Child keep(pid_t pid, const SpawnSettings& settings, std::optional<Deadline> deadline, Ended ended);
+  SpawnSettings shielded(SpawnSettings settings) const;
 
+  const std::function<void()> shield_;
   std::map<pid_t, std::shared_ptr<Child::Record>> running_;
   Timer wake_;  // for kill_overdue()
 };

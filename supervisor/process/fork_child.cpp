@@ -98,13 +98,15 @@ void volunteer_for_the_oom_killer(int adjustment) {
 void become_itself(const SpawnSettings& settings) {
   setsid();
   log::forget_waiting();
+  if (settings.shield) settings.shield();
+  // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.  From here on a job
+  // may trace it.
+  prctl(PR_SET_DUMPABLE, 1);
   if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);
   set_process_title(settings.title);
 }
 
 void become_a_child(const SpawnSettings& settings, pid_t parent) {
-  // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.
-  prctl(PR_SET_DUMPABLE, 1);
   // The parent may have died before we asked to be told of its death.
   if (settings.parent_death_signal != 0 && !end_with_parent(settings.parent_death_signal, parent)) _exit(EXIT_SUCCESS);
   std::vector<int> keep = settings.keep;

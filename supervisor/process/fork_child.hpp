@@ -16,6 +16,9 @@ struct SpawnSettings {
   std::vector<int> keep{};       // descriptors that stay open beside 0, 1 and 2
   int parent_death_signal = 0;   // sent to the child when its parent ends; 0: none
   int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
+  // Called in the child while no other process of its user may trace it yet: keeps the supervisor from the child, and
+  // so from whoever traces the child later.
+  std::function<void()> shield{};
 };
 
 // Forks a child that runs `body` and exits with what it returns.  Once it runs, the child leads a session of its own:

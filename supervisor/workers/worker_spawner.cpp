@@ -140,7 +140,8 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
         brood::spawn({.title = title_of(slot, generation.config->capsules.at(static_cast<std::size_t>(place.capsule))),
                       .keep = std::move(keep),
                       .parent_death_signal = SIGTERM,
-                      .oom_score_adjustment = oom_score_of_workers},
+                      .oom_score_adjustment = oom_score_of_workers,
+                      .shield = [&] { shield(generation, place.capsule); }},
                      [&] { return run_worker(generation, request, descriptors); });
     settle_in(slot, pid, std::move(newborn), now);
   } catch (const std::system_error& error) {
@@ -211,11 +212,16 @@ void WorkerSpawner::forked(const ForkAnswer& answer) {
 
 // ---- In the child
 
+void WorkerSpawner::shield(const Generation& generation, int capsule) const {
+  if (generation.bodies.shield) generation.bodies.shield(generation.config->worker_of(capsule));
+}
+
 WorkerTemplate::Setup WorkerSpawner::template_setup(const Generation& generation) const {
   return {.generation = generation.number,
           .slots = slots_.board.slots(),
           .longest_load = generation.config->boot_timeout,
           .keep = descriptors_to_load_from(generation),
+          .shield = generation.bodies.shield_template,
           .preload = generation.bodies.preload,
           .worker = [this, generation](const ForkRequest& request, const WorkerDescriptors& descriptors) {
             set_process_title(

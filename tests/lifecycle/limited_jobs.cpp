@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -86,6 +88,51 @@ struct AttackSupervisor {
     write_file(file, said.str());
   }
 };
+
+#if defined(__x86_64__)
+namespace {
+
+// Traces `pid`, which waits in a system call, and has it call kill(victim, 0) in its place.  0, or the error of that
+// call; nullopt: it could not be traced.
+std::optional<int> kill_by_tracing(pid_t pid, pid_t victim) {
+  if (ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) return std::nullopt;
+  ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr);
+  waitpid(pid, nullptr, __WALL);
+  user_regs_struct before{};
+  ptrace(PTRACE_GETREGS, pid, nullptr, &before);
+  user_regs_struct call = before;
+  call.rip -= 2;  // the instruction that it waits in
+  call.orig_rax = ~0ULL;
+  call.rax = SYS_kill;
+  call.rdi = static_cast<unsigned long long>(victim);
+  call.rsi = 0;
+  ptrace(PTRACE_SETREGS, pid, nullptr, &call);
+  ptrace(PTRACE_SINGLESTEP, pid, nullptr, nullptr);
+  waitpid(pid, nullptr, __WALL);
+  ptrace(PTRACE_GETREGS, pid, nullptr, &call);
+  ptrace(PTRACE_SETREGS, pid, nullptr, &before);
+  ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+  return static_cast<int>(-static_cast<long long>(call.rax));
+}
+
+}  // namespace
+
+// Traces the process and says how it fared when it signalled the supervisor.
+struct SignalByTracing {
+  std::string file;
+  int pid;
+  void perform() {
+    const std::optional<int> error = kill_by_tracing(pid, getppid());
+    write_file(file, !error ? "not traced" : *error == 0 ? "done" : strerrorname_np(*error));
+  }
+};
+#else
+struct SignalByTracing {
+  std::string file;
+  int pid;
+  void perform() { write_file(file, "not traced"); }
+};
+#endif
 
 // Reaches for the supervisor in every other way that a system call has; says how each ended, a word a line.
 struct ReachForSupervisor {
@@ -395,6 +442,6 @@ struct Leak {
   static inline char* volatile kept = nullptr;
 };
 
-BROOD_JOBS(AttackSupervisor, ReachForSupervisor, CutScoreboards, AskSupervisor, UseOwnProcesses, LookIntoSupervisor,
-           BeTraced, LeaveThread, KeepThread, RefuseThread, JoinThreads, EndOwnChildren, EatMemory, LeakEverything,
-           Leak)
+BROOD_JOBS(AttackSupervisor, SignalByTracing, ReachForSupervisor, CutScoreboards, AskSupervisor, UseOwnProcesses,
+           LookIntoSupervisor, BeTraced, LeaveThread, KeepThread, RefuseThread, JoinThreads, EndOwnChildren, EatMemory,
+           LeakEverything, Leak)

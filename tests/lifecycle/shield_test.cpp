@@ -140,6 +140,34 @@ BOOST_AUTO_TEST_CASE(a_job_cannot_reach_its_supervisor_by_any_other_call) {
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
+// Where the kernel lets one process trace another of its user, a job could have any of them do it.
+BOOST_AUTO_TEST_CASE(no_child_of_the_supervisor_that_a_job_traces_can_signal_it) {
+  const TemporaryDirectory directory;
+  BroodProcess brood(one_worker("[otlp]\nendpoint = \"http://127.0.0.1:9\"\n"));
+  BOOST_REQUIRE(brood.wait_ready());
+  // The embedded Redis, the exporter and the worker.
+  BOOST_REQUIRE(eventually([&] { return children_of(brood.pid()).size() == 3; }, 20s));
+  const pid_t worker = brood.workers().front();
+
+  for (const pid_t child : children_of(brood.pid())) {
+    const std::string process = "/proc/" + std::to_string(child), said = directory / std::to_string(child);
+    BOOST_TEST(content(process + "/status").find("\nSeccomp:\t2\n") != std::string::npos,
+               content(process + "/cmdline"));
+    if (child == worker) continue;
+    const std::string arguments = "[\"" + said + "\"," + std::to_string(child) + "]";
+    const auto enqueue = [&] {
+      return run_brood({"enqueue", "SignalByTracing", "--args", arguments}, brood.environment()).status == 0;
+    };
+    BOOST_REQUIRE(eventually(enqueue, 20s));  // that Redis may not listen yet
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return !content(said).empty(); }, 20s), brood.log_tail());
+    const std::string outcome = content(said);
+    BOOST_TEST((outcome == "EPERM" || outcome == "not traced"), content(process + "/cmdline") << ": " << outcome);
+    if (outcome == "not traced") BOOST_TEST_MESSAGE("skipped: no process may trace another here");
+  }
+  brood.term();
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(a_job_that_makes_its_supervisor_its_tracer_goes_on) {
   std::string log;
   BOOST_TEST(said_by("BeTraced", one_worker(), &log) == "went on");

@@ -14,8 +14,8 @@ void shield_supervisor(pid_t supervisor, pid_t supervisor_group);
 // Whether the kernel takes such filters; some containers refuse them.
 bool can_shield_supervisor();
 
-// Call it in a child that is about to run code of job libraries: shields its parent where the kernel can, and logs when
-// that fails.
+// Call it in a child before anybody may trace it: shields its parent where the kernel can, and logs when that fails. It
+// stays across an exec.
 void shield_parent();
 
 }  // namespace brood

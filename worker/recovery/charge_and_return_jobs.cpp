@@ -26,7 +26,6 @@
 #include "worker/crash/core_file.hpp"
 #include "worker/crash/crash_report.hpp"
 #include "worker/crash/symboliser.hpp"
-#include "worker/guard/seccomp_filter.hpp"
 #include "worker/job/encrypted_job.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/job_registry.hpp"
@@ -261,7 +260,6 @@ class RecoveryChild {
   }
 
   void load_libraries() {
-    if (config_.worker.seccomp) shield_parent();
     tell_jobs_of_redis(config_.redis);
     tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
     tell_times(config_.compatibility.time_unit());

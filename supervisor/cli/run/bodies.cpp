@@ -11,6 +11,7 @@
 #include "supervisor/cli/run/check_redis.hpp"
 #include "supervisor/restart/what_is_left.hpp"
 #include "worker/crash/dump_report.hpp"
+#include "worker/guard/seccomp_filter.hpp"
 #include "worker/preload.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
 #include "worker/recovery/sweep_strays.hpp"
@@ -34,6 +35,13 @@ class UnderOneConfiguration {
       : config_(std::move(config)), supervisor_(supervisor) {
     for (const RedisAddress& shard : locate_shards(config_->redis)) shards_.push_back(with_certificates(shard));
   }
+
+  void shield(bool wanted) {
+    if (!wanted) return;
+    shield_parent();
+    preloaded_.shielded = true;
+  }
+  void shield_template() { shield(all_copies_are_shielded(*config_)); }
 
   bool load_template() {
     supervisor_.log.follow(*config_);
@@ -82,7 +90,7 @@ class UnderOneConfiguration {
   const std::shared_ptr<const Config> config_;
   const OfSupervisor supervisor_;
   std::vector<RedisAddress> shards_;
-  Preloaded preloaded_;  // filled in a template and its copies alone
+  Preloaded preloaded_;  // filled in children alone
 };
 
 }  // namespace
@@ -91,6 +99,9 @@ ChildBodies bodies_under(std::shared_ptr<const Config> config, OfSupervisor supe
   using ByteCount = ChildBodies::ByteCount;
   const auto child = std::make_shared<UnderOneConfiguration>(std::move(config), supervisor);
   ChildBodies bodies;
+
+  bodies.shield = [child](const WorkerSettings& settings) { child->shield(settings.seccomp); };
+  bodies.shield_template = [child] { child->shield_template(); };
 
   bodies.preload = [child] { return child->load_template(); };
   bodies.worker = [child](const WorkerSetup& setup) { return child->work(setup); };

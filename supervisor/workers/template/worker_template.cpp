@@ -41,7 +41,11 @@ WorkerTemplate::WorkerTemplate(EventLoop& loop, Children& children, Setup setup,
       {.title = "brood: template",
        .keep = std::move(keep),
        .parent_death_signal = SIGKILL,
-       .oom_score_adjustment = oom_score_of_a_template},
+       .oom_score_adjustment = oom_score_of_a_template,
+       .shield =
+           [&] {
+             if (setup_.shield) setup_.shield();
+           }},
       std::nullopt, [&] { return run_template(its_end.get(), setup_); }, ended());
   listen();
   patience_.start_in(setup_.longest_load);

@@ -32,6 +32,7 @@ class WorkerTemplate {
     int slots = 0;                             // of the scoreboard that it knows
     std::chrono::milliseconds longest_load{};  // a template that takes longer is killed
     std::vector<int> keep;                     // descriptors that stay open
+    std::function<void()> shield;              // ChildBodies::shield_template; none: nothing is shielded
     std::function<bool()> preload;             // ChildBodies::preload
     std::function<int(const ForkRequest&, const WorkerDescriptors&)> worker;
   };

@@ -157,9 +157,10 @@ void Performer::load_libraries() {
 
 void Performer::note_process_state() {
   note_libraries();
-  process_state_.emplace();
   memory_limit_.emplace(worker_setup_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
+  process_state_.emplace();  // with the limit of memory
   threads_.note_present();
+  timers_.note_present();
   const std::uint64_t libraries = libraries_digest(registry_);
   slot_.record().libraries.store(libraries);
   quarantine_.set_libraries(libraries);
@@ -208,6 +209,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   const bool failed = performed.kind == Performed::Kind::failed && !expired_;
   runs_hooks_ = failed && (flags & (class_has_hooks | class_has_handlers)) != 0;
   batch_made_calls_ |= made_calls_ || runs_hooks_;
+  if (made_calls_) stop_left_timers();
   if (made_calls_) look_for_left_threads();  // while the entry runs: what they crash now is its own crash
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);
@@ -217,6 +219,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (spans_ && expired_) spans_->drop();
   if (spans_ && !expired_) spans_->end(performed, ended - started);
   quarantine_.ended(job_);
+  if (runs_hooks_) stop_left_timers();
   if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
   title_.end();
@@ -433,6 +436,12 @@ void Performer::look_for_left_threads() {
                "threads = \"allow\" in [worker], or for this class in [classes.NAME]"}});
 }
 
+// Their signals would end the next job.  Of a class that may leave threads, the timers are those threads'.
+void Performer::stop_left_timers() {
+  if (rules_.threads(job_.job_class()) == LeftThreads::allow) return timers_.note_present();
+  age_.left_timers += timers_.stop_left_behind();
+}
+
 RunBook::ClassFacts Performer::class_facts() const {
   return {.has_code = rules_.has_code(job_.job_class()),
           .allows_threads = rules_.threads(job_.job_class()) == LeftThreads::allow,
@@ -456,6 +465,7 @@ void Performer::end_handlers() {
   if (process_state_) {
     clean_up(true);
     threads_.note_present();
+    timers_.note_present();
   } else {
     output_.flush();
     output_.end_job(slot_.record());
@@ -468,7 +478,7 @@ void Performer::clean_up(bool made_calls) {
   process_state_->restore_own();
   if (!made_calls) return;
   output_.flush();
-  process_state_->restore_kernels();
+  if (!process_state_->restore_kernels()) age_.lowered_limits = true;
   output_.end_job(slot_.record());
   adopt_orphans();
   reap_orphans();

@@ -26,6 +26,7 @@
 #include "worker/guard/standard_output.hpp"
 #include "worker/guard/syscall_watch.hpp"
 #include "worker/guard/thread_count.hpp"
+#include "worker/guard/timer_count.hpp"
 #include "worker/isolation/job_channel.hpp"
 #include "worker/isolation/job_forker.hpp"
 #include "worker/isolation/job_messages.hpp"
@@ -121,6 +122,7 @@ class Performer {
   FailureRule failure_rule();
   void clean_up(bool made_calls);
   void look_for_left_threads();
+  void stop_left_timers();
   RunBook::ClassFacts class_facts() const;  // of the job under way
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
@@ -170,6 +172,7 @@ class Performer {
   std::optional<ProcessState> process_state_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;    // likewise
   ThreadCount threads_;
+  TimerCount timers_;
   JobMeter meter_;
   std::optional<RunSpans> spans_;  // where somebody wants to be told
   ShortClasses short_classes_;

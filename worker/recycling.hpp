@@ -14,6 +14,8 @@ enum class RecycleReason {
   max_rss,        // it has grown larger than it may
   out_of_memory,  // a job hit the memory limit, and nobody knows what it left behind
   threads,        // a job has left threads behind
+  timers,         // or timers, of which its library may not know that they were stopped
+  limits,         // or has lowered a limit of the process for good
   forker,         // the copy that forks its isolated jobs has ended, and no other would be without traces of jobs
 };
 
@@ -22,7 +24,8 @@ struct WorkerAge {
   std::uint64_t jobs = 0;
   std::uint64_t rss_bytes = 0;  // asked for only when max_rss is set
   bool ran_out_of_memory = false;
-  int left_threads = 0;
+  int left_threads = 0, left_timers = 0;
+  bool lowered_limits = false;
   bool lost_forker = false;
 };
 

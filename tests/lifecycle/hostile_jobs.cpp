@@ -1,12 +1,15 @@
 #include <brood/job.hpp>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cfenv>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -76,6 +79,56 @@ struct LeaveAlarm {
   void perform() { alarm(1); }
 };
 
+// What goes off once the next jobs have run for a while: by the clock of the machine, of their code or of their
+// process.
+struct LeaveTimer {
+  void perform() {
+    sigevent by_signal{};
+    by_signal.sigev_notify = SIGEV_SIGNAL;
+    by_signal.sigev_signo = SIGUSR1;
+    timer_t timer{};
+    timer_create(CLOCK_MONOTONIC, &by_signal, &timer);
+    const itimerspec soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = 100'000'000}};
+    timer_settime(timer, 0, &soon, nullptr);
+  }
+};
+
+struct LeaveVirtualTimer {
+  int which;
+  void perform() {
+    const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 100'000}};
+    setitimer(which, &soon, nullptr);
+  }
+};
+
+struct LeaveLimit {
+  int resource, soft;
+  bool hard_too;
+  void perform() {
+    rlimit limit{};
+    getrlimit(resource, &limit);
+    limit.rlim_cur = static_cast<rlim_t>(soft);
+    if (hard_too) limit.rlim_max = limit.rlim_cur;
+    setrlimit(resource, &limit);
+  }
+};
+
+// Writes a file after so much time of the processor, most of it in its own code.
+struct Burn {
+  std::string file;
+  int ms;
+  void perform() {
+    timespec used{}, begun{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begun);
+    do {
+      for (volatile int i = 0; i < 100'000; i = i + 1) continue;
+      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    } while ((used.tv_sec - begun.tv_sec) * 1000 + (used.tv_nsec - begun.tv_nsec) / 1'000'000 < ms);
+    std::ofstream(file + ".new") << "burnt";
+    std::filesystem::rename(file + ".new", file);
+  }
+};
+
 struct ScribbleOverScoreboard {
   void perform() {
     std::ifstream maps("/proc/self/maps");
@@ -92,5 +145,5 @@ struct TermTheSupervisor {
   void perform() { kill(getppid(), SIGTERM); }
 };
 
-BROOD_JOBS(ForkAndReturn, StopItself, CloseEverything, ExitWithZero, LeaveTraces, LookAround, LeaveAlarm,
-           ScribbleOverScoreboard, TermTheSupervisor)
+BROOD_JOBS(ForkAndReturn, StopItself, CloseEverything, ExitWithZero, LeaveTraces, LookAround, LeaveAlarm, LeaveTimer,
+           LeaveVirtualTimer, LeaveLimit, Burn, ScribbleOverScoreboard, TermTheSupervisor)

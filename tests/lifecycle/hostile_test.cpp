@@ -123,6 +123,48 @@ BOOST_AUTO_TEST_CASE(an_alarm_that_a_job_left_set_does_not_end_a_later_job) {
   BOOST_TEST(redis.size_of("retry") == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(timers_and_limits_that_a_job_left_end_no_later_job) {
+  struct {
+    const char *left, *arguments;
+    int burnt_ms;
+  } const cases[] = {{"LeaveTimer", "[]", 300},
+                     {"LeaveVirtualTimer", "[1]", 300},     // ITIMER_VIRTUAL
+                     {"LeaveVirtualTimer", "[2]", 300},     // ITIMER_PROF
+                     {"LeaveLimit", "[0,1,false]", 1'200},  // RLIMIT_CPU, in seconds
+                     {"LeaveLimit", "[7,3,false]", 0}};     // RLIMIT_NOFILE
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodProcess brood(redis, one_worker());
+  int number = 0;
+  for (const auto& [left, arguments, burnt_ms] : cases) {
+    const std::string file = directory / std::to_string(number);
+    enqueue(redis, {payload_text(left, arguments, ++number)});
+    enqueue(redis, {payload_text("Burn", "[\"" + file + "\"," + std::to_string(burnt_ms) + "]", 100 + number)});
+
+    BOOST_TEST(eventually([&] { return text_of_file(file) == "burnt"; }, 20s), left << arguments << "\n"
+                                                                                    << brood.log_tail());
+    BOOST_TEST(redis.size_of("retry") == 0U, left << arguments);
+  }
+  // What its library holds of a timer that was stopped is of no use any more.
+  BOOST_TEST(count(brood.log(), "event=worker_recycled") == 1, brood.log_tail());
+  BOOST_TEST(brood.log().find("reason=timers") != std::string::npos, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_whose_limit_a_job_has_lowered_for_good_is_replaced) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodOptions options = one_worker();
+  if (geteuid() == 0)
+    options.prefix = {"/usr/bin/setpriv", "--bounding-set=-sys_resource"};  // which raises limits again
+  BroodProcess brood(redis, options);
+  enqueue(redis, {payload_text("LeaveLimit", "[7,200,true]", 1)});
+  enqueue(redis, {payload_text("Burn", "[\"" + (directory / "file") + "\",0]", 2)});
+
+  BOOST_TEST(eventually([&] { return text_of_file(directory / "file") == "burnt"; }, 20s), brood.log_tail());
+  BOOST_TEST(brood.log().find("reason=limits") != std::string::npos, brood.log_tail());
+  BOOST_TEST(redis.size_of("retry") == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_scribbled_scoreboard_loses_nothing) {
   RedisServer redis;
   const TemporaryDirectory directory;

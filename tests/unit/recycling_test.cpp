@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <ctime>
 #include <thread>
 #include <vector>
 
 #include "worker/guard/own_memory.hpp"
 #include "worker/guard/thread_count.hpp"
+#include "worker/guard/timer_count.hpp"
 
 using namespace brood;
 
@@ -37,6 +40,45 @@ BOOST_AUTO_TEST_CASE(a_worker_that_ran_out_of_memory_is_replaced_whatever_else_h
 BOOST_AUTO_TEST_CASE(a_worker_in_which_threads_were_left_is_replaced) {
   BOOST_CHECK(judge_recycling({}, {.left_threads = 1}) == RecycleReason::threads);
   BOOST_CHECK(!judge_recycling({}, {.left_threads = 0}));
+}
+
+BOOST_AUTO_TEST_CASE(so_is_one_in_which_timers_were_left_or_limits_lowered) {
+  BOOST_CHECK(judge_recycling({}, {.left_timers = 1}) == RecycleReason::timers);
+  BOOST_CHECK(judge_recycling({}, {.lowered_limits = true}) == RecycleReason::limits);
+}
+
+BOOST_AUTO_TEST_CASE(timers_that_are_left_are_stopped_and_counted_and_those_that_were_deleted_are_not) {
+  const auto make = [] {
+    sigevent by_signal{};
+    by_signal.sigev_notify = SIGEV_SIGNAL;
+    by_signal.sigev_signo = SIGUSR1;  // which ends this process
+    timer_t timer{};
+    BOOST_TEST_REQUIRE(timer_create(CLOCK_MONOTONIC, &by_signal, &timer) == 0);
+    const itimerspec soon{.it_interval = {}, .it_value = {.tv_sec = 30, .tv_nsec = 0}};
+    BOOST_TEST_REQUIRE(timer_settime(timer, 0, &soon, nullptr) == 0);
+    return timer;
+  };
+  const auto is_set = [](timer_t timer) {
+    itimerspec left{};
+    return timer_gettime(timer, &left) == 0 && (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
+  };
+  const timer_t of_a_library = make();
+  TimerCount count;
+  count.note_present();
+  BOOST_TEST(count.stop_left_behind() == 0);
+  for (int i = 0; i < 500; ++i) {
+    timer_delete(make());
+    BOOST_TEST_REQUIRE(count.stop_left_behind() == 0);
+  }
+
+  const timer_t one = make(), another = make();
+
+  BOOST_TEST(count.stop_left_behind() == 2);
+  BOOST_TEST(!is_set(one));
+  BOOST_TEST(!is_set(another));
+  BOOST_TEST(is_set(of_a_library));
+  BOOST_TEST(count.stop_left_behind() == 0);
+  for (const timer_t timer : {of_a_library, one, another}) timer_delete(timer);
 }
 
 BOOST_AUTO_TEST_CASE(threads_that_are_left_are_counted_and_those_that_were_joined_are_not) {

@@ -5,10 +5,25 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <iterator>
+#include <tuple>
 
 namespace brood {
+namespace {
+
+bool is_set(int alarm) {
+  itimerval now{};
+  return getitimer(alarm, &now) == 0 && (now.it_value.tv_sec != 0 || now.it_value.tv_usec != 0);
+}
+
+// Those for which a job is ended or refused something.  To look at one takes half a microsecond under the shield.
+constexpr int resources[] = {RLIMIT_CPU,   RLIMIT_FSIZE,  RLIMIT_DATA,    RLIMIT_STACK, RLIMIT_CORE,
+                             RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_MEMLOCK, RLIMIT_AS};
+
+}  // namespace
 
 ProcessState::ProcessState()
     : dispositions_{{{SIGTERM, {}},
@@ -37,6 +52,10 @@ ProcessState::ProcessState()
     inode_ = status.st_ino;
   }
   std::fegetenv(&floating_point_);
+  counts_user_time_ = is_set(ITIMER_VIRTUAL);
+  counts_processor_time_ = is_set(ITIMER_PROF);  // a profiler's
+  static_assert(std::size(resources) == std::tuple_size_v<decltype(limits_)>);
+  for (std::size_t i = 0; i < limits_.size(); ++i) getrlimit(resources[i], &limits_[i]);
 }
 
 // Setting it takes a hundred times as long as looking.
@@ -61,9 +80,26 @@ void ProcessState::restore_own() const {
   if (!floating_point_is_as_noted()) std::fesetenv(&floating_point_);
 }
 
-void ProcessState::restore_kernels() const {
+bool ProcessState::restore_limits() const {
+  bool all = true;
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    const rlimit& noted = limits_[i];
+    rlimit now{};
+    if (getrlimit(resources[i], &now) != 0) continue;
+    if (now.rlim_cur == noted.rlim_cur && now.rlim_max == noted.rlim_max) continue;
+    if (setrlimit(resources[i], &noted) == 0) continue;
+    now.rlim_cur = std::min(noted.rlim_cur, now.rlim_max);
+    setrlimit(resources[i], &now);
+    all = false;
+  }
+  return all;
+}
+
+bool ProcessState::restore_kernels() const {
   constexpr itimerval no_alarm{};
   setitimer(ITIMER_REAL, &no_alarm, nullptr);  // before its signal can do anything
+  if (!counts_user_time_) setitimer(ITIMER_VIRTUAL, &no_alarm, nullptr);
+  if (!counts_processor_time_) setitimer(ITIMER_PROF, &no_alarm, nullptr);
   // To look whether one was changed would cost the same system call.
   for (const Disposition& noted : dispositions_) sigaction(noted.signal, &noted.action, nullptr);
   sigaltstack(&alternative_stack_, nullptr);
@@ -75,6 +111,7 @@ void ProcessState::restore_kernels() const {
   if (elsewhere && !directory_.empty() && chdir(directory_.c_str()) != 0) {
     // The directory is gone, and the next job has none either way.
   }
+  return restore_limits();
 }
 
 }  // namespace brood

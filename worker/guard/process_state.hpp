@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <array>
@@ -11,19 +12,21 @@
 namespace brood {
 
 // What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
-// the alternative stack, the terminate handler, pending alarms, working directory, umask, floating-point environment,
-// and who is told of the supervisor's death.  Noted once the libraries are loaded and put back after each job, so that
-// no job suffers from what an earlier one left behind.  restore_kernels() is apart from restore_own(), since only a
-// system call can have changed what the kernel keeps.
+// the alternative stack, the terminate handler, alarms of all three clocks, resource limits, working directory, umask,
+// floating-point environment, and who is told of the supervisor's death.  Noted once the libraries are loaded and put
+// back after each job, so that no job suffers from what an earlier one left behind.  restore_kernels() is apart from
+// restore_own(), since only a system call can have changed what the kernel keeps.
 class ProcessState {
  public:
   ProcessState();
 
   void restore_own() const;
-  void restore_kernels() const;
+  // False when a job has lowered a hard limit, which nobody but a privileged process can raise again.
+  bool restore_kernels() const;
 
  private:
   bool floating_point_is_as_noted() const;
+  bool restore_limits() const;
 
   struct Disposition {
     int signal;
@@ -40,6 +43,8 @@ class ProcessState {
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::fenv_t floating_point_{};
+  bool counts_user_time_ = false, counts_processor_time_ = false;  // by an alarm that was set before the first job
+  std::array<rlimit, 9> limits_{};
 };
 
 }  // namespace brood

@@ -1,0 +1,20 @@
+#pragma once
+
+namespace brood {
+
+// Tells whether a job has left timers of timer_create(2) behind, which would send their signals to the next one.  The
+// kernel numbers the timers of a process in the order in which they are made.  So one timer of our own, made and
+// deleted at once, says which numbers a job's have: two system calls where it has made none.
+class TimerCount {
+ public:
+  // The timers that are there now belong to no job: a library has made them when it was loaded, or in a handler.
+  void note_present();
+
+  // Stops those that were made since and are there still; returns how many.
+  int stop_left_behind();
+
+ private:
+  int last_ = -1;  // the number of our own one; -1: the kernel gave us none
+};
+
+}  // namespace brood

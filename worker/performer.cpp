@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "shared/base/host_memory.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_facts.hpp"
 #include "shared/base/redis_clock.hpp"
@@ -272,9 +273,19 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   }
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
+      const std::uint64_t kills = host_oom_kills();
       ProgramRun run = perform_program(*program, as_changed, job, queue, host_, settings_.timeout_grace);
       meter_.note_child_peak(run.peak_kb);
-      return std::move(run.performed);
+      // In a sandbox it is the job's own limit that has no memory left, most often.
+      if (!run.was_killed || rules_.sandbox(job.job_class()) != nullptr || host_oom_kills() <= kills)
+        return std::move(run.performed);
+      Performed performed;
+      performed.kind = Performed::Kind::interrupted;
+      if (auto failure = failure_of_victim(run.peak_kb)) {
+        performed.kind = Performed::Kind::failed;
+        performed.failure = std::move(*failure);
+      }
+      return performed;
     });
   }
   if (!channel_) syscall_watch_.begin_job();
@@ -287,6 +298,26 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   output_.flush();
   if (!channel_) made_calls_ = syscall_watch_.end_job();
   return performed;
+}
+
+Failure Performer::out_of_memory(std::string message) {
+  Failure failure;
+  failure.error_class = "OutOfMemory";
+  failure.message = std::move(message);
+  return failure;
+}
+
+// As the supervisor judges the end of a worker.
+std::optional<Failure> Performer::failure_of_victim(std::uint64_t peak_kb) const {
+  const std::uint64_t share = host_memory_bytes() / (static_cast<std::uint64_t>(config_.concurrency()) + 1);
+  if (share > 0 && peak_kb > share / 1024)
+    return out_of_memory(
+        "out of memory: the kernel ended it when the host had none left, and it had more than its share");
+  log::warn("job_given_back",
+            {{"jid", job_.jid()},
+             {"class", job_.display_class()},
+             {"reason", "the kernel ended it when the host had no memory left, and it had no more than its share"}});
+  return std::nullopt;
 }
 
 Outcome Performer::settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,

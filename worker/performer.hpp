@@ -126,6 +126,10 @@ class Performer {
   RunBook::ClassFacts class_facts() const;  // of the job under way
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
+  static Failure out_of_memory(std::string message);
+  // The kernel has ended the job, or its program, while no limit of its own was reached: nullopt, which it says in the
+  // log, unless the job had more than its share of the host's memory.
+  std::optional<Failure> failure_of_victim(std::uint64_t peak_kb) const;
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
   void open_job();

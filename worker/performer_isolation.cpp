@@ -264,7 +264,7 @@ JobEnd Performer::run_apart(const JobOrder& first) {
   const SandboxSettings* const sandbox = rules_.sandbox(job_.job_class());
   JobOrder order = first;
   for (bool said_waiting = false;;) {
-    const std::uint64_t memory_kills = sandbox != nullptr ? job_cgroup_->memory_kills() : 0;
+    const MemoryCounts before = sandbox != nullptr ? job_cgroup_->memory_counts() : MemoryCounts();
     ProcessRun run;
     try {
       run = run_in_process(*forker_, order, job_, services);
@@ -295,12 +295,12 @@ JobEnd Performer::run_apart(const JobOrder& first) {
       log::warn("job_process_refused", {{"jid", job_.jid()}, {"class", job_.display_class()}, {"reason", run.bad}});
       continue;
     }
-    const bool is_out_of_memory = sandbox != nullptr && !order.failure && was_killed(run.end.status) &&
-                                  job_cgroup_->memory_kills() > memory_kills;
-    if (is_out_of_memory) {
-      order.failure.emplace();
-      order.failure->error_class = "OutOfMemory";
-      order.failure->message = "the job and what it started took more memory than its sandbox allows";
+    const MemoryCounts now = sandbox != nullptr ? job_cgroup_->memory_counts() : MemoryCounts();
+    if (was_killed(run.end.status) && now.kills > before.kills && !order.failure) {
+      order.failure = sandbox->memory_bytes > 0 && now.at_limit > before.at_limit
+                          ? out_of_memory("the job and what it started took more memory than its sandbox allows")
+                          : failure_of_victim(run.end.peak_kb);
+      if (!order.failure) return {.kind = Performed::Kind::interrupted};
       continue;
     }
     if (!run.said || run.end.status != 0) end_like(run.bad.empty() ? run.end.status : W_EXITCODE(EX_PROTOCOL, 0));

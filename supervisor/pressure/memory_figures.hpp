@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "shared/base/host_memory.hpp"
 #include "supervisor/pressure/fetch_allowance.hpp"
-#include "supervisor/workers/end/cgroup_places.hpp"
 
 namespace brood {
 

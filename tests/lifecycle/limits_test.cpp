@@ -240,33 +240,93 @@ BOOST_AUTO_TEST_CASE(a_class_says_in_its_code_what_becomes_of_threads_and_the_co
   }
 }
 
+namespace {
+
+// A memory cgroup (version 1) of 160 MB for all of one brood, where this machine lets us make one.
+struct SmallHost {
+  const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());
+  bool there = false;
+  SmallHost() {
+    std::error_code refused;
+    there = geteuid() == 0 && std::filesystem::create_directory(cgroup, refused);
+    if (there)
+      std::ofstream(cgroup / "memory.limit_in_bytes") << (160 << 20);
+    else
+      BOOST_TEST_MESSAGE("skipped: no memory cgroup (version 1) can be made here");
+  }
+  ~SmallHost() {
+    std::error_code refused;
+    BOOST_TEST((!there || eventually([&] { return std::filesystem::remove(cgroup, refused); }, 20s)));
+  }
+  std::vector<std::string> prefix() const {
+    return {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_program_that_the_kernel_ends_for_the_memory_of_others_is_given_back_uncharged) {
+  const SmallHost host;
+  if (!host.there) return;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  // It asks the kernel to end it first.
+  const std::string modest =
+      "import time; open('/proc/self/oom_score_adj', 'w').write('1000'); b = b'x' * 20_000_000; "
+      "open('" +
+      (directory / "began") + "', 'w'); time.sleep(60)";
+  BroodOptions options{.workers = 2, .libraries = {limited}, .shutdown_timeout = "1"};
+  options.config = "[commands.Modest]\nrun = [\"python3\", \"-c\", \"" + modest + "\"]\n";
+  options.prefix = host.prefix();
+  BroodProcess brood(redis, options);
+  enqueue(redis, {payload_text("Modest", "[]", 1, R"("retry":3)")});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return std::filesystem::exists(directory / "began"); }, 20s),
+                        brood.log_tail());
+
+  // Somebody else takes all that there is.
+  std::string eat;
+  for (const std::string& word : host.prefix()) eat += word == "/bin/sh" ? word : " '" + word + "'";
+  BOOST_TEST(std::system((eat + " python3 -c 'bytearray(400_000_000)'").c_str()) != 0);
+
+  BOOST_TEST(eventually([&] { return times_logged(brood, "job_given_back") == 1u; }, 20s), brood.log_tail());
+  BOOST_TEST(redis.size_of("retry") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_had_more_than_its_share_is_charged_with_it) {
+  const SmallHost host;
+  if (!host.there) return;
+  RedisServer redis;
+  BroodOptions options{.workers = 1, .libraries = {limited}, .shutdown_timeout = "1"};
+  options.config = "[commands.Eat]\nrun = ['python3', '-c', 'bytearray(400_000_000)']\n";
+  options.prefix = host.prefix();
+  BroodProcess brood(redis, options);
+
+  enqueue(redis, {payload_text("Eat", "[]", 1, R"("retry":3)")});
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+  const std::string record = redis.zrange("retry").front().first;
+  BOOST_TEST(record.find("more than its share") != std::string::npos, record);
+}
+
 // Both are killed before the supervisor looks for the first of them.
 BOOST_AUTO_TEST_CASE(each_of_several_workers_that_the_kernel_ends_for_memory_is_charged_with_it) {
-  const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());
-  std::error_code refused;
-  if (geteuid() != 0 || !std::filesystem::create_directory(cgroup, refused)) {
-    BOOST_TEST_MESSAGE("skipped: no memory cgroup (version 1) can be made here");
-    return;
-  }
-  std::ofstream(cgroup / "memory.limit_in_bytes") << (160 << 20);
-  {
-    RedisServer redis;
-    BroodOptions options{.workers = 2, .libraries = {limited, examples}, .shutdown_timeout = "5"};
-    options.prefix = {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
-    BroodProcess brood(redis, options);
-    // A worker that ends before it is known to be ready has not started.
-    BOOST_REQUIRE(eventually([&] { return times_logged(brood, "ready") == 1u; }, 20s));
-    const std::vector<pid_t> workers = brood.workers();
-    brood.signal(SIGSTOP);
-    enqueue(redis, {payload_text("EatMemory", "[400]", 1, R"("retry":3)"),
-                    payload_text("EatMemory", "[400]", 2, R"("retry":3)")});
-    const auto ended = [&] { return !process_exists(workers[0]) && !process_exists(workers[1]); };
-    BOOST_TEST(eventually(ended, 60s), brood.log_tail());
-    brood.signal(SIGCONT);
+  const SmallHost host;
+  if (!host.there) return;
+  RedisServer redis;
+  BroodOptions options{.workers = 2, .libraries = {limited, examples}, .shutdown_timeout = "5"};
+  options.prefix = host.prefix();
+  BroodProcess brood(redis, options);
+  // A worker that ends before it is known to be ready has not started.
+  BOOST_REQUIRE(eventually([&] { return times_logged(brood, "ready") == 1u; }, 20s));
+  const std::vector<pid_t> workers = brood.workers();
+  brood.signal(SIGSTOP);
+  enqueue(redis, {payload_text("EatMemory", "[400]", 1, R"("retry":3)"),
+                  payload_text("EatMemory", "[400]", 2, R"("retry":3)")});
+  const auto ended = [&] { return !process_exists(workers[0]) && !process_exists(workers[1]); };
+  BOOST_TEST(eventually(ended, 60s), brood.log_tail());
+  brood.signal(SIGCONT);
 
-    BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 30s), brood.log_tail());
-    for (const auto& [record, score] : redis.zrange("retry"))
-      BOOST_TEST(record.find("\"error_class\":\"OutOfMemory\"") != std::string::npos, record);
-  }
-  BOOST_TEST(eventually([&] { return std::filesystem::remove(cgroup, refused); }, 20s));
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 30s), brood.log_tail());
+  for (const auto& [record, score] : redis.zrange("retry"))
+    BOOST_TEST(record.find("\"error_class\":\"OutOfMemory\"") != std::string::npos, record);
 }

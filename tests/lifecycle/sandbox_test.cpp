@@ -292,6 +292,32 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_for_all_of_a_job_where_there_is_a_cgroup_
   sandboxed.stops();
 }
 
+BOOST_AUTO_TEST_CASE(a_job_within_its_limits_that_the_kernel_ends_is_given_back_uncharged) {
+  const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());
+  std::error_code refused;
+  if (geteuid() != 0 || !std::filesystem::create_directory(cgroup, refused)) {
+    BOOST_TEST_MESSAGE("skipped: no memory cgroup (version 1) can be made here");
+    return;
+  }
+  std::ofstream(cgroup / "memory.limit_in_bytes") << (160 << 20);
+  {
+    RedisServer redis;
+    const TemporaryDirectory directory;
+    BroodOptions options{.workers = 1, .libraries = {library}, .shutdown_timeout = "1"};
+    options.config = "[classes.Swells.sandbox]\nmemory = \"1G\"\n";
+    options.prefix = {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
+    BroodProcess brood(redis, options);
+    enqueue(redis, {payload_text("Swells", "[\"" + directory.path() + "\",400,50]", 1, R"("retry":3)")});
+
+    BOOST_TEST(eventually([&] { return brood.log().find("event=job_given_back") != std::string::npos; }, 30s),
+               brood.log_tail());
+    BOOST_TEST(redis.size_of("retry") == 0u);
+    brood.term();
+    BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  }
+  BOOST_TEST(eventually([&] { return std::filesystem::remove(cgroup, refused); }, 20s));
+}
+
 BOOST_AUTO_TEST_CASE(what_a_job_says_to_its_worker_is_believed_within_bounds) {
   Sandboxed sandboxed(of_class("Abuses"));
   sandboxed.ready();

@@ -401,6 +401,17 @@ struct Hoards {
   }
 };
 
+// Hoards, and has more memory of its own than its worker: the kernel ends it first.
+struct Swells {
+  std::string directory;
+  int megabytes = 0, own_megabytes = 0;
+  void perform() const {
+    const std::string own(static_cast<std::size_t>(own_megabytes) << 20, 'x');
+    Hoards{directory, megabytes}.perform();
+    append(directory + "/out/own", own.substr(0, 1));
+  }
+};
+
 namespace {
 
 int channel_to_worker() {
@@ -524,4 +535,4 @@ struct FillsSockets {
   }
 };
 
-BROOD_JOBS(Escapes, Reaches, Hoards, Abuses, FillsSockets, Works, Waits, Extends, Crashed, Failed, Grows, Forks)
+BROOD_JOBS(Escapes, Reaches, Hoards, Swells, Abuses, FillsSockets, Works, Waits, Extends, Crashed, Failed, Grows, Forks)

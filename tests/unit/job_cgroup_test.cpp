@@ -28,7 +28,7 @@ void put(const fs::path& file, const std::string& text = "") {
 struct PlainGroups {
   TemporaryDirectory directory;
   fs::path root = directory.path();
-  JobCgroupPlaces places{.root = root, .membership = directory / "membership"};
+  CgroupPlaces places{.root = root, .membership = directory / "membership"};
 
   explicit PlainGroups(const std::string& membership) { put(places.membership, membership); }
   JobCgroup of_slot_3() const { return JobCgroup(3, 77, places); }
@@ -108,7 +108,11 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_with_room_to_say_so_and_kills_are_counted
     BOOST_TEST(content(group / "memory.max") == "68157440");
     BOOST_TEST(content(group / "memory.swap.max") == "0");
     BOOST_TEST(content(group / "cgroup.procs") == "0");
-    BOOST_TEST(cgroup.memory_kills() == 2u);
+    BOOST_TEST(cgroup.memory_counts().kills == 2u);
+    BOOST_TEST(cgroup.memory_counts().at_limit == 3u);
+    // Since Linux 5.2 those of the cgroup itself are apart: of a limit above it, it counts none.
+    put(group / "memory.events.local", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\n");
+    BOOST_TEST(cgroup.memory_counts().at_limit == 0u);
   }
   PlainGroups groups("4:memory:/jobs\n0::/\n");
   const fs::path group = groups.root / "memory/jobs/brood-77-job-3";
@@ -116,13 +120,15 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_with_room_to_say_so_and_kills_are_counted
   put(group / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
   groups.of_slot_3().enter({.memory_bytes = megabyte});
   BOOST_TEST(content(group / "memory.limit_in_bytes") == "68157440");
-  BOOST_TEST(groups.of_slot_3().memory_kills() == 5u);
+  put(group / "memory.failcnt", "8\n");
+  BOOST_TEST(groups.of_slot_3().memory_counts().kills == 5u);
+  BOOST_TEST(groups.of_slot_3().memory_counts().at_limit == 8u);
 
   const PlainGroups none("0::/\n");
   const std::vector<std::string> lacks = none.of_slot_3().lacks({.memory_bytes = megabyte});
   BOOST_TEST_REQUIRE(lacks.size() == 1u);
   BOOST_TEST(lacks[0] == "a cgroup with the controller memory, for the memory of all processes of a job together");
-  BOOST_TEST(none.of_slot_3().memory_kills() == 0u);
+  BOOST_TEST(none.of_slot_3().memory_counts().kills == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_group_that_refuses_its_limit_is_not_entered) {

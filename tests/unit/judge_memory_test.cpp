@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "shared/base/host_memory.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

@@ -215,7 +215,8 @@ ProgramRun perform_program(const CommandSettings& command, const Payload& job, c
     if (!host.tracestate.empty()) start.environment["TRACESTATE"] = host.tracestate;
     Watch watch(start, host, grace);
     const ProgramEnd end = watch.wait_for_end();
-    return {judge(end, watch, start.path), end.peak_kb};
+    const bool was_killed = !end.exited && end.value == SIGKILL && !watch.timed_out();
+    return {judge(end, watch, start.path), end.peak_kb, was_killed};
   } catch (const BadArgument& bad) {
     return {failed_program("ArgumentError", job.display_class() + ": " + bad.what())};
   } catch (const std::system_error& error) {

@@ -14,6 +14,7 @@ namespace brood {
 struct ProgramRun {
   Performed performed;
   std::uint64_t peak_kb = 0;  // of the program's memory
+  bool was_killed = false;    // by SIGKILL, and not by us
 };
 
 // Executes the program and waits for its end; whatever happens is a Performed.  Its standard error goes on to ours, and

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
@@ -34,6 +36,22 @@ bool has_word(const path& file, const std::string& wanted) {
   return false;
 }
 
+// "oom_kill 3", among other lines.
+std::optional<std::uint64_t> counter(const path& file, std::string_view wanted) {
+  std::ifstream counters(file);
+  std::string name;
+  for (std::uint64_t count = 0; counters >> name >> count;) {
+    if (name == wanted) return count;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t number_in(const path& file) {
+  std::uint64_t number = 0;
+  std::ifstream(file) >> number;
+  return number;
+}
+
 std::string quota_of(double cpu) { return std::to_string(std::max(1'000L, std::lround(cpu * period_us))); }
 
 // Whether `controllers`, "cpu,cpuacct", has that one.
@@ -43,7 +61,7 @@ bool lists(const std::string& controllers, const std::string& controller) {
 
 }  // namespace
 
-JobCgroup::JobCgroup(int slot, pid_t supervisor, const JobCgroupPlaces& places)
+JobCgroup::JobCgroup(int slot, pid_t supervisor, const CgroupPlaces& places)
     : name_(fmt::format("job-{}", slot)), legacy_name_(fmt::format("brood-{}-{}", supervisor, name_)) {
   std::ifstream lines(places.membership);
   for (std::string line; std::getline(lines, line);) {
@@ -110,15 +128,15 @@ void JobCgroup::enter(const SandboxSettings& settings) const {
   });
 }
 
-std::uint64_t JobCgroup::memory_kills() const {
+MemoryCounts JobCgroup::memory_counts() const {
   const path group = group_of("memory");
-  if (group.empty()) return 0;
-  std::ifstream events(group / (group.parent_path() == unified_ ? "memory.events" : "memory.oom_control"));
-  std::string name;
-  for (std::uint64_t count = 0; events >> name >> count;) {
-    if (name == "oom_kill") return count;
-  }
-  return 0;
+  if (group.empty()) return {};
+  if (group.parent_path() != unified_)
+    return {.kills = counter(group / "memory.oom_control", "oom_kill").value_or(0),
+            .at_limit = number_in(group / "memory.failcnt")};
+  const auto all = counter(group / "memory.events", "oom");  // of the cgroup itself before Linux 5.2
+  return {.kills = counter(group / "memory.events", "oom_kill").value_or(0),
+          .at_limit = counter(group / "memory.events.local", "oom").value_or(all.value_or(0))};
 }
 
 void JobCgroup::remove() const {

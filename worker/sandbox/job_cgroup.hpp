@@ -7,14 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/host_memory.hpp"
 #include "shared/config/sandbox_settings.hpp"
 
 namespace brood {
 
-// Where the kernel's control groups are to be found; tests put plain files there.
-struct JobCgroupPlaces {
-  std::filesystem::path root = "/sys/fs/cgroup";
-  std::filesystem::path membership = "/proc/self/cgroup";
+// What the kernel has counted in such a cgroup.
+struct MemoryCounts {
+  std::uint64_t kills = 0;     // processes that it has ended for want of memory, whichever limit caused it
+  std::uint64_t at_limit = 0;  // times that the cgroup's own limit left no memory
 };
 
 // A cgroup for the job of one slot and all that it starts, beside that of its worker: how much processor time and
@@ -24,7 +25,7 @@ struct JobCgroupPlaces {
 class JobCgroup {
  public:
   // For the calling worker of that supervisor, or for the supervisor itself, which only asks what there is.
-  JobCgroup(int slot, pid_t supervisor, const JobCgroupPlaces& places = {});
+  JobCgroup(int slot, pid_t supervisor, const CgroupPlaces& places = {});
 
   // Which of the settings the kernel cannot enforce here, half a sentence each.
   std::vector<std::string> lacks(const SandboxSettings& settings) const;
@@ -33,8 +34,7 @@ class JobCgroup {
   // names.  Throws std::system_error.
   void enter(const SandboxSettings& settings) const;
 
-  // How many processes in it the kernel has ended for want of memory.
-  std::uint64_t memory_kills() const;
+  MemoryCounts memory_counts() const;
 
   // Call it once no process is left in the cgroup.
   void remove() const;

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "shared/base/host_memory.hpp"
+
 namespace brood {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "shared/base/host_memory.hpp"
 #include "shared/config/config.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/workers/end/judge_memory.hpp"

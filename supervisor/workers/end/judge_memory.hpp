@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/workers/end/cgroup_places.hpp"
 #include "supervisor/workers/end/judge_worker_end.hpp"
 
 namespace brood {
@@ -38,15 +37,7 @@ struct MemoryEvidence {
 // had refused to give.
 MemoryVerdict judge_memory(const MemoryEvidence& evidence);
 
-// What this process and its workers may have together: all memory of the host, or the least limit of a cgroup above
-// them.  0: not known.
-std::uint64_t host_memory_bytes(const CgroupPlaces& places = {});
-
-// How many processes the kernel has killed for want of memory: in this process's own memory cgroup if there is a count
-// for it (workers and all that they start are in it too), else on the whole host since it booted.
-std::uint64_t host_oom_kills(const CgroupPlaces& places = {});
-
-// Deals out that count: each kill explains one death, however late or close together deaths are found.  Pure.
+// Deals out host_oom_kills(): each kill explains one death, however late or close together deaths are found.  Pure.
 class OomKills {
  public:
   explicit OomKills(std::uint64_t counted) : explained_(counted), seen_(counted) {}

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/host_memory.hpp"
 #include "shared/config/config.hpp"
-#include "supervisor/workers/end/cgroup_places.hpp"
 #include "supervisor/workers/end/judge_memory.hpp"
 
 namespace brood {

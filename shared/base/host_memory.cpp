@@ -1,0 +1,74 @@
+#include "shared/base/host_memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace brood {
+namespace {
+
+std::uint64_t physical_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
+}
+
+// Looks into every cgroup from the one `below` the root up to the root itself, which in a container has a limit too.
+void lower_to_limits(std::uint64_t& least, const std::filesystem::path& root, const std::string& below,
+                     const char* file) {
+  std::filesystem::path cgroup = root;
+  for (const auto& name : std::filesystem::path("." / std::filesystem::path(below))) {
+    cgroup /= name;
+    std::uint64_t limit = 0;  // "max" is no number
+    if (std::ifstream(cgroup / file) >> limit && limit > 0) least = least > 0 ? std::min(least, limit) : limit;
+  }
+}
+
+// hierarchy:controllers:path, as in 0::/system.slice/brood.service or 4:memory:/docker/4f2a
+struct Membership {
+  explicit Membership(const std::string& line) {
+    const std::size_t first = line.find(':'), second = line.find(":/", first + 1);
+    if (first == line.npos || second == line.npos) return;
+    controllers = line.substr(first + 1, second - first - 1);
+    below = line.substr(second + 2);
+  }
+  std::string controllers = "none", below;
+};
+
+// "oom_kill 3", among other lines.
+std::optional<std::uint64_t> oom_kill_of(const std::filesystem::path& file) {
+  std::ifstream counters(file);
+  std::string name;
+  for (std::uint64_t value = 0; counters >> name >> value;) {
+    if (name == "oom_kill") return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uint64_t host_memory_bytes(const CgroupPlaces& places) {
+  std::uint64_t least = physical_memory_bytes();
+  std::ifstream memberships(places.membership);
+  for (std::string line; std::getline(memberships, line);) {
+    const Membership own(line);
+    if (own.controllers.empty()) lower_to_limits(least, places.root, own.below, "memory.max");
+    if (own.controllers == "memory") lower_to_limits(least, places.root / "memory", own.below, "memory.limit_in_bytes");
+  }
+  return least;
+}
+
+std::uint64_t host_oom_kills(const CgroupPlaces& places) {
+  std::optional<std::uint64_t> kills;
+  std::ifstream memberships(places.membership);
+  for (std::string line; std::getline(memberships, line) && !kills;) {
+    const Membership own(line);
+    if (own.controllers.empty()) kills = oom_kill_of(places.root / own.below / "memory.events");
+    if (own.controllers == "memory") kills = oom_kill_of(places.root / "memory" / own.below / "memory.oom_control");
+  }
+  return kills ? *kills : oom_kill_of("/proc/vmstat").value_or(0);
+}
+
+}  // namespace brood

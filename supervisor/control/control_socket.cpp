@@ -25,6 +25,7 @@ constexpr std::size_t longest_request = 64 * 1024;
 constexpr std::size_t most_unread = 1024 * 1024;
 constexpr auto patience = 10s;
 constexpr auto pause_without_descriptors = 1s;
+constexpr std::string_view too_many = "the supervisor speaks with as many clients as it can";
 
 bool is_gone(int fd) {
   pollfd peer{fd, 0, 0};
@@ -43,6 +44,13 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
   }
 
   bool gone() const { return is_gone(fd_.get()); }
+
+  // For another client, if its own request is not even here by now.  False: it stays.
+  bool gives_way() {
+    if (state_ == State::asking) receive();
+    if (state_ == State::asking) refuse(too_many);
+    return state_ == State::closed;
+  }
 
   void say(std::string_view line) {
     if (state_ == State::closed) return;
@@ -231,18 +239,21 @@ void ControlSocket::accept_clients() {
     if (!known || (peer.uid != geteuid() && peer.uid != 0))
       send_away("this supervisor is another user's");
     else if (!make_room())
-      send_away("the supervisor speaks with as many clients as it can");
+      send_away(too_many);
     else
       clients_.push_back(std::make_shared<Client>(*this, std::move(fd), peer));
   }
 }
 
 // Frees the places of clients that left while they waited.  A client that had closed its sending half before is not
-// watched, so nobody has noticed that it left.
+// watched, so nobody has noticed that it left.  Otherwise the oldest client that has asked nothing gives way: a job
+// could keep the operator out by connections on which it says nothing.
 bool ControlSocket::make_room() {
   if (clients_.size() < most_clients) return true;
   std::erase_if(clients_, [](const auto& client) { return client->gone(); });
-  return clients_.size() < most_clients;
+  if (clients_.size() < most_clients) return true;
+  const auto all = clients_;  // whoever closes itself is taken out of clients_
+  return std::any_of(all.begin(), all.end(), [](const auto& client) { return client->gives_way(); });
 }
 
 // A client that cannot be accepted stays in the listener's queue and keeps the listener readable: without a pause the

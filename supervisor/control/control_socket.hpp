@@ -17,7 +17,8 @@ namespace brood {
 // Where the command line speaks to a running supervisor: a Unix stream socket of mode 0600, for its own user and root.
 // The lines are those of supervisor/control/control_protocol.hpp.  The supervisor closes the connection after its last
 // line, also when it did not understand the request.  A client may close its sending half after the request.  A client
-// that sends more, leaves a request unfinished for 10 s or leaves a line unread for 10 s is closed.
+// that sends more, leaves a request unfinished for 10 s or leaves a line unread for 10 s is closed; so is the oldest
+// one whose request is unfinished, when all places are taken and another client comes.
 //
 // Nothing here waits.  Clients cost 16 descriptors at most, and each at most 64 KB of request and 1 MB of answer.
 class ControlSocket {

@@ -390,6 +390,31 @@ BOOST_AUTO_TEST_CASE(a_hundred_connections_take_sixteen_places_and_the_rest_are_
   BOOST_TEST(open_descriptors() == before);
 }
 
+BOOST_AUTO_TEST_CASE(whoever_says_nothing_gives_way_to_one_who_asks) {
+  Listening listening;
+  const UniqueFd first = listening.request("1 kill []\n");
+  BOOST_TEST_REQUIRE(listening.run_until([&] { return listening.asked.size() == 1; }));
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 40; ++i) {
+    silent.push_back(listening.connect());
+    listening.run_until([&] { return listening.socket->clients() == std::min<std::size_t>(silent.size() + 1, 16); });
+  }
+
+  const auto begun = std::chrono::steady_clock::now();
+  BOOST_TEST(listening.answers());
+
+  BOOST_TEST((std::chrono::steady_clock::now() - begun < 5s));
+  BOOST_TEST(listening.conversation(silent.front()) ==
+             "error \"the supervisor speaks with as many clients as it can\"\n");
+  // One that has asked stays, and so does one whose request is here and was not read yet.
+  std::vector<UniqueFd> crowd;
+  for (int i = 0; i < 16; ++i) crowd.push_back(listening.request("1 kill []\n"));
+  for (int i = 0; i < 16; ++i) silent.push_back(listening.connect());
+  BOOST_TEST(listening.run_until([&] { return listening.asked.size() == 16; }));
+  listening.asked[0].reply.ok("7");
+  BOOST_TEST(listening.conversation(first) == "ok 7\n");
+}
+
 BOOST_AUTO_TEST_CASE(descriptors_sent_along_are_not_received) {
   Listening listening;
   int ends[2];

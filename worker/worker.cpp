@@ -17,6 +17,7 @@
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/identity_record.hpp"
+#include "shared/store/redis_time.hpp"
 #include "worker/batch_size.hpp"
 #include "worker/class_cap.hpp"
 #include "worker/crash/crash_handler.hpp"
@@ -100,6 +101,7 @@ class Worker {
                     .wait = shards.at(served_).wait,
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
+    forget_time_of_another(shards.at(served_));
     performer_.keep_limits({.holder = [this] { return in_flight_.holder(); },
                             .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },
                             .shard = [this](const std::string& name) { return limit_shards_.shard(name); },

@@ -12,6 +12,10 @@ WallTime redis_time(ReplyView reply) {
   return WallTime(std::chrono::seconds(reply[0].integer()) + std::chrono::microseconds(reply[1].integer()));
 }
 
+void forget_time_of_another(const RedisAddress& redis) {
+  if (!redis.shard.empty()) forget_redis_time();
+}
+
 void ask_redis_time(Channel& redis) {
   if (redis_time_is_fresh()) return;
   try {

@@ -10,6 +10,10 @@ namespace brood {
 Command ask_time();
 WallTime redis_time(ReplyView reply);
 
+// Call it in a child that is to use this Redis: forgets the time that its parent knew where that may be another
+// shard's.
+void forget_time_of_another(const RedisAddress& redis);
+
 // Asks Redis for the time, unless it told it a moment ago: see redis_clock.hpp.  When Redis is away or does not tell,
 // this costs a second at most, and the time last known holds.
 void ask_redis_time(Channel& redis);

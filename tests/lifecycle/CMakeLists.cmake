@@ -23,6 +23,15 @@ if(BROOD_SANITIZE)    # redis-server has no sanitizer's runtime
   target_link_options(slow_fsync PRIVATE -fno-sanitize=all)
 endif()
 add_dependencies(lifecycle_embedded_redis_test slow_fsync)
+
+# A clock that is a day ahead, for a redis-server; never linked, only preloaded.
+add_library(clock_ahead MODULE ${CMAKE_CURRENT_LIST_DIR}/clock_ahead.cpp)
+set_target_properties(clock_ahead PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+target_link_libraries(clock_ahead PRIVATE ${CMAKE_DL_LIBS})
+if(BROOD_SANITIZE)
+  target_compile_options(clock_ahead PRIVATE -fno-sanitize=all)
+  target_link_options(clock_ahead PRIVATE -fno-sanitize=all)
+endif()
 target_compile_definitions(lifecycle_embedded_redis_test PRIVATE BROOD_SLOW_FSYNC="$<TARGET_FILE:slow_fsync>")
 
 # Idle workers that wait in Redis.
@@ -281,6 +290,7 @@ foreach(test IN ITEMS shards shards_away added_shards drained_shards cluster_sha
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 add_dependencies(lifecycle_shards_away_test iterating_jobs)
+add_dependencies(lifecycle_shards_test clock_ahead)
 brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_commands_test brood)
 brood_test(lifecycle/tls LINK brood_test_support ALONE)

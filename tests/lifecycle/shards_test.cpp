@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <ctime>
 
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
@@ -78,6 +79,33 @@ BOOST_AUTO_TEST_CASE(what_waits_in_quarantine_is_looked_at_in_a_shard_that_no_wo
                       static_cast<long>(shard) + 1)});
   }
   BOOST_TEST(eventually([&] { return shards.ledger.has_done(3); }, 60s), brood.log_tail());
+}
+
+// Children of the supervisor know what it knows, and it goes by the clock of the first shard.
+BOOST_AUTO_TEST_CASE(what_fails_in_one_shard_is_retried_by_the_clock_of_that_shard) {
+  constexpr std::int64_t hour = 3600;
+  const std::int64_t now = std::time(nullptr);
+  RedisServer ahead({.prefix = {"/usr/bin/env", "LD_PRELOAD=" BROOD_BINARY_DIR "/tests/libclock_ahead.so"}}), right;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  const std::string config =
+      fmt::format("[worker]\nmax_jobs = 1\n[[redis.shard]]\nurl = \"{}\"\n[[redis.shard]]\nurl = \"{}\"\n", ahead.url(),
+                  right.url());
+  const BroodProcess brood({.workers = 2, .config = config});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  // It is due by that clock alone, which the supervisor knows once it has moved it.
+  ahead.command({"ZADD", "schedule", std::to_string(now + 12 * hour),
+                 payload_text("Ledger", fmt::format("[\"{}\",\"0\",0]", ledger.path()), 1)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
+
+  // By a child that recovers it; and by a worker, of which one was there before.
+  for (const char* const job_class : {"Segfault", "Fail", "Fail", "Fail"}) {
+    right.command({"DEL", "retry"});
+    enqueue(right, {payload_text(job_class, std::string(job_class) == "Fail" ? R"(["no"])" : "[]", 2, R"("retry":3)")});
+
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return right.size_of("retry") == 1; }, 20s), brood.log_tail());
+    BOOST_TEST(right.zrange("retry").front().second < static_cast<double>(now + hour), job_class);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_redis_that_is_named_twice_is_refused_at_the_start) {

@@ -41,7 +41,9 @@ class RecoveryChild {
  public:
   RecoveryChild(RecoveryMode mode, const Config& config, const RedisAddress& address,
                 std::atomic<std::uint64_t>* bytes = nullptr)
-      : mode_(mode), config_(config), redis_(address, bytes), news_(config) {}
+      : mode_(mode), config_(config), redis_(address, bytes), news_(config) {
+    forget_time_of_another(address);
+  }
 
   // False when its owner lives after all.
   bool recover_from(const WorkerDeath& worker_death) {

@@ -95,7 +95,11 @@ void Upgrade::advance(SteadyTime now) {
   }
   if (client_) client_->progress("handing over");
   log::info("upgrade_takes_over", {{"program", successor_.path()}});
-  fail(Outcome::refused, successor_.take_over(hand_over()));
+  try {
+    fail(Outcome::refused, successor_.take_over(hand_over()));
+  } catch (const std::system_error& error) {  // no descriptor is left, say
+    fail(Outcome::not_now, error.what());
+  }
 }
 
 bool Upgrade::answer_failure(const ControlSocket::Reply& reply) const {

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,6 +113,33 @@ struct Installed {
 };
 
 }  // namespace
+
+// A supervisor that has no descriptor left at the last step.
+BOOST_AUTO_TEST_CASE(an_upgrade_that_cannot_be_handed_over_now_leaves_the_supervisor_as_it_was) {
+  Installed site;
+  const pid_t pid = site.brood->pid();
+  const std::string looks = site.directory / "looks", go = site.directory / "go", real = site.directory / "real";
+  std::filesystem::copy_file(built, real);
+  site.install_text("#!/bin/sh\n: >" + looks + "\nwhile [ ! -e " + go + " ]; do sleep 0.05; done\nexec " + real +
+                    " \"$@\"\n");
+  auto answer = std::async(std::launch::async, [&] { return site.command({"upgrade"}); });
+  BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(looks); }, 20s));
+  rlimit before{};
+  BOOST_REQUIRE(prlimit(pid, RLIMIT_NOFILE, nullptr, &before) == 0);
+  const rlimit none{3, before.rlim_max};
+  BOOST_REQUIRE(prlimit(pid, RLIMIT_NOFILE, &none, nullptr) == 0);
+  std::ofstream{go};
+
+  BOOST_TEST(site.logs("event=upgrade_ended"), site.brood->log_tail());
+
+  BOOST_TEST(prlimit(pid, RLIMIT_NOFILE, &before, nullptr) == 0);
+  BOOST_TEST(contains(site.brood->log(), "outcome=not_now"), site.brood->log_tail());
+  const CommandResult result = answer.get();
+  BOOST_TEST(result.status != 0, result.output);
+  site.run_jobs(0, 20);
+  BOOST_TEST(site.done(20), site.brood->log_tail());
+  BOOST_TEST(!site.brood->wait_exit(10ms).has_value());
+}
 
 BOOST_AUTO_TEST_CASE(a_new_program_takes_over_the_process_and_its_workers) {
   Installed site;

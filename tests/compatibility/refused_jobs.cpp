@@ -1,4 +1,5 @@
 // Each REFUSED_... is a struct that is no job: the compiler must refuse it and say why.  Without one it compiles.
+#include <algorithm>
 #include <brood/client.hpp>
 #include <brood/job.hpp>
 #include <coroutine>
@@ -325,6 +326,38 @@ struct Wrong {
   brood::Items<int> items(std::optional<std::int64_t> cursor) {
     std::vector<int> rows{1, 2};
     return brood::each_of(rows | std::views::drop(1), cursor);
+  }
+  void each(int) {}
+};
+#elif defined(REFUSED_items_of_all)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t> cursor) {
+    std::vector<int> rows{1, 2};
+    return brood::each_of(std::views::all(rows), cursor);
+  }
+  void each(int) {}
+};
+#elif defined(REFUSED_items_of_a_subrange)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t> cursor) {
+    std::vector<int> rows{1, 2};
+    return brood::each_of(std::ranges::subrange(rows.begin(), rows.end()), cursor);
+  }
+  void each(int) {}
+};
+#elif defined(REFUSED_items_of_an_adapted_subrange)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t> cursor) {
+    std::vector<int> rows{1, 2};
+    return brood::each_of(std::ranges::equal_range(rows, 2) | std::views::filter([](int) { return true; }), cursor);
+  }
+  void each(int) {}
+};
+#elif defined(REFUSED_steps_of_a_subrange)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t>) {
+    std::vector<brood::Step<int> > rows{{1, 0}, {2, 1}};
+    return std::ranges::subrange(rows.begin(), rows.end());
   }
   void each(int) {}
 };

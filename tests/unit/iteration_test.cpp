@@ -1,12 +1,15 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <brood/iteration.hpp>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <list>
+#include <ranges>
 #include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -330,6 +333,20 @@ BOOST_AUTO_TEST_CASE(a_view_that_says_so_refers_to_what_it_shows) {
   const Strings rows{"a", "b"};
   auto items = each_of(std::span(rows), std::optional<int>(1));
   BOOST_TEST(&items()->item == &rows[1]);
+}
+
+// A literal is never gone, and a place in a directory holds the directory.
+BOOST_AUTO_TEST_CASE(so_do_views_whose_range_cannot_be_gone) {
+  check(all_of(each_of(std::string_view("ab"), std::optional<int>(1))), {"1:b"});
+#ifndef __clang__  // 14 cannot read g++'s views
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "file") << "one";
+  const std::filesystem::directory_iterator files(directory.path());
+  auto items = each_of(std::ranges::subrange(files, std::filesystem::directory_iterator()), std::optional<int>());
+  BOOST_TEST(items()->item.path().filename() == "file");
+  BOOST_TEST(!items());
+  check(all_of(each_of(Strings{"a", "b"} | std::views::drop(1), std::optional<int>())), {"0:b"});
+#endif
 }
 
 BOOST_AUTO_TEST_CASE(the_lines_of_a_file_are_found_by_their_offset) {

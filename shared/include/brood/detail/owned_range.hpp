@@ -2,6 +2,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <iterator>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -16,22 +17,26 @@ inline constexpr bool is_ref_view = false;
 template <typename Range>
 inline constexpr bool is_ref_view<std::ranges::ref_view<Range>> = true;
 
+// Two places in a range; those that can be passed but once, as of a directory or a stream, have what they walk.
+template <typename Type>
+inline constexpr bool is_subrange = false;
+template <std::forward_iterator Place, std::sentinel_for<Place> End, std::ranges::subrange_kind kind>
+inline constexpr bool is_subrange<std::ranges::subrange<Place, End, kind>> = true;
+
 template <typename Type>
 inline constexpr bool is_initializer_list = false;
 template <typename Element>
 inline constexpr bool is_initializer_list<std::initializer_list<Element>> = true;
 
-// Whether an adaptor such as std::views::filter, or what it adapts, was made of a range with a name: it refers to that
-// range, and nothing in its text says so.
+// Whether a view, such as std::views::all or filter, or what it adapts, was made of a range with a name, or of two
+// places in one: it refers to that range, and nothing in its text says so.
 template <typename View>
 constexpr bool hides_a_reference() {
-  if constexpr (requires(View view) { std::move(view).base(); }) {
+  if constexpr (is_ref_view<View> || is_subrange<View>) {
+    return true;
+  } else if constexpr (requires(View view) { std::move(view).base(); }) {
     using Base = std::remove_cvref_t<decltype(std::declval<View>().base())>;
-    if constexpr (is_ref_view<Base>) {
-      return true;
-    } else if constexpr (std::ranges::view<Base>) {
-      return hides_a_reference<Base>();
-    }
+    if constexpr (std::ranges::view<Base>) return hides_a_reference<Base>();
   }
   return false;
 }
@@ -47,7 +52,7 @@ auto owned_range(Range&& range) {
   } else if constexpr (is_initializer_list<Own>) {
     return std::vector(range.begin(), range.end());
   } else {
-    static_assert(!std::ranges::view<Own> || is_ref_view<Own> || !hides_a_reference<Own>(),
+    static_assert(!std::ranges::view<Own> || !hides_a_reference<Own>(),
                   "brood: this view refers to a range with a name, which may be gone before its items are asked for; "
                   "give the range up, as in `std::move(rows) | std::views::filter(...)`, or say that it outlives them, "
                   "as in `std::span(rows) | ...`");

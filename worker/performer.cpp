@@ -178,7 +178,6 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   }
   if (others_wait && !short_classes_.contain(job_.job_class())) return std::nullopt;
   const bool too_late = came_too_late();
-  if (!too_late && quarantine_.parks(job_)) return park(entry, queue);
   const bool apart = forker_ && rules_.is_isolated(job_.job_class());
   if (apart && !forker_->is_there()) {
     age_.lost_forker = true;
@@ -413,7 +412,16 @@ Outcome Performer::move_to_dead(int entry, const std::string& text, const std::s
   return outcome;
 }
 
-// Lays a job of a class in quarantine, or of a paused one, aside.  The job has not begun, and is counted nowhere.
+bool Performer::is_to_park(const std::string& text) {
+  try {
+    job_.read(text);
+  } catch (const BadPayload&) {
+    return false;
+  }
+  return !came_too_late() && quarantine_.parks(job_);
+}
+
+// The job that was asked about last has not begun, and is counted nowhere.
 std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
   if (!slot_.set_aside(entry)) return std::nullopt;
   ask_redis_time(redis_);

@@ -83,6 +83,12 @@ class Performer {
   // same way.
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue, bool others_wait);
 
+  // Whether a job may have to wait for its class, in quarantine or paused; then whether this one must, and lays it
+  // aside: nullopt where the supervisor has taken it back.  One that came too late need not.
+  bool may_park() { return quarantine_.may_park(); }
+  bool is_to_park(const std::string& text);
+  std::optional<Outcome> park(int entry, const std::string& queue);
+
   // Entry `entry` is not performed now: another runs under its lock.  It waits in the schedule for a moment, or is
   // dropped.  nullopt: the supervisor has taken it back.
   std::optional<Outcome> put_off(int entry, const std::string& text, const std::string& queue, bool dropped);
@@ -93,7 +99,7 @@ class Performer {
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
 
   // Which classes are paused by now.
-  void follow_pauses(std::function<const NameSet&()> paused) { quarantine_.follow_pauses(std::move(paused)); }
+  void follow_pauses(std::function<const NameSet*()> paused) { quarantine_.follow_pauses(std::move(paused)); }
 
   // Call it between batches: looks which classes are in quarantine.
   void look_at_quarantine(SteadyTime now) { quarantine_.look(now); }
@@ -136,7 +142,6 @@ class Performer {
   bool came_too_late();
   Outcome expire(int entry, const std::string& queue);
   Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
-  std::optional<Outcome> park(int entry, const std::string& queue);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome put_off_job(const Payload& job, const std::string& queue, const Performed& performed) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }

@@ -17,14 +17,15 @@ using namespace std::chrono_literals;
 
 constexpr auto between_looks = 5s;
 // After a change of the pauses: who has not heard of it yet lays a job aside that need not wait.
-constexpr auto between_looks_after_a_change = 500ms;
-constexpr int looks_after_a_change = 3;
+constexpr auto first_look_after_a_change = 500ms;
+constexpr int looks_after_a_change = 2;         // the second when nobody can look any more who has not heard of it
 constexpr auto between_looks_for_pauses = 60s;  // without a quarantine
 // For a new worker: its predecessor may have crashed, and that crash may not be counted yet.
 constexpr auto between_first_looks = 50ms;
 constexpr auto is_new_for = 5s;
 constexpr auto patience = 2000ms;
 constexpr auto length_of_claim = 4500ms;
+static_assert(between_looks > length_of_claim);
 constexpr std::size_t looked_at_once = 100, pages_of_a_look = 10;
 
 // nullopt: it is no job.  Somebody else has put it there, and it stays for a person to look at.
@@ -55,7 +56,19 @@ void Quarantine::forget() {
   waiting_ = 0;
   looked_through_ = 0;
   looks_again_ = false;
+  paused_now_ = {};
   next_look_ = {};
+}
+
+bool Quarantine::is_paused(const Payload& job) const {
+  return !paused_now_.empty() && (paused_now_.contains(job.job_class()) || paused_now_.contains(job.counted_class()));
+}
+
+void Quarantine::note_pauses(const NameSet& paused, SteadyTime now) {
+  if (paused == paused_now_) return;
+  paused_now_ = paused;
+  looks_after_change_ = looks_after_a_change;
+  next_look_ = std::min(next_look_, now + first_look_after_a_change);
 }
 
 // Without Redis it goes on with what it knew.
@@ -64,10 +77,10 @@ void Quarantine::look(SteadyTime now) {
     first_look_ = now;
     if (!is_on()) next_look_ = now + between_looks_for_pauses;
   }
-  if (paused_ && paused_() != paused_before_) {
-    paused_before_ = paused_();
-    looks_after_change_ = looks_after_a_change;
-    next_look_ = std::min(next_look_, now + between_looks_after_a_change);
+  if (paused_) {
+    const NameSet* const paused = paused_();
+    if (paused == nullptr) return;  // else it would put back what is paused
+    note_pauses(*paused, now);
   }
   if (now < next_look_) return;
   if (looks_after_change_ > 0) --looks_after_change_;
@@ -80,15 +93,15 @@ void Quarantine::look(SteadyTime now) {
   }
 }
 
-bool Quarantine::some_wait() const { return (is_on() && waiting_ > 0) || looks_after_change_ > 0; }
+bool Quarantine::some_wait() const { return (is_on() && waiting_ > 0) || looks_after_change_ > 0 || looks_again_; }
 
 std::chrono::nanoseconds Quarantine::until_next_look(SteadyTime now) const {
   if (is_on() && now - first_look_ < is_new_for) return between_first_looks;
-  if (looks_after_change_ > 0) return between_looks_after_a_change;
-  return is_on() ? between_looks : between_looks_for_pauses;
+  return is_on() || looks_after_change_ > 0 ? between_looks : between_looks_for_pauses;
 }
 
 void Quarantine::read() {
+  read_at_ = steady_now();
   const std::vector<Reply> replies =
       redis_.call_patiently({ask_quarantined(), ask_set_size(quarantined_set)}, {patience, patience});
   classes_ = read_quarantined(replies.at(0).view());
@@ -129,17 +142,28 @@ std::size_t Quarantine::release_from(std::size_t first, std::size_t& looked_at) 
   std::size_t released = 0;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     const std::optional<Payload> job = read_waiting(entry->member);
-    if (!job || is_paused(job->job_class())) continue;
+    if (!job || is_paused(*job)) continue;
     const auto known = classes_.find(job->job_class());
     const auto answer = judge_quarantine(known == classes_.end() ? nullptr : &known->second, libraries_);
-    if (answer == QuarantineAnswer::perform) released += put_back(*job);
+    if (answer == QuarantineAnswer::perform) released += put_back_if_it_can_be(*job);
     if (answer == QuarantineAnswer::probe && knows_(job->job_class())) oldest_on_trial[job->job_class()] = job->text();
   }
   for (const auto& [job_class, payload] : oldest_on_trial) {
     const std::vector<Reply> probe = redis_.call_patiently({ask_probe(job_class)}, {patience, patience});
-    if (probe.at(0).view().integer() == 0) released += put_back(Payload::parse(payload));
+    if (probe.at(0).view().integer() == 0) released += put_back_if_it_can_be(Payload::parse(payload));
   }
   return released;
+}
+
+// A queue that Redis refuses, of another type, say, keeps its own jobs from going on and no others.
+std::size_t Quarantine::put_back_if_it_can_be(const Payload& job) {
+  try {
+    return put_back(job);
+  } catch (const UnexpectedReply& refused) {
+    if (!std::exchange(said_refused_, true))
+      log::warn("waiting_job_not_put_back", {{"jid", job.jid()}, {"reason", refused.what()}});
+    return 0;
+  }
 }
 
 std::size_t Quarantine::put_back(const Payload& job) {
@@ -147,12 +171,31 @@ std::size_t Quarantine::put_back(const Payload& job) {
   return send(redis_, release_quarantined(job.text(), queue)).view().integer() == 1 ? 1 : 0;
 }
 
-bool Quarantine::parks(const Payload& job) {
+bool Quarantine::may_park() {
   probe_.reset();
-  if (!is_paused(job.job_class())) return parks_for_crashes(job);
-  paused_before_ = paused_();  // if that was out of date, the next look notices
+  if (paused_) {
+    if (const NameSet* const paused = paused_()) note_pauses(*paused, steady_now());
+  }
+  if (is_on()) read_unless_fresh();
+  return !paused_now_.empty() || (is_on() && !classes_.empty());
+}
+
+bool Quarantine::parks(const Payload& job) {
+  if (!is_paused(job)) return parks_for_crashes(job);
   log::debug("job_of_paused_class", {{"jid", job.jid()}, {"class", job.display_class()}});
   return true;
+}
+
+// Who has waited for a job since its last look may not have heard of a quarantine.
+void Quarantine::read_unless_fresh() {
+  const SteadyTime now = steady_now();
+  if (first_look_ == SteadyTime{} || now - read_at_ < until_next_look(now)) return;
+  try {
+    read();
+  } catch (const std::exception& lost) {
+    read_at_ = now;
+    log::debug("quarantine_not_read", {{"reason", lost.what()}});
+  }
 }
 
 bool Quarantine::parks_for_crashes(const Payload& job) {

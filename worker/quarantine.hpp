@@ -29,8 +29,8 @@ class Quarantine {
   // `redis` is idle while it is asked here.  `knows` tells whether the worker has code for a class.
   Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows);
 
-  // `paused` tells which classes are paused by now; without it none is.
-  void follow_pauses(std::function<const NameSet&()> paused) { paused_ = std::move(paused); }
+  // `paused` tells which classes are paused by now, nullptr where that is not known; without it none is.
+  void follow_pauses(std::function<const NameSet*()> paused) { paused_ = std::move(paused); }
 
   // Call it once the libraries are loaded; see libraries_digest().
   void set_libraries(std::uint64_t digest);
@@ -42,7 +42,9 @@ class Quarantine {
   // quarantine it looks after each change of the pauses, and now and then.
   void look(SteadyTime now);
 
-  // Whether this job must wait, and is not to be performed now.  If false, call ended() when it has ended.
+  // Whether a job of any class may have to wait.  Then parks() tells whether this one must, and is not to be performed
+  // now.  If false, call ended() when it has ended.
+  bool may_park();
   bool parks(const Payload& job);
   void ended(const Payload& job);
 
@@ -51,27 +53,31 @@ class Quarantine {
   bool some_wait() const;
 
  private:
-  bool is_paused(const std::string& job_class) const { return paused_ && paused_().contains(job_class); }
+  bool is_paused(const Payload& job) const;
+  void note_pauses(const NameSet& paused, SteadyTime now);
   std::chrono::nanoseconds until_next_look(SteadyTime now) const;
   bool parks_for_crashes(const Payload& job);
   void read();
+  void read_unless_fresh();
   bool may_release();
   void release(SteadyTime now);
   std::size_t release_from(std::size_t first, std::size_t& looked_at);
   std::size_t put_back(const Payload& job);  // returns how many were
+  std::size_t put_back_if_it_can_be(const Payload& job);
 
   Channel& redis_;
   const QuarantineRules rules_;
   const std::function<bool(const std::string&)> knows_;
-  std::function<const NameSet&()> paused_;
-  NameSet paused_before_;  // at the last look, and when the last job was laid aside
+  std::function<const NameSet*()> paused_;
+  NameSet paused_now_;  // as last told; what was known when the last job was laid aside
   int looks_after_change_ = 0;
+  bool said_refused_ = false;
   std::string libraries_;
   QuarantinedClasses classes_;
   std::int64_t waiting_ = 0;
   std::size_t looked_through_ = 0;  // how many of what waits, from the oldest on
   bool looks_again_ = false;        // what it released last is not all
-  SteadyTime first_look_{}, next_look_{};
+  SteadyTime first_look_{}, next_look_{}, read_at_{};
   std::optional<std::string> probe_;  // the jid of the one that this worker runs
 };
 

@@ -28,9 +28,9 @@ void QueueChoice::begin() {
   begin_again();
 }
 
-const NameSet& QueueChoice::paused_classes() {
-  if (is_stale()) look();
-  return known_.paused_classes;
+const NameSet* QueueChoice::paused_classes() {
+  if (!looked_ || is_stale()) look();
+  return looked_ ? &known_.paused_classes : nullptr;
 }
 
 void QueueChoice::forget() {

@@ -42,9 +42,9 @@ class QueueChoice {
   // Nothing may have changed, but begin() asked Redis long ago.
   bool is_old() const;
 
-  // Classes of which no job is to begin, as of now.  Asks Redis when something has changed: not between begin() and the
-  // wait that comes of it.
-  const NameSet& paused_classes();
+  // Classes of which no job is to begin, as of now; nullptr: not known, Redis is away.  Asks Redis when something has
+  // changed: not between begin() and the wait that comes of it.
+  const NameSet* paused_classes();
 
   // The worker has gone to another shard: nothing is known any more, and what was drawn is out of date.
   void forget();

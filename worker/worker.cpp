@@ -106,7 +106,7 @@ class Worker {
                             .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },
                             .shard = [this](const std::string& name) { return limit_shards_.shard(name); },
                             .pause = {}});
-    performer_.follow_pauses([this]() -> const NameSet& { return draw_.paused_classes(); });
+    performer_.follow_pauses([this] { return draw_.paused_classes(); });
     serve();
   }
 
@@ -358,11 +358,22 @@ class Worker {
     performer_.begin_batch(batch.entries.size());
     // The heartbeat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
-    for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
+    for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size());) {
       const std::string& payload = batch.entries[static_cast<std::size_t>(performed)].payload;
+      const bool may_park = performer_.may_park();  // which may ask Redis: before we look whether a job may begin
+      if (!may_begin()) break;
       if (std::string aside = aside_for_job(caps_[served_], batch.queue, payload); !aside.empty()) {
         if (!slot_.set_aside(performed)) break;
         outcomes_.push_back({Outcome::Kind::set_aside, "", 0, std::move(aside)});
+        ++performed;
+        ++set_aside;
+        continue;
+      }
+      // Before it lets go of a lock, or takes one: it does not begin.
+      if (may_park && performer_.is_to_park(payload)) {
+        std::optional<Outcome> parked = performer_.park(performed, home);
+        if (!parked) break;
+        outcomes_.push_back(std::move(*parked));
         ++performed;
         ++set_aside;
         continue;

@@ -17,9 +17,9 @@ std::vector<Command> ask_rights(const OwnKeys& own) {
     tries.add(key);
   tries.add(keys::gem_lock("uniquejobs:~"));
   for (const FixedKey& key : {keys::processes, keys::queues}) tries.add(key);
-  for (const RedisKey& key :
-       {keys::heartbeat(own.identity), keys::work(own.identity), keys::workers_of_6(own.identity),
-        keys::signals(own.identity), RedisKey(keys::paused), keys::iteration("~"), keys::queue("")})
+  for (const RedisKey& key : {keys::heartbeat(own.identity), keys::work(own.identity), keys::workers_of_6(own.identity),
+                              keys::signals(own.identity), RedisKey(keys::paused), keys::iteration("~"),
+                              RedisKey(keys::brood_paused_classes), keys::queue("")})
     tries.add(key);
   for (const std::string& queue : own.queues) tries.add(keys::queue(queue));
   // What no script can try: a script that nobody has, and to wait a millisecond for a job that there is not.

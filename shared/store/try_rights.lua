@@ -5,7 +5,7 @@
 -- ARGV[3...5] "retry", "schedule", "dead"    ARGV[6] "brood:processes"    ARGV[7] "uniquejobs:digests"
 -- ARGV[8] a lock beside it that nobody has    ARGV[9] "processes"    ARGV[10] "queues"    ARGV[11...14] "<identity>", "<identity>:work",
 -- "<identity>:workers" and "<identity>-signals"    ARGV[15] "paused"    ARGV[16] the progress of an iteration that nobody has
--- ARGV[17] "queue:"    ARGV[18...] queues by their keys
+-- ARGV[17] "brood:paused_classes"    ARGV[18] "queue:"    ARGV[19...] queues by their keys
 -- Returns OK, or an error that begins with NOPERM and names what is refused.
 local refused = {}
 local function try(command, ...)
@@ -47,10 +47,11 @@ for i = 11, 13 do try("HDEL", ARGV[i], "~") end
 try("LTRIM", ARGV[14], 0, -1)
 try("SMEMBERS", ARGV[15])
 try("HDEL", ARGV[16], "~")
+try("SMEMBERS", ARGV[17])
 if ARGV[1] == "1" then
   try("ZREM", ARGV[7], "\0")
   for _, call in ipairs({{"TYPE"}, {"HDEL", "~"}, {"EXISTS"}, {"DEL"}}) do try(call[1], ARGV[8], unpack(call, 2)) end
 end
-for i = 17, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
+for i = 18, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
 if #refused == 0 then return redis.status_reply("OK") end
 return redis.error_reply("NOPERM this user may not " .. table.concat(refused, ", "))

@@ -12,10 +12,18 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_looks_at_quarantine = 10s;
+constexpr auto pauses_matter_for = 60s;
 
 }  // namespace
 
-void QuarantineWatch::look(SteadyTime now) {
+void QuarantineWatch::note_pauses(const NameSet& paused_classes) {
+  if (paused_classes == paused_classes_) return;
+  paused_classes_ = paused_classes;
+  pauses_matter_until_ = steady_now() + pace_ * pauses_matter_for;
+}
+
+void QuarantineWatch::look(SteadyTime now, bool there_is_a_quarantine) {
+  if (!there_is_a_quarantine && now >= pauses_matter_until_) return;
   if (now < next_look_ || !workers_.others_may_come()) return;
   next_look_ = now + pace_ * between_looks_at_quarantine;
   if (!workers_.occupied_slots().empty()) return;  // who is here looks by itself

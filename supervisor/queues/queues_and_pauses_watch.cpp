@@ -131,9 +131,17 @@ void QueuesAndPausesWatch::read_paused_queues(const Result& result) {
 }
 
 void QueuesAndPausesWatch::read_paused_classes(const Result& result) {
-  if (result.error.empty()) classes_read_ = steady_now();
-  const auto told = result.ok() ? read_paused(result.reply.view()) : std::nullopt;
-  if (!told && (!result.error.empty() || !is_never_told(result.reply.view()))) return;
+  if (!result.error.empty()) return;
+  const ErrorKind refusal = classify_error(result.reply.view().error());
+  if (refusal == ErrorKind::not_applied_retry || refusal == ErrorKind::not_applied_reconnect) return;
+  classes_read_ = steady_now();
+  const auto told = read_paused(result.reply.view());
+  const bool is_kept = !told && !is_never_told(result.reply.view());
+  if (!told && !std::exchange(said_no_classes_, true))
+    log::warn("paused_classes_unknown",
+              {{"reason", result.why()}, {"hint", is_kept ? "pauses stay as known" : "no class is taken for paused"}});
+  said_no_classes_ = !told;
+  if (is_kept) return;
   NameSet paused = told.value_or(NameSet());
   if (paused == known_.paused_classes) return;
   known_.paused_classes = std::move(paused);

@@ -64,7 +64,7 @@ class QueuesAndPausesWatch {
   std::int64_t count_ = -1;
   SteadyTime paused_read_{}, classes_read_{}, names_read_{};
   bool knows_paused_ = false;  // until then workers that the program before us has left may know better
-  bool said_no_set_ = false;
+  bool said_no_set_ = false, said_no_classes_ = false;
   std::vector<std::string> said_unsafe_;
 };
 

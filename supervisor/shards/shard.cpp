@@ -49,7 +49,10 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
           parts.loop, redis_.connection(), parts.identity, [this] { return living_fields(); }, dead_supervisors_),
       doorbell_(parts.loop, redis_.connection(), workers_),
       queues_and_pauses_watch_(parts.loop, redis_.connection(), workers_,
-                               [this](const KnownQueues& now) { doorbell_.know(now); }),
+                               [this](const KnownQueues& now) {
+                                 doorbell_.know(now);
+                                 quarantine_watch_.note_pauses(now.paused_classes);
+                               }),
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(redis_.connection()),
       set_aside_watch_(parts.loop, redis_.connection()),
@@ -99,7 +102,7 @@ void Shard::do_what_is_due(SteadyTime now) {
   if (standing_ == Standing::left) return;
   redis_.catch_up(now);
   if (!is_served() || !redis_.connected()) return;
-  if (owner_.config().crashes.quarantine_after > 0 && !owner_.is_quiet()) quarantine_watch_.look(now);
+  if (!owner_.is_quiet()) quarantine_watch_.look(now, owner_.config().crashes.quarantine_after > 0);
   if (now < next_sweep_) return;
   recovery_.sweep([this] { return OwnIncarnations{identity_, living_fields(), pool_.last_incarnation()}; });
   next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment

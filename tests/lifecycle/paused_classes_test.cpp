@@ -124,6 +124,67 @@ BOOST_AUTO_TEST_CASE(workers_put_back_by_themselves_what_waits_for_nothing) {
   site.check_all_ran();
 }
 
+// Others look every half second while there is work, each for itself: no look may be spent where another has looked
+// that had not heard of the change.
+BOOST_AUTO_TEST_CASE(busy_workers_put_back_soon_what_waits_for_nothing) {
+  Site site({.workers = 2, .queues = {"default", "busy"}});
+  std::vector<std::string> payloads;
+  for (int i = 0; i < 600; ++i) payloads.push_back(payload_text("Sleep", "[100]", 10'000 + i));
+  enqueue(site.redis, payloads, "busy");
+  site.pause("Ledger");
+  site.push(1);
+  BOOST_TEST(eventually([&] { return site.redis.size_of(laid_aside) == 1; }), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return site.redis.keys("brood:quarantine:look:*").size() == 1; }), site.brood.log_tail());
+  site.redis.command({"SREM", "brood:paused_classes", "Ledger"});
+  const auto began = std::chrono::steady_clock::now();
+  BOOST_TEST(eventually([&] { return site.ledger.has_done(1); }, 40s), site.brood.log_tail());
+  BOOST_TEST_MESSAGE(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() << " s");
+  BOOST_TEST(site.redis.size_of("queue:busy") > 0u);
+}
+
+// What it lets go of at its begin it keeps while it has not begun.
+BOOST_AUTO_TEST_CASE(a_unique_job_keeps_its_lock_while_its_class_is_paused) {
+  Site site({.workers = 1});
+  site.pause("Ledger");
+  const std::vector<std::string> words{"enqueue", "Ledger", site.ledger.path(), "x", "0", "--unique-until", "start"};
+  BOOST_TEST(site.command(words).status == 0);
+  BOOST_TEST(site.lies_aside(1), site.brood.log_tail());
+  BOOST_TEST(site.redis.keys("brood:unique:*").size() == 1u);
+  BOOST_TEST(site.command(words).status == 75);
+  site.command({"classes", "unpause", "Ledger"});
+  BOOST_TEST(eventually([&] { return site.ledger.has_done(1) && no_job_is_left(site.redis); }), site.brood.log_tail());
+  BOOST_TEST(site.ledger.begins() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_start_puts_nothing_back_that_is_paused) {
+  Site site({.workers = 2, .config = "[crashes]\nquarantine_after = 3\n"});
+  site.pause("Ledger");
+  site.push(40);
+  BOOST_TEST(site.lies_aside(40), site.brood.log_tail());
+  for (int start = 0; start < 5; ++start) {
+    site.brood.kill9();
+    site.brood.start();
+    BOOST_REQUIRE(site.brood.wait_ready());
+  }
+  BOOST_TEST(times_logged(site.brood, "quarantined_jobs_released") == 0u, site.brood.log_tail());
+  BOOST_TEST(site.lies_aside(40), site.brood.log_tail());
+}
+
+// One queue of another type keeps nothing else from going on.
+BOOST_AUTO_TEST_CASE(a_queue_that_takes_no_job_back_keeps_its_own_alone) {
+  Site site({.workers = 1, .queues = {"default", "odd"}});
+  site.pause("Ledger");
+  site.push(3);
+  enqueue(site.redis, {payload_text("Ledger", "[\"" + site.ledger.path() + "\",\"3\",0]", 77)}, "odd");
+  BOOST_TEST(eventually([&] { return site.redis.size_of(laid_aside) == 4; }), site.brood.log_tail());
+  site.redis.command({"SET", "queue:odd", "no list"});
+  const CommandResult goes_on = site.command({"classes", "unpause", "Ledger"});
+  BOOST_TEST(goes_on.status == 75);
+  BOOST_TEST(goes_on.errors.find("WRONGTYPE queue:odd") != std::string::npos, goes_on.errors);
+  BOOST_TEST(eventually([&] { return site.ledger.has_done(3); }), site.brood.log_tail());
+  BOOST_TEST(site.redis.size_of(laid_aside) == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(kills_in_the_midst_of_laying_aside_lose_nothing_and_charge_nobody) {
   Site site({.workers = 3});
   site.pause("Ledger");

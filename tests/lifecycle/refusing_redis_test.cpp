@@ -164,10 +164,23 @@ BOOST_AUTO_TEST_CASE(what_was_usable_once_is_never_given_up) {
 BOOST_AUTO_TEST_CASE(a_right_that_one_queue_or_the_heartbeat_lacks_is_missed_before_anybody_needs_it) {
   RedisServer redis;
   const std::string beat = "~*:*:" + std::string(12, '?');
-  const std::vector<std::string> needed{"~queue:",    "~queue:a", "~queues",       "~paused",
-                                        "~processes", "~retry",   "~dead",         "~schedule",
-                                        "~brood:*",   beat,       beat + ":work*", beat + "-signals",
-                                        "~stat:*",    "~j|*",     "~h|*",          "&__redis__:invalidate"};
+  const std::vector<std::string> needed{"~queue:",
+                                        "~queue:a",
+                                        "~queues",
+                                        "~paused",
+                                        "~it-*",
+                                        "~processes",
+                                        "~retry",
+                                        "~dead",
+                                        "~schedule",
+                                        "~brood:*",
+                                        beat,
+                                        beat + ":work*",
+                                        beat + "-signals",
+                                        "~stat:*",
+                                        "~j|*",
+                                        "~h|*",
+                                        "&__redis__:invalidate"};
   const auto allow = [&](const std::string& user, const std::string& but) {
     Command set{"ACL", "SETUSER", user, "on", ">secret", "+@all"};
     for (const std::string& rule : needed) {

@@ -290,7 +290,7 @@ BOOST_FIXTURE_TEST_CASE(unasked_nobody_looks_at_it, Fleet) {
 
 BOOST_FIXTURE_TEST_CASE(its_rights_are_tried_where_it_is_asked_for, Fleet) {
   server.command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "+@all", "~queue:*", "~retry", "~schedule",
-                  "~dead", "~processes", "~queues", "~~*", "~brood:*"});
+                  "~dead", "~processes", "~queues", "~paused", "~it-*", "~~*", "~brood:*"});
   Connection limited{server.address()};
   limited.call({"AUTH", "limited", "any"});
   const auto refusal = [&] {

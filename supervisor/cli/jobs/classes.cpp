@@ -29,14 +29,14 @@ constexpr const char* classes_footer =
 any machine begins a job of it: what is fetched waits aside, and what runs goes on.  unpause puts what waits back to the
 heads of its queues.  Ruby's Sidekiq knows nothing of it, and performs such jobs of queues that it serves.
 
-Exit status: 0; 64 usage; 69 Redis is not available.)";
+Exit status: 0; 64 usage; 69 Redis is not available; 75 the queue of a job did not take it back.)";
 
 ShardConnections connect_for_classes(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-classes");
 }
 
 const std::vector<std::string>& classes_named(const NamesOrder& order) {
-  if (order.names.empty()) throw UsageError("the name of the class is missing");
+  if (order.names.empty() || order.names.front().empty()) throw UsageError("the name of the class is missing");
   return order.names;
 }
 
@@ -82,8 +82,10 @@ int pause_classes(const NamesOrder& order) {
 int unpause_classes(const NamesOrder& order) {
   const std::vector<std::string>& names = classes_named(order);
   ShardConnections shards = connect_for_classes(order.redis);
+  int status = exit_status::ok;
   for (const std::string& name : names) {
     const ReleasedJobs done = unpause_class_of(shards, name);
+    if (done.refused > 0) status = say_refused("classes", done.refused, done.why);
     if (order.json)
       print_json(JsonWriter().text("class", name).truth("paused", false).number("released", done.released).object() +
                  "\n");
@@ -91,7 +93,7 @@ int unpause_classes(const NamesOrder& order) {
       print(fmt::format("{}: goes on; {} put back\n", log::printable(name),
                         counted(static_cast<std::size_t>(done.released), "job", "jobs")));
   }
-  return exit_status::ok;
+  return status;
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace brood {
 
-std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vector<ClassUsage>& used) {
+std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vector<ClassUsage>& used,
+                                      const QuarantineBounds& bounds) {
   std::map<std::string, ListedClass> classes;
   for (const ClassUsage& usage : used) {
     if (usage.job_class.empty()) continue;  // those that found no room in the table
@@ -19,12 +20,16 @@ std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vecto
   }
   shards.each([&](ShardConnections::Shard& shard) {
     const Reply reply = shard.redis.call(ask_paused_classes());
-    const NameSet paused = read_paused(reply.view()).value_or(NameSet());
-    for (const std::string& name : paused) classes[name].paused = true;
-    if (paused.empty()) return;
+    const std::optional<NameSet> paused = read_paused(reply.view());
+    if (!paused) throw UnexpectedReply(std::string(reply.view().error()));
+    for (const std::string& name : *paused) classes[name].paused = true;
+    if (paused->empty()) return;
+    std::size_t looked_at = 0;
     each_quarantined(shard.redis, [&](const QuarantinedJob& job) {
-      if (paused.contains(job.job_class)) ++classes[job.job_class].waiting;
-      return QuarantineStep{};
+      for (const std::string& name : job.classes) {
+        if (paused->contains(name)) ++classes[name].waiting;
+      }
+      return QuarantineStep{.wants_more = !bounds.are_reached(++looked_at)};
     });
   });
   std::vector<ListedClass> all;
@@ -61,9 +66,11 @@ ReleasedJobs unpause_class_of(ShardConnections& shards, const std::string& job_c
     replies[0].view().integer();
     if (read_quarantined(replies[1].view()).contains(job_class)) return;
     const ReleasedJobs here = release_jobs(
-        shard.redis, [&](const std::string& waiting) { return waiting == job_class; }, bounds);
+        shard.redis, [&](const QuarantinedJob& job) { return job.is_of(job_class); }, bounds);
     all.released += here.released;
     all.is_cut |= here.is_cut;
+    all.refused += here.refused;
+    if (!here.why.empty()) all.why = here.why;
   });
   return all;
 }

@@ -19,8 +19,9 @@ struct ListedClass {
   std::uint64_t runs = 0, failed = 0, crashed = 0;  // on this machine, since its supervisors began
 };
 
-// By name.  `used` is what the scoreboards of this machine say.
-std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vector<ClassUsage>& used);
+// By name; throws UnexpectedReply where Redis does not tell.  `used` is what the scoreboards of this machine say.
+std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vector<ClassUsage>& used,
+                                      const QuarantineBounds& bounds = {});
 
 // For programs: one JSON object.
 std::string class_json(const ListedClass& one);

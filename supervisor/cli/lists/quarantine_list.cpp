@@ -1,13 +1,19 @@
 #include "supervisor/cli/lists/quarantine_list.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "shared/base/log_line.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/sets/job_sets.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 
 namespace brood {
 namespace {
@@ -19,19 +25,17 @@ QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
                          .job_class = {},
                          .jid = {},
                          .queue = {},
-                         .since = std::strtod(std::string(entry.score_text).c_str(), nullptr)};
+                         .since = std::strtod(std::string(entry.score_text).c_str(), nullptr),
+                         .classes = {}};
   try {
     const Payload job = Payload::parse(waiting.payload);
     waiting.job_class = job.job_class();
+    waiting.classes = {job.job_class(), job.counted_class()};
     waiting.jid = job.jid();
     waiting.queue = job.string("queue").value_or("default");
   } catch (const BadPayload&) {  // put there by another program
   }
   return waiting;
-}
-
-bool is_over(const QuarantineBounds& bounds, std::size_t looked_at) {
-  return looked_at >= bounds.most || (bounds.until && steady_now() >= *bounds.until);
 }
 
 }  // namespace
@@ -63,9 +67,11 @@ QuarantineList list_quarantine(ShardConnections& shards, const QuarantineBounds&
     }
     std::size_t looked_at = 0;
     list.is_cut |= !each_quarantined(shard.redis, [&](const QuarantinedJob& job) {
-      const bool waits_for_a_pause = paused.contains(job.job_class) && !list.classes.contains(job.job_class);
+      const bool is_paused = std::any_of(job.classes.begin(), job.classes.end(),
+                                         [&](const std::string& name) { return paused.contains(name); });
+      const bool waits_for_a_pause = is_paused && !list.classes.contains(job.job_class);
       if (!waits_for_a_pause) ++list.classes[job.job_class].waiting;
-      return QuarantineStep{.wants_more = !is_over(bounds, ++looked_at)};
+      return QuarantineStep{.wants_more = !bounds.are_reached(++looked_at)};
     });
   });
   return list;
@@ -89,17 +95,29 @@ bool free_class(Connection& redis, const std::string& job_class, const Quarantin
   return redis.call(lift_quarantine(job_class)).view().integer() == 1;
 }
 
-ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const std::string& job_class)>& is_meant,
+ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const QuarantinedJob&)>& is_meant,
                           const QuarantineBounds& bounds) {
   ReleasedJobs done;
   std::size_t looked_at = 0;
   done.is_cut = !each_quarantined(redis, [&](const QuarantinedJob& job) {
-    const bool wants_more = !is_over(bounds, ++looked_at);
-    if (job.job_class.empty() || !is_meant(job.job_class)) return QuarantineStep{.wants_more = wants_more};
-    done.released += send(redis, release_quarantined(job.payload, job.queue)).view().integer();
+    const bool wants_more = !bounds.are_reached(++looked_at);
+    if (job.job_class.empty() || !is_meant(job)) return QuarantineStep{.wants_more = wants_more};
+    try {
+      done.released += send(redis, release_quarantined(job.payload, job.queue)).view().integer();
+    } catch (const UnexpectedReply& refusal) {
+      ++done.refused;
+      done.why = refusal.what();
+      return QuarantineStep{.wants_more = wants_more};
+    }
     return QuarantineStep{.removed = true, .wants_more = wants_more};
   });
   return done;
+}
+
+int say_refused(std::string_view command, std::int64_t refused, const std::string& why) {
+  fmt::print(stderr, "brood {}: {} could not be put back and wait on: {}\n", command,
+             counted(static_cast<std::size_t>(refused), "job", "jobs"), log::printable(why));
+  return exit_status::try_again;
 }
 
 }  // namespace brood

@@ -6,7 +6,9 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -27,6 +29,7 @@ struct ListedQuarantine {
 struct QuarantineBounds {
   std::size_t most = std::numeric_limits<std::size_t>::max();
   std::optional<SteadyTime> until = {};
+  bool are_reached(std::size_t looked_at) const { return looked_at >= most || (until && steady_now() >= *until); }
 };
 
 struct QuarantineList {
@@ -41,7 +44,9 @@ std::string quarantine_json(const std::string& job_class, const ListedQuarantine
 // One that waits.  An entry that is no job has neither class, jid nor queue.
 struct QuarantinedJob {
   std::string payload, job_class, jid, queue;
-  double since = 0;  // seconds since the epoch
+  double since = 0;                    // seconds since the epoch
+  std::set<std::string> classes = {};  // by which it may be paused: its own, and the one that it wraps
+  bool is_of(const std::string& name) const { return classes.contains(name); }
 };
 // Goes through those of one shard, the newest first, while `take` wants more.  One that `take` removes is passed over
 // by nobody.  Returns whether it came to the end.
@@ -54,12 +59,17 @@ bool each_quarantined(Connection& redis, const std::function<QuarantineStep(cons
 // worker would put them back into quarantine.  Returns whether it was in quarantine there.
 bool free_class(Connection& redis, const std::string& job_class, const QuarantinedClasses& here);
 
-// Puts the jobs of the classes that `is_meant` names back to their queues, until it is stopped; by how many.
+// Puts the jobs that `is_meant` names back to their queues, until it is stopped; by how many.
 struct ReleasedJobs {
   std::int64_t released = 0;
-  bool is_cut = false;  // some may still wait
+  bool is_cut = false;       // some may still wait
+  std::int64_t refused = 0;  // their queues do not take them, as one of another type
+  std::string why = {};      // one of them
 };
-ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const std::string& job_class)>& is_meant,
+ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const QuarantinedJob&)>& is_meant,
                           const QuarantineBounds& bounds = {});
+
+// Says on standard error how many could not be put back, and returns the exit status for that.
+int say_refused(std::string_view command, std::int64_t refused, const std::string& why);
 
 }  // namespace brood

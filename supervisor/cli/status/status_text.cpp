@@ -279,7 +279,8 @@ std::string quarantine_text(const RedisStatus& redis, const Style& style) {
     table.add({name, ago(one.since), std::to_string(one.crashes), one.fingerprint,
                fmt::format("{} of {}", one.passed, probes_needed)});
   return section(style, "Quarantine", table) + "  " +
-         style.dim(fmt::format("{} for other libraries, or \"brood quarantine release\"", waiting_aside_text(redis))) +
+         style.dim(fmt::format("{} for other libraries, or \"brood quarantine release\"{}", waiting_aside_text(redis),
+                               redis.paused_classes.empty() ? "" : "; or for a pause to end")) +
          "\n";
 }
 

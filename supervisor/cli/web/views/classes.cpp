@@ -18,6 +18,8 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? "" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
 }
 
+constexpr std::chrono::seconds most_of_a_look{2};
+
 std::string class_to_pause(const Call& call) {
   std::string name = call.query.value("class");
   if (name.empty()) throw Refused(404, "Say which class.");
@@ -91,8 +93,7 @@ HttpResponse pause_one_class(Call& call) {
 // What takes longer than a step workers put back later.
 HttpResponse unpause_one_class(Call& call) {
   const std::string name = class_to_pause(call);
-  const ReleasedJobs done =
-      unpause_class_of(call.site.shards(), name, {.most = 10'000, .until = steady_now() + std::chrono::seconds(2)});
+  const ReleasedJobs done = unpause_class_of(call.site.shards(), name, {.until = steady_now() + most_of_a_look});
   call.changed = static_cast<std::uint64_t>(done.released);
   return see_other(call, Url("/classes"),
                    fmt::format("The class {} is not paused any more; {} put back{}", name,
@@ -102,7 +103,8 @@ HttpResponse unpause_one_class(Call& call) {
 
 HttpResponse answer_classes(Call& call) {
   const StatusReport here = call.site.machine();
-  return json_answer(200, json_array(list_classes(call.site.shards(), here.machine.classes), class_json));
+  const QuarantineBounds bounds{.most = 10'000, .until = steady_now() + most_of_a_look};
+  return json_answer(200, json_array(list_classes(call.site.shards(), here.machine.classes, bounds), class_json));
 }
 
 }  // namespace brood

@@ -153,7 +153,7 @@ HttpResponse release_one_quarantine(Call& call) {
     const Reply known = shard.redis.call(ask_quarantined());
     was_there |= free_class(shard.redis, name, read_quarantined(known.view()));
     const ReleasedJobs done = release_jobs(
-        shard.redis, [&](const std::string& job_class) { return job_class == name; }, bounds_of_a_look());
+        shard.redis, [&](const QuarantinedJob& job) { return job.job_class == name; }, bounds_of_a_look());
     released += done.released;
     is_cut |= done.is_cut;
   });

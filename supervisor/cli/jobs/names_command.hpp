@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +28,8 @@ struct NamesCommand {
 
 // Does what `args`, the words after the name, say.  Returns the exit status; throws UsageError.
 int obey(const NamesCommand& command, const std::vector<std::string>& args);
+
+// Says on standard error how many jobs could not be put back, and why one of them; returns the exit status for that.
+int say_refused(std::string_view command, std::int64_t refused, const std::string& why);
 
 }  // namespace brood

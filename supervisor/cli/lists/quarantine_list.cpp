@@ -5,15 +5,10 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "shared/base/log_line.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/sets/job_sets.hpp"
-#include "supervisor/cli/arguments/command_line.hpp"
-#include "supervisor/cli/terminal/count_text.hpp"
 
 namespace brood {
 namespace {
@@ -112,12 +107,6 @@ ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const Quar
     return QuarantineStep{.removed = true, .wants_more = wants_more};
   });
   return done;
-}
-
-int say_refused(std::string_view command, std::int64_t refused, const std::string& why) {
-  fmt::print(stderr, "brood {}: {} could not be put back and wait on: {}\n", command,
-             counted(static_cast<std::size_t>(refused), "job", "jobs"), log::printable(why));
-  return exit_status::try_again;
 }
 
 }  // namespace brood

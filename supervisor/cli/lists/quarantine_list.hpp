@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -68,8 +67,5 @@ struct ReleasedJobs {
 };
 ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const QuarantinedJob&)>& is_meant,
                           const QuarantineBounds& bounds = {});
-
-// Says on standard error how many could not be put back, and returns the exit status for that.
-int say_refused(std::string_view command, std::int64_t refused, const std::string& why);
 
 }  // namespace brood

@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(each_thread_has_its_own) {
   BOOST_TEST(other == "");
 }
 
-// Whoever called a trace's first service has written it, and Sidekiq's pages print members that they do not know as they
-// are.
+// Whoever called a trace's first service has written it, and Sidekiq's pages print members that they do not know as
+// they are.
 BOOST_AUTO_TEST_CASE(a_tracestate_is_carried_on_unless_it_is_markup) {
   const Cleared cleared;
   const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -952,6 +952,7 @@ class Holdings(PageTest):
         self.assertEqual(page.press("/classes/pause?class=A%3A%3AB%3Ci%3E").status, 303)
         self.assertEqual(self.redis("SMEMBERS", "brood:paused_classes"), [name.encode()])
         self.assertIn(">Unpause</button>", page.get("/classes").text)
+        self.assertIn("A::B&lt;i&gt;</a> begins.", page.get("/").text)
         listed = json.loads(page.get("/api/v1/classes").text)
         self.assertEqual([(one["class"], one["paused"], one["waiting"]) for one in listed], [(name, True, 1)])
         self.assertEqual(json.loads(page.get("/api/v1/quarantine").text), [])

@@ -111,6 +111,8 @@ Html attention(const StatusReport& report) {
       add(Tone::bad, "Quarantined",
           Html("{} crashed {} times in one place, and its jobs wait.",
                link(Url("/quarantine/one").with("class", name), name), quarantined.crashes));
+    for (const std::string& name : redis.paused_classes)
+      add(Tone::warn, "Paused", Html("No job of the class {} begins.", link(Url("/classes"), name)));
     std::size_t shown = 0;
     for (const Crash& crash : redis.crashes) {
       if (epoch_seconds(wall_now()) - crash.at > recent_crash_s || shown++ == most_crashes) break;

@@ -229,7 +229,12 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   BOOST_REQUIRE(vault.comes([&] { return vault.said("apart " + number); }));
   BOOST_TEST(line_of(core_limit()) == before);  // the process of the job was another one
   vault.push("Charge", "pay");
-  BOOST_REQUIRE(vault.comes([&] { return vault.said("pay " + number + " 737"); }));
+  const std::vector<pid_t> workers = vault.brood->workers();
+  BOOST_REQUIRE(vault.comes([&] { return vault.said("pay " + number + " 737") && no_job_is_left(vault.redis); }));
+  // When it has put right what the job left behind, and has come so far with the next one too.
+  vault.push("Charge", "again");
+  BOOST_REQUIRE(vault.comes([&] { return vault.said("again " + number + " 737") && no_job_is_left(vault.redis); }));
+  BOOST_TEST(vault.brood->workers() == workers, boost::test_tools::per_element());
   BOOST_TEST(tells(line_of(core_limit()), " 1    "), line_of(core_limit()));
 
   vault.push("Charge", "crash");

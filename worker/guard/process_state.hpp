@@ -44,7 +44,7 @@ class ProcessState {
   ino_t inode_ = 0;
   std::fenv_t floating_point_{};
   bool counts_user_time_ = false, counts_processor_time_ = false;  // by an alarm that was set before the first job
-  std::array<rlimit, 9> limits_{};
+  std::array<rlimit, 8> limits_{};
 };
 
 }  // namespace brood

@@ -10,6 +10,7 @@
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 
 namespace brood {
 
@@ -69,12 +70,16 @@ void QueueOwnersLook::ask_of(const std::vector<std::string>& processes, const st
   for (const std::string& process : processes) commands.push_back(ask_info_and_quiet(process));
   redis_.send_all(commands, longest_answer_time, [this, processes, broods, then](const Results& results) {
     QueueOwners owners;
+    std::vector<RubyProcess> rubys;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!results[i].ok()) continue;
       const auto told = read_info_and_quiet(results[i].reply.view());
+      if (!told) continue;
+      if (auto ruby = read_ruby_process(processes[i], results[i].reply.view()[0])) rubys.push_back(std::move(*ruby));
       // A quiet process schedules nothing any more.
-      if (told && !told->quiet) owners.add(told->info, broods.contains(processes[i]));
+      if (!told->quiet) owners.add(told->info, broods.contains(processes[i]));
     }
+    owners.set_oldest(oldest_release(rubys));
     answer(std::move(owners), then);
   });
 }

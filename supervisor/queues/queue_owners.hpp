@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,11 +10,12 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/sidekiq_release.hpp"
 #include "shared/redis/async_connection.hpp"
 
 namespace brood {
 
-// The queues that live processes serve, as their heartbeats say.  Pure.
+// The queues that live processes serve, as their heartbeats say, and Ruby's oldest release among them.  Pure.
 class QueueOwners {
  public:
   // One process: what its heartbeat says of it, in JSON.
@@ -23,8 +25,13 @@ class QueueOwners {
   // middleware of Ruby's client.
   bool are_ruby_alone(std::string_view queue) const;
 
+  // nullopt: no Ruby process lives.
+  std::optional<SidekiqRelease> oldest() const { return oldest_; }
+  void set_oldest(std::optional<SidekiqRelease> oldest) { oldest_ = oldest; }
+
  private:
   std::set<std::string, std::less<>> broods_, rubys_;
+  std::optional<SidekiqRelease> oldest_;
 };
 
 // Asks Redis which processes serve which queues.  `own` counts as brood's, even before its workers have registered and

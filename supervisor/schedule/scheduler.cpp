@@ -12,11 +12,11 @@
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 #include "shared/store/sets/due_entries.hpp"
 #include "shared/store/sets/scheduler_lock.hpp"
 #include "supervisor/queues/queue_owners.hpp"
 #include "supervisor/schedule/due_mover.hpp"
-#include "supervisor/schedule/fleet_times.hpp"
 
 namespace brood {
 
@@ -59,7 +59,6 @@ struct Scheduler::Run {
                        owners.are_ruby_alone(queue);
               }),
         owners_look(connection, settings.identity),
-        fleet_times(connection, settings.times),
         next_look(loop, [this] { look(); }),
         next_glance(loop, [this] { glance(); }) {}
 
@@ -69,7 +68,6 @@ struct Scheduler::Run {
   DueMover mover;
   QueueOwnersLook owners_look;
   QueueOwners owners;
-  FleetTimes fleet_times;
   TimeUnit times = usual_time_unit;
   Timer next_look, next_glance;
   std::mt19937_64 random{std::random_device{}()};
@@ -185,10 +183,8 @@ void Scheduler::Run::begin(Results& results) {
   owners_look.look([this](const QueueOwners& found) {
     if (stopped) return;
     owners = found;
-    fleet_times.look(redis.guard([this](TimeUnit unit) {
-      times = unit;
-      if (!stopped) move_set(0);
-    }));
+    times = settings.times.value_or(times_beside(owners.oldest()));
+    move_set(0);
   });
 }
 

@@ -40,7 +40,8 @@ BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_twenty_commands_a_second) 
   const std::int64_t before = commands();
   const auto end = std::chrono::steady_clock::now() + 20s;  // in which each shard is beaten for and looked at once
   BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() > end; }, 30s));
-  const double a_second = static_cast<double>(commands() - before) / 20;
+  const auto our_own = static_cast<std::int64_t>(shards.servers.size());  // what asked how many there were before
+  const double a_second = static_cast<double>(commands() - before - our_own) / 20;
   BOOST_TEST_MESSAGE(a_second << " commands a second");
   BOOST_TEST(a_second <= 20);
 }

@@ -41,12 +41,15 @@ void QueueChoice::forget() {
   others_.clear();
 }
 
+// Of somebody who has not heard what is paused, nothing is fetched: Redis may be there again by then.
 void QueueChoice::begin_again() {
+  taken_ = others_taken_ = 0;
+  order_.clear();
+  if (!looked_) return;
   order_ = capsule_.queues.draw(random_);
   if (!known_.paused.empty())
     std::erase_if(order_, [&](const std::string& name) { return known_.paused.contains(name); });
   order_ = with_asides(std::move(order_), capsule_.caps, known_);
-  taken_ = others_taken_ = 0;
 }
 
 std::vector<std::string> QueueChoice::take(std::size_t most) {
@@ -85,7 +88,7 @@ bool QueueChoice::look_at_classes() {
   return true;
 }
 
-// When Redis is away nothing changes here, and the fetch that follows finds it away too.  What our user may not read
+// When Redis is away nothing changes here.  What our user may not read
 // any more stays as it was known; a key of another type counts as empty.  The supervisor logs both.
 void QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;

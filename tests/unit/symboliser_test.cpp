@@ -181,6 +181,17 @@ BOOST_AUTO_TEST_CASE(whoever_watches_is_told_after_each_frame_that_took_work) {
   BOOST_TEST(told == 2);  // nothing was done for those
 }
 
+BOOST_AUTO_TEST_CASE(a_place_that_a_recursion_comes_by_again_is_looked_up_once) {
+  Site site;
+  int told = 0;
+  const std::uint64_t place = site.place_in_decode();
+  site.stack.frames = {site.address("return_address"), place, place, place};
+  const std::vector<std::string> names = functions(symbolise(site.stack, {.frame_done = [&] { ++told; }}));
+  BOOST_TEST(told == 2);
+  BOOST_REQUIRE(names.size() == 10u);  // three for each of the three
+  for (std::size_t i = 4; i < names.size(); ++i) BOOST_TEST(names[i] == names[i - 3]);
+}
+
 BOOST_AUTO_TEST_CASE(a_record_without_frames_gives_its_program_counter) {
   CapturedStack stack;
   stack.state = StackState::header;

@@ -31,7 +31,7 @@
 namespace brood {
 namespace {
 
-constexpr unsigned longest_report_s = 10;  // names take 2 s at most, unless a broken file holds them up
+constexpr unsigned longest_report_s = 10;  // names take 6 s at most, unless a broken file holds them up
 
 // A file without a name, shared by the process that may crash and the one that reports.
 struct CrashRecord {

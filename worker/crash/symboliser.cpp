@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <optional>
@@ -202,6 +203,12 @@ class Module {
   Dwfl_Module* module_ = nullptr;
 };
 
+std::chrono::nanoseconds processor_time() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
 const CapturedStack::Module* module_at(const CapturedStack& stack, std::uint64_t address) {
   for (const CapturedStack::Module& module : stack.modules) {
     if (address >= module.begin && address < module.end) return &module;
@@ -212,22 +219,30 @@ const CapturedStack::Module* module_at(const CapturedStack& stack, std::uint64_t
 }  // namespace
 
 std::vector<Frame> symbolise(const CapturedStack& stack, const SymboliserOptions& options) {
-  const SteadyTime deadline = steady_now() + options.budget;
+  const SteadyTime deadline = steady_now() + options.longest;
+  const std::chrono::nanoseconds budget = processor_time() + options.budget;
   unsetenv("DEBUGINFOD_URLS");
   std::map<const CapturedStack::Module*, std::unique_ptr<Module>> opened;
+  std::map<std::uint64_t, std::vector<Frame>> known;  // by address: a recursion comes by one place again and again
   std::vector<Frame> frames;
   for (Frame& raw : raw_frames(stack)) {
+    if (const auto again = known.find(raw.address); again != known.end()) {
+      frames.insert(frames.end(), again->second.begin(), again->second.end());
+      continue;
+    }
     const CapturedStack::Module* recorded = module_at(stack, raw.address);
-    if (recorded == nullptr || steady_now() >= deadline) {
+    if (recorded == nullptr || processor_time() >= budget || steady_now() >= deadline) {
       frames.push_back(std::move(raw));
       continue;
     }
     auto place = opened.find(recorded);
     if (place == opened.end()) place = opened.emplace(recorded, Module::open(*recorded, options.debug_directory)).first;
+    std::vector<Frame>& named = known[raw.address];
     if (place->second == nullptr)
-      frames.push_back(std::move(raw));
+      named.push_back(std::move(raw));
     else
-      place->second->append(std::move(raw), frames);
+      place->second->append(std::move(raw), named);
+    frames.insert(frames.end(), named.begin(), named.end());
     if (options.frame_done) options.frame_done();
   }
   return frames;

@@ -12,7 +12,8 @@ namespace brood {
 
 struct SymboliserOptions {
   std::string debug_directory = "/usr/lib/debug";  // with separate debug files, by build id
-  std::chrono::milliseconds budget{2'000};         // for all of it; what is left then stays without names
+  std::chrono::milliseconds budget{2'000};         // of processor time, for all; what is left stays without names
+  std::chrono::milliseconds longest{6'000};        // by the clock: a busy machine gives that time slowly
   std::function<void()> frame_done = {};           // called after each frame, for whoever watches; may be empty
 };
 

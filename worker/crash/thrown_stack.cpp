@@ -62,7 +62,8 @@ std::vector<std::string> lines_of(std::vector<Frame> frames) {
   setrlimit(RLIMIT_CORE, &none);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::string text;
-  for (const std::string& line : lines_of(symbolise(stack, {.budget = longest / 2}))) text += line + "\n";
+  for (const std::string& line : lines_of(symbolise(stack, {.budget = longest / 2, .longest = longest / 2})))
+    text += line + "\n";
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t written = write(to, rest.data(), rest.size());

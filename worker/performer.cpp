@@ -308,7 +308,7 @@ Failure Performer::out_of_memory(std::string message) {
 
 // As the supervisor judges the end of a worker.
 std::optional<Failure> Performer::failure_of_victim(std::uint64_t peak_kb) const {
-  const std::uint64_t share = host_memory_bytes() / (static_cast<std::uint64_t>(config_.concurrency()) + 1);
+  const std::uint64_t share = worker_setup_.host_bytes / (static_cast<std::uint64_t>(config_.concurrency()) + 1);
   if (share > 0 && peak_kb > share / 1024)
     return out_of_memory(
         "out of memory: the kernel ended it when the host had none left, and it had more than its share");

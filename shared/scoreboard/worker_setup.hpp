@@ -26,6 +26,7 @@ struct WorkerSetup {
   pid_t supervisor = 0;
   UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
   bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself
+  std::uint64_t host_bytes = 0;   // what all workers may have together, as seen from outside of a worker's own cgroup
 };
 
 // What the two ends of a control pipe say to each other, a byte each.

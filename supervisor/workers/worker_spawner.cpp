@@ -247,7 +247,8 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
                   .queue_changes = &slots_.board.queue_changes(),
                   .supervisor = supervisor_,
                   .usage = &slots_.board.usage(),
-                  .in_memory_cgroup = memory_cgroup_.has_value()};
+                  .in_memory_cgroup = memory_cgroup_.has_value(),
+                  .host_bytes = host_bytes_};
   try {
     if (memory_cgroup_) memory_cgroup_->enter(own.slot);
   } catch (const std::system_error& error) {

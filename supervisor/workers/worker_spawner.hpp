@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "shared/base/host_memory.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/workers/end/memory_cgroup.hpp"
 #include "supervisor/workers/generation/generations.hpp"
@@ -63,6 +64,7 @@ class WorkerSpawner {
   int run_worker(const Generation& generation, const ForkRequest& request, const WorkerDescriptors& descriptors) const;
 
   const pid_t supervisor_ = getpid();
+  const std::uint64_t host_bytes_ = host_memory_bytes();
   WorkerSlots& slots_;
   const Generations& generations_;
   WorkerOrders& orders_;

@@ -124,13 +124,14 @@ BOOST_AUTO_TEST_CASE(an_alarm_that_a_job_left_set_does_not_end_a_later_job) {
 }
 
 BOOST_AUTO_TEST_CASE(timers_and_limits_that_a_job_left_end_no_later_job) {
+  // The limit of processor time comes to a worker that has used little of it.
   struct {
     const char *left, *arguments;
     int burnt_ms;
   } const cases[] = {{"LeaveTimer", "[]", 300},
+                     {"LeaveLimit", "[0,1,false]", 1'200},  // RLIMIT_CPU, in seconds
                      {"LeaveVirtualTimer", "[1]", 300},     // ITIMER_VIRTUAL
                      {"LeaveVirtualTimer", "[2]", 300},     // ITIMER_PROF
-                     {"LeaveLimit", "[0,1,false]", 1'200},  // RLIMIT_CPU, in seconds
                      {"LeaveLimit", "[7,3,false]", 0}};     // RLIMIT_NOFILE
   RedisServer redis;
   const TemporaryDirectory directory;

@@ -78,7 +78,12 @@ BOOST_AUTO_TEST_CASE(timers_that_are_left_are_stopped_and_counted_and_those_that
   BOOST_TEST(!is_set(another));
   BOOST_TEST(is_set(of_a_library));
   BOOST_TEST(count.stop_left_behind() == 0);
-  for (const timer_t timer : {of_a_library, one, another}) timer_delete(timer);
+
+  for (int i = 0; i < 10'001; ++i) timer_delete(make());
+  const timer_t last = make();
+  BOOST_TEST(count.stop_left_behind() == 1);
+  BOOST_TEST(!is_set(last));
+  for (const timer_t timer : {of_a_library, one, another, last}) timer_delete(timer);
 }
 
 BOOST_AUTO_TEST_CASE(threads_that_are_left_are_counted_and_those_that_were_joined_are_not) {

@@ -10,7 +10,8 @@
 namespace brood {
 namespace {
 
-constexpr int most_looked_at = 10'000;
+constexpr int most_looked_at = 10'000'000;  // a job that has made so many has taken longer than this look does
+constexpr int most_guessed_at = 10'000;
 
 // The kernel's own calls: glibc hides the number behind its timer_t.
 int number_of_a_new_one() {
@@ -36,7 +37,7 @@ int TimerCount::stop_left_behind() {
   last_ = number_of_a_new_one();
   if (last_ == first || first == 0) return 0;
   // The kernel refuses another one where too many signals wait, or too many timers are there: then look at some.
-  const int end = last_ > first && last_ - first < most_looked_at ? last_ : first + most_looked_at;
+  const int end = last_ > first && last_ - first < most_looked_at ? last_ : first + most_guessed_at;
   int left = 0;
   for (int number = first; number < end; ++number) left += stop(number) ? 1 : 0;
   return left;

@@ -921,6 +921,18 @@ class Holdings(PageTest):
         self.assertEqual(self.redis("ZCARD", "brood:quarantined"), 0)
         self.assertEqual(self.redis("LLEN", "queue:default"), 12_000)
 
+    def test_what_a_queue_does_not_take_back_is_told(self):
+        page = self.page()
+        self.redis("SET", "queue:odd", "no list")
+        for name in ("Decode", "Resize"):
+            self.redis("ZADD", "brood:quarantined", 1, '{"class":"%s","jid":"j","args":[],"queue":"odd"}' % name)
+        self.assertEqual(page.press("/classes/pause?class=Resize").status, 303)
+        for path in ("/quarantine/release?class=Decode&fingerprint=", "/classes/unpause?class=Resize"):
+            pressed = page.press(path)
+            self.assertEqual(pressed.status, 303)
+            self.assertIn("1%20job%20could%20not%20be%20put%20back", pressed.headers["location"])
+        self.assertEqual(self.redis("ZCARD", "brood:quarantined"), 2)
+
     def test_a_limit_is_shown_with_its_holders_and_reset(self):
         for name in ("erp", "crm"):
             hold(self.redis, name)

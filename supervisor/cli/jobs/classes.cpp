@@ -85,7 +85,7 @@ int unpause_classes(const NamesOrder& order) {
   int status = exit_status::ok;
   for (const std::string& name : names) {
     const ReleasedJobs done = unpause_class_of(shards, name);
-    if (done.refused > 0) status = say_refused("classes", done.refused, done.why);
+    if (done.refused > 0) status = say_refused("classes", done);
     if (order.json)
       print_json(JsonWriter().text("class", name).truth("paused", false).number("released", done.released).object() +
                  "\n");

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "shared/base/log_line.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
-#include "supervisor/cli/terminal/count_text.hpp"
 
 namespace brood {
 
@@ -21,9 +19,8 @@ int obey(const NamesCommand& command, const std::vector<std::string>& args) {
   return command.verbs[verb].obey(order);
 }
 
-int say_refused(std::string_view command, std::int64_t refused, const std::string& why) {
-  fmt::print(stderr, "brood {}: {} could not be put back and wait on: {}\n", command,
-             counted(static_cast<std::size_t>(refused), "job", "jobs"), log::printable(why));
+int say_refused(std::string_view command, const ReleasedJobs& done) {
+  fmt::print(stderr, "brood {}: {}\n", command, refused_text(done));
   return exit_status::try_again;
 }
 

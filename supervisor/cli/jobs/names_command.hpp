@@ -7,6 +7,7 @@
 
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/arguments/verb.hpp"
+#include "supervisor/cli/lists/quarantine_list.hpp"
 
 namespace brood {
 
@@ -30,6 +31,6 @@ struct NamesCommand {
 int obey(const NamesCommand& command, const std::vector<std::string>& args);
 
 // Says on standard error how many jobs could not be put back, and why one of them; returns the exit status for that.
-int say_refused(std::string_view command, std::int64_t refused, const std::string& why);
+int say_refused(std::string_view command, const ReleasedJobs& done);
 
 }  // namespace brood

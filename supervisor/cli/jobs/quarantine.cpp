@@ -101,8 +101,7 @@ int release_quarantine(const NamesOrder& order) {
   ShardConnections shards = connect_to(order.redis);
   const Classes listed = list_quarantine(shards).classes;
   std::set<std::string> wanted, unknown;
-  std::int64_t refused = 0;
-  std::string why;
+  ReleasedJobs done;
   for (const std::string& name : order.names) {
     const std::vector<std::string> meant = classes_meant(name, listed);
     wanted.insert(meant.begin(), meant.end());
@@ -113,15 +112,12 @@ int release_quarantine(const NamesOrder& order) {
     const QuarantinedClasses here = read_quarantined(reply.view());
     for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may have come a moment ago
     for (const std::string& job_class : wanted) free_class(shard.redis, job_class, here);
-    const ReleasedJobs done =
-        release_jobs(shard.redis, [&](const QuarantinedJob& job) { return wanted.contains(job.job_class); });
-    refused += done.refused;
-    if (!done.why.empty()) why = done.why;
+    done += release_jobs(shard.redis, [&](const QuarantinedJob& job) { return wanted.contains(job.job_class); });
   });
   for (const std::string& name : unknown)
     fmt::print(stderr, "brood quarantine: {} is not in quarantine\n", log::printable(name));
   for (const std::string& job_class : wanted) tell_released(order, job_class, listed.at(job_class));
-  if (refused > 0) return say_refused("quarantine", refused, why);
+  if (done.refused > 0) return say_refused("quarantine", done);
   return unknown.empty() ? exit_status::ok : exit_status::try_again;
 }
 

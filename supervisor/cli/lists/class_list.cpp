@@ -65,12 +65,8 @@ ReleasedJobs unpause_class_of(ShardConnections& shards, const std::string& job_c
     const std::vector<Reply> replies = shard.redis.pipeline({unpause_class(job_class), ask_quarantined()});
     replies[0].view().integer();
     if (read_quarantined(replies[1].view()).contains(job_class)) return;
-    const ReleasedJobs here = release_jobs(
+    all += release_jobs(
         shard.redis, [&](const QuarantinedJob& job) { return job.is_of(job_class); }, bounds);
-    all.released += here.released;
-    all.is_cut |= here.is_cut;
-    all.refused += here.refused;
-    if (!here.why.empty()) all.why = here.why;
   });
   return all;
 }

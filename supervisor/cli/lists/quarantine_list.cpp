@@ -1,14 +1,18 @@
 #include "supervisor/cli/lists/quarantine_list.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
+#include "shared/base/log_line.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/sets/job_sets.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 
 namespace brood {
 namespace {
@@ -88,6 +92,19 @@ bool free_class(Connection& redis, const std::string& job_class, const Quarantin
   const auto known = here.find(job_class);
   if (known != here.end()) redis.call(forget_quarantine_crashes(known->second.fingerprint));
   return redis.call(lift_quarantine(job_class)).view().integer() == 1;
+}
+
+ReleasedJobs& ReleasedJobs::operator+=(const ReleasedJobs& more) {
+  released += more.released;
+  is_cut |= more.is_cut;
+  refused += more.refused;
+  if (!more.why.empty()) why = more.why;
+  return *this;
+}
+
+std::string refused_text(const ReleasedJobs& done) {
+  return fmt::format("{} could not be put back and wait on: {}",
+                     counted(static_cast<std::size_t>(done.refused), "job", "jobs"), log::printable(done.why));
 }
 
 ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const QuarantinedJob&)>& is_meant,

@@ -64,8 +64,12 @@ struct ReleasedJobs {
   bool is_cut = false;       // some may still wait
   std::int64_t refused = 0;  // their queues do not take them, as one of another type
   std::string why = {};      // one of them
+  ReleasedJobs& operator+=(const ReleasedJobs& more);
 };
 ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const QuarantinedJob&)>& is_meant,
                           const QuarantineBounds& bounds = {});
+
+// What to tell of those that were refused: "2 jobs could not be put back and wait on: WRONGTYPE ...".
+std::string refused_text(const ReleasedJobs& done);
 
 }  // namespace brood

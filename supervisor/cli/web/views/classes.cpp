@@ -95,10 +95,11 @@ HttpResponse unpause_one_class(Call& call) {
   const std::string name = class_to_pause(call);
   const ReleasedJobs done = unpause_class_of(call.site.shards(), name, {.until = steady_now() + most_of_a_look});
   call.changed = static_cast<std::uint64_t>(done.released);
-  return see_other(call, Url("/classes"),
-                   fmt::format("The class {} is not paused any more; {} put back{}", name,
-                               counted(static_cast<std::size_t>(done.released), "job", "jobs"),
-                               done.is_cut ? ", and others follow." : "."));
+  return see_other(
+      call, Url("/classes"),
+      fmt::format("The class {} is not paused any more; {} put back{}{}", name,
+                  counted(static_cast<std::size_t>(done.released), "job", "jobs"),
+                  done.is_cut ? ", and others follow." : ".", done.refused > 0 ? " " + refused_text(done) : ""));
 }
 
 HttpResponse answer_classes(Call& call) {

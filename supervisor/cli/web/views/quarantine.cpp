@@ -140,8 +140,8 @@ HttpResponse show_one_quarantine(Call& call) {
 // What takes longer than a step is left to the next press; workers go on releasing the jobs of a free class meanwhile.
 HttpResponse release_one_quarantine(Call& call) {
   const std::string name = class_meant(call), fingerprint = call.query.value("fingerprint");
-  std::int64_t released = 0;
-  bool was_there = false, is_cut = false, is_another = false;
+  ReleasedJobs done;
+  bool was_there = false, is_another = false;
   call.site.shards().each([&](ShardConnections::Shard& shard) {
     const Reply known = shard.redis.call(ask_quarantined());
     const QuarantinedClasses here = read_quarantined(known.view());
@@ -152,19 +152,18 @@ HttpResponse release_one_quarantine(Call& call) {
   call.site.shards().each([&](ShardConnections::Shard& shard) {
     const Reply known = shard.redis.call(ask_quarantined());
     was_there |= free_class(shard.redis, name, read_quarantined(known.view()));
-    const ReleasedJobs done = release_jobs(
+    done += release_jobs(
         shard.redis, [&](const QuarantinedJob& job) { return job.job_class == name; }, bounds_of_a_look());
-    released += done.released;
-    is_cut |= done.is_cut;
   });
-  if (!was_there && released == 0 && !is_cut)
+  if (!was_there && done.released == 0 && done.refused == 0 && !done.is_cut)
     throw Refused(409, "The class is not in quarantine any more, and no job of it waits.");
-  call.changed = static_cast<std::uint64_t>(released);
+  call.changed = static_cast<std::uint64_t>(done.released);
   return see_other(
       call, Url("/quarantine"),
-      fmt::format("{} was released; {} went back to {}{}", name,
-                  counted(static_cast<std::size_t>(released), "job", "jobs"),
-                  released == 1 ? "its queue" : "their queues", is_cut ? ", others may still wait." : "."));
+      fmt::format("{} was released; {} went back to {}{}{}", name,
+                  counted(static_cast<std::size_t>(done.released), "job", "jobs"),
+                  done.released == 1 ? "its queue" : "their queues", done.is_cut ? ", others may still wait." : ".",
+                  done.refused > 0 ? " " + refused_text(done) : ""));
 }
 
 HttpResponse answer_quarantine(Call& call) {

@@ -1,5 +1,6 @@
 #include "supervisor/queues/queue_owners.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <brood/detail/read_arguments.hpp>
@@ -43,6 +44,11 @@ std::vector<std::string> names_in(const AsyncConnection::Result& result) {
   return read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
 }
 
+// A refusal is an answer too: it comes again.
+bool is_answered(const Results& results) {
+  return std::all_of(results.begin(), results.end(), [](const auto& result) { return result.error.empty(); });
+}
+
 }  // namespace
 
 void QueueOwners::add(std::string_view info, bool is_brood) {
@@ -56,6 +62,7 @@ bool QueueOwners::are_ruby_alone(std::string_view queue) const {
 void QueueOwnersLook::look(const Then& then) {
   if (known_at_ != SteadyTime{} && steady_now() - known_at_ < known_for) return then(known_);
   redis_.send_all({ask_processes(), ask_owners()}, longest_answer_time, [this, then](const Results& results) {
+    if (!is_answered(results)) return then(known_);
     const std::vector<std::string> listed = names_in(results[1]);
     std::set<std::string> broods{listed.begin(), listed.end()};
     broods.insert(own_);
@@ -69,6 +76,7 @@ void QueueOwnersLook::ask_of(const std::vector<std::string>& processes, const st
   std::vector<Command> commands;
   for (const std::string& process : processes) commands.push_back(ask_info_and_quiet(process));
   redis_.send_all(commands, longest_answer_time, [this, processes, broods, then](const Results& results) {
+    if (!is_answered(results)) return then(known_);
     QueueOwners owners;
     std::vector<RubyProcess> rubys;
     for (std::size_t i = 0; i < results.size(); ++i) {

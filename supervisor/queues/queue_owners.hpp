@@ -40,8 +40,8 @@ class QueueOwnersLook {
  public:
   QueueOwnersLook(AsyncConnection& redis, std::string own) : redis_(redis), own_(std::move(own)) {}
 
-  // Calls `then` with an answer that is not old, or with a new one.  A process for which no answer comes counts as
-  // serving nothing.
+  // Calls `then` with an answer that is not old, or with a new one; with the one before where Redis does not answer.  A
+  // process whose heartbeat it refuses counts as serving nothing.
   using Then = std::function<void(const QueueOwners&)>;
   void look(const Then& then);
 

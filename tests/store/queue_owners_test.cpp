@@ -1,0 +1,42 @@
+#include "supervisor/queues/queue_owners.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/store/loop_with_redis.hpp"
+
+using namespace brood;
+
+namespace {
+
+struct Looking : LoopWithRedis {
+  QueueOwnersLook owners{connection, "here:1:aaaaaaaaaaaa"};
+
+  Looking() {
+    redis.command({"SADD", "processes", "ruby:2:bbbbbbbbbbbb"});
+    redis.command({"HSET", "ruby:2:bbbbbbbbbbbb", "info", R"({"hostname":"h","queues":["mailers"],"version":"7.3.0"})",
+                   "quiet", "false"});
+  }
+  QueueOwners look() {
+    std::optional<QueueOwners> found;
+    owners.look([&](const QueueOwners& told) { found = told; });
+    BOOST_REQUIRE(run_until([&] { return found.has_value(); }));
+    return *found;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_look_that_is_not_answered_is_made_again, Looking) {
+  connection.close();
+  BOOST_TEST(!look().are_ruby_alone("mailers"));
+  open(connection);
+  const QueueOwners found = look();
+  BOOST_TEST(found.are_ruby_alone("mailers"));
+  BOOST_TEST(found.oldest().has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_known_holds_where_nothing_is_answered, Looking) {
+  BOOST_TEST(look().are_ruby_alone("mailers"));
+  connection.close();
+  BOOST_TEST(look().are_ruby_alone("mailers"));
+}

@@ -431,6 +431,7 @@ std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
 std::optional<Outcome> Performer::put_off(int entry, const std::string& text, const std::string& queue, bool dropped) {
   if (!slot_.set_aside(entry)) return std::nullopt;
   const Payload job = Payload::parse(text);
+  quarantine_.does_not_begin(job);
   log::write(level_of_jobs(), dropped ? "job_dropped" : "job_waits_for_its_turn",
              {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
   if (dropped) return Outcome{};

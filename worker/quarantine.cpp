@@ -27,6 +27,8 @@ constexpr auto patience = 2000ms;
 constexpr auto length_of_claim = 4500ms;
 static_assert(between_looks > length_of_claim);
 constexpr std::size_t looked_at_once = 100, pages_of_a_look = 10;
+// After a change of the pauses all that waits is looked through, in steps: what need not wait may lie at its end.
+constexpr auto longest_step = 100ms, between_steps = 1'000ms;
 
 // nullopt: it is no job.  Somebody else has put it there, and it stays for a person to look at.
 std::optional<Payload> read_waiting(std::string_view member) {
@@ -55,7 +57,7 @@ void Quarantine::forget() {
   classes_ = {};
   waiting_ = 0;
   looked_through_ = 0;
-  looks_again_ = false;
+  looks_again_ = looks_at_all_ = false;
   paused_now_ = {};
   next_look_ = {};
 }
@@ -83,11 +85,18 @@ void Quarantine::look(SteadyTime now) {
     note_pauses(*paused, now);
   }
   if (now < next_look_) return;
-  if (looks_after_change_ > 0) --looks_after_change_;
+  const bool after_change = looks_after_change_ > 0;
+  if (after_change) --looks_after_change_;
   next_look_ = now + until_next_look(now);
   try {
     read();
-    if (waiting_ > 0 && may_release()) release(now);
+    if (waiting_ == 0) {
+      looked_through_ = 0;
+      looks_again_ = looks_at_all_ = false;
+    } else if (may_release()) {
+      looks_at_all_ = looks_at_all_ || after_change;
+      release(now);
+    }
   } catch (const std::exception& lost) {
     log::debug("quarantine_not_read", {{"reason", lost.what()}});
   }
@@ -117,58 +126,65 @@ bool Quarantine::may_release() {
 
 // Jobs that must go on waiting may stand before jobs that need not: the next look goes on behind the former.
 void Quarantine::release(SteadyTime now) {
+  const SteadyTime step_ends = steady_now() + longest_step;
   std::size_t released = 0;
-  for (std::size_t page = 0; page < pages_of_a_look && released == 0; ++page) {
+  for (std::size_t page = 0; released == 0; ++page) {
+    if (page >= pages_of_a_look && !(looks_at_all_ && steady_now() < step_ends)) break;
     std::size_t looked_at = 0;
     released = release_from(looked_through_, looked_at);
     looked_through_ = looked_at < looked_at_once ? 0 : looked_through_ + (released == 0 ? looked_at : 0);
-    if (looked_through_ == 0) break;
+    if (looked_through_ == 0) {
+      looks_at_all_ = false;
+      break;
+    }
   }
-  if (released == 0) return;
-  log::info("quarantined_jobs_released", {{"jobs", released}, {"waited", waiting_}});
+  if (released > 0) log::info("quarantined_jobs_released", {{"jobs", released}, {"waited", waiting_}});
+  if (released == 0 && !looks_at_all_) return;
   looks_again_ = true;
-  next_look_ = now;
+  next_look_ = released > 0 ? now : now + between_steps;
 }
 
 // Puts back all jobs of a class that is free, the newest first, since each goes to the head of its queue.  Of a class
-// on trial it puts back only the oldest, if no trial is under way.
+// on trial it puts back only the oldest that its queue takes, if no trial is under way.
 std::size_t Quarantine::release_from(std::size_t first, std::size_t& looked_at) {
   const std::vector<Reply> page = redis_.call_patiently(
       {ask_entries_at(quarantined_set, std::to_string(first), std::to_string(first + looked_at_once - 1), false)},
       {patience, patience});
   const std::vector<EntryAsRead> entries = read_entries_as_read(page.at(0).view());
   looked_at = entries.size();
-  std::map<std::string, std::string> oldest_on_trial;  // by class
+  std::map<std::string, std::vector<Payload>> on_trial;  // by class, the newest first
   std::size_t released = 0;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     const std::optional<Payload> job = read_waiting(entry->member);
     if (!job || is_paused(*job)) continue;
     const auto known = classes_.find(job->job_class());
     const auto answer = judge_quarantine(known == classes_.end() ? nullptr : &known->second, libraries_);
-    if (answer == QuarantineAnswer::perform) released += put_back_if_it_can_be(*job);
-    if (answer == QuarantineAnswer::probe && knows_(job->job_class())) oldest_on_trial[job->job_class()] = job->text();
+    if (answer == QuarantineAnswer::perform && put_back(*job) == PutBack::done) ++released;
+    if (answer == QuarantineAnswer::probe && knows_(job->job_class())) on_trial[job->job_class()].push_back(*job);
   }
-  for (const auto& [job_class, payload] : oldest_on_trial) {
+  for (const auto& [job_class, jobs] : on_trial) {
     const std::vector<Reply> probe = redis_.call_patiently({ask_probe(job_class)}, {patience, patience});
-    if (probe.at(0).view().integer() == 0) released += put_back_if_it_can_be(Payload::parse(payload));
+    if (probe.at(0).view().integer() != 0) continue;
+    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
+      const PutBack put = put_back(*job);
+      if (put == PutBack::done) ++released;
+      if (put != PutBack::refused) break;
+    }
   }
   return released;
 }
 
 // A queue that Redis refuses, of another type, say, keeps its own jobs from going on and no others.
-std::size_t Quarantine::put_back_if_it_can_be(const Payload& job) {
+Quarantine::PutBack Quarantine::put_back(const Payload& job) {
   try {
-    return put_back(job);
+    const std::string queue = job.string("queue").value_or("default");
+    const bool was_there = send(redis_, release_quarantined(job.text(), queue)).view().integer() == 1;
+    return was_there ? PutBack::done : PutBack::gone;
   } catch (const UnexpectedReply& refused) {
     if (!std::exchange(said_refused_, true))
       log::warn("waiting_job_not_put_back", {{"jid", job.jid()}, {"reason", refused.what()}});
-    return 0;
+    return PutBack::refused;
   }
-}
-
-std::size_t Quarantine::put_back(const Payload& job) {
-  const std::string queue = job.string("queue").value_or("default");
-  return send(redis_, release_quarantined(job.text(), queue)).view().integer() == 1 ? 1 : 0;
 }
 
 bool Quarantine::may_park() {
@@ -218,6 +234,16 @@ bool Quarantine::parks_for_crashes(const Payload& job) {
   log::info("job_quarantined",
             {{"jid", job.jid()}, {"class", job.display_class()}, {"fingerprint", known->second.fingerprint}});
   return true;
+}
+
+void Quarantine::does_not_begin(const Payload& job) {
+  if (!probe_) return;
+  probe_.reset();
+  try {
+    send(redis_, leave_probe(job.job_class(), job.jid()));
+  } catch (const std::exception& lost) {
+    log::debug("quarantine_not_read", {{"reason", lost.what()}});
+  }
 }
 
 // How the probe ended does not matter: it has not crashed.

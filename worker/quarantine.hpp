@@ -43,10 +43,11 @@ class Quarantine {
   void look(SteadyTime now);
 
   // Whether a job of any class may have to wait.  Then parks() tells whether this one must, and is not to be performed
-  // now.  If false, call ended() when it has ended.
+  // now.  If false, call ended() when it has ended, or does_not_begin() where something else keeps it waiting.
   bool may_park();
   bool parks(const Payload& job);
   void ended(const Payload& job);
+  void does_not_begin(const Payload& job);
 
   bool is_on() const { return rules_.after > 0; }
   // Whether a job may wait that need not soon: it is to look again before long.
@@ -62,8 +63,8 @@ class Quarantine {
   bool may_release();
   void release(SteadyTime now);
   std::size_t release_from(std::size_t first, std::size_t& looked_at);
-  std::size_t put_back(const Payload& job);  // returns how many were
-  std::size_t put_back_if_it_can_be(const Payload& job);
+  enum class PutBack { done, gone, refused };
+  PutBack put_back(const Payload& job);
 
   Channel& redis_;
   const QuarantineRules rules_;
@@ -77,6 +78,7 @@ class Quarantine {
   std::int64_t waiting_ = 0;
   std::size_t looked_through_ = 0;  // how many of what waits, from the oldest on
   bool looks_again_ = false;        // what it released last is not all
+  bool looks_at_all_ = false;       // after a change of the pauses, until it comes to the end
   SteadyTime first_look_{}, next_look_{}, read_at_{};
   std::optional<std::string> probe_;  // the jid of the one that this worker runs
 };

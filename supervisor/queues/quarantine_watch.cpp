@@ -16,21 +16,25 @@ constexpr auto pauses_matter_for = 60s;
 
 }  // namespace
 
-void QuarantineWatch::note_pauses(const NameSet& paused_classes) {
+void QuarantineWatch::note_pauses(const NameSet& paused_classes, SteadyTime now) {
   if (paused_classes == paused_classes_) return;
   paused_classes_ = paused_classes;
-  pauses_matter_until_ = steady_now() + pace_ * pauses_matter_for;
+  pauses_matter_ = true;
+  pauses_matter_until_ = now + pace_ * pauses_matter_for;
 }
 
 void QuarantineWatch::look(SteadyTime now, bool there_is_a_quarantine) {
-  if (!there_is_a_quarantine && now >= pauses_matter_until_) return;
+  if (!there_is_a_quarantine && !pauses_matter_) return;
   if (now < next_look_ || !workers_.others_may_come()) return;
   next_look_ = now + pace_ * between_looks_at_quarantine;
   if (!workers_.occupied_slots().empty()) return;  // who is here looks by itself
-  redis_.send(ask_set_size(quarantined_set), longest_answer_time, [this](const AsyncConnection::Result& size) {
-    if (!size.ok() || !size.reply.view().is_integer() || size.reply.view().integer() == 0) return;
-    workers_.call(workers_.capsules_to_call());
-  });
+  // Whether it is the last look that they need is known when it is answered.
+  redis_.send(ask_set_size(quarantined_set), longest_answer_time,
+              [this, now, until = pauses_matter_until_](const AsyncConnection::Result& size) {
+                if (!size.ok() || !size.reply.view().is_integer()) return;
+                if (now >= until && until == pauses_matter_until_) pauses_matter_ = false;
+                if (size.reply.view().integer() > 0) workers_.call(workers_.capsules_to_call());
+              });
 }
 
 }  // namespace brood

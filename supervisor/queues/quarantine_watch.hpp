@@ -13,9 +13,10 @@ class QuarantineWatch {
  public:
   QuarantineWatch(AsyncConnection& redis, QueueWorkers& workers) : redis_(redis), workers_(workers) {}
 
-  // Now and then, while this shard is served and there is a quarantine, or pauses have changed a moment ago.
+  // Now and then, while this shard is served and there is a quarantine, or pauses have changed a moment ago: until a
+  // look behind that moment was answered.
   void look(SteadyTime now, bool there_is_a_quarantine);
-  void note_pauses(const NameSet& paused_classes);
+  void note_pauses(const NameSet& paused_classes, SteadyTime now);
   // From now on it looks so many times more rarely.
   void slow_down(int times) { pace_ = times; }
 
@@ -23,6 +24,7 @@ class QuarantineWatch {
   AsyncConnection::Scope redis_;
   QueueWorkers& workers_;
   SteadyTime next_look_{}, pauses_matter_until_{};
+  bool pauses_matter_ = true;  // at first too: the supervisor before may not have come to look
   NameSet paused_classes_;
   int pace_ = 1;
 };

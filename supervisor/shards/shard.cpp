@@ -51,7 +51,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       queues_and_pauses_watch_(parts.loop, redis_.connection(), workers_,
                                [this](const KnownQueues& now) {
                                  doorbell_.know(now);
-                                 quarantine_watch_.note_pauses(now.paused_classes);
+                                 quarantine_watch_.note_pauses(now.paused_classes, steady_now());
                                }),
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(redis_.connection()),

@@ -101,6 +101,16 @@ BOOST_AUTO_TEST_CASE(a_trial_of_a_class_that_was_set_free_meanwhile_sets_nothing
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_makes_room_for_another) {
+  Quarantined all;
+  all.answer(begin_probe("Decode", "j1"));
+  BOOST_TEST(all.answer(leave_probe("Decode", "j2")) == 0);  // it was not the one
+  BOOST_TEST(all.answer(begin_probe("Decode", "j2")) == 0);
+  BOOST_TEST(all.answer(leave_probe("Decode", "j1")) == 1);
+  BOOST_TEST(all.answer(leave_probe("Decode", "j1")) == 0);
+  BOOST_TEST(all.answer(begin_probe("Decode", "j2")) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_trial_that_nobody_ends_is_over_some_time) {
   Quarantined all;
   all.answer(begin_probe("Decode", "j1"));

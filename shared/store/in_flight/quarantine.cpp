@@ -7,7 +7,7 @@
 namespace brood {
 
 namespace scripts {
-extern const Script count_quarantine_crash, begin_probe, pass_probe, release_quarantined;
+extern const Script count_quarantine_crash, begin_probe, leave_probe, pass_probe, release_quarantined;
 }
 
 namespace {
@@ -51,6 +51,10 @@ ScriptCall begin_probe(std::string_view job_class, std::string_view jid) {
   return {&scripts::begin_probe,
           {keys::quarantine_probe(job_class)},
           {std::string(jid), std::to_string(longest_probe.count())}};
+}
+
+ScriptCall leave_probe(std::string_view job_class, std::string_view jid) {
+  return {&scripts::leave_probe, {keys::quarantine_probe(job_class)}, {std::string(jid)}};
 }
 
 ScriptCall pass_probe(std::string_view job_class, std::string_view jid) {

@@ -54,6 +54,8 @@ CountedCrash read_counted_crash(ReplyView reply);
 
 // With other libraries its jobs are tried one at a time.  Answers 1 where this job is the one.
 ScriptCall begin_probe(std::string_view job_class, std::string_view jid);
+// It does not begin after all, and another may try.
+ScriptCall leave_probe(std::string_view job_class, std::string_view jid);
 // It has ended without a crash.  Answers 1 when that was enough, and the class is free.
 inline constexpr int probes_needed = 3;
 ScriptCall pass_probe(std::string_view job_class, std::string_view jid);

@@ -1,0 +1,105 @@
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/support/redis_server.hpp"
+#include "worker/quarantine.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const char* const aside = "brood:quarantined";
+
+std::string job(const std::string& job_class, int number, const std::string& queue = "default") {
+  return R"({"class":")" + job_class + R"(","args":[],"jid":"j)" + std::to_string(number) + R"(","queue":")" + queue +
+         "\"}";
+}
+
+// A worker of which there is nothing but its view of what waits; its clock is ours.
+struct Onlooker {
+  RedisServer redis;
+  Connection connection{redis.address()};
+  NameSet paused;
+  Quarantine quarantine;
+  SteadyTime now{1h};
+
+  explicit Onlooker(int after = 0) : quarantine(connection, {after, 600s}, [](const std::string&) { return true; }) {
+    quarantine.set_libraries(0xabc);
+    quarantine.follow_pauses([this] { return &paused; });
+    quarantine.look(now);
+  }
+  // As workers look, in whose place nobody else claims the looks.
+  void look_for(std::chrono::milliseconds time) {
+    for (const SteadyTime end = now + time; now < end; now += 50ms) {
+      redis.command({"DEL", "brood:quarantine:look:0000000000000abc"});
+      quarantine.look(now);
+    }
+  }
+  void lay_aside(int score, const std::string& payload) {
+    redis.command({"ZADD", aside, std::to_string(score), payload});
+  }
+  // Its class has crashed with other libraries than ours.
+  void fall_ill(const std::string& job_class) {
+    redis.command({"HSET", "brood:quarantine", job_class, "old f1 1795237318 3 0"});
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_waits_for_nothing_is_found_behind_all_that_waits_for_its_class) {
+  Onlooker worker;
+  worker.paused = {"Paused"};
+  worker.look_for(20s);  // that change is over
+  for (int i = 0; i < 5'000; ++i) worker.lay_aside(i, job("Paused", i));
+  worker.lay_aside(9'999, job("Free", 9'999));
+  worker.paused = {"Paused", "Another"};
+  worker.look_for(15s);
+  BOOST_TEST(worker.redis.size_of("queue:default") == 1u);
+  BOOST_TEST(worker.redis.size_of(aside) == 5'000u);
+  BOOST_TEST(!worker.quarantine.some_wait());
+}
+
+BOOST_AUTO_TEST_CASE(who_has_put_back_the_last_looks_no_more_often_than_before) {
+  Onlooker worker;
+  worker.lay_aside(1, job("Free", 1));
+  worker.paused = {"Another"};
+  worker.look_for(1s);
+  BOOST_TEST(worker.redis.size_of("queue:default") == 1u);
+  worker.look_for(20s);
+  BOOST_TEST(!worker.quarantine.some_wait());
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_is_left_to_another_job) {
+  Onlooker worker(3);
+  worker.fall_ill("Decode");
+  worker.look_for(1s);
+  BOOST_REQUIRE(worker.quarantine.may_park());
+  const Payload one = Payload::parse(job("Decode", 1)), another = Payload::parse(job("Decode", 2));
+  BOOST_TEST(!worker.quarantine.parks(one));
+  BOOST_TEST(worker.redis.get("brood:quarantine:probe:Decode").value_or("") == "j1");
+  worker.quarantine.does_not_begin(one);
+  BOOST_TEST(!worker.redis.get("brood:quarantine:probe:Decode").has_value());
+
+  BOOST_REQUIRE(worker.quarantine.may_park());
+  BOOST_TEST(!worker.quarantine.parks(another));
+  worker.quarantine.ended(another);
+  BOOST_TEST(worker.quarantine.some_wait());
+  worker.look_for(1s);
+  BOOST_TEST(!worker.quarantine.some_wait());
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_that_takes_no_job_keeps_no_class_from_its_trial) {
+  Onlooker worker(3);
+  worker.fall_ill("Decode");
+  worker.redis.command({"SET", "queue:odd", "no list"});
+  worker.lay_aside(1, job("Decode", 1, "odd"));
+  worker.lay_aside(2, job("Decode", 2));
+  worker.lay_aside(3, job("Decode", 3));
+  worker.look_for(100ms);
+  BOOST_TEST(worker.redis.lrange("queue:default") == std::vector<std::string>{job("Decode", 2)},
+             boost::test_tools::per_element());
+}

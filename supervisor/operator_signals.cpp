@@ -16,18 +16,21 @@ constexpr auto one_wish = 100ms;
 }  // namespace
 
 OperatorSignals::OperatorSignals(EventLoop& loop, const OwnProcesses& own)
-    : own_(own), source_(loop, [this](const signalfd_siginfo& signal) { waiting_.push_back(signal); }) {}
+    : own_(own), source_(loop, [this](const signalfd_siginfo& signal) {
+        waiting_.push_back({signal, steady_now()});
+      }) {}
 
 std::optional<OperatorSignals::Wish> OperatorSignals::next() {
   while (!waiting_.empty()) {
-    const signalfd_siginfo signal = waiting_.front();
+    const Came came = waiting_.front();
     waiting_.pop_front();
-    if (const auto wish = wish_of(signal)) return wish;
+    if (const auto wish = wish_of(came)) return wish;
   }
   return std::nullopt;
 }
 
-std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const signalfd_siginfo& signal) {
+std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const Came& came) {
+  const signalfd_siginfo& signal = came.signal;
   if (signal.ssi_signo == SIGCHLD) return Wish::child_changed;
   const auto sender = static_cast<pid_t>(signal.ssi_pid);
   const std::string name = signal_name(static_cast<int>(signal.ssi_signo));
@@ -39,7 +42,7 @@ std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const signalfd_sig
   switch (signal.ssi_signo) {
     case SIGTERM:
     case SIGINT:
-      return repeats_the_stop(sender) ? std::nullopt : std::optional(Wish::stop);
+      return repeats_the_stop(sender, came.when) ? std::nullopt : std::optional(Wish::stop);
     case SIGTSTP:
       return Wish::quiet;
     case SIGHUP:
@@ -57,8 +60,7 @@ std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const signalfd_sig
 
 // timeout(1) and some container runtimes send one TERM to the process and at once the same to its group: that is one
 // wish, while an operator's second TERM kills.
-bool OperatorSignals::repeats_the_stop(pid_t sender) {
-  const SteadyTime now = steady_now();
+bool OperatorSignals::repeats_the_stop(pid_t sender, SteadyTime now) {
   if (sender == stop_sender_ && now - stop_came_ < one_wish) return true;
   stop_sender_ = sender;
   stop_came_ = now;

@@ -29,11 +29,15 @@ class OperatorSignals {
   std::optional<Wish> next();
 
  private:
-  std::optional<Wish> wish_of(const signalfd_siginfo& signal);
-  bool repeats_the_stop(pid_t sender);
+  struct Came {
+    signalfd_siginfo signal;
+    SteadyTime when;
+  };
+  std::optional<Wish> wish_of(const Came& came);
+  bool repeats_the_stop(pid_t sender, SteadyTime now);
 
   const OwnProcesses& own_;
-  std::deque<signalfd_siginfo> waiting_;
+  std::deque<Came> waiting_;
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};
   SignalSource source_;

@@ -203,13 +203,13 @@ BOOST_AUTO_TEST_CASE(a_check_of_what_cannot_run_names_the_reason_and_exits_78) {
 
 BOOST_AUTO_TEST_CASE(a_check_tells_of_a_library_that_ends_or_holds_up_its_process) {
   const TemporaryDirectory directory;
-  const std::string config = directory.write("brood.toml", "boot_timeout = \"1s\"\n");
   std::filesystem::create_directory(directory / "first");
-  const auto check = [&](const std::string& variable) {
+  const auto check = [&](const std::string& variable, const std::string& boot_timeout) {
+    const std::string config = directory.write("brood.toml", "boot_timeout = \"" + boot_timeout + "\"\n");
     return run_brood({"run", "--check", "-C", config, "-r", unruly, "--redis", "unix://" + (directory / "no.sock")},
                      {{variable, directory.path()}});
   };
-  const CommandResult ended = check("BROOD_TEST_EXIT"), held_up = check("BROOD_TEST_GATE");
+  const CommandResult ended = check("BROOD_TEST_EXIT", "60s"), held_up = check("BROOD_TEST_GATE", "1s");
   BOOST_TEST(ended.status == configuration, ended.output);
   BOOST_TEST(holds(ended.errors, "loading the libraries ended the process that tried: exited with 0"), ended.errors);
   BOOST_TEST(held_up.status == 75, held_up.output);

@@ -293,16 +293,17 @@ BOOST_AUTO_TEST_CASE(a_check_runs_the_handlers_of_startup_when_it_is_asked_to) {
   const std::vector<std::string> check{"run", "--check", "-r", library, "--redis", "unix://" + (directory / "no.sock")};
   BOOST_TEST(run_brood(check, environment).status == 0);
 
-  std::vector<std::string> with_startup = check;
-  with_startup.insert(with_startup.end(),
-                      {"--startup", "-C", directory.write("brood.toml", "boot_timeout = \"1s\"\n")});
-  const auto run_with = [&](const std::string& fault) {
+  const auto run_with = [&](const std::string& fault, const std::string& boot_timeout = "60s") {
+    std::vector<std::string> with_startup = check;
+    with_startup.insert(
+        with_startup.end(),
+        {"--startup", "-C", directory.write("brood.toml", "boot_timeout = \"" + boot_timeout + "\"\n")});
     return run_brood(with_startup, {{"EVENTS_LEDGER", directory / "ledger"}, {"EVENTS_FAULT", fault}});
   };
   const CommandResult refused = run_with("startup throws");
   BOOST_TEST(refused.status == 75, refused.errors);
   BOOST_TEST(refused.errors.find("a handler of startup threw std::domain_error") != std::string::npos, refused.errors);
-  const CommandResult crashed = run_with("startup crashes"), hung = run_with("startup hangs");
+  const CommandResult crashed = run_with("startup crashes"), hung = run_with("startup hangs", "1s");
   BOOST_TEST(crashed.status == 75, crashed.errors);
   BOOST_TEST(crashed.errors.find("the startup of capsule default ended the process that tried: killed by SIGABRT") !=
                  std::string::npos,
@@ -310,7 +311,7 @@ BOOST_AUTO_TEST_CASE(a_check_runs_the_handlers_of_startup_when_it_is_asked_to) {
   BOOST_TEST(hung.status == 75, hung.errors);
   BOOST_TEST(hung.errors.find("the startup of capsule default took longer than boot_timeout, 1s") != std::string::npos,
              hung.errors);
-  const CommandResult done = run_brood(with_startup, {{"EVENTS_LEDGER", directory / "ledger"}, {"EVENTS_FAULT", ""}});
+  const CommandResult done = run_with("");
   BOOST_TEST(done.status == 0, done.errors);
   BOOST_TEST(done.output.find("startup of capsule default: done") != std::string::npos, done.output);
   BOOST_TEST(run_brood({"run", "--startup", "-r", library}).status == 64);

@@ -247,7 +247,7 @@ void perform_good_and_bad(Where where) {
   BOOST_TEST(brood.log().find("\n{\"event\":\"forged\"}") == std::string::npos);
   brood.term();
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
-  BOOST_TEST(processes_of(home).empty());
+  BOOST_TEST(eventually([&] { return processes_of(home).empty(); }), names_of(processes_of(home)));
 }
 
 }  // namespace

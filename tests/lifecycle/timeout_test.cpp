@@ -131,7 +131,9 @@ BOOST_AUTO_TEST_CASE(whoever_comes_next_is_never_hit) {
         innocent ? R"("timeout":60)" : ""));
   }
   enqueue(redis, payloads);
-  BroodProcess brood(redis, workers(4));
+  BroodOptions options = workers(4);
+  options.config = "poll_interval = \"24h\"\n" + options.config;  // no retry comes
+  BroodProcess brood(redis, options);
 
   const auto settled = [&] { return no_job_is_left(redis, "default", true); };
   BOOST_REQUIRE_MESSAGE(eventually(settled, 60s), brood.log_tail());

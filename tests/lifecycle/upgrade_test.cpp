@@ -20,6 +20,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
 
@@ -484,13 +485,19 @@ BOOST_AUTO_TEST_CASE(an_embedded_redis_serves_on_and_is_looked_after_and_stopped
   BOOST_TEST(result.status == 0, result.errors << brood.log_tail());
   BOOST_TEST(enqueues());
   BOOST_TEST(contains(brood.log(), "event=embedded_redis_adopted"));
-  std::vector<pid_t> servers = children_of(brood.pid());
-  for (const pid_t worker : brood.workers()) std::erase(servers, worker);
-  BOOST_REQUIRE(servers.size() == 1U);
-  kill(servers[0], SIGKILL);
+  const auto servers = [&] {
+    std::vector<pid_t> found = children_of(brood.pid());
+    std::erase_if(found, [](pid_t child) {
+      return text_of_file("/proc/" + std::to_string(child) + "/comm") != "redis-server\n";
+    });
+    return found;
+  };
+  BOOST_REQUIRE(eventually([&] { return servers().size() == 1U; }));
+  kill(servers().at(0), SIGKILL);
   BOOST_TEST(eventually(enqueues, 30s), brood.log_tail());
-  servers = children_of(brood.pid());
+  BOOST_REQUIRE(eventually([&] { return servers().size() == 1U; }));
+  const pid_t server = servers().at(0);
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
-  for (const pid_t server : servers) BOOST_TEST(!process_exists(server));
+  BOOST_TEST(eventually([&] { return !process_exists(server); }));
 }

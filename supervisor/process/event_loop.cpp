@@ -15,6 +15,14 @@ void check_uv(const char* call, int result) {
   if (result < 0) throw std::system_error(-result, std::generic_category(), call);
 }
 
+sigset_t handled_signals() {
+  sigset_t handled;
+  sigemptyset(&handled);
+  for (const int signal : {SIGTERM, SIGINT, SIGTSTP, SIGTTIN, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
+    sigaddset(&handled, signal);
+  return handled;
+}
+
 }  // namespace
 
 EventLoop::EventLoop() : loop_(new uv_loop_t) {
@@ -110,13 +118,15 @@ FdWatch::~FdWatch() {
            [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
 }
 
+void hold_back_signals() {
+  const sigset_t handled = handled_signals();
+  check("sigprocmask", sigprocmask(SIG_BLOCK, &handled, nullptr));
+}
+
 SignalSource::SignalSource(EventLoop& loop, std::function<void(const signalfd_siginfo&)> callback) {
   ::signal(SIGPIPE, SIG_IGN);
-  sigset_t handled;
-  sigemptyset(&handled);
-  for (const int signal : {SIGTERM, SIGINT, SIGTSTP, SIGTTIN, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
-    sigaddset(&handled, signal);
-  check("sigprocmask", sigprocmask(SIG_BLOCK, &handled, nullptr));
+  hold_back_signals();
+  const sigset_t handled = handled_signals();
   fd_.reset(check("signalfd", signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK)));
   watch_ = std::make_unique<FdWatch>(loop, fd_.get(), FdWatch::readable,
                                      [fd = fd_.get(), callback = std::move(callback)](int) {

@@ -78,6 +78,9 @@ class FdWatch {
   Handle* handle_;
 };
 
+// Blocks every signal that the supervisor handles, until a SignalSource reads them.
+void hold_back_signals();
+
 // Every signal that the supervisor handles, blocked from its construction on and read from a signalfd: nothing is lost
 // across an exec, and the sender's pid is known.  SIGPIPE is ignored.
 class SignalSource {

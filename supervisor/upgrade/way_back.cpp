@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/own_words.hpp"
 
 namespace brood::way_back {
@@ -133,6 +134,7 @@ void open(const std::vector<std::string>& argv) {
   const bool only_looks = std::find(argv.begin(), argv.end(), "--check") != argv.end();
   // A rehearsal gets the number of the program's descriptor, but its exec has closed that descriptor.
   if (!handover || *handover < 0 || only_looks || program == -1) return;
+  hold_back_signals();  // the program before did; but a script around this one may have cleared its mask
   way = std::make_unique<Way>(argv, *handover, program.value_or(-1));
   if (way->leads_back()) watch_for_crashes();
 }

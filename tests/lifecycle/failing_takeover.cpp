@@ -1,7 +1,9 @@
-// Preloaded into a program that is to take over: it fails in the midst of that, where a supervisor makes its loop.  Not
-// into who comes after it.
+// Preloaded into a program that is to take over: it fails in the midst of that, where a supervisor makes its loop, or
+// takes its time there.  Not into who comes after it.
 
+#include <dlfcn.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -26,7 +28,20 @@ int overflow(int depth) {
 
 }  // namespace
 
-extern "C" int signalfd(int, const sigset_t*, int) {
+// Says when it may be signalled, before the supervisor can hear that.
+extern "C" int uv_loop_init(void* loop) {
+  if (std::strcmp(how, "waits") == 0) {
+    constexpr char said[] = "the takeover waits\n";
+    if (write(STDERR_FILENO, said, sizeof said - 1) < 0) std::abort();
+    sleep(1);
+  }
+  const auto real = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "uv_loop_init"));
+  return real(loop);
+}
+
+extern "C" int signalfd(int number, const sigset_t* mask, int flags) {
+  if (std::strcmp(how, "waits") == 0)
+    return reinterpret_cast<int (*)(int, const sigset_t*, int)>(dlsym(RTLD_NEXT, "signalfd"))(number, mask, flags);
   if (std::strcmp(how, "aborts") == 0) std::abort();
   if (std::strcmp(how, "overflows") == 0) return overflow(0);
   if (std::strcmp(how, "segfaults") == 0) *static_cast<volatile int*>(nullptr) = 0;

@@ -33,7 +33,8 @@ constexpr const char* built = BROOD_BINARY_DIR "/bin/brood";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 constexpr const char* roll_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libroll_jobs_1.so";
 
-constexpr const char* failing_takeover = BROOD_BINARY_DIR "/tests/job_libraries/libfailing_takeover.so";
+const std::string fails_in_takeover = "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=" BROOD_BINARY_DIR
+                                      "/tests/job_libraries/libfailing_takeover.so TAKEOVER=";
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -256,11 +257,20 @@ BOOST_AUTO_TEST_CASE(a_program_that_passes_a_check_and_then_ends_is_found_out_an
   BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
 }
 
+// A script may have run the program, and its shell has cleared the mask of signals.
+BOOST_AUTO_TEST_CASE(a_stop_is_heard_before_the_new_program_has_its_loop) {
+  Installed site;
+  site.install_with("/bin/true\nexport " + fails_in_takeover + "waits");
+  site.brood->signal(SIGUSR2);
+  BOOST_REQUIRE(site.logs("the takeover waits"));
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0, site.brood->log_tail());
+  BOOST_TEST(site.logs("signal=SIGTERM"), site.brood->log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_place_of_the_supervisor_gives_it_back) {
   Installed site;
-  const std::string go = site.directory / "go",
-                    fails = "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=" + std::string(failing_takeover) +
-                            " TAKEOVER=";
+  const std::string go = site.directory / "go", fails = fails_in_takeover;
   site.run_until(go);
   BOOST_REQUIRE(site.writes("began"));
   const pid_t pid = site.brood->pid();

@@ -88,8 +88,8 @@ bool QueueChoice::look_at_classes() {
   return true;
 }
 
-// When Redis is away nothing changes here.  What our user may not read
-// any more stays as it was known; a key of another type counts as empty.  The supervisor logs both.
+// When Redis is away nothing changes here.  What our user may not read any more stays as it was known; a key of another
+// type counts as empty.  The supervisor logs both.
 void QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;
   try {

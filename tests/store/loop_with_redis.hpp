@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -46,6 +47,14 @@ struct LoopWithRedis {
   // Lets the loop run for that long: only for what must not happen.
   void run_for(std::chrono::milliseconds duration) {
     holds_within([] { return false; }, duration);
+  }
+
+  // Lets the loop run for that long; returns whether Redis was sent the command ("rpop", say) meanwhile.
+  bool is_sent_within(const std::string& command, std::chrono::milliseconds time) {
+    redis.command({"CONFIG", "RESETSTAT"});
+    run_for(time);
+    const Reply stats = redis.command({"INFO", "commandstats"});
+    return stats.view().text().find("cmdstat_" + command + ":") != std::string_view::npos;
   }
 
   double redis_seconds() {

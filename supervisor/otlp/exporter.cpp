@@ -12,7 +12,9 @@
 #include <deque>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 #include "shared/base/log.hpp"
@@ -31,6 +33,7 @@ constexpr auto between_reads = 20ms;  // many spans are read at once; meanwhile 
 constexpr auto open_again = 100ms;    // another exporter may still have it
 constexpr auto time_to_end = 2s;
 constexpr auto refusals_apart = 1min;     // in the log
+constexpr std::size_t most_reasons = 8;   // of one outage, in the log
 constexpr auto certificates_last = 1min;  // until their files are read again: they may have been renewed
 constexpr std::size_t most_read_at_once = std::size_t{1} << 20;
 
@@ -194,8 +197,11 @@ class ExportLoop {
   void put_off(const ExportVerdict& verdict, SteadyTime now) {
     if (failures_++ == 0) {
       away_since_ = now;
-      log::warn("collector_away", {{"endpoint", exporter_.settings.endpoint}, {"reason", verdict.reason}});
+      reasons_.clear();
     }
+    // Each once: what a person must mend may come after what goes by itself.
+    if (reasons_.size() < most_reasons && reasons_.insert(verdict.reason).second)
+      log::warn("collector_away", {{"endpoint", exporter_.settings.endpoint}, {"reason", verdict.reason}});
     if (ends_at_) ends_at_ = now;
     std::uniform_real_distribution<double> chance(0, 1);
     not_before_ = now + std::max<std::chrono::milliseconds>(backoff(failures_, chance(random_)), verdict.wait_at_least);
@@ -213,7 +219,8 @@ class ExportLoop {
   std::optional<TlsCertificates> certificates_;
   SteadyTime certificates_read_{};
   std::optional<CollectorRequest> request_;
-  int failures_ = 0;  // in a row
+  int failures_ = 0;               // in a row
+  std::set<std::string> reasons_;  // of them, as the log has told
   SteadyTime away_since_{}, not_before_{}, next_read_{}, next_refusal_{};
   std::optional<SteadyTime> ends_at_;
   std::minstd_rand random_{std::random_device{}()};

@@ -61,9 +61,8 @@ end
 class Collector
   attr_reader :port, :heads, :wrong, :strangers
 
-  # `tls`: with it, it speaks TLS alone; an OpenSSL::SSL::SSLContext.
-  def initialize(tls: nil)
-    plain = TCPServer.new("127.0.0.1", 0)
+  # `tls`: with it, it speaks TLS alone; an OpenSSL::SSL::SSLContext. `plain`: of the caller's, to go on where something else was.
+  def initialize(tls: nil, plain: TCPServer.new("127.0.0.1", 0))
     @port = plain.addr[1]
     @server = tls ? OpenSSL::SSL::SSLServer.new(plain, tls) : plain
     @scheme = tls ? "https" : "http"
@@ -357,12 +356,31 @@ class OtlpTest < CompatibilityTest
         collector = Collector.new(tls: context)
         by_tls(collector, "refused#{number}", tls) do |beside|
           push_to("refused#{number}")
-          line = eventually("a word of it") { beside.log.lines.grep(/collector_away/).first }
-          assert_match why, line
+          eventually("a word of it") { beside.log.lines.grep(/collector_away/).grep(why).first }
           assert_operator eventually("it was asked") { collector.strangers.nonzero? }, :>, 0
         end
         assert_empty collector.heads
       end
+    end
+  end
+
+  def test_08_the_log_says_each_reason_of_one_outage_once
+    Dir.mktmpdir do |directory|
+      ours, theirs = Authority.new(directory, "ours"), Authority.new(directory, "theirs")
+      port = TCPServer.new("127.0.0.1", 0)
+      met = 0
+      breaking_off = Thread.new { loop { port.accept.close.then { met += 1 } } }
+      by_tls(Struct.new(:url).new("https://127.0.0.1:#{port.addr[1]}"), "reasons", ca: ours.ca) do |beside|
+        push_to("reasons")
+        eventually("the same thrice") { met >= 3 }
+        breaking_off.kill.join
+        Collector.new(tls: theirs.server("IP:127.0.0.1"), plain: port)
+        eventually("the other reason") { beside.log.match?(/collector_away.*unknown authority/) }
+        reasons = beside.log.lines.grep(/collector_away/).map { |line| line[/reason=.*/] }
+        assert_equal reasons.uniq, reasons
+      end
+    ensure
+      breaking_off&.kill
     end
   end
 
@@ -378,7 +396,7 @@ class OtlpTest < CompatibilityTest
     end
     by_tls(Struct.new(:url).new("https://127.0.0.1:#{plain.addr[1]}"), "plain", {}) do |beside|
       push_to("plain")
-      assert_match(/collector_away.*does not speak TLS/, eventually("a word of it") { beside.log.lines.grep(/collector_away/).first })
+      eventually("a word of it") { beside.log.match?(/collector_away.*does not speak TLS/) }
     end
   ensure
     answering&.kill
@@ -391,7 +409,7 @@ class OtlpTest < CompatibilityTest
       collector = Collector.new(tls: new.server("DNS:collector.example.com"))
       by_tls(collector, "renewed", ca: "#{directory}/trusted.pem", server_name: "collector.example.com") do |beside|
         jid = push_to("renewed")
-        assert_match(/unknown authority/, eventually("a word of it") { beside.log.lines.grep(/collector_away/).first })
+        eventually("a word of it") { beside.log.match?(/collector_away.*unknown authority/) }
         File.write("#{directory}/trusted.pem", File.read(new.ca))
         eventually("its span\n#{beside.log.lines.last(20).join}", 120) { collector.span_of(jid) }
         eventually("that it is back") { beside.log.match?(/collector_is_back/) }

@@ -1,20 +1,15 @@
 #include "shared/api/readings.hpp"
 
-#include <cmath>
 #include <set>
 #include <utility>
 
 #include "shared/api/api_state.hpp"
+#include "shared/store/lenient.hpp"
 #include "shared/store/scan.hpp"
 
 namespace brood {
 
-Time lenient_time(double epoch_seconds) {
-  if (!(std::abs(epoch_seconds) < 9.2e9)) return {};
-  const double whole = std::floor(epoch_seconds);
-  return to_time(WallTime(std::chrono::seconds(static_cast<std::int64_t>(whole)) +
-                          std::chrono::nanoseconds(std::llround((epoch_seconds - whole) * 1e9))));
-}
+Time lenient_time(double epoch_seconds) { return to_time(lenient_moment(epoch_seconds)); }
 
 namespace {
 

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <charconv>
+#include <chrono>
+#include <cmath>
 #include <concepts>
 #include <string>
 #include <string_view>
 
+#include "shared/base/clock.hpp"
 #include "shared/redis/reply.hpp"
 
 // Other programs may have written anything: what cannot be read counts as nothing, never as an error.
@@ -28,6 +31,15 @@ inline double lenient_decimal(ReplyView reply) {
   const std::string_view text = reply.text();
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+// The epoch for what no clock shows.  A double cannot hold so many nanoseconds: seconds and fraction are converted
+// apart.
+inline WallTime lenient_moment(double epoch_seconds) {
+  if (!(std::abs(epoch_seconds) < 9.2e9)) return {};
+  const double whole = std::floor(epoch_seconds);
+  return WallTime(std::chrono::seconds(static_cast<std::int64_t>(whole)) +
+                  std::chrono::nanoseconds(std::llround((epoch_seconds - whole) * 1e9)));
 }
 
 inline std::string lenient_text(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : ""; }

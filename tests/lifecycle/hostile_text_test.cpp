@@ -75,6 +75,30 @@ void fill(RedisServer& redis) {
                           .has_names = true});
 }
 
+// Locks, limits, caps, periodic jobs, paused and quarantined classes.
+void fill_with_names(RedisServer& redis) {
+  const std::string text = json_string(hostile);
+  redis.command({"SET", "brood:unique:" + hostile, jid});
+  redis.command({"SET", "brood:running:" + hostile, hostile});
+  redis.command({"ZADD", "brood:limits", "4e9", hostile});
+  redis.command({"HSET", "brood:limit:" + hostile, "kind", "concurrent", "amount", "5", "interval", "0"});
+  redis.command({"ZADD", "brood:limit:" + hostile + ":used", "1", "s" + hostile + "/a/0.1"});
+  redis.command({"HSET", "brood:caps", "cap" + hostile, "3"});
+  redis.command({"SADD", "brood:cap:cap" + hostile, "brood:inflight:s" + hostile});
+  redis.command({"LPUSH", "brood:inflight:s" + hostile, "1"});
+  redis.command({"ZADD", "brood:periodic", "4e9", hostile});
+  redis.command({"HSET", "brood:periodic:job:" + hostile, "rule", hostile, "definition",
+                 R"({"cron":")" + std::string("* * * * *") + R"(","tz":"UTC","class":)" + text + R"(,"queue":)" + text +
+                     R"(,"args":[)" + text + R"(],"more":)" + text + "}"});
+  for (const std::string tick : {"1.5", "1e300", "-1e300"})
+    redis.command({"LPUSH", "brood:periodic:history:" + hostile,
+                   R"({"tick":)" + tick + R"(,"at":)" + tick + R"(,"jid":)" + text + R"(,"by":)" + text + "}"});
+  const std::string fingerprint = "x\x1b[31m\u009b2Jy";  // a space would end it
+  for (const std::string since : {"1.5", "1e300"})
+    redis.command({"HSET", "brood:quarantine", hostile + since, "\x1b[1m " + fingerprint + " " + since + " 5 1"});
+  redis.command({"ZADD", "brood:quarantined", "1", payload()});
+}
+
 // A worker of this machine: this very process, with a job.
 void occupy(Scoreboard& scoreboard) {
   SlotRecord& record = scoreboard.slot(0);
@@ -95,6 +119,7 @@ void occupy(Scoreboard& scoreboard) {
 BOOST_AUTO_TEST_CASE(nothing_that_a_command_prints_acts_on_a_terminal) {
   RedisServer redis;
   fill(redis);
+  fill_with_names(redis);
   const TemporaryDirectory runtime;
   Scoreboard scoreboard = Scoreboard::create(runtime.path(), Identity::of_this_process().name, 1);
   occupy(scoreboard);
@@ -153,6 +178,50 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_command_prints_acts_on_a_terminal) {
       {"enqueue", "--bulk", "/nowhere/" + hostile},
       {"replay", jid},
       {"replay", hostile},
+      {"locks"},
+      {"locks", "--json"},
+      {"locks", "show", jid},
+      {"locks", "show", hostile, "--json"},
+      {"locks", "release", jid},
+      {"locks", "release", hostile},
+      {"locks", "release", "no" + hostile},
+      {"locks", "check"},
+      {"locks", "check", "--json"},
+      {"limits"},
+      {"limits", "--json"},
+      {"limits", "show", hostile},
+      {"limits", "show", hostile, "--json"},
+      {"limits", "show", "cap" + hostile, "--json"},
+      {"limits", "show", "no" + hostile},
+      {"limits", "reset", hostile},
+      {"limits", "reset", hostile, "--json"},
+      {"periodic"},
+      {"periodic", "--json"},
+      {"periodic", "next", hostile},
+      {"periodic", "next", hostile, "--json"},
+      {"periodic", "history", hostile},
+      {"periodic", "history", hostile, "--json"},
+      {"periodic", "run", hostile},
+      {"periodic", "run", hostile, "--json"},
+      {"periodic", "run", "no" + hostile},
+      {"periodic", "pause", hostile},
+      {"periodic", "unpause", hostile, "--json"},
+      {"classes", "pause", hostile},
+      {"classes", "pause", hostile, "--json"},
+      {"classes"},
+      {"classes", "--json"},
+      {"status"},
+      {"status", "--json"},
+      {"status", "--format", "prometheus"},
+      {"classes", "unpause", hostile},
+      {"classes", "unpause", hostile, "--json"},
+      {"quarantine"},
+      {"quarantine", "--json"},
+      {"quarantine", "release", "no" + hostile},
+      {"quarantine", "release", hostile + "1.5"},
+      {"quarantine", "release", hostile + "1e300", "--json"},
+      {"keys", "new", "/nowhere/" + hostile},
+      {"scale", "2", "--process", hostile},
   };
   for (std::vector<std::string> words : commands) {
     std::string line;

@@ -107,7 +107,7 @@ int release_locks(const NamesOrder& order) {
     print_locks(order, released, "");
   } else {
     for (const UniqueLock& lock : released)
-      print(fmt::format("released {}, which {} held\n", lock.key, log::printable(lock.jid)));
+      print(fmt::format("released {}, which {} held\n", log::printable(lock.key), log::printable(lock.jid)));
   }
   return status;
 }

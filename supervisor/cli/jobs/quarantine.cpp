@@ -10,6 +10,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/lenient.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
@@ -42,9 +43,7 @@ using Classes = decltype(QuarantineList::classes);
 
 constexpr std::size_t least_of_a_fingerprint = 4;
 
-std::string since_text(double since) {
-  return since > 0 ? iso_time(WallTime{std::chrono::nanoseconds(static_cast<std::int64_t>(since * 1e9))}) : "";
-}
+std::string since_text(double since) { return since > 0 ? iso_time(lenient_moment(since)) : ""; }
 
 int list_quarantine(const NamesOrder& order) {
   refuse_arguments(order.names);

@@ -13,6 +13,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/scoreboard/told_times.hpp"
+#include "shared/store/lenient.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/ruby_processes.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
@@ -184,8 +185,7 @@ std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& 
       const JsonObject entry = JsonObject::parse(past.json);
       const auto moment = [&](const char* key) {
         const auto seconds = entry.number(key);
-        return seconds ? std::optional(WallTime(std::chrono::seconds(static_cast<std::int64_t>(*seconds))))
-                       : std::nullopt;
+        return seconds ? std::optional(lenient_moment(*seconds)) : std::nullopt;
       };
       past.tick = moment("tick");
       past.at = moment("at");

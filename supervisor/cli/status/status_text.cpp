@@ -5,6 +5,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
+#include "shared/store/lenient.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
@@ -357,11 +358,10 @@ std::string status_text(const StatusReport& report, const Style& style) {
 }
 
 std::string crash_text(const Crash& crash, const Style& style) {
-  const WallTime at{std::chrono::nanoseconds(static_cast<std::int64_t>(crash.at * 1e9))};
   return style.bold(log::printable(crash.job_class)) + " " + style.red(log::printable(crash.message)) + "\n" +
          fmt::format("{} times, last {} ({}), job {} of queue {}, supervisor {}, fingerprint {}\n", crash.count,
-                     iso_time(at), ago(crash.at), log::printable(crash.jid), log::printable(crash.queue),
-                     log::printable(crash.identity), log::printable(crash.fingerprint)) +
+                     iso_time(lenient_moment(crash.at)), ago(crash.at), log::printable(crash.jid),
+                     log::printable(crash.queue), log::printable(crash.identity), log::printable(crash.fingerprint)) +
          stack_text(crash, crash.frames.size());
 }
 

@@ -56,7 +56,7 @@ _brood() {
     new) options="$every" ;;
     recover) options="--all --dry-run --yes --wait --json $where $every" ;;
     web) options="--listen --read-only $where $every" ;;
-    bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --log-jobs --json $where $every" ;;
+    bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --appendfsync --log-jobs --json $where $every" ;;
     *) return ;;
   esac
 
@@ -83,6 +83,7 @@ _brood() {
     *:-C | *:--config | *:-r | *:--require | enqueue:--bulk) compopt -o default ;;
     *:--redis) mapfile -t COMPREPLY < <(compgen -W "embedded" -- "$word") ;;
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
+    bench:--appendfsync) mapfile -t COMPREPLY < <(compgen -W "always everysec no" -- "$word") ;;
     kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
     status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
     enqueue:--unique-until) mapfile -t COMPREPLY < <(compgen -W "start done running" -- "$word") ;;

@@ -137,5 +137,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_measured_is_refused) {
   BOOST_TEST(run_brood({"bench", "--workers", "0"}).status == 64);
   BOOST_TEST(run_brood({"bench", "--jobs", "many"}).status == 64);
   BOOST_TEST(run_brood({"bench", "--append-only", "--redis", "redis://localhost"}).status == 64);
+  BOOST_TEST(run_brood({"bench", "--appendfsync", "always", "--redis", "redis://localhost"}).status == 64);
+  BOOST_TEST(run_brood({"bench", "--appendfsync", "daily"}).status == 64);
   BOOST_TEST(run_brood({"bench", "--redis", "unix:///nowhere/redis.sock"}).status == 69);
 }

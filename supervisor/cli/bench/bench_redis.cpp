@@ -18,30 +18,31 @@ namespace brood {
 
 using namespace std::chrono_literals;
 
-BenchRedis::BenchRedis(const std::string& directory, bool append_only) {
+BenchRedis::BenchRedis(const std::string& directory, const std::string& appendfsync) {
   address_.socket_path = directory + "/redis.sock";
-  const char* const keeps = append_only ? "yes" : "no";
-  pid_ = spawn_program({.title = "redis-server", .keep = {}, .parent_death_signal = SIGKILL}, {"redis-server",
-                                                                                               "--port",
-                                                                                               "0",
-                                                                                               "--unixsocket",
-                                                                                               address_.socket_path,
-                                                                                               "--unixsocketperm",
-                                                                                               "600",
-                                                                                               "--dir",
-                                                                                               directory,
-                                                                                               "--logfile",
-                                                                                               directory + "/redis.log",
-                                                                                               "--save",
-                                                                                               "",
-                                                                                               "--appendonly",
-                                                                                               keeps,
-                                                                                               "--appendfsync",
-                                                                                               "everysec",
-                                                                                               "--daemonize",
-                                                                                               "no",
-                                                                                               "--supervised",
-                                                                                               "no"});
+  const char* const keeps = appendfsync.empty() ? "no" : "yes";
+  pid_ = spawn_program({.title = "redis-server", .keep = {}, .parent_death_signal = SIGKILL},
+                       {"redis-server",
+                        "--port",
+                        "0",
+                        "--unixsocket",
+                        address_.socket_path,
+                        "--unixsocketperm",
+                        "600",
+                        "--dir",
+                        directory,
+                        "--logfile",
+                        directory + "/redis.log",
+                        "--save",
+                        "",
+                        "--appendonly",
+                        keeps,
+                        "--appendfsync",
+                        appendfsync.empty() ? "no" : appendfsync,
+                        "--daemonize",
+                        "no",
+                        "--supervised",
+                        "no"});
   try {
     wait_for_answer();
   } catch (...) {

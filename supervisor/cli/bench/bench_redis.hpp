@@ -11,8 +11,9 @@ namespace brood {
 // A redis-server of a benchmark's own, on a Unix socket.  It ends with this object, and with its process.
 class BenchRedis {
  public:
-  // Starts it in `directory` and waits until it answers.  Throws std::runtime_error when it does not.
-  BenchRedis(const std::string& directory, bool append_only);
+  // Starts it in `directory` and waits until it answers.  `appendfsync`: "always", "everysec" or "no"; empty: it keeps
+  // no append-only file.  Throws std::runtime_error when it does not answer.
+  BenchRedis(const std::string& directory, const std::string& appendfsync);
   ~BenchRedis();
   BenchRedis(const BenchRedis&) = delete;
   BenchRedis& operator=(const BenchRedis&) = delete;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -42,13 +43,15 @@ struct BenchOptions {
   std::size_t jobs = 100'000, latency_jobs = 500;
   int workers = 2, queues = 1, max_batch = 32;
   double job_ms = 0, idle_seconds = 0;
-  bool append_only = false, log_jobs = false, json = false;
+  std::string appendfsync;  // empty: without an append-only file
+  bool log_jobs = false, json = false;
 
   bool names_redis() const { return !redis.url.empty() || !redis.config.empty(); }
 };
 
 BenchOptions parse(const std::vector<std::string>& args) {
   BenchOptions options;
+  bool append_only = false;
   CommandLine line("Measures how fast this machine runs jobs, how soon they begin, and what that costs.",
                    "brood bench");
   line.number("-j,--jobs", options.jobs, "Jobs for the throughput; 0: leave it out", 0, 100'000'000);
@@ -58,13 +61,19 @@ BenchOptions parse(const std::vector<std::string>& args) {
   line.number("--latency-jobs", options.latency_jobs, "Jobs for the latency; 0: leave it out", 0, 1'000'000);
   line.number("--idle", options.idle_seconds, "Seconds to watch the idle server; 0: not", 0.0, 3'600.0);
   line.number("--max-batch", options.max_batch, "How many short jobs a worker may fetch at once", 1, 32);
-  line.flag("--append-only", options.append_only, "Let the private Redis write an append-only file");
+  line.flag("--append-only", append_only, "Let the private Redis write an append-only file");
+  line.option("--appendfsync", options.appendfsync, "WHEN",
+              "Likewise, and when its disk confirms: always, everysec (default) or no");
   line.flag("--log-jobs", options.log_jobs, "Log the start and the end of each job");
   line.flag("--json", options.json, "Answer in JSON, for programs");
   options.redis.add_options(line);
   line.footer(footer);
   refuse_arguments(line.parse(args));
-  if (options.append_only && options.names_redis()) throw UsageError("--append-only is for the private Redis");
+  if (append_only && options.appendfsync.empty()) options.appendfsync = "everysec";
+  if (!options.appendfsync.empty() && options.names_redis())
+    throw UsageError("--append-only and --appendfsync are for the private Redis");
+  const std::set<std::string> known = {"", "always", "everysec", "no"};
+  if (!known.contains(options.appendfsync)) throw UsageError("--appendfsync is always, everysec or no");
   return options;
 }
 
@@ -126,9 +135,9 @@ BenchReport measure(const BenchOptions& options) {
     return report;
   }
   const BenchDirectory directory("/tmp");  // not TMPDIR: the path of a Unix socket has at most 107 bytes
-  const BenchRedis redis(directory.path(), options.append_only);
+  const BenchRedis redis(directory.path(), options.appendfsync);
   BenchReport report = run(options, redis.address());
-  report.redis = options.append_only ? "private, append-only" : "private";
+  report.redis = options.appendfsync.empty() ? "private" : "private, append-only, " + options.appendfsync;
   return report;
 }
 

@@ -224,6 +224,10 @@ queues = ["images"]
   const CommandResult scaled = run_brood({"scale", "images=3"}, brood.environment());
   BOOST_TEST(scaled.status == 0, scaled.errors);
   BOOST_TEST(brood.workers().size() == 3U);
+  // A number that `concurrency` takes too; the other capsule's workers are what is too many.
+  const CommandResult most = run_brood({"scale", "default=10000"}, brood.environment());
+  BOOST_TEST(most.status != 0);
+  BOOST_TEST(most.errors.find("at most 10000 workers, and the others have 3") != std::string::npos, most.errors);
   BOOST_TEST(run_brood({"scale", "posters=3"}, brood.environment()).status == 78);
   BOOST_TEST(run_brood({"scale", "images="}, brood.environment()).status == 64);
 
@@ -270,6 +274,10 @@ BOOST_AUTO_TEST_CASE(the_status_shows_a_living_supervisor_with_its_capsules_and_
   BOOST_TEST(std::string(process["tag"]) == "shop");
   BOOST_TEST(!process["quiet"].get_bool().value());
   BOOST_TEST(process["rss_kb"].get_int64().value() > 0);
+  for (const simdjson::dom::element worker : status["workers"]) {
+    BOOST_TEST(worker["rss_kb"].get_int64().value() > 0);
+    BOOST_TEST(worker["cpu_s"].get_double().value() >= 0);
+  }
   std::set<std::string> queues;
   for (const simdjson::dom::element queue : process["queues"]) queues.insert(std::string(queue));
   BOOST_TEST((queues == std::set<std::string>{"default", "images"}));

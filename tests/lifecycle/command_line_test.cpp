@@ -382,6 +382,8 @@ BOOST_AUTO_TEST_CASE(status_shows_how_long_a_slot_rests_and_a_job_has_left) {
   BOOST_TEST(workers.at(0)["pid"].get_int64().value() == 0);
   BOOST_TEST(workers.at(0)["rests_for"].get_double().value() > 10);
   BOOST_TEST(workers.at(0)["rests_for"].get_double().value() <= 25);
+  BOOST_TEST(workers.at(0)["rss_kb"].is_null());
+  BOOST_TEST(workers.at(0)["cpu_s"].is_null());
   BOOST_TEST(std::string(workers.at(1)["state"]) == "busy");
   BOOST_TEST(workers.at(1)["rests_for"].is_null());
   BOOST_TEST(workers.at(1)["job"]["deadline_in"].get_double().value() > 80);

@@ -240,6 +240,10 @@ BOOST_AUTO_TEST_CASE(one_that_died_unlisted_is_found_by_its_keys_and_listed_for_
   // Meanwhile the file that says what its workers had done is kept.
   BOOST_TEST(eventually([&] { return times_logged(brood, "unlisted_process_found") == 1; }), brood.log_tail());
   BOOST_TEST(times_logged(brood, "forgotten_scoreboard_removed") == 0U);
+
+  redis.command({"DEL", dead});  // sooner than it lapses
+  BOOST_TEST(eventually([&] { return ledger.runs().size() == 2; }, 60s), brood.log_tail());
+  BOOST_TEST(!redis.hget("brood:processes", dead));
 }
 
 BOOST_AUTO_TEST_CASE(one_that_has_stopped_in_order_is_not_listed_again) {

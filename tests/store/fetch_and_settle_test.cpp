@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <tuple>
 
 #include <boost/test/unit_test.hpp>
 
+#include "shared/base/log.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -398,7 +402,10 @@ BOOST_AUTO_TEST_CASE(what_failed_beside_a_failure_that_is_too_large_keeps_its_st
   BOOST_TEST(retries[1].first == R"({"class":"A","args":[],"jid":"3"})");
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer) {
+BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer_and_says_so_once) {
+  const TemporaryDirectory directory;
+  const std::string log_file = directory / "log";
+  log::open({.file = log_file});
   Worker worker;
   std::size_t losses = 0;
   worker.channel.next.assign(300, [&](Channel& redis, const Command& command) {
@@ -410,6 +417,13 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer)
 
   const std::vector<std::chrono::milliseconds> expected{100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms};
   BOOST_TEST((worker.pauses == expected));
+  // What is wrong is said once.
+  log::flush();
+  std::ostringstream said;
+  said << std::ifstream(log_file).rdbuf();
+  const std::string text = said.str(), event = "event=redis_loses_what_workers_write";
+  BOOST_TEST(text.find(event) != std::string::npos, text);
+  BOOST_TEST(text.find(event) == text.rfind(event), text);
 }
 
 BOOST_AUTO_TEST_CASE(more_than_sixteen_queues_are_asked_sixteen_at_a_time) {

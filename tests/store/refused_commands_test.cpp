@@ -5,6 +5,7 @@
 
 #include "shared/store/holdings.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
@@ -55,6 +56,11 @@ const Strings commands{"ltrim",
                        "set",
                        "del",
                        "expire",
+                       "pexpire",
+                       "srem",
+                       "incr",
+                       "setrange",
+                       "unlink",
                        "zremrangebyrank",
                        "zremrangebyscore"};
 const Strings patterns{"queue:*", "retry", "dead", "schedule", "queues", "brood:*"};
@@ -71,6 +77,12 @@ struct Operation {
   std::set<std::string> may_end = {};   // jobs that it may acknowledge or remove
   std::set<std::string> new_jobs = {};  // jobs that come with it
 };
+
+const Script* script_named(std::string_view name) {
+  for (const Script* const script : scripts::all())
+    if (script->name == name) return script;
+  return nullptr;
+}
 
 std::vector<RedisKey> named(const Strings& names) { return {names.begin(), names.end()}; }
 
@@ -144,7 +156,7 @@ std::vector<Operation> operations() {
            {"J1"}});
       add({"fetch," + how, held({}), settle_and_fetch(settlement({}, draw, want), now)});
       for (const Kind kind :
-           {Kind::retry, Kind::move_to_dead, Kind::schedule, Kind::requeue_back, Kind::requeue_head}) {
+           {Kind::retry, Kind::move_to_dead, Kind::schedule, Kind::requeue_back, Kind::requeue_head, Kind::park}) {
         add({"settle " + std::string(to_string(kind)) + how,
              held({"J1", "J2"}),
              settle_and_fetch(settlement({Outcome{}, Outcome{kind, "J2#1", 4e9}}, draw, want), now),
@@ -309,6 +321,10 @@ std::vector<Operation> operations() {
        held({}),
        {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2"}},
        {"A2", "A3"}});
+  add({"remove a job of a queue", held({}), {script_named("remove_job"), named({"queue:a"}), {"A2"}}, {"A2"}});
+  add({"release a job from quarantine",
+       {{"ZADD", "brood:quarantined", "5", "Q1"}, {"LPUSH", "queue:a", "A1"}},
+       release_quarantined("Q1", "a")});
   return all;
 }
 
@@ -397,6 +413,25 @@ void check(Site& site, const Operation& operation, const Strings& rules) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
+  const std::set<std::string_view> others = {"begin_probe",         "count",           "count_quarantine_crash",
+                                             "count_runs",          "count_waiting",   "find_job",
+                                             "forget_holder",       "forget_process",  "free_places",
+                                             "give_back_limits",    "heartbeat",       "keep_scheduler_lock",
+                                             "leave_probe",         "let_go_at_begin", "let_go_of_stray",
+                                             "list_process",        "marked_jobs",     "note_crash",
+                                             "orphan_return_count", "pass_probe",      "pause_periodic",
+                                             "queue_page",          "queue_sizes",     "register_incarnation",
+                                             "release_lock",        "reset_limit",     "save_iteration",
+                                             "serve_periodic",      "set_page",        "show_cap",
+                                             "show_limit",          "take_limits",     "take_running_lock",
+                                             "take_unique_lock",    "try_rights",      "work"};
+  std::set<std::string_view> tried;
+  for (const Operation& operation : operations()) tried.insert(operation.call.script->name);
+  for (const Script* const script : scripts::all())
+    BOOST_TEST(tried.contains(script->name) != others.contains(script->name), script->name);
+}
 
 BOOST_AUTO_TEST_CASE(whatever_command_is_refused_no_job_is_lost_or_doubled) {
   Site site;

@@ -15,12 +15,10 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
-#include "shared/scoreboard/left_threads.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/crash/throw_watch.hpp"
 #include "worker/crash/thrown_stack.hpp"
-#include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
 #include "worker/job/encrypted_job.hpp"
 #include "worker/job/libraries_digest.hpp"
@@ -29,6 +27,7 @@
 #include "worker/job/put_off.hpp"
 #include "worker/job/run_later.hpp"
 #include "worker/job/settle_failed_job.hpp"
+#include "worker/memory_victim.hpp"
 
 namespace brood {
 namespace {
@@ -102,7 +101,8 @@ Performer::Performer(const Config& config, const Identity& of_supervisor, const 
       registry_(registry),
       rules_(config, settings_, registry_),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
-                  [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {
+                  [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }),
+      left_behind_(slot.record(), output_, rules_, runs_, age_) {
   if (!config.otlp.endpoint.empty())
     spans_.emplace(config.otlp, of_supervisor.name, worker_setup.slot,
                    span_pipe_path(of_supervisor.runtime_directory, of_supervisor.name), worker_setup.usage, host_);
@@ -159,9 +159,7 @@ void Performer::load_libraries() {
 void Performer::note_process_state() {
   note_libraries();
   memory_limit_.emplace(worker_setup_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
-  process_state_.emplace();  // with the limit of memory
-  threads_.note_present();
-  timers_.note_present();
+  left_behind_.note_state();  // with the limit of memory
   const std::uint64_t libraries = libraries_digest(registry_);
   slot_.record().libraries.store(libraries);
   quarantine_.set_libraries(libraries);
@@ -209,8 +207,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   const bool failed = performed.kind == Performed::Kind::failed && !expired_;
   runs_hooks_ = failed && (flags & (class_has_hooks | class_has_handlers)) != 0;
   batch_made_calls_ |= made_calls_ || runs_hooks_;
-  if (made_calls_) stop_left_timers();
-  if (made_calls_) look_for_left_threads();  // while the entry runs: what they crash now is its own crash
+  if (made_calls_) left_behind_.look(job_);
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);
   runs_.end(entry, failed, whole_ms(started, ended));
@@ -219,11 +216,10 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (spans_ && expired_) spans_->drop();
   if (spans_ && !expired_) spans_->end(performed, ended - started);
   quarantine_.ended(job_);
-  if (runs_hooks_) stop_left_timers();
-  if (runs_hooks_) look_for_left_threads();  // which are code of the job too
+  if (runs_hooks_) left_behind_.look(job_);
   log::clear_standing_facts();
   title_.end();
-  clean_up(made_calls_ || runs_hooks_);
+  left_behind_.put_right(made_calls_ || runs_hooks_);
   return outcome;
 }
 
@@ -280,7 +276,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
         return std::move(run.performed);
       Performed performed;
       performed.kind = Performed::Kind::interrupted;
-      if (auto failure = failure_of_victim(run.peak_kb)) {
+      if (auto failure = failure_of_victim(job_, run.peak_kb, share_of_host())) {
         performed.kind = Performed::Kind::failed;
         performed.failure = std::move(*failure);
       }
@@ -299,24 +295,9 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   return performed;
 }
 
-Failure Performer::out_of_memory(std::string message) {
-  Failure failure;
-  failure.error_class = "OutOfMemory";
-  failure.message = std::move(message);
-  return failure;
-}
-
-// As the supervisor judges the end of a worker.
-std::optional<Failure> Performer::failure_of_victim(std::uint64_t peak_kb) const {
-  const std::uint64_t share = worker_setup_.host_bytes / (static_cast<std::uint64_t>(config_.concurrency()) + 1);
-  if (share > 0 && peak_kb > share / 1024)
-    return out_of_memory(
-        "out of memory: the kernel ended it when the host had none left, and it had more than its share");
-  log::warn("job_given_back",
-            {{"jid", job_.jid()},
-             {"class", job_.display_class()},
-             {"reason", "the kernel ended it when the host had no memory left, and it had no more than its share"}});
-  return std::nullopt;
+// In bytes.
+std::uint64_t Performer::share_of_host() const {
+  return worker_setup_.host_bytes / (static_cast<std::uint64_t>(config_.concurrency()) + 1);
 }
 
 Outcome Performer::settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
@@ -458,30 +439,6 @@ void Performer::begin_batch(std::size_t jobs) {
   slot_.record().cpu_before_us.store(meter_.cpu_before().count());
 }
 
-// Threads that a job has left would go on beside the next job, and their crash would be charged to that one.
-void Performer::look_for_left_threads() {
-  if (age_.left_threads > 0) return;
-  if (rules_.threads(job_.job_class()) == LeftThreads::allow)
-    return threads_.note_present();  // the next job has not left them
-  age_.left_threads = threads_.left_behind();
-  if (age_.left_threads == 0) return;
-  slot_.record().class_flags.fetch_or(job_left_threads);
-  // Said once of a class: each of its jobs may do so.
-  log::write(runs_.note_left_threads() ? log::Level::debug : log::Level::warn, "job_left_threads",
-             {{"jid", job_.jid()},
-              {"class", job_.display_class()},
-              {"threads", age_.left_threads},
-              {"hint",
-               "its worker is replaced after each such job: join them, start them in a startup handler, or set "
-               "threads = \"allow\" in [worker], or for this class in [classes.NAME]"}});
-}
-
-// Their signals would end the next job.  Of a class that may leave threads, the timers are those threads'.
-void Performer::stop_left_timers() {
-  if (rules_.threads(job_.job_class()) == LeftThreads::allow) return timers_.note_present();
-  age_.left_timers += timers_.stop_left_behind();
-}
-
 RunBook::ClassFacts Performer::class_facts() const {
   return {.has_code = rules_.has_code(job_.job_class()),
           .allows_threads = rules_.threads(job_.job_class()) == LeftThreads::allow,
@@ -502,27 +459,8 @@ void Performer::begin_handlers(std::string_view event) {
 
 void Performer::end_handlers() {
   end_if_a_copy("", event_);
-  if (process_state_) {
-    clean_up(true);
-    threads_.note_present();
-    timers_.note_present();
-  } else {
-    output_.flush();
-    output_.end_job(slot_.record());
-  }
+  left_behind_.put_right_after_handlers();
   slot_.set_printing("");
-}
-
-// Puts right what a job has left behind, so that no later job suffers from it.
-void Performer::clean_up(bool made_calls) {
-  process_state_->restore_own();
-  if (!made_calls) return;
-  output_.flush();
-  if (!process_state_->restore_kernels()) age_.lowered_limits = true;
-  output_.end_job(slot_.record());
-  adopt_orphans();
-  reap_orphans();
-  note_libraries();
 }
 
 std::optional<RecycleReason> Performer::reason_to_recycle() {

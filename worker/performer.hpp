@@ -22,11 +22,8 @@
 #include "worker/class_rules.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
-#include "worker/guard/process_state.hpp"
 #include "worker/guard/standard_output.hpp"
 #include "worker/guard/syscall_watch.hpp"
-#include "worker/guard/thread_count.hpp"
-#include "worker/guard/timer_count.hpp"
 #include "worker/isolation/job_channel.hpp"
 #include "worker/isolation/job_forker.hpp"
 #include "worker/isolation/job_messages.hpp"
@@ -35,6 +32,7 @@
 #include "worker/job/limit_keeper.hpp"
 #include "worker/job/perform.hpp"
 #include "worker/job_title.hpp"
+#include "worker/left_behind.hpp"
 #include "worker/quarantine.hpp"
 #include "worker/recycling.hpp"
 #include "worker/run_book.hpp"
@@ -126,16 +124,10 @@ class Performer {
   Outcome settle_apart(int entry, const std::string& queue, SteadyTime started, const JobEnd& end);
   [[noreturn]] void end_like(int status);
   FailureRule failure_rule();
-  void clean_up(bool made_calls);
-  void look_for_left_threads();
-  void stop_left_timers();
   RunBook::ClassFacts class_facts() const;  // of the job under way
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
-  static Failure out_of_memory(std::string message);
-  // The kernel has ended the job, or its program, while no limit of its own was reached: nullopt, which it says in the
-  // log, unless the job had more than its share of the host's memory.
-  std::optional<Failure> failure_of_victim(std::uint64_t peak_kb) const;
+  std::uint64_t share_of_host() const;
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
   void open_job();
@@ -178,14 +170,12 @@ class Performer {
   JobRegistry& registry_;
   const ClassRules rules_;
   Quarantine quarantine_;
-  std::optional<ProcessState> process_state_;  // once the libraries are loaded
-  std::optional<MemoryLimit> memory_limit_;    // likewise
-  ThreadCount threads_;
-  TimerCount timers_;
+  std::optional<MemoryLimit> memory_limit_;  // once the libraries are loaded
   JobMeter meter_;
   std::optional<RunSpans> spans_;  // where somebody wants to be told
   ShortClasses short_classes_;
   WorkerAge age_;
+  LeftBehind left_behind_;
   JobTitle title_;
   std::vector<std::uint64_t> thrown_at_;  // where the job under way threw what came out, if it wants that known
   std::string event_;                     // whose handlers run

@@ -22,6 +22,7 @@
 #include "worker/guard/offspring.hpp"
 #include "worker/isolation/run_in_process.hpp"
 #include "worker/job/library_text.hpp"
+#include "worker/memory_victim.hpp"
 #include "worker/performer.hpp"
 
 namespace brood {
@@ -180,7 +181,7 @@ void Performer::be_job_process(UniqueFd socket) {
   }
   for (const log::Fact& fact : log::standing_facts()) end.facts.emplace_back(fact.name, fact.value);
   output_.flush();
-  if (threads_.left_behind() == 0) std::fflush(nullptr);  // a thread that waits in a read has locked its file
+  if (!left_behind_.has_threads()) std::fflush(nullptr);  // a thread that waits in a read has locked its file
   log::flush();
   channel_->end(end);
 }
@@ -299,7 +300,7 @@ JobEnd Performer::run_apart(const JobOrder& first) {
     if (was_killed(run.end.status) && now.kills > before.kills && !order.failure) {
       order.failure = sandbox->memory_bytes > 0 && now.at_limit > before.at_limit
                           ? out_of_memory("the job and what it started took more memory than its sandbox allows")
-                          : failure_of_victim(run.end.peak_kb);
+                          : failure_of_victim(job_, run.end.peak_kb, share_of_host());
       if (!order.failure) return {.kind = Performed::Kind::interrupted};
       continue;
     }

@@ -23,9 +23,10 @@ QueueChoice::QueueChoice(const CapsuleSettings& capsule, Channel& redis, const s
 
 bool QueueChoice::is_old() const { return steady_now() - looked_at_ >= known_for; }
 
-void QueueChoice::begin() {
-  if (!looked_ || is_stale() || is_old()) look();
+bool QueueChoice::begin() {
+  const bool is_known = (looked_ && !is_stale() && !is_old()) || look();
   begin_again();
+  return is_known;
 }
 
 const NameSet* QueueChoice::paused_classes() {
@@ -90,17 +91,17 @@ bool QueueChoice::look_at_classes() {
 
 // When Redis is away nothing changes here.  What our user may not read any more stays as it was known; a key of another
 // type counts as empty.  The supervisor logs both.
-void QueueChoice::look() {
+bool QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;
   try {
     const Reply paused = redis_.call(ask_paused_queues());
-    if (is_to_come(paused.view())) return;
+    if (is_to_come(paused.view())) return false;
     if (auto told = read_paused(paused.view()); told || is_never_told(paused.view()))
       known_.paused = std::move(told).value_or(NameSet());
-    if (!look_at_classes()) return;
+    if (!look_at_classes()) return false;
     if (capsule_.follows_all_queues) {
       const Reply names = redis_.call(ask_queue_names());
-      if (is_to_come(names.view())) return;
+      if (is_to_come(names.view())) return false;
       if (auto told = read_queue_names(names.view()); told || is_never_told(names.view()))
         known_.names = std::move(told).value_or(std::vector<std::string>());
     }
@@ -109,7 +110,7 @@ void QueueChoice::look() {
     forgotten_ = false;
     looked_at_ = steady_now();
   } catch (const ConnectionLost&) {
-    return;
+    return false;
   }
   const std::vector<std::string> listed = capsule_.queues.names();
   waits_ = expand_queues(listed, known_);
@@ -120,6 +121,7 @@ void QueueChoice::look() {
   });
   others_ = with_asides(std::move(others_), capsule_.caps, known_);
   std::erase_if(waits_, [&](const std::string& name) { return is_capped(name); });
+  return true;
 }
 
 }  // namespace brood

@@ -22,8 +22,8 @@ class QueueChoice {
   // `changes` is a number that the supervisor changes when it sees a change; nullptr: it never does.
   QueueChoice(const CapsuleSettings& capsule, Channel& redis, const std::atomic<std::uint32_t>* changes);
 
-  // Draws for one fetch; asks Redis first when what is known is out of date.
-  void begin();
+  // Draws for one fetch; asks Redis first when what is known is out of date.  Returns false where that was in vain.
+  bool begin();
   // Draws again from what begin() knew, without asking Redis: is_stale() still tells of a change since begin(), and
   // wait_queue() stays as it is.
   void begin_again();
@@ -54,7 +54,7 @@ class QueueChoice {
   std::string wait_queue(int number) const;
 
  private:
-  void look();
+  bool look();
   bool look_at_classes();
 
   const CapsuleSettings& capsule_;

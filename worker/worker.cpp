@@ -247,7 +247,7 @@ class Worker {
 
   void fetch(int want) {
     const std::vector<Outcome> outcomes = take_outcomes_to_settle();  // which may take long, with Redis away
-    draw_.begin();
+    if (!draw_.begin() && leaves()) throw ShardIsAway{};  // which another call would find only after its time too
     const std::vector<std::string> first = draw_.take(max_queues_asked);
     const std::string wait_queue = may_wait() && want > 0 ? draw_.wait_queue(worker_setup_.number) : "";
     lapses_ = orders_.lapses();

@@ -15,8 +15,6 @@ using setting::Place;
 using CatchUp = PeriodicSettings::CatchUp;
 using Overlap = PeriodicSettings::Overlap;
 
-constexpr std::chrono::milliseconds longest_within = 366 * 24h, longest_jitter = 24h;
-
 constexpr std::array<std::pair<std::string_view, CatchUp>, 3> catch_up_words{
     {{"none", CatchUp::none}, {"last", CatchUp::last}, {"all", CatchUp::all}}};
 constexpr std::array<std::pair<std::string_view, Overlap>, 3> overlap_words{
@@ -79,11 +77,11 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
   section.text("catch_up", [&](const Place& word_at, const std::string& word) {
     job.catch_up = read_word(catch_up_words, word_at, word);
   });
-  if (section.has("within")) section.duration("within", job.within.emplace(), 1s, longest_within);
+  if (section.has("within")) section.duration("within", job.within.emplace(), 1s, PeriodicSettings::longest_within);
   section.text("overlap", [&](const Place& word_at, const std::string& word) {
     job.overlap = read_word(overlap_words, word_at, word);
   });
-  section.duration("jitter", job.jitter, 0ms, longest_jitter);
+  section.duration("jitter", job.jitter, 0ms, PeriodicSettings::longest_jitter);
   section.texts("enabled_on", [&](const Place& label_at, const std::string& label) {
     job.enabled_on.push_back(setting::check_text(label_at, label));
   });

@@ -15,6 +15,7 @@ namespace brood {
 struct PeriodicSettings {
   enum class CatchUp { none, last, all };     // of the ticks that nobody was there for
   enum class Overlap { allow, skip, queue };  // while the job of the tick before has not ended
+  static constexpr std::chrono::hours longest_within{366 * 24}, longest_jitter{24};
 
   std::string cron;
   CronRule rule = {};  // the same, read

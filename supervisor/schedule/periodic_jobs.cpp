@@ -275,13 +275,15 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   const ClaimedTick claimed = read_claimed_tick(result.reply.view());
   const auto outcome = claimed.outcome;
   job.paused = outcome == Outcome::paused;
+  const bool is_unmoved = outcome == Outcome::lost && claimed.last == job.last;  // what is there is no time
   job.last = claimed.last;
   if (outcome == Outcome::waits) job.not_before = steady_now() + between_tries;
   if (outcome == Outcome::paused) job.not_before = steady_now() + until_next_after(job, second_now());
   if (outcome == Outcome::another_rule)
     return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
   const bool state_is_gone = outcome == Outcome::lost && claimed.last == sys_seconds{};
-  if (outcome == Outcome::early || state_is_gone) {  // the clock of Redis was put back; or it has lost its data
+  // The clock of Redis was put back; or it has lost its data, or somebody has written into them.
+  if (outcome == Outcome::early || state_is_gone || is_unmoved) {
     job.not_before = steady_now() + between_tries;
     next_service = {};
   }
@@ -344,8 +346,8 @@ void PeriodicJobs::set(Settings settings) {
 
 void PeriodicJobs::resume(Settings settings) {
   stop();
-  const std::unique_ptr<Run> old = std::move(run_);
-  run_ = std::make_unique<Run>(old->loop, old->redis.connection(), std::move(settings));
+  auto next = std::make_unique<Run>(run_->loop, run_->redis.connection(), std::move(settings));
+  const std::unique_ptr<Run> old = std::exchange(run_, std::move(next));
   for (auto& [name, job] : run_->jobs) {  // what was not read anew replaces nothing that somebody else has read since
     const auto known = old->jobs.find(name);
     if (known != old->jobs.end() && definition_of(known->second.settings) == definition_of(job.settings))

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -11,9 +12,11 @@
 #include <thread>
 
 #include "shared/base/shard_of_key.hpp"
+#include "shared/config/registered_periodic.hpp"
 #include "shared/json/json_object.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
 
 using namespace brood;
@@ -379,6 +382,36 @@ BOOST_AUTO_TEST_CASE(a_rule_of_a_library_that_is_wrong_is_refused_by_the_check_a
   BroodProcess brood(redis, options);
   BOOST_TEST(eventually([&] { return redis.size_of("brood:periodic") == 2; }), brood.log_tail());
   BOOST_TEST(brood.log().find("event=periodic_job_refused name=coded") != std::string::npos);
+}
+
+// As a job of the same user could write it.
+BOOST_AUTO_TEST_CASE(what_anybody_writes_for_a_library_is_refused_and_the_supervisor_goes_on) {
+  RedisServer redis;
+  BroodProcess brood(redis, with_config(every_second()));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:ticks") > 0; }));
+  const std::string identity = redis.hgetall("brood:processes").begin()->first;
+  std::string lines = "1\n";
+  for (const std::string rest :
+       {R"("args":["\ud800"])", R"("args":{})", R"("members":[])", R"("members":{"a":"\ud800"})", R"("retry":"\udfff")",
+        R"("jitter":9223372036854775807)", R"("jitter":-1)", R"("within":9223372036854775807)"})
+    lines += R"({"name":"x","cron":"* * * * * *","class":"C","queue":"other",)" + rest + "}\n";
+  const std::string file = registered_periodic_path(brood.environment().at("RUNTIME_DIRECTORY"), identity);
+  std::ofstream(file + ".new", std::ios::binary) << lines;
+  std::filesystem::rename(file + ".new", file);
+  BOOST_TEST(eventually([&] { return times_logged(brood, "periodic_job_refused") == 8; }), brood.log_tail());
+  // The ticks go on meanwhile, and one whose last tick is no time any more is served from now on.
+  redis.command({"HSET", state_of("tick"), "last", "1700000000.5"});
+  const std::size_t before = redis.size_of("queue:ticks");
+  const auto commands = [&] {
+    const std::string stats(redis.command({"INFO", "stats"}).view().text());
+    return std::stol(stats.substr(stats.find("total_commands_processed:") + 25));
+  };
+  const long commands_before = commands();
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:ticks") > before + 2; }), brood.log_tail());
+  BOOST_TEST(commands() - commands_before < 5'000);
+  BOOST_TEST(redis.size_of("queue:other") == 0U);
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_with_its_place) {

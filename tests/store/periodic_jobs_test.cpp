@@ -136,6 +136,16 @@ BOOST_FIXTURE_TEST_CASE(a_state_that_has_lost_its_last_tick_goes_on_from_now, Si
   BOOST_TEST((serve("{}").last >= before));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_last_tick_that_is_no_time_is_begun_anew, Site) {
+  const auto before = serve("{}").last;
+  for (const char* last : {"1700000000.5", "abc", "", "-5", "inf", "-inf", "nan", "1e300"}) {
+    redis.command({"HSET", state, "last", last});
+    const auto now = serve("{}").last;
+    BOOST_TEST((now >= before), last);
+    BOOST_TEST(redis.hget(state, "last").value() == std::to_string(now.time_since_epoch().count()), last);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(who_is_refused_changes_nothing, Site) {
   serve("{}");
   const auto before = redis.hgetall(state);

@@ -23,8 +23,9 @@ redis.call("EXPIRE", KEYS[2], ARGV[6])
 redis.call("ZADD", KEYS[1], now, ARGV[1])
 redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. tonumber(now) - tonumber(ARGV[6]))
 local last, paused = unpack(redis.call("HMGET", KEYS[2], "last", "paused"))
-last = tonumber(last or "") or tonumber(now)
-if last > tonumber(now) + 300 then    -- claimed while the clock was ahead: else none came until then
+last = tonumber(last or "") or -1
+-- No tick, or claimed while the clock was ahead: else none came, or none until then.
+if last < 0 or last ~= math.floor(last) or last > tonumber(now) + 300 then
   last = tonumber(now)
   redis.call("HSET", KEYS[2], "last", now)
 end

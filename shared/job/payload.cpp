@@ -11,8 +11,9 @@ namespace {
 // Integers above this are milliseconds; as seconds they would lie beyond the year 5138.
 constexpr double least_milliseconds = 1e11;
 
-// What WallTime can hold, with some room: the years 1678 to 2261.
-constexpr double most_seconds = 9.2e9;
+// What WallTime can hold, with some room: the year 2261.  And far enough from it that the time between two of them can
+// be held too: 1938.
+constexpr double most_seconds = 9.2e9, least_seconds = -1e9;
 
 constexpr std::int64_t nanoseconds_in_second = 1'000'000'000;
 
@@ -76,7 +77,7 @@ void Payload::check() {
 std::string_view Payload::args() const { return raw("args").value_or("[]"); }
 
 std::optional<WallTime> Payload::time(std::string_view key) const {
-  const auto within = [](double seconds) { return std::abs(seconds) < most_seconds; };
+  const auto within = [](double seconds) { return seconds > least_seconds && seconds < most_seconds; };
   // Integers convert exactly, and are read in less time.  A double cannot hold so many nanoseconds: convert seconds and
   // fraction apart.
   if (const auto whole = integer(key)) {

@@ -267,8 +267,9 @@ BOOST_AUTO_TEST_CASE(times_are_read_in_both_units_and_refused_beyond_the_clock) 
   BOOST_TEST(seconds("1795237318514.0") == 1795237318.514);
   BOOST_TEST(seconds("1795237318") == 1795237318.0);
   BOOST_TEST(seconds("-5") == -5.0);
-  for (const char* raw : {"1E400", "-1e400", "1e30", "-1e12", "99999999999999999999", "9e18", "31556889864403200000",
-                          "\"1\"", "null", "[]"})
+  BOOST_TEST(seconds("-999999999") == -999999999.0);
+  for (const char* raw : {"1E400", "-1e400", "1e30", "-1e12", "-9000000000", "-9000000000.5", "-1000000000",
+                          "99999999999999999999", "9e18", "31556889864403200000", "\"1\"", "null", "[]"})
     BOOST_TEST(seconds(raw) == -1e18, raw);
 }
 

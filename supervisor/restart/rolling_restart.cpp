@@ -59,7 +59,7 @@ RollingRestart::RollingRestart(EventLoop& loop, Children& children, WorkerSucces
       check_(children),
       wake_(loop),
       present_(workers.present()),
-      last_number_(present_->number) {}
+      last_number_(workers.largest_number()) {}
 
 void RollingRestart::restart(std::optional<ControlSocket::Reply> asked_by) {
   if (under_way()) {

@@ -21,6 +21,7 @@ class WorkerSuccession {
       : slots_(slots), generations_(generations), orders_(orders) {}
 
   const std::shared_ptr<const Generation>& present() const { return generations_.present(); }
+  std::uint32_t largest_number() const { return generations_.largest_number(); }
 
   // Adds the places of a new generation, which nobody fills yet.  Throws std::system_error when there is no room for
   // their records, and then nothing has changed.

@@ -25,6 +25,8 @@ class Generations {
   const std::shared_ptr<const Generation>& present() const { return known_.at(present_); }
   std::uint32_t present_number() const { return present_; }
   const Known& known() const { return known_; }
+  // A generation that comes takes a larger one, as workers of one that was taken back may still finish.
+  std::uint32_t largest_number() const { return known_.rbegin()->first; }
 
   // `number` must be known.
   const Generation& of(std::uint32_t number) const { return *known_.at(number); }

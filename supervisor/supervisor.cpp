@@ -430,6 +430,7 @@ void Supervisor::capsules_changed() {
 void Supervisor::generation_changed(const Generation& present) {
   config_ = present.config;
   bodies_ = present.bodies;
+  bodies_.keep = present.descriptors_to_load_from();
   follow_(*config_);
   pressure_.set(config_->pressure);
   web_.follow(config_);

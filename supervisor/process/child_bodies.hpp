@@ -41,6 +41,9 @@ struct ChildBodies {
   std::function<std::string()> check = {};
   // Why the shards with these numbers cannot be taken out, as such a sentence.
   std::function<std::string(const std::vector<int>&)> why_not_empty = {};
+
+  // Descriptors from which those who recover load job libraries: see Generation.
+  std::vector<int> keep = {};
 };
 
 }  // namespace brood

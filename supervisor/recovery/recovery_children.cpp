@@ -100,7 +100,7 @@ void RecoveryChildren::start(Task& task, SteadyTime now, const RedisAddress& red
     bytes = std::make_shared<SharedCount>();
     const auto longest = is_sweep(task) ? std::chrono::seconds(longest_sweep) : longest_run;
     task.child = children_.spawn(
-        {.title = "brood: recovery", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
+        {.title = "brood: recovery", .keep = bodies_.keep, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
         Children::Deadline{now + longest, bytes, longest_run}, body,
         [this, &task](const Children::End& end) { ended(task, end); });
   } catch (const std::system_error& error) {

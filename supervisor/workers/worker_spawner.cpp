@@ -27,11 +27,6 @@ std::string title_of(int slot, const CapsuleSettings& capsule) {
   return "brood: worker " + std::to_string(slot) + " " + capsule.name;
 }
 
-// Needed where the libraries no longer lie at their old paths.
-std::vector<int> descriptors_to_load_from(const Generation& generation) {
-  return generation.loads_kept ? generation.libraries->descriptors() : std::vector<int>();
-}
-
 // Asks the kernel, as a template may claim what it likes.  True also for a child that has ended.
 bool is_our_child(pid_t pid) {
   siginfo_t info{};
@@ -134,7 +129,7 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
       return;
     }
     tell_before_it_begins(slot, place, now);
-    std::vector<int> keep = descriptors_to_load_from(generation);
+    std::vector<int> keep = generation.descriptors_to_load_from();
     keep.insert(keep.end(), {descriptors.control, descriptors.output});
     const pid_t pid =
         brood::spawn({.title = title_of(slot, generation.config->capsules.at(static_cast<std::size_t>(place.capsule))),
@@ -220,7 +215,7 @@ WorkerTemplate::Setup WorkerSpawner::template_setup(const Generation& generation
   return {.generation = generation.number,
           .slots = slots_.board.slots(),
           .longest_load = generation.config->boot_timeout,
-          .keep = descriptors_to_load_from(generation),
+          .keep = generation.descriptors_to_load_from(),
           .shield = generation.bodies.shield_template,
           .preload = generation.bodies.preload,
           .worker = [this, generation](const ForkRequest& request, const WorkerDescriptors& descriptors) {

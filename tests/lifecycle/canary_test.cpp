@@ -23,15 +23,17 @@ const std::string libraries_of_rolls = BROOD_BINARY_DIR "/tests/job_libraries/";
 struct Site {
   RedisServer redis;
   TemporaryDirectory directory;
-  const std::string library = directory / "libjobs.so", config = directory / "brood.toml", ran = directory / "ran";
+  const std::string library = directory / "libjobs.so", config = directory / "brood.toml", ran = directory / "ran",
+                    deaths = directory / "deaths";
   std::optional<BroodProcess> brood;
   long number = 0;
 
-  explicit Site(const std::string& more = "") {
+  explicit Site(const std::string& more = "", bool hears_of_deaths = false) {
     install("roll_jobs_1");
     std::ofstream(config) << "concurrency = 3\nmax_unavailable = 3\n" << more;
-    brood.emplace(
-        redis, BroodOptions{.workers = 3, .says_workers = false, .libraries = {library}, .arguments = {"-C", config}});
+    BroodOptions options{.workers = 3, .says_workers = false, .libraries = {library}, .arguments = {"-C", config}};
+    if (hears_of_deaths) options.environment = {{"ROLL_DEATHS", deaths}};
+    brood.emplace(redis, options);
     BOOST_REQUIRE_MESSAGE(logs("event=ready"), brood->log_tail());
   }
   // As a deploy does it: under another name, and then by rename.
@@ -122,6 +124,28 @@ BOOST_AUTO_TEST_CASE(a_job_that_crashes_in_a_library_that_came_back_is_charged) 
   BOOST_TEST(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s));
   BOOST_TEST(site.logs("class=UntilFile queue=default error=SIGSEGV"));
   BOOST_TEST_MESSAGE(site.brood->log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_library_that_came_back_hears_of_deaths_after_a_scale) {
+  Site site("", true);
+  site.run_as_usual();
+  site.install("roll_jobs_that_crash");
+  BOOST_REQUIRE(site.restart_under_load().status == 70);
+  BOOST_REQUIRE(site.has_done_all());
+  BOOST_REQUIRE(run_brood({"scale", "4"}, site.brood->environment()).status == 0);
+  enqueue(site.redis,
+          {payload_text("UntilFile", "[\"" + site.ran + "\",\"/nowhere\"]", 1 + site.number, "\"retry\":false")});
+  std::string word, version;
+  pid_t worker = 0;
+  BOOST_REQUIRE(eventually([&] { return static_cast<bool>(std::ifstream(site.ran) >> word >> version >> worker); }));
+  kill(worker, SIGSEGV);
+  const auto heard = [&] {
+    std::ostringstream lines;
+    lines << std::ifstream(site.deaths).rdbuf();
+    return says(lines.str(), "died 1 ");
+  };
+  BOOST_TEST(eventually(heard, 20s), site.brood->log_tail());
+  BOOST_TEST(!says(site.brood->log(), "event=library_refused"), site.brood->log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(new_workers_that_fail_now_and_then_are_taken_back) {

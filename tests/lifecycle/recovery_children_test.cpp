@@ -160,6 +160,17 @@ BOOST_AUTO_TEST_CASE(what_is_held_is_recovered_once_it_is_released_and_is_not_fo
   BOOST_TEST(test.recovery.is_idle());
 }
 
+BOOST_AUTO_TEST_CASE(a_child_keeps_the_descriptors_from_which_it_loads_libraries) {
+  Recovering test;
+  const UniqueFd library(check("open", open("/dev/null", O_RDONLY | O_CLOEXEC)));
+  test.bodies.keep = {library.get()};
+  test.end = [&] { return fcntl(library.get(), F_GETFD) < 0 ? EXIT_FAILURE : EX_OK; };
+  test.recovery.add(charged(7));
+  test.recovery.spawn_due(test.now, {});
+  test.reap(1);
+  BOOST_TEST(test.recovery.is_idle());
+}
+
 BOOST_AUTO_TEST_CASE(a_failing_child_is_followed_at_once_by_one_that_dares_less_and_then_by_burials_with_pauses) {
   for (const bool by_a_signal : {false, true}) {
     Recovering test;

@@ -61,7 +61,7 @@ struct NowAndThen {
 
 #ifdef DIES
 // Shortly after the libraries are loaded, while no job runs: a check has ended by then.
-void brood_setup(brood::Setup&) {
+static void die_soon() {
   if (const char* const loads = std::getenv("ROLL_LOADS")) {
     append(loads, "x");
     struct stat status {};
@@ -72,5 +72,14 @@ void brood_setup(brood::Setup&) {
   setitimer(ITIMER_REAL, &soon, nullptr);
 }
 #endif
+
+// ROLL_DEATHS in the environment: the file that says which code heard of jobs that will not be tried again.
+void brood_setup(brood::Setup& setup) {
+#ifdef DIES
+  die_soon();
+#endif
+  if (const char* const deaths = std::getenv("ROLL_DEATHS"))
+    setup.on_death([deaths](const brood::JobInfo&, const std::exception&) { append(deaths, line("died")); });
+}
 
 BROOD_JOBS(Versioned, UntilFile, NowAndThen)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "shared/config/config.hpp"
 #include "supervisor/process/child_bodies.hpp"
@@ -18,6 +19,11 @@ struct Generation {
   ChildBodies bodies = {};
   std::shared_ptr<const KeptLibraries> libraries = {};  // none: nobody can be sure to load again what its workers run
   bool loads_kept = false;                              // its configuration names the libraries by their kept paths
+
+  // What a child must keep that loads its libraries, where they no longer lie at their old paths.
+  std::vector<int> descriptors_to_load_from() const {
+    return loads_kept ? libraries->descriptors() : std::vector<int>();
+  }
 };
 
 // Given by the program: what children run under this configuration.

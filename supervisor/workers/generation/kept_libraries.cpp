@@ -24,8 +24,8 @@ std::string without_links(const std::string& path) {
   return realpath(path.c_str(), resolved) == nullptr ? path : resolved;
 }
 
-// Opens with a high number, at which no other child has a descriptor: a child that finds this path in the stack of a
-// crash and opens it finds nothing.
+// Opens with a high number, at which no child has another descriptor: one that finds this path in the stack of a crash
+// and opens it finds this library or nothing.
 UniqueFd open_high(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fd;

@@ -288,9 +288,7 @@ void Supervisor::do_what_is_due() {
   if (now >= next_status_) {
     pool_.look_after(now);
     pressure_.look(now);
-    if (registered_periodic_.look()) {
-      for (const auto& shard : shards_) shard->follow_periodic();
-    }
+    look_at_registered_periodic();
     if (phase_ == Phase::running) moves_.leave_those_away(now);
     report_status();
     if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
@@ -413,11 +411,20 @@ std::string Supervisor::why_not(int shard, const RedisData& data) const {
   return why_not_beside(data, others);
 }
 
+// The file must be that of the present generation also before the workers of another write theirs, and before another
+// program takes over.
+void Supervisor::look_at_registered_periodic() {
+  if (!registered_periodic_.look(generations_.present_number(), generations_.another_comes())) return;
+  for (const auto& shard : shards_) shard->follow_periodic();
+}
+
 void Supervisor::restart_begun() {
+  look_at_registered_periodic();
   if (pool_.was_ready()) service_.reloading();
 }
 
 void Supervisor::restart_ended() {
+  look_at_registered_periodic();
   if (readiness_.said()) service_.ready();
   report_status();
 }

@@ -84,6 +84,7 @@ class Supervisor : private Shard::Owner,
   void note_end(WorkerPool::Reaped reaped);
   void kill_overdue_children();
   void do_what_is_due();
+  void look_at_registered_periodic();
   void begin_shutdown();
 
   // What happens at an order.

@@ -64,6 +64,7 @@ void Supervisor::take_over(const Handover& handover) {
     if (static_cast<std::size_t>(left.shard) >= shards_.size()) continue;
     shards_[static_cast<std::size_t>(left.shard)]->recovery().add(left.death);
   }
+  if (!same_memory) registered_periodic_.remove_file();  // its generations are not known any more
   took_over_ = true;
   if (handover.quiet) order(Order::quiet);
 }

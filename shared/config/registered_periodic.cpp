@@ -14,11 +14,13 @@
 namespace brood {
 namespace {
 
-// 0: there is none, or none that can be read.
-std::uint32_t generation_of(const std::string& text) {
-  std::uint32_t generation = 0;
-  std::from_chars(text.data(), text.data() + text.size(), generation);
-  return generation;
+void replace(const std::string& path, const std::string& text) {
+  const std::string partial = path + "." + std::to_string(getpid());
+  std::ofstream file(partial, std::ios::binary);
+  const bool written = static_cast<bool>((file << text).flush());
+  std::error_code ignored;
+  if (written) std::filesystem::rename(partial, path, ignored);
+  if (!written || ignored) std::filesystem::remove(partial, ignored);
 }
 
 }  // namespace
@@ -38,13 +40,21 @@ void tell_registered_periodic(const std::string& path, std::uint32_t generation,
     return;
   }
   const std::string text = std::to_string(generation) + "\n" + lines;
-  if (before == text || generation_of(before) > generation) return;
-  const std::string partial = path + "." + std::to_string(getpid());
-  std::ofstream file(partial, std::ios::binary);
-  const bool written = static_cast<bool>((file << text).flush());
-  std::error_code ignored;
-  if (written) std::filesystem::rename(partial, path, ignored);
-  if (!written || ignored) std::filesystem::remove(partial, ignored);
+  if (before == text || generation_of_registered_periodic(before) > generation) return;
+  replace(path, text);
+}
+
+std::uint32_t generation_of_registered_periodic(const std::string& text) {
+  std::uint32_t generation = 0;
+  std::from_chars(text.data(), text.data() + text.size(), generation);
+  return generation;
+}
+
+void put_back_registered_periodic(const std::string& path, const std::string& text) {
+  if (text.empty())
+    unlink(path.c_str());
+  else
+    replace(path, text);
 }
 
 }  // namespace brood

@@ -9,6 +9,7 @@
 #include "shared/base/log.hpp"
 #include "shared/config/config.hpp"
 #include "shared/config/config_file.hpp"
+#include "shared/config/registered_periodic.hpp"
 #include "shared/config/setting.hpp"
 #include "shared/job/ruby_spelling.hpp"
 #include "shared/json/json_object.hpp"
@@ -79,17 +80,27 @@ PeriodicJobSettings read_registered_periodic(
   return jobs;
 }
 
-bool RegisteredPeriodicJobs::look() {
+bool RegisteredPeriodicJobs::look(std::uint32_t present, bool another_comes) {
   struct stat now {};
-  if (stat(path_.c_str(), &now) != 0) return !std::exchange(jobs_, {}).empty();
+  if (stat(path_.c_str(), &now) != 0) {
+    text_.clear();
+    return !std::exchange(jobs_, {}).empty();
+  }
   const bool same =
       now.st_ino == file_ && now.st_mtim.tv_sec == changed_.tv_sec && now.st_mtim.tv_nsec == changed_.tv_nsec;
   if (same) return false;
   file_ = now.st_ino;
   changed_ = now.st_mtim;
   try {
-    const std::string text = read_config_file(path_).text;
-    const std::string_view lines = std::string_view(text).substr(std::min(text.find('\n') + 1, text.size()));
+    std::string text = read_config_file(path_).text;
+    if (generation_of_registered_periodic(text) > present) {
+      file_ = 0;  // it is read again
+      if (!another_comes) put_back_registered_periodic(path_, text_);
+      return false;
+    }
+    if (text == text_) return false;
+    text_ = std::move(text);
+    const std::string_view lines = std::string_view(text_).substr(std::min(text_.find('\n') + 1, text_.size()));
     jobs_ = read_registered_periodic(lines, [](const std::string& name, const std::string& why) {
       log::error("periodic_job_refused", {{"name", name}, {"error", why}});
     });

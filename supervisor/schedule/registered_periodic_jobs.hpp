@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -24,8 +25,9 @@ class RegisteredPeriodicJobs {
  public:
   explicit RegisteredPeriodicJobs(std::string path) : path_(std::move(path)) {}
 
-  // Whether they have changed.
-  bool look();
+  // Whether they have changed.  What a later generation than the present one says is not in force: if it comes, it may
+  // still be taken back, and if none comes, it was, and its file makes way for what was in force before.
+  bool look(std::uint32_t present, bool another_comes);
   const PeriodicJobSettings& jobs() const { return jobs_; }
   void remove_file() const;
 
@@ -33,6 +35,7 @@ class RegisteredPeriodicJobs {
   const std::string path_;
   timespec changed_{};
   ino_t file_ = 0;
+  std::string text_;  // of the file, when its jobs came into force
   PeriodicJobSettings jobs_;
 };
 

@@ -73,11 +73,14 @@ static void die_soon() {
 }
 #endif
 
-// ROLL_DEATHS in the environment: the file that says which code heard of jobs that will not be tried again.
+// In the environment: ROLL_DEATHS names the file that says which code heard of jobs that will not be tried again, and
+// by ROLL_PERIODIC each version pushes a job a second to a queue of its own.
 void brood_setup(brood::Setup& setup) {
 #ifdef DIES
   die_soon();
 #endif
+  const std::string own = "of_" + std::to_string(ROLL_VERSION);
+  if (std::getenv("ROLL_PERIODIC") != nullptr) setup.periodic(own, "* * * * * *", Versioned{}, {.job = {.queue = own}});
   if (const char* const deaths = std::getenv("ROLL_DEATHS"))
     setup.on_death([deaths](const brood::JobInfo&, const std::exception&) { append(deaths, line("died")); });
 }

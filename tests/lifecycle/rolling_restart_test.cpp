@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -33,14 +34,16 @@ struct Deployed {
   // Of the library that dies so many loads live, three at most: the check of a restart is the first.
   void let_live(std::size_t loads) const { std::ofstream(directory / "loads") << std::string(3 - loads, 'x'); }
 
-  explicit Deployed(int workers = 2, const std::string& more = "") {
+  explicit Deployed(int workers = 2, const std::string& more = "",
+                    std::map<std::string, std::string> environment = {}) {
     install("roll_jobs_1");
     configure("concurrency = " + std::to_string(workers) + "\n" + more);
+    environment["ROLL_LOADS"] = directory / "loads";
     brood.emplace(redis, BroodOptions{.workers = workers,
                                       .says_workers = false,
                                       .libraries = {examples, library},
                                       .arguments = {"-C", config},
-                                      .environment = {{"ROLL_LOADS", directory / "loads"}}});
+                                      .environment = std::move(environment)});
     BOOST_REQUIRE_MESSAGE(logs("event=ready"), brood->log_tail());
   }
   // As a deploy does it: under another name, and then by rename.
@@ -220,6 +223,24 @@ BOOST_AUTO_TEST_CASE(a_generation_that_dies_is_rolled_back_and_the_old_one_goes_
   BOOST_TEST(fetching_workers(*site.brood) == 3);
   site.run_versioned();
   BOOST_TEST(site.writes("ran 1"));
+}
+
+BOOST_AUTO_TEST_CASE(periodic_jobs_of_a_library_that_is_taken_back_never_come_and_those_of_the_old_one_go_on) {
+  Deployed site(2, "", {{"ROLL_PERIODIC", "1"}});
+  const auto ticks = [&](int version) { return site.redis.size_of("queue:of_" + std::to_string(version)); };
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ticks(1) >= 1; }, 20s), site.brood->log_tail());
+  site.let_live(1);
+  site.install("roll_jobs_that_die");
+
+  BOOST_REQUIRE(site.command({"restart"}).status == 70);
+
+  const std::size_t before = ticks(1);
+  BOOST_TEST(eventually([&] { return ticks(1) >= before + 3; }, 20s), site.brood->log_tail());
+  BOOST_TEST(ticks(3) == 0U);
+  site.install("roll_jobs_2");
+  BOOST_TEST(site.command({"restart"}).status == 0, site.brood->log_tail());
+  BOOST_TEST(eventually([&] { return ticks(2) >= 1; }, 20s), site.brood->log_tail());
+  BOOST_TEST(ticks(3) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_that_was_told_to_finish_and_is_in_its_job_still_goes_on_after_a_rollback) {

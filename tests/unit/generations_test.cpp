@@ -25,7 +25,9 @@ BOOST_AUTO_TEST_CASE(the_largest_number_is_that_of_the_present_one_where_no_othe
   BOOST_TEST(generations.largest_number() == 4U);
   generations.bring(generation(5));
   BOOST_TEST(generations.largest_number() == 5U);
+  BOOST_TEST(generations.another_comes());
   generations.drop_the_coming_one();
   generations.keep({});
+  BOOST_TEST(!generations.another_comes());
   BOOST_TEST(generations.largest_number() == 4U);
 }

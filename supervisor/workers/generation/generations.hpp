@@ -42,6 +42,7 @@ class Generations {
   // The index of this capsule in capsules().
   int index_of(std::uint32_t number, int capsule) const;
 
+  bool another_comes() const { return coming_.has_value(); }
   // `next` is coming, until it becomes the present one or is dropped.
   void bring(std::shared_ptr<const Generation> next);
   void take_the_coming_one() { present_ = coming_.value_or(present_), coming_.reset(); }

@@ -99,12 +99,16 @@ Taken FetchAndSettle::take(IncarnationHoldings::Held wanted, AskToTake asking) {
   IncarnationHoldings with_it = held_;
   with_it.add(std::move(wanted));
   const Taken taken = read_taken(delivery_.send(asking(fence(), with_it)).view());
+  if (taken == Taken::no_lock) report_no_lock(with_it.all().back().key);
   if (taken == Taken::yes) held_ = std::move(with_it);
   return taken;
 }
 
 Taken FetchAndSettle::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest) {
-  return read_taken(delivery_.send(take_unique_lock(fence(), lock, jid, longest)).view());
+  const ScriptCall call = take_unique_lock(fence(), lock, jid, longest);
+  const Taken taken = read_taken(delivery_.send(call).view());
+  if (taken == Taken::no_lock) report_no_lock(call.keys.back());
+  return taken;
 }
 
 bool FetchAndSettle::let_go_before_begin(const std::vector<LetGo>& all) {
@@ -244,6 +248,18 @@ void FetchAndSettle::report_skipped(const std::vector<std::string>& queues) {
   if (skipped_reported_ != SteadyTime{} && now - skipped_reported_ < report_interval) return;
   skipped_reported_ = now;
   log::warn("queues_are_no_lists", {{"slot", setup_.slot}, {"queues", fmt::format("{}", fmt::join(queues, " "))}});
+}
+
+// A job that waits for such a lock asks for it again and again.
+void FetchAndSettle::report_no_lock(const RedisKey& key) {
+  const SteadyTime now = steady_now();
+  if (now - no_locks_since_ >= report_interval) {
+    no_locks_.clear();
+    no_locks_since_ = now;
+  }
+  if (!no_locks_.insert(key.name()).second) return;
+  log::error("lock_is_no_string",
+             {{"slot", setup_.slot}, {"key", key.name()}, {"hint", "its jobs wait until somebody deletes the key"}});
 }
 
 // The number stays as it is, and with it the order of writes: the list was empty under this number, so its first entry

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -151,6 +152,7 @@ class FetchAndSettle {
   void hold(Settled settled);
   void leave_fenced(const std::vector<Outcome>& outcomes);
   void report_skipped(const std::vector<std::string>& queues);
+  void report_no_lock(const RedisKey& key);
 
   Channel& redis_;
   WorkerSlot& slot_;
@@ -165,7 +167,8 @@ class FetchAndSettle {
   bool fetch_is_known_ = true;                      // Redis has the script of the fetch behind a wait
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // the id, and the connection that it is of
-  SteadyTime skipped_reported_{};
+  SteadyTime skipped_reported_{}, no_locks_since_{};
+  std::set<std::string> no_locks_;  // reported since then
   FencedBackoff fences_;
   FencedBackoff::Fenced fenced_;
 };

@@ -30,7 +30,7 @@ UniqueTurn take_turn_of_ours(FetchAndSettle& in_flight, std::string_view payload
     const auto lock = job->string("unique_lock");
     if (lock && unique->on_conflict == OnConflict::after) {
       const Taken taken = in_flight.take_for_job(*lock, job->jid(), unique->longest);
-      if (taken != Taken::yes) return taken == Taken::no ? UniqueTurn::waits : UniqueTurn::fenced;
+      if (taken != Taken::yes) return taken == Taken::fenced ? UniqueTurn::fenced : UniqueTurn::waits;
     }
     if (unique->until != Uniqueness::Until::start) return UniqueTurn::begins;
     std::vector<LetGo> going;
@@ -42,6 +42,8 @@ UniqueTurn take_turn_of_ours(FetchAndSettle& in_flight, std::string_view payload
       return UniqueTurn::holds;
     case Taken::no:
       return unique->on_conflict == OnConflict::after ? UniqueTurn::waits : UniqueTurn::dropped;
+    case Taken::no_lock:  // no other job runs or waits in its place
+      return UniqueTurn::waits;
     case Taken::fenced:
       break;
   }

@@ -10,7 +10,7 @@ namespace brood {
 enum class UniqueTurn {
   begins,   // at once
   holds,    // it has the lock while it runs: it is settled at once, which lets go of that
-  waits,    // another runs under its lock: its turn comes later
+  waits,    // another runs under its lock, or that is no lock: its turn comes later
   dropped,  // likewise, and it wants no turn
   fenced,   // this incarnation is the worker's no longer: nothing may be begun
 };

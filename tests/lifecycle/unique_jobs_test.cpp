@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "shared/base/identity.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/job/uniqueness.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -176,6 +178,22 @@ BOOST_FIXTURE_TEST_CASE(who_dies_running_lets_go_at_once, Workplace) {
   BOOST_TEST(locks().size() == 1u);
   kill(ledger.runs().front().pid, SIGKILL);
   BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_whose_lock_is_no_string_holds_up_no_worker_and_runs_when_the_key_is_gone, Workplace) {
+  push("Ledger", ledger_args(0, 1), "running");
+  const Payload job = Payload::parse(redis.lrange("queue:default").front());
+  const RedisKey lock("brood:running:" + uniqueness_of(job).value().lock);
+  redis.command({"RPUSH", lock, "text"});
+  client.push({.job_class = "Ledger", .args = ledger_args(1, 1)});
+  BroodProcess brood(redis, {.workers = 1, .config = "poll_interval = \"100ms\"\n"});
+
+  BOOST_TEST(
+      eventually([&] { return ledger.done().size() == 1 && times_logged(brood, "lock_is_no_string") == 1; }, 20s),
+      brood.log_tail());
+  BOOST_TEST(eventually([&] { return redis.size_of("schedule") == 1; }, 20s), brood.log_tail());
+  redis.command({"DEL", lock});
+  BOOST_TEST(eventually([&] { return ledger.has_done(2) && no_job_is_left(redis); }, 20s), brood.log_tail());
 }
 
 // Whoever looks after the locks lets go of those that other tools' deletions have left, and of no others.

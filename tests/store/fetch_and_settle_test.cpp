@@ -10,10 +10,14 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/base/log.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/job/uniqueness.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "worker/unique_turn.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -424,6 +428,37 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer_
   const std::string text = said.str(), event = "event=redis_loses_what_workers_write";
   BOOST_TEST(text.find(event) != std::string::npos, text);
   BOOST_TEST(text.find(event) == text.rfind(event), text);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_whose_lock_is_no_string_waits_for_its_turn_and_the_key_is_named_once) {
+  const TemporaryDirectory directory;
+  const std::string log_file = directory / "log";
+  log::open({.file = log_file});
+  Worker worker;
+  worker.while_pausing = [] { throw std::runtime_error("it pauses"); };  // where it would ask again for ever
+  const std::string job = R"({"class":"A","args":[],"jid":"1","queue":"a","unique_for":60,)";
+  const std::string dropped = job + R"("unique_until":"running"})";
+  const std::string after = job + R"("on_conflict":"after","unique_lock":"L"})";
+  worker.push("a", {dropped, after});
+  worker.settle({}, 2);
+  const std::string lock = uniqueness_of(Payload::parse(dropped)).value().lock;
+  for (const RedisKey& key : {keys::running_lock(lock), keys::unique_lock("L")})
+    worker.redis.call({"RPUSH", key, "text"});
+
+  for (int times = 0; times < 3; ++times)
+    BOOST_TEST((take_unique_turn(*worker.in_flight, dropped) == UniqueTurn::waits));
+  BOOST_TEST((take_unique_turn(*worker.in_flight, after) == UniqueTurn::waits));
+
+  for (const RedisKey& key : {keys::running_lock(lock), keys::unique_lock("L")})
+    BOOST_TEST(worker.server.size_of(key.name()) == 1u);
+  log::flush();
+  std::ostringstream said;
+  said << std::ifstream(log_file).rdbuf();
+  for (const RedisKey& key : {keys::running_lock(lock), keys::unique_lock("L")}) {
+    const std::string text = said.str(), fact = "key=" + key.name();
+    BOOST_TEST(text.find(fact) != std::string::npos, text);
+    BOOST_TEST(text.find(fact) == text.rfind(fact), text);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(more_than_sixteen_queues_are_asked_sixteen_at_a_time) {

@@ -51,6 +51,7 @@ ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all) {
 Taken read_taken(ReplyView reply) {
   const std::string_view word = reply.text();
   if (word == "TAKEN") return Taken::yes;
+  if (word == "NO LOCK") return Taken::no_lock;
   return word == "HELD" ? Taken::no : Taken::fenced;
 }
 

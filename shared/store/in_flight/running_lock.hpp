@@ -27,8 +27,9 @@ IncarnationHoldings::Held running_lock(const Fence& fence, std::string_view dige
 // Whether an incarnation has now what it wanted.
 enum class Taken {
   yes,
-  no,      // another has it
-  fenced,  // the incarnation is not the sender's any more
+  no,       // another has it
+  no_lock,  // nobody can have it: a key of another type lies in its place
+  fenced,   // the incarnation is not the sender's any more
 };
 
 // `all` is what the incarnation holds with this lock, which is the last of it.

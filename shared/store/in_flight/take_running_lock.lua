@@ -2,11 +2,11 @@
 -- KEYS[1] in-flight hash    KEYS[2] the lock
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle    ARGV[3] who holds the lock then
 -- ARGV[4] the note of all that it holds, with this
--- Returns "TAKEN"; "HELD" by another; or "FENCED": it has settled since, or was recovered, and nothing was taken.
+-- Returns "TAKEN"; "HELD" by another; "NO LOCK" where a key of another type lies in its place; or "FENCED": it has settled since, or was recovered, and nothing was taken.
 -- include: pieces/fence.lua
 if not is_senders(ARGV[2]) then return "FENCED" end
 local kind = redis.call("TYPE", KEYS[2]).ok
-if kind ~= "string" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[2] .. " is a " .. kind) end
+if kind ~= "string" and kind ~= "none" then return "NO LOCK" end
 local holder = redis.call("GET", KEYS[2])
 if holder and holder ~= ARGV[3] then return "HELD" end
 redis.call("HDEL", KEYS[1], "~")    -- changes nothing: a full Redis lets the rest through

@@ -3,12 +3,12 @@
 -- KEYS[1] in-flight hash    KEYS[2] the lock
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle    ARGV[3] jid of the job
 -- ARGV[4] milliseconds that the lock lives at most, "0": as long as the job
--- Returns "TAKEN", also when the job has it already; "HELD" by another; or "FENCED": the incarnation has settled since, or was
--- recovered, and nothing was taken.
+-- Returns "TAKEN", also when the job has it already; "HELD" by another; "NO LOCK" where a key of another type lies in its
+-- place; or "FENCED": the incarnation has settled since, or was recovered, and nothing was taken.
 -- include: pieces/fence.lua
 if not is_senders(ARGV[2]) then return "FENCED" end
 local kind = redis.call("TYPE", KEYS[2]).ok
-if kind ~= "string" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[2] .. " is a " .. kind) end
+if kind ~= "string" and kind ~= "none" then return "NO LOCK" end
 local holder = redis.call("GET", KEYS[2])
 if holder then return holder == ARGV[3] and "TAKEN" or "HELD" end
 redis.call("HDEL", KEYS[1], "~")    -- changes nothing: a full Redis lets the rest through

@@ -393,6 +393,11 @@ Outcome Performer::move_to_dead(int entry, const std::string& text, const std::s
   return outcome;
 }
 
+// Of its class nobody knows what it has: the recovery looks.
+void Performer::begin_unread(int entry) {
+  slot_.begin(entry, "", "", wall_now(), steady_now(), class_has_hooks | class_has_handlers);
+}
+
 bool Performer::is_to_park(const std::string& text) {
   try {
     job_.read(text);

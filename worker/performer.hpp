@@ -87,6 +87,9 @@ class Performer {
   bool is_to_park(const std::string& text);
   std::optional<Outcome> park(int entry, const std::string& queue);
 
+  // There is no memory to read entry `entry`.  It counts as begun, so that it is charged when the worker ends for that.
+  void begin_unread(int entry);
+
   // Entry `entry` is not performed now: another runs under its lock.  It waits in the schedule for a moment, or is
   // dropped.  nullopt: the supervisor has taken it back.
   std::optional<Outcome> put_off(int entry, const std::string& text, const std::string& queue, bool dropped);

@@ -3,6 +3,8 @@
 #include <sysexits.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -194,7 +196,12 @@ class Worker {
     fetch(begins ? batch_size_.want() : 0);
     lifecycle_.beat(redis_.connections());
     if (in_flight_.batch().entries.empty() && begins) wait_for_job();
-    perform_batch(in_flight_.batch());
+    try {
+      perform_batch(in_flight_.batch());
+    } catch (const std::bad_alloc&) {
+      if (reading_) performer_.begin_unread(*reading_);  // changes nothing if it has begun
+      throw;
+    }
     log::flush();
   }
 
@@ -355,6 +362,7 @@ class Worker {
     std::chrono::nanoseconds longest{};
     int performed = 0, set_aside = 0;
     const std::string home(home_of(caps_[served_], batch.queue));
+    reading_.reset();
     performer_.begin_batch(batch.entries.size());
     // The heartbeat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
@@ -362,6 +370,7 @@ class Worker {
       const std::string& payload = batch.entries[static_cast<std::size_t>(performed)].payload;
       const bool may_park = performer_.may_park();  // which may ask Redis: before we look whether a job may begin
       if (!may_begin()) break;
+      reading_ = performed;
       if (std::string aside = aside_for_job(caps_[served_], batch.queue, payload); !aside.empty()) {
         if (!slot_.set_aside(performed)) break;
         outcomes_.push_back({Outcome::Kind::set_aside, "", 0, std::move(aside)});
@@ -389,6 +398,7 @@ class Worker {
       const bool waits = turn == UniqueTurn::waits || turn == UniqueTurn::dropped;
       std::optional<Outcome> outcome = waits ? performer_.put_off(performed, payload, home, turn == UniqueTurn::dropped)
                                              : performer_.perform_entry(performed, payload, home, performed > 0);
+      reading_.reset();
       if (!outcome) {
         in_flight_.let_go_of_taken();
         recycling_ = performer_.reason_to_recycle();
@@ -405,6 +415,7 @@ class Worker {
       go_on = !recycling_ && turn == UniqueTurn::begins &&
               (state == EntryState::succeeded || state == EntryState::judged) && now - begun < longest_unsettled;
     }
+    reading_.reset();
     if (performed > 0) performer_.end_batch();
     if (performed > set_aside) batch_size_.performed(performed - set_aside, last - begun, longest);
   }
@@ -437,6 +448,7 @@ class Worker {
   std::optional<SteadyTime> refused_at_;  // when Redis last did not let us wait
   std::vector<Outcome> outcomes_;
   std::optional<RecycleReason> recycling_;
+  std::optional<int> reading_;  // the entry that is about to begin
   bool unsettled_ = false, saves_iterations_ = false;
   bool said_waiting_for_beat_ = false;
   std::uint32_t lapses_ = orders_.lapses();  // when what is in hand was asked for
@@ -455,7 +467,11 @@ int run_worker(const WorkerSetup& worker_setup, const Config& config, const Iden
     adopt_orphans();
     Worker worker(worker_setup, config, identity, shards, preloaded);
     worker.load_libraries();
-    worker.run();
+    try {
+      worker.run();
+    } catch (const std::bad_alloc&) {
+      std::terminate();  // the crash handler writes down what it was, and the supervisor judges by that
+    }
     return EX_OK;
   } catch (const StartupError& error) {
     log::error("startup_failed", {{"slot", worker_setup.slot}, {"reason", error.what()}});

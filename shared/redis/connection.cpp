@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <span>
 #include <system_error>
 
@@ -282,6 +283,9 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     stream.reset();
     throw TooLargeForRedis(fmt::format("{}: {}: a value of {} bytes is more than its proto-max-bulk-len", name(),
                                        e.what(), largest_value(commands)));
+  } catch (const NoMemoryForReply&) {
+    stream.reset();
+    throw std::bad_alloc();
   } catch (const LoginRefused& e) {
     stream.reset();
     throw LoginRefused(fmt::format("{}: {}", name(), e.what()));

@@ -56,6 +56,12 @@ class TooLargeForRedis : public ConnectionLost {
   using ConnectionLost::ConnectionLost;
 };
 
+// There was no memory for the reply.  Who waits for it hears std::bad_alloc: to ask again would not help.
+class NoMemoryForReply : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
 // No address is known for the host's name.
 class HostUnknown : public NotConnected {
  public:

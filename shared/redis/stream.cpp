@@ -43,6 +43,7 @@ int depth_of(const redisReadTask* task) {
 }
 
 decltype(redisReplyObjectFunctions::createArray) create_any_array = nullptr;
+thread_local bool array_was_refused = false;
 
 // The functions of hiredis, but they refuse arrays that a sane server does not send, which ends the stream.
 redisReplyObjectFunctions* bounded_functions(const redisReader* reader) {
@@ -51,7 +52,10 @@ redisReplyObjectFunctions* bounded_functions(const redisReader* reader) {
     create_any_array = bounded.createArray;
     // The type of the length is int in hiredis 0.14 and size_t in 1.x.
     bounded.createArray = [](const redisReadTask* task, auto elements) -> void* {
-      if (static_cast<unsigned long long>(elements) > max_elements || depth_of(task) > max_depth) return nullptr;
+      if (static_cast<unsigned long long>(elements) > max_elements || depth_of(task) > max_depth) {
+        array_was_refused = true;
+        return nullptr;
+      }
       return create_any_array(task, elements);
     };
     return bounded;
@@ -256,8 +260,9 @@ void Stream::feed(const char* bytes, std::size_t count) {
   reply_bytes_ += count;
   if (reply_bytes_ > longest_reply_)
     throw ConnectionLost(fmt::format("a reply is larger than {} MB", longest_reply_ >> 20));
-  if (redisReaderFeed(reader_.get(), bytes, count) != REDIS_OK)
-    throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
+  if (redisReaderFeed(reader_.get(), bytes, count) == REDIS_OK) return;
+  if (reader_->err == REDIS_ERR_OOM) throw NoMemoryForReply("there is no memory for a reply");
+  throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
 }
 
 // Decrypts all that can be: nothing may wait where poll() does not see it.
@@ -275,8 +280,10 @@ void Stream::decrypt(const char* bytes, std::size_t count) {
 
 Reply Stream::next_reply() {
   void* whole = nullptr;
+  array_was_refused = false;
   if (redisReaderGetReply(reader_.get(), &whole) != REDIS_OK) {
-    if (reader_->err == REDIS_ERR_OOM) throw ConnectionLost("a reply is too large or nests too deeply to be read");
+    if (array_was_refused) throw ConnectionLost("a reply is too large or nests too deeply to be read");
+    if (reader_->err == REDIS_ERR_OOM) throw NoMemoryForReply("there is no memory for a reply");
     throw NotTheProtocol(fmt::format("not the Redis protocol: {}", reader_->errstr));
   }
   if (whole == nullptr) return Reply();

@@ -126,6 +126,26 @@ BOOST_AUTO_TEST_CASE(a_job_that_leaves_no_byte_free_is_settled_all_the_same) {
   check_nothing_went_wrong(brood);
 }
 
+// The worker reads what came, copies it, and parses it: for each there is one that is too large.
+BOOST_AUTO_TEST_CASE(a_job_that_is_too_large_to_be_read_under_the_memory_limit_is_charged) {
+  if (!limits_work()) return;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, one_worker("memory_limit = \"64M\"\nmax_crashes = 1"));
+  const std::vector<std::size_t> sizes{30, 50, 70};
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    enqueue(redis, {payload_text("Vast", "[\"" + std::string(sizes[i] << 20, 'x') + "\"]", static_cast<long>(i))});
+  enqueue_ledger_jobs(redis, ledger.path(), 10);
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("dead") == sizes.size(); }, 60s), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(10); }, 30s), brood.log_tail());
+
+  for (const auto& [record, score] : redis.zrange("dead"))
+    BOOST_TEST((record.find("\"error_class\":\"OutOfMemory\"") != std::string::npos), brood.log_tail());
+  BOOST_TEST(eventually([&] { return no_job_is_left(redis); }), brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_whose_job_left_a_thread_is_replaced_before_the_next_job_begins) {
   RedisServer redis;
   const TemporaryDirectory directory;

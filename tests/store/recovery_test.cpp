@@ -134,6 +134,36 @@ BOOST_AUTO_TEST_CASE(a_failed_job_whose_note_was_scribbled_over_goes_back_unchar
   BOOST_TEST(retries.back().first == "2 failed");
 }
 
+BOOST_AUTO_TEST_CASE(the_only_job_that_a_worker_out_of_memory_had_not_begun_is_charged) {
+  const DeadWorker::Record before_the_answer{0, {succeeded, interrupted}};  // the settle that brought it is applied
+  for (const DeadWorker::Record& record : {at_number_1({fetched}), at_number_1({}), before_the_answer}) {
+    Grave grave({"1"}, record);
+    grave.dead.ran_out_of_memory = true;
+
+    BOOST_TEST(grave.recover().charged == 1);
+
+    BOOST_TEST_REQUIRE(grave.server.size_of("retry") == 1u);
+    BOOST_TEST(grave.server.zrange("retry").front().first == "1 charged from a");
+    BOOST_TEST(grave.waiting().empty());
+    BOOST_TEST(grave.type_of_list() == "none");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_of_several_that_a_worker_had_not_begun_is_never_charged_nor_what_it_has_done) {
+  const auto charged = [](const Strings& payloads, DeadWorker::Record record, bool ran_out_of_memory = true) {
+    Grave grave(payloads, std::move(record));
+    grave.dead.ran_out_of_memory = ran_out_of_memory;
+    return grave.recover().charged;
+  };
+  BOOST_TEST(charged({"1", "2"}, at_number_1({fetched, fetched})) == 0);
+  BOOST_TEST(charged({"1", "2"}, {0, {succeeded}}) == 0);
+  BOOST_TEST(charged({"1"}, at_number_1({succeeded})) == 0);
+  BOOST_TEST(charged({"1"}, at_number_1({interrupted})) == 0);
+  BOOST_TEST(charged({"1"}, at_number_1({fetched}), false) == 0);
+  BOOST_TEST(charged({"1"}, {0, {succeeded}}, false) == 0);
+  BOOST_TEST(charged({"1", "2"}, at_number_1({running, fetched})) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_that_brood_ended_is_not_charged) {
   Grave grave({"1", "2"}, at_number_1({succeeded, running}));
   grave.dead.ended_by_brood = true;

@@ -205,6 +205,27 @@ BOOST_AUTO_TEST_CASE(memory_is_charged_to_whoever_used_it_up) {
   BOOST_TEST(!judge_worker_end(exit).cause.has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_job_that_was_about_to_begin_pays_for_its_workers_own_memory_limit_alone) {
+  WorkerExit exit = exit_of(killed_by(SIGABRT), in_a_job({EntryState::fetched}));
+  exit.memory_limit_bytes = 64 << 20;
+  exit.memory = MemoryVerdict::own_limit;
+  BOOST_TEST(!judge_worker_end(exit).cause.has_value());
+  const WorkerDeath::Cause cause = judge_worker_end(exit).cause_before_begin.value();
+  BOOST_TEST(cause.error_class == "OutOfMemory");
+  BOOST_TEST(cause.message == "out of memory: over the memory_limit of 64 MB before the job began, worker 2, up 12s");
+  for (const MemoryVerdict other :
+       {MemoryVerdict::not_memory, MemoryVerdict::host_pressure_guilty, MemoryVerdict::host_pressure_innocent}) {
+    exit.memory = other;
+    BOOST_TEST(!judge_worker_end(exit).cause_before_begin.has_value());
+  }
+  exit.memory = MemoryVerdict::own_limit;
+  exit.by = EndedBy::brood;
+  BOOST_TEST(!judge_worker_end(exit).cause_before_begin.has_value());
+  exit.by = EndedBy::itself;
+  exit.last = in_a_job();
+  BOOST_TEST(!judge_worker_end(exit).cause_before_begin.has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_record_without_text_still_makes_a_sentence) {
   SlotSnapshot last = in_a_job();
   last.job_class = "";

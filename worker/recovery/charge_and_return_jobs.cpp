@@ -57,6 +57,7 @@ class RecoveryChild {
     };
     DeadWorker worker = worker_death.worker;
     worker.ended_by_brood = !worker_death.cause && !worker_death.fate && !worker_death.cause_unknown;
+    worker.ran_out_of_memory = worker_death.cause && worker_death.cause->error_class == "OutOfMemory";
     const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
     returned_ = 0;
     charged_.reset();

@@ -84,6 +84,26 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
   return verdicts;
 }
 
+// A number one higher is that of a settle whose answer the worker could not read.
+bool began_nothing(const DeadWorker::Record& record, const LastSettle& last) {
+  if (record.number + 1 == last.number) return true;
+  return record.number == last.number && std::all_of(record.entries.begin(), record.entries.end(),
+                                                     [](EntryState state) { return state == EntryState::fetched; });
+}
+
+// Charges the only job of the list.  Of several nobody knows which was too large; the worker that comes next fetches
+// one.
+std::vector<RecoveryAttempt::VerdictOnEntry> judge_unbegun(Channel& redis, const DeadWorker& dead,
+                                                           const std::string& queue, const ChargeJob& charge) {
+  OldestEntries entries(redis, keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), queue),
+                        2);
+  std::optional<std::string> entry = entries.at(0);
+  if (!entry || entries.at(1)) return {};
+  Outcome outcome = charge(*entry, queue);
+  std::string holder = if_it_holds(entry);
+  return {{std::move(entry), std::move(outcome), std::move(holder)}};
+}
+
 // The jid of an entry; empty when it cannot be read.
 std::string jid_of(const std::string& entry) {
   try {
@@ -188,10 +208,15 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
   const LastSettle last = parse_last_settle(value.text()).value_or(LastSettle{});
   RecoveryAttempt attempt{.queue = last.queue, .verdicts = {}, .orphans = {}, .held = held};
   if (dead.record && dead.record->number == last.number) attempt.verdicts = judge(redis, dead, last.queue, charge);
+  DeadWorker judged = dead;
+  if (dead.ran_out_of_memory && dead.record && began_nothing(*dead.record, last)) {
+    attempt.verdicts = judge_unbegun(redis, dead, last.queue, charge);
+    judged.record->number = last.number;
+  }
   OutcomeSize size = OutcomeSize::whole;
   for (int i = 0; i < attempts; ++i) {
     const Reply reply = send_in_size(
-        redis, field, size, [&] { return recovery_call(dead, attempt, limits, redis_now()); },
+        redis, field, size, [&] { return recovery_call(judged, attempt, limits, redis_now()); },
         [&](OutcomeSize smaller) {
           std::vector<Outcome*> outcomes;
           for (auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {

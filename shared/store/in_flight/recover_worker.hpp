@@ -36,6 +36,8 @@ struct DeadWorker {
   bool only_while_silent = false;
   // The record says that it served another shard: without a field here, it has nothing here.
   bool served_elsewhere = false;
+  // If it had fetched one job and not begun it, that is charged: it may have been too large to be read.
+  bool ran_out_of_memory = false;
 };
 
 // What a dead worker's last words say.

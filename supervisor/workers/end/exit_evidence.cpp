@@ -74,9 +74,10 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
                          .record = std::nullopt,
                          .ended_by_brood = exit.by == EndedBy::brood};
   if (exit.last.incarnation == taken.incarnation) worker_death.worker.record = record_of(exit.last);
-  worker_death.cause = end.cause;
+  worker_death.cause = end.cause ? end.cause : end.cause_before_begin;
   worker_death.fate = taken.fate;
-  worker_death.class_flags = exit.last.class_flags;
+  worker_death.class_flags =
+      end.cause_before_begin ? class_has_hooks | class_has_handlers : exit.last.class_flags;  // nobody knows its class
   if (exit.last.current >= 0)
     worker_death.run = {.began = exit.last.started_at, .took = exit.now - exit.last.started_steady};
   if (worker_death.cause) {

@@ -110,13 +110,16 @@ WorkerEnd judge_worker_end(const WorkerExit& exit) {
   end.cut_short = cut_a_job_short(exit.last);
   end.nothing_to_recover = exit.last.retired;
   end.in_order = (exit.status.exited && exit.status.value == EX_OK && !in_a_job) || ended_by_brood;
+  const std::string worker =
+      fmt::format("worker {}, up {}", exit.slot, short_duration(exit.now - exit.last.spawned_at));
+  if (exit.by == EndedBy::itself && !in_a_job && exit.memory == MemoryVerdict::own_limit)
+    end.cause_before_begin = {"OutOfMemory", describe_memory(exit) + " before the job began, " + worker};
   if (ended_by_brood || !in_a_job || exit.memory == MemoryVerdict::host_pressure_innocent) return end;
 
   Charge charge = charge_for(exit);
   const std::string where = exit.last.job_class.empty() ? "an unknown class" : exit.last.job_class;
   end.cause = WorkerDeath::Cause{.error_class = std::move(charge.error_class),
-                                 .message = fmt::format("{} in {}, worker {}, up {}", charge.what, where, exit.slot,
-                                                        short_duration(exit.now - exit.last.spawned_at)),
+                                 .message = fmt::format("{} in {}, {}", charge.what, where, worker),
                                  .counts_as_crash = charge.counts_as_crash};
   return end;
 }

@@ -41,6 +41,8 @@ struct WorkerEnd {
   bool did_a_job = false;  // to the job's end, well or badly
   bool cut_short = false;  // a job's run ended with the worker, so the worker has not counted it as failed
   std::optional<WorkerDeath::Cause> cause;  // what the running job is charged with; `facts` are not set yet
+  // The same for a job that it was about to begin, if that was the only one that it had fetched.
+  std::optional<WorkerDeath::Cause> cause_before_begin;
 };
 
 // A thread that a job has left behind may end the worker when that job is over and no other has begun: then the job
@@ -49,7 +51,8 @@ void blame_who_left_threads(WorkerExit& exit);
 
 // Pure: who pays for this end.  Only the job that ran, and only for an end of its own doing: a signal, an exit, its
 // timeout, its memory; a SIGKILL of unknown origin too.  No job pays when brood ended the worker for reasons of its
-// own, or the kernel chose it while others used up the host's memory.
+// own, or the kernel chose it while others used up the host's memory.  A job that has not begun pays where its payload
+// may have been too large for the memory limit: nobody could ever begin it.
 WorkerEnd judge_worker_end(const WorkerExit& exit);
 
 // Whether this entry of the batch was running (its code or its hooks) when the worker ended.

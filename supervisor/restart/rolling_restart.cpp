@@ -300,6 +300,7 @@ void RollingRestart::fail(Outcome outcome, std::string why) {
     workers_.drop_fresh();
     if (!is_scale_) canary_.end(false);
     if (is_scale_) workers_.put_back(present_);
+    if (present_->loads_kept) events_.generation_changed(*present_);  // at the old paths lie the rejected libraries
     events_.capsules_changed();
   }
   end(outcome, std::move(why));

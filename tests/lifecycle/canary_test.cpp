@@ -126,13 +126,15 @@ BOOST_AUTO_TEST_CASE(a_job_that_crashes_in_a_library_that_came_back_is_charged) 
   BOOST_TEST_MESSAGE(site.brood->log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_library_that_came_back_hears_of_deaths_after_a_scale) {
+namespace {
+
+void check_that_the_old_library_hears_of_deaths(bool scales) {
   Site site("", true);
   site.run_as_usual();
   site.install("roll_jobs_that_crash");
   BOOST_REQUIRE(site.restart_under_load().status == 70);
   BOOST_REQUIRE(site.has_done_all());
-  BOOST_REQUIRE(run_brood({"scale", "4"}, site.brood->environment()).status == 0);
+  if (scales) BOOST_REQUIRE(run_brood({"scale", "4"}, site.brood->environment()).status == 0);
   enqueue(site.redis,
           {payload_text("UntilFile", "[\"" + site.ran + "\",\"/nowhere\"]", 1 + site.number, "\"retry\":false")});
   std::string word, version;
@@ -146,6 +148,13 @@ BOOST_AUTO_TEST_CASE(a_library_that_came_back_hears_of_deaths_after_a_scale) {
   };
   BOOST_TEST(eventually(heard, 20s), site.brood->log_tail());
   BOOST_TEST(!says(site.brood->log(), "event=library_refused"), site.brood->log_tail());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_library_that_came_back_hears_of_deaths) { check_that_the_old_library_hears_of_deaths(false); }
+BOOST_AUTO_TEST_CASE(a_library_that_came_back_hears_of_deaths_after_a_scale) {
+  check_that_the_old_library_hears_of_deaths(true);
 }
 
 BOOST_AUTO_TEST_CASE(new_workers_that_fail_now_and_then_are_taken_back) {

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "tests/support/brood_process.hpp"
@@ -61,6 +62,28 @@ std::set<std::string> ids_of_charged(const std::string& log) {
   for (std::sregex_iterator found(log.begin(), log.end(), crash), end; found != end; ++found)
     ids.insert(std::to_string(std::stoi((*found)[1], nullptr, 16) - 1));
   return ids;
+}
+
+// The runs before and after the first of this job.
+std::string runs_around(const Ledger& ledger, const std::string& id) {
+  const std::vector<Ledger::Run> runs = ledger.runs();
+  const auto run = std::find_if(runs.begin(), runs.end(), [&](const Ledger::Run& one) { return one.id == id; });
+  std::string text;
+  for (auto near = run - std::min<std::ptrdiff_t>(run - runs.begin(), 20); near != runs.end() && near - run < 20;
+       ++near)
+    text += "job " + near->id + " of worker " + std::to_string(near->pid) + " began " + std::to_string(near->began) +
+            (near->ended ? "\n" : ", cut off\n");
+  return text;
+}
+
+// The lines of a log that tell of workers, and not of the jobs that they ran.
+std::string without_runs(const std::string& log) {
+  std::istringstream lines(log);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("event=job_started") == line.npos && line.find("event=job_done") == line.npos) text += line + "\n";
+  }
+  return text;
 }
 
 // A `brood` command that succeeded.
@@ -179,7 +202,8 @@ BOOST_AUTO_TEST_CASE(kills_leave_a_serial_capsule_serial_and_what_was_not_begun_
   }
   const auto late = std::is_sorted_until(others.begin(), others.end());
   BOOST_TEST((late == others.end()), "job " << (late == others.end() ? -1 : *late) << " ran late\n"
-                                            << brood.log_tail());
+                                            << runs_around(ledger, late == others.end() ? "" : std::to_string(*late))
+                                            << without_runs(brood.log()));
   BOOST_TEST(others.size() + charged.size() == static_cast<std::size_t>(jobs));
   BOOST_TEST(charged.size() <= 40U);
 }

@@ -68,6 +68,13 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_one_that_has_never_fetched) {
   BOOST_TEST((waiting({dead(fresh, 1s), worker(2, 0s)}).empty()));
 }
 
+BOOST_AUTO_TEST_CASE(of_two_that_wait_for_the_same_recovery_one_has_the_turn_then) {
+  TurnTaker first = worker(1, 2s), second = worker(2, 1s);
+  first.never_fetched = second.never_fetched = true;
+  BOOST_TEST((waiting({dead(worker(0, 5s), 1s), first, second}) == Slots{1, 2}));
+  BOOST_TEST((waiting({first, second}) == Slots{2}));
+}
+
 BOOST_AUTO_TEST_CASE(a_capsule_that_is_smaller_now_waits_for_all_that_it_gave_up) {
   const std::vector<TurnTaker> scaled{worker(0, 9s), finishing(worker(1, 5s)), finishing(worker(2, 5s))};
   BOOST_TEST((waiting(scaled) == Slots{0, 1, 2}));  // whoever finishes fetches nothing anyway

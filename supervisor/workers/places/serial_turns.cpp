@@ -7,9 +7,12 @@ namespace brood {
 namespace {
 
 bool comes_before(const TurnTaker& other, const TurnTaker& worker, SteadyTime now) {
-  if (other.slot == worker.slot || other.capsule != worker.capsule || other.never_fetched) return false;
-  if (other.ended) return other.shard == worker.shard && now - *other.ended < longest_wait_for_recovery;
-  return other.finishing || std::tie(other.since, other.slot) < std::tie(worker.since, worker.slot);
+  if (other.slot == worker.slot || other.capsule != worker.capsule) return false;
+  const bool leaves = other.ended || other.finishing;
+  // Also among those that wait: two that wait for the same are not to go at once.
+  if (!leaves) return std::tie(other.since, other.slot) < std::tie(worker.since, worker.slot);
+  if (other.never_fetched) return false;
+  return !other.ended || (other.shard == worker.shard && now - *other.ended < longest_wait_for_recovery);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ struct TurnTaker {
 
 // A capsule of one worker runs one job at a time, however its workers come and go.  A new worker waits for its turn
 // until those before it are gone.  It also waits a while for the recovery of one that died in the same shard, so that
-// jobs which are given back run first.  Returns the slots whose turn it is not.  `strangers`: workers live of which
-// nothing else is known, and then it is nobody's turn.  Pure.
+// jobs which are given back run first.  One that leaves and has never fetched is not waited for.  Returns the slots
+// whose turn it is not.  `strangers`: workers live of which nothing else is known, and then it is nobody's turn.  Pure.
 inline constexpr std::chrono::seconds longest_wait_for_recovery{30};
 std::set<int> who_waits(const std::vector<TurnTaker>& workers, bool strangers, SteadyTime now);
 

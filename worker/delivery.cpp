@@ -1,6 +1,7 @@
 #include "worker/delivery.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -87,6 +88,8 @@ void Delivery::until_done(const std::function<void()>& attempt) {
     try {
       attempt();
       done = true;
+    } catch (const NoMemoryForReply&) {
+      throw std::bad_alloc();
     } catch (const ConnectionLost& lost) {
       retries.wait(lost.what());
     } catch (const UnexpectedReply& refusal) {
@@ -117,6 +120,8 @@ Reply Delivery::send_again(const ScriptCall& call, bool may_be_less, Confirm con
     } catch (const TooLargeForRedis& refused) {
       if (may_be_less) throw;
       why = refused.what();
+    } catch (const NoMemoryForReply&) {
+      throw std::bad_alloc();
     } catch (const ConnectionLost& lost) {
       in_doubt_ = true;
       why = lost.what();

@@ -16,7 +16,8 @@
 namespace brood {
 
 // How a worker's calls reach Redis while it may be away, refuse them, or lose what it has confirmed: each is sent again
-// until it is answered.  Says in the log when that takes long, and that it is over.
+// until it is answered; where there is no memory for the answer, std::bad_alloc is thrown.  Says in the log when that
+// takes long, and that it is over.
 class Delivery {
  public:
   struct Setup {

@@ -1,6 +1,7 @@
 #include "worker/fetch_and_settle.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include <fmt/ranges.h>
 
@@ -308,6 +309,8 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
       if (woken) return Waited::nothing;
       if (setup_.waits_again && !setup_.waits_again()) return Waited::nothing;
     }
+  } catch (const NoMemoryForReply&) {
+    throw std::bad_alloc();
   } catch (const ConnectionLost&) {
     slot_.set_waiting_client(0);
     if (setup_.is_to_leave && setup_.is_to_leave()) throw ShardIsAway{};

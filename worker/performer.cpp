@@ -409,20 +409,25 @@ bool Performer::is_to_park(const std::string& text) {
 
 // The job that was asked about last has not begun, and is counted nowhere.
 std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
-  if (!slot_.set_aside(entry)) return std::nullopt;
   ask_redis_time(redis_);
-  return wait_for_release(job_, queue, redis_now());
+  Outcome outcome =
+      wait_for_release(job_, queue, redis_now());  // before it is set aside: there may be no memory for it
+  if (!slot_.set_aside(entry)) return std::nullopt;
+  return outcome;
 }
 
 std::optional<Outcome> Performer::put_off(int entry, const std::string& text, const std::string& queue, bool dropped) {
-  if (!slot_.set_aside(entry)) return std::nullopt;
   const Payload job = Payload::parse(text);
+  Outcome outcome;
+  if (!dropped) {
+    ask_redis_time(redis_);
+    outcome = wait_for_turn(job, queue, redis_now());
+  }
+  if (!slot_.set_aside(entry)) return std::nullopt;
   quarantine_.does_not_begin(job);
   log::write(level_of_jobs(), dropped ? "job_dropped" : "job_waits_for_its_turn",
              {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
-  if (dropped) return Outcome{};
-  ask_redis_time(redis_);
-  return wait_for_turn(job, queue, redis_now());
+  return outcome;
 }
 
 Outcome Performer::put_off_job(const Payload& job, const std::string& queue, const Performed& performed) const {

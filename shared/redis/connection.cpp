@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
 #include <span>
 #include <system_error>
 
@@ -283,9 +282,9 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     stream.reset();
     throw TooLargeForRedis(fmt::format("{}: {}: a value of {} bytes is more than its proto-max-bulk-len", name(),
                                        e.what(), largest_value(commands)));
-  } catch (const NoMemoryForReply&) {
+  } catch (const NoMemoryForReply& e) {
     stream.reset();
-    throw std::bad_alloc();
+    throw NoMemoryForReply(fmt::format("{}: {}", name(), e.what()));
   } catch (const LoginRefused& e) {
     stream.reset();
     throw LoginRefused(fmt::format("{}: {}", name(), e.what()));

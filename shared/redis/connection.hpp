@@ -56,7 +56,7 @@ class TooLargeForRedis : public ConnectionLost {
   using ConnectionLost::ConnectionLost;
 };
 
-// There was no memory for the reply.  Who waits for it hears std::bad_alloc: to ask again would not help.
+// There was no memory for the reply: to ask again would not help.
 class NoMemoryForReply : public ConnectionLost {
  public:
   using ConnectionLost::ConnectionLost;

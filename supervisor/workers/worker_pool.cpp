@@ -20,8 +20,6 @@ using namespace std::chrono_literals;
 
 constexpr auto slow_start = 10s;
 
-bool ended_in_a_handler(const SlotSnapshot& last) { return last.jid.empty() && last.job_class.starts_with("Event::"); }
-
 }  // namespace
 
 WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,

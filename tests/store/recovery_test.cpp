@@ -161,6 +161,8 @@ BOOST_AUTO_TEST_CASE(one_of_several_that_a_worker_had_not_begun_is_never_charged
   BOOST_TEST(charged({"1"}, at_number_1({interrupted})) == 0);
   BOOST_TEST(charged({"1"}, at_number_1({fetched}), false) == 0);
   BOOST_TEST(charged({"1"}, {0, {succeeded}}, false) == 0);
+  BOOST_TEST(charged({"1"}, {0, {failed}}) == 0);
+  BOOST_TEST(charged({"1"}, {0, {running}}) == 0);
   BOOST_TEST(charged({"1", "2"}, at_number_1({running, fetched})) == 1);
 }
 

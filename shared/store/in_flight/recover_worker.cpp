@@ -57,6 +57,10 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
   return {std::move(entry), std::move(outcome), std::move(holder)};
 }
 
+bool may_be_charged(EntryState state) {
+  return state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
+}
+
 // What the scoreboard says about the oldest entries, up to the first that simply goes back.
 std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWorker& dead, const std::string& queue,
                                                    const ChargeJob& charge) {
@@ -65,8 +69,7 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
                         dead.record->entries.size());
   for (std::size_t i = 0; i < dead.record->entries.size(); ++i) {
     const EntryState state = dead.record->entries[i];
-    const bool guilty =
-        state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
+    const bool guilty = may_be_charged(state);
     if (state == EntryState::succeeded) {
       verdicts.push_back({std::nullopt, Outcome{}, if_it_holds(entries.at(i))});
     } else if (state == EntryState::judged) {
@@ -84,11 +87,11 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
   return verdicts;
 }
 
-// A number one higher is that of a settle whose answer the worker could not read.
+// A number one higher is that of a settle whose answer the worker could not read: then the entries are those before.
 bool began_nothing(const DeadWorker::Record& record, const LastSettle& last) {
-  if (record.number + 1 == last.number) return true;
-  return record.number == last.number && std::all_of(record.entries.begin(), record.entries.end(),
-                                                     [](EntryState state) { return state == EntryState::fetched; });
+  const auto are_all = [&](auto holds) { return std::all_of(record.entries.begin(), record.entries.end(), holds); };
+  if (record.number + 1 == last.number) return are_all([](EntryState state) { return !may_be_charged(state); });
+  return record.number == last.number && are_all([](EntryState state) { return state == EntryState::fetched; });
 }
 
 // Charges the only job of the list.  Of several nobody knows which was too large; the worker that comes next fetches

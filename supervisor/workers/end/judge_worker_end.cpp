@@ -84,6 +84,8 @@ std::string short_duration(std::chrono::nanoseconds d) {
   return fmt::format("{}h", seconds / 3'600);
 }
 
+bool ended_in_a_handler(const SlotSnapshot& last) { return last.jid.empty() && last.job_class.starts_with("Event::"); }
+
 bool ended_with_worker(const SlotSnapshot& last, int entry) {
   return entry >= 0 && static_cast<std::size_t>(entry) < last.entries.size() &&
          ran(last.entries[static_cast<std::size_t>(entry)]);
@@ -112,7 +114,8 @@ WorkerEnd judge_worker_end(const WorkerExit& exit) {
   end.in_order = (exit.status.exited && exit.status.value == EX_OK && !in_a_job) || ended_by_brood;
   const std::string worker =
       fmt::format("worker {}, up {}", exit.slot, short_duration(exit.now - exit.last.spawned_at));
-  if (exit.by == EndedBy::itself && !in_a_job && exit.memory == MemoryVerdict::own_limit)
+  const bool others_code_ran = ended_in_a_handler(exit.last) || (exit.last.class_flags & job_left_threads) != 0;
+  if (exit.by == EndedBy::itself && !in_a_job && !others_code_ran && exit.memory == MemoryVerdict::own_limit)
     end.cause_before_begin = {"OutOfMemory", describe_memory(exit) + " before the job began, " + worker};
   if (ended_by_brood || !in_a_job || exit.memory == MemoryVerdict::host_pressure_innocent) return end;
 

@@ -55,6 +55,9 @@ void blame_who_left_threads(WorkerExit& exit);
 // may have been too large for the memory limit: nobody could ever begin it.
 WorkerEnd judge_worker_end(const WorkerExit& exit);
 
+// Whether a handler of an event was running when the worker ended.
+bool ended_in_a_handler(const SlotSnapshot& last);
+
 // Whether this entry of the batch was running (its code or its hooks) when the worker ended.
 bool ended_with_worker(const SlotSnapshot& last, int entry);
 

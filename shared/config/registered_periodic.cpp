@@ -1,12 +1,14 @@
 #include "shared/config/registered_periodic.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
+#include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
@@ -14,13 +16,14 @@
 namespace brood {
 namespace {
 
+// Never waits: what a job has left in its place, a FIFO say, is not opened.
 void replace(const std::string& path, const std::string& text) {
   const std::string partial = path + "." + std::to_string(getpid());
-  std::ofstream file(partial, std::ios::binary);
-  const bool written = static_cast<bool>((file << text).flush());
-  std::error_code ignored;
-  if (written) std::filesystem::rename(partial, path, ignored);
-  if (!written || ignored) std::filesystem::remove(partial, ignored);
+  unlink(partial.c_str());
+  const UniqueFd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file) return;
+  const bool whole = write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (!whole || rename(partial.c_str(), path.c_str()) != 0) unlink(partial.c_str());
 }
 
 }  // namespace

@@ -162,6 +162,12 @@ Reply RedisServer::command(const Command& command) { return connection_.call(com
 
 std::int64_t RedisServer::integer(const Command& command) { return connection_.call(command).view().integer(); }
 
+long RedisServer::figure(const std::string& section, const std::string& name) {
+  const Reply info = command({"INFO", section});
+  const std::string text = "\n" + std::string(info.view().text()), start = "\n" + name + ":";
+  return std::stol(text.substr(text.find(start) + start.size()));
+}
+
 std::size_t RedisServer::size_of(const std::string& key) {
   const Reply reply = command({"TYPE", key});
   const std::string_view type = reply.view().text();

@@ -66,6 +66,10 @@ class RedisServer {
   // On a connection of its own, not counted among what a test opens; error replies are returned.
   Reply command(const Command& command);
 
+  // Of INFO: a number, and how many commands it has processed, of the test and of all others.
+  long figure(const std::string& section, const std::string& name);
+  long commands_processed() { return figure("stats", "total_commands_processed"); }
+
   // What a test asks of a key; each throws UnexpectedReply when the key is of another type.
   std::size_t size_of(const std::string& key);  // elements of a list, set, sorted set or hash; 0 when there is none
   std::optional<std::string> get(const std::string& key);

@@ -146,25 +146,21 @@ BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_se
   const Ledger ledger(directory / "ledger");
   BroodProcess brood(redis, {.workers = 2});
   BOOST_REQUIRE(brood.wait_ready());
-  const auto figure = [&](const std::string& section, const std::string& name) {
-    const std::string info(redis.command({"INFO", section}).view().text());
-    return std::stoll(info.substr(info.find(name + ":") + name.size() + 1));
-  };
   redis.command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
   // As little as makes it evict what it has just taken, time and again.
   const auto evicts_all_the_time = [&](long long limit) {
     redis.command({"CONFIG", "SET", "maxmemory", std::to_string(limit)});
-    const long long evicted = figure("stats", "evicted_keys");
-    return within(1s, [&] { return figure("stats", "evicted_keys") > evicted + 5; });
+    const long long evicted = redis.figure("stats", "evicted_keys");
+    return within(1s, [&] { return redis.figure("stats", "evicted_keys") > evicted + 5; });
   };
-  long long limit = figure("memory", "used_memory");
+  long long limit = redis.figure("memory", "used_memory");
   while (!evicts_all_the_time(limit) && limit > 500'000) limit -= 4'000;
   BOOST_TEST_MESSAGE(limit);
 
   redis.command({"CONFIG", "RESETSTAT"});
   const std::size_t said_before = brood.log().size();
   std::this_thread::sleep_for(5s);  // the time that is watched
-  const long long commands = figure("stats", "total_commands_processed");
+  const long long commands = redis.commands_processed();
   const std::string which(redis.command({"INFO", "commandstats"}).view().text());
   BOOST_TEST(commands / 5 < 1'000, commands << " commands\n"
                                             << which << brood.log_tail());  // 60,000 a second were seen once
@@ -173,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_se
   redis.command({"CONFIG", "SET", "maxmemory", "0"});
   enqueue(redis, {ledger_payload(ledger, 1, 0)});
   BOOST_TEST(eventually([&] { return ledger.done().contains("1"); }, 30s), brood.log_tail());
-  BOOST_TEST_MESSAGE(figure("stats", "evicted_keys"));
+  BOOST_TEST_MESSAGE(redis.figure("stats", "evicted_keys"));
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 }

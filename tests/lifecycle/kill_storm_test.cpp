@@ -135,6 +135,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(static_cast<int>(killed.size()) >= storm.workers_killed);
   BOOST_TEST(supervisors_killed == storm.supervisors_killed);
   BOOST_TEST(redis.size_of("dead") == 0U);
+  BOOST_TEST(ledger.is_whole());
   BOOST_TEST(Census(redis).misplaced(ledger, storm.jobs) == "");
   const Ledger::Verdict verdict = ledger.judge(storm.jobs);
   BOOST_TEST(verdict.lost.empty());

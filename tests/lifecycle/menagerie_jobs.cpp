@@ -372,8 +372,9 @@ struct FailInLedger {
     const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     const auto say = [&](const char* what, const char* start_time) {
       const auto now = std::chrono::steady_clock::now().time_since_epoch() / 1ns;
-      const std::string line =
-          what + id + " " + std::to_string(getpid()) + start_time + " " + std::to_string(now) + "\n";
+      std::string line = what + id + " " + std::to_string(getpid()) + start_time + " " + std::to_string(now);
+      while (line.size() % 64 != 63) line += ' ';
+      line += '\n';
       if (write(fd, line.data(), line.size()) < 0) std::abort();
     };
     say("S ", " 0");

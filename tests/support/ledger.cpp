@@ -41,6 +41,14 @@ std::vector<Ledger::Run> Ledger::runs() const {
   return runs;
 }
 
+bool Ledger::is_whole() const {
+  std::ifstream stream(path_);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.size() % 64 != 63 || (!line.starts_with("S ") && !line.starts_with("D "))) return false;
+  }
+  return true;
+}
+
 std::map<std::string, int> Ledger::begun() const {
   std::map<std::string, int> counts;
   for (const Run& run : runs()) ++counts[run.id];

@@ -14,7 +14,7 @@ namespace brood {
 
 // What really ran, independent of brood and of Redis: the Ledger example appends `S id pid starttime mono` to a file
 // when it begins and `D id pid mono` when it ends, each by one write, so that a line survives whatever kills its
-// writer.
+// writer.  See worker/examples/ledger.hpp.
 class Ledger {
  public:
   struct Run {
@@ -31,6 +31,7 @@ class Ledger {
   std::vector<Run> runs() const;             // in the order they began
   std::map<std::string, int> begun() const;  // id -> how often
   std::map<std::string, int> done() const;
+  bool is_whole() const;  // no line was torn, though its writer was killed
   // Cheap to ask again and again: they read what was added since they were last asked.
   std::size_t begins() const;             // how many runs there are
   bool has_done(std::size_t jobs) const;  // so many different jobs

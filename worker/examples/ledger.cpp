@@ -42,7 +42,9 @@ class AppendedFile {
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
 
-  void write_line(const std::string& line) const {
+  void write_line(std::string line) const {
+    while (line.size() % 64 != 63) line += ' ';
+    line += '\n';
     if (write(descriptor_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
       throw std::system_error(errno, std::generic_category(), "write to the ledger");
     }
@@ -57,7 +59,7 @@ class AppendedFile {
 void Ledger::perform() {
   const AppendedFile file(path);
   const std::string who = id + " " + std::to_string(getpid()) + " ";
-  file.write_line("S " + who + start_time() + " " + std::to_string(now()) + "\n");
+  file.write_line("S " + who + start_time() + " " + std::to_string(now()));
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-  file.write_line("D " + who + std::to_string(now()) + "\n");
+  file.write_line("D " + who + std::to_string(now()));
 }

@@ -1,4 +1,4 @@
-#include "worker/fetch_and_settle.hpp"
+#include "worker/fetching/fetch_and_settle.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,8 @@
 #include "shared/store/script.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "worker/unique_turn.hpp"
+#include "worker/fetching/unique_turn.hpp"
+#include "worker/orders/supervisor_orders.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

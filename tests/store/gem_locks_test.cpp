@@ -9,7 +9,7 @@
 #include "shared/store/rights.hpp"
 #include "shared/store/sets/set_entries.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/unique_turn.hpp"
+#include "worker/fetching/unique_turn.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "worker/queue_choice.hpp"
+#include "worker/fetching/queue_choice.hpp"
 
 #include <boost/test/unit_test.hpp>
 

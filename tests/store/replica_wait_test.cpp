@@ -12,7 +12,7 @@
 #include "shared/store/keys.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/fetch_and_settle.hpp"
+#include "worker/fetching/fetch_and_settle.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

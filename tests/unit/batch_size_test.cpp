@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "worker/batch_size.hpp"
+#include "worker/fetching/batch_size.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "worker/quarantine.hpp"
+#include "worker/performing/quarantine.hpp"
 
 using namespace brood;
 

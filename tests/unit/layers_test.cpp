@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(who_knows_a_key_of_redis_lives_in_the_store) {
   const auto verdict = tree.check();
   BOOST_TEST(verdict.status == 0, verdict.text);
   tree.expect_refused("supervisor/schedule/scheduler.cpp", "#include \"shared/store/keys.hpp\"\n");
-  tree.expect_refused("worker/queue_choice.cpp", "#include \"shared/store/keys.hpp\"\n");
+  tree.expect_refused("worker/fetching/queue_choice.cpp", "#include \"shared/store/keys.hpp\"\n");
   tree.expect_refused("shared/api/queue.cpp", "#include \"shared/store/keys.hpp\"\n");
   tree.expect_refused("supervisor/cli/access/fleet.cpp", "#include \"shared/store/keys.hpp\"\n");
 }

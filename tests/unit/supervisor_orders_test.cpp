@@ -1,4 +1,4 @@
-#include "worker/supervisor_orders.hpp"
+#include "worker/orders/supervisor_orders.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>

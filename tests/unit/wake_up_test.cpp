@@ -1,6 +1,7 @@
-// The wake-up of an idle worker, played to its end in every order: see worker/worker.cpp, worker/queue_choice.hpp,
-// supervisor/queues/worker_unblocker.hpp and WorkerOrders::note_queues_changed().  A capsule has the queues "one" and
-// "two"; somebody pauses "one", or lets it go on, while a worker of it starts, looks, fetches and waits.
+// The wake-up of an idle worker, played to its end in every order: see worker/worker.cpp,
+// worker/fetching/queue_choice.hpp, supervisor/queues/worker_unblocker.hpp and WorkerOrders::note_queues_changed().  A
+// capsule has the queues "one" and "two"; somebody pauses "one", or lets it go on, while a worker of it starts, looks,
+// fetches and waits.
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>

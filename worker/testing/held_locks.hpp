@@ -24,7 +24,7 @@ class HeldLocks {
   // It takes the place of the job that refused it.
   void hand_over(const ClientPush& push);
 
-  // What becomes of a job that is to begin, see worker/unique_turn.hpp.
+  // What becomes of a job that is to begin, see worker/fetching/unique_turn.hpp.
   enum class Turn {
     begins,   // it holds what it wants, and no more than that
     waits,    // another holds that

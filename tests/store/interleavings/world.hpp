@@ -17,7 +17,7 @@
 #include "tests/store/interleavings/coverage.hpp"
 #include "tests/store/interleavings/moving_channel.hpp"
 #include "tests/store/interleavings/network.hpp"
-#include "worker/fetch_and_settle.hpp"
+#include "worker/fetching/fetch_and_settle.hpp"
 
 namespace brood::interleavings {
 

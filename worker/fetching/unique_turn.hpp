@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "worker/fetch_and_settle.hpp"
+#include "worker/fetching/fetch_and_settle.hpp"
 
 namespace brood {
 

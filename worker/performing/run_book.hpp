@@ -12,7 +12,7 @@
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
-#include "worker/runs_for_statsd.hpp"
+#include "worker/performing/runs_for_statsd.hpp"
 
 namespace brood {
 

@@ -1,4 +1,4 @@
-#include "worker/delivery.hpp"
+#include "worker/fetching/delivery.hpp"
 
 #include <algorithm>
 #include <new>

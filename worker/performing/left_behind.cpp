@@ -1,4 +1,4 @@
-#include "worker/left_behind.hpp"
+#include "worker/performing/left_behind.hpp"
 
 #include "shared/base/log.hpp"
 #include "shared/scoreboard/left_threads.hpp"

@@ -1,4 +1,4 @@
-#include "worker/run_book.hpp"
+#include "worker/performing/run_book.hpp"
 
 #include <algorithm>
 #include <atomic>

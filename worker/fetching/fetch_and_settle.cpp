@@ -1,4 +1,4 @@
-#include "worker/fetch_and_settle.hpp"
+#include "worker/fetching/fetch_and_settle.hpp"
 
 #include <algorithm>
 #include <new>

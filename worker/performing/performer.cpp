@@ -1,4 +1,4 @@
-#include "worker/performer.hpp"
+#include "worker/performing/performer.hpp"
 
 #include <sysexits.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@
 #include "worker/job/put_off.hpp"
 #include "worker/job/run_later.hpp"
 #include "worker/job/settle_failed_job.hpp"
-#include "worker/memory_victim.hpp"
+#include "worker/performing/memory_victim.hpp"
 
 namespace brood {
 namespace {

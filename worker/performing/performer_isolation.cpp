@@ -22,8 +22,8 @@
 #include "worker/guard/offspring.hpp"
 #include "worker/isolation/run_in_process.hpp"
 #include "worker/job/library_text.hpp"
-#include "worker/memory_victim.hpp"
-#include "worker/performer.hpp"
+#include "worker/performing/memory_victim.hpp"
+#include "worker/performing/performer.hpp"
 
 namespace brood {
 namespace {

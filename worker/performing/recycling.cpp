@@ -1,4 +1,4 @@
-#include "worker/recycling.hpp"
+#include "worker/performing/recycling.hpp"
 
 namespace brood {
 

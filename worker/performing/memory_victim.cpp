@@ -1,4 +1,4 @@
-#include "worker/memory_victim.hpp"
+#include "worker/performing/memory_victim.hpp"
 
 #include <utility>
 

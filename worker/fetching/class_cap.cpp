@@ -1,4 +1,4 @@
-#include "worker/class_cap.hpp"
+#include "worker/fetching/class_cap.hpp"
 
 #include <algorithm>
 

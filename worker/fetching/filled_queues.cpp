@@ -1,4 +1,4 @@
-#include "worker/filled_queues.hpp"
+#include "worker/fetching/filled_queues.hpp"
 
 #include <chrono>
 #include <cstddef>

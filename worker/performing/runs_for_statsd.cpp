@@ -1,4 +1,4 @@
-#include "worker/runs_for_statsd.hpp"
+#include "worker/performing/runs_for_statsd.hpp"
 
 #include <utility>
 

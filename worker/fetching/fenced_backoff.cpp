@@ -1,4 +1,4 @@
-#include "worker/fenced_backoff.hpp"
+#include "worker/fetching/fenced_backoff.hpp"
 
 #include <algorithm>
 

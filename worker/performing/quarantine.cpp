@@ -1,4 +1,4 @@
-#include "worker/quarantine.hpp"
+#include "worker/performing/quarantine.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "worker/run_spans.hpp"
+#include "worker/performing/run_spans.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "worker/supervisor_orders.hpp"
+#include "worker/orders/supervisor_orders.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,7 +12,6 @@
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
-#include "worker/fetch_and_settle.hpp"
 
 namespace brood {
 namespace {

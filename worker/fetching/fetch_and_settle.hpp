@@ -15,13 +15,10 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/limits/take_limits.hpp"
 #include "shared/store/outcome.hpp"
-#include "worker/delivery.hpp"
-#include "worker/fenced_backoff.hpp"
+#include "worker/fetching/delivery.hpp"
+#include "worker/fetching/fenced_backoff.hpp"
 
 namespace brood {
-
-// Thrown when the worker is told to end while it waits for Redis.  Nothing more was settled.
-class ToldToStop {};
 
 // Thrown when the worker is wanted in another shard while it waits for the Redis of this one.  If it has nothing to
 // settle, it then calls leave_behind(); otherwise it exits as after ToldToStop.

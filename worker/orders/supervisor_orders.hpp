@@ -9,6 +9,9 @@
 
 namespace brood {
 
+// Thrown when the worker is told to end while it waits for Redis, or for an incarnation.  Nothing more was settled.
+class ToldToStop {};
+
 // What a worker hears from its supervisor: the flags in its slot, the bytes on its control pipe, TERM, and the
 // supervisor's own end.
 class SupervisorOrders {

@@ -1,4 +1,4 @@
-#include "worker/class_rules.hpp"
+#include "worker/performing/class_rules.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "worker/job_title.hpp"
+#include "worker/performing/job_title.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,13 +4,13 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "worker/class_rules.hpp"
 #include "worker/guard/process_state.hpp"
 #include "worker/guard/standard_output.hpp"
 #include "worker/guard/thread_count.hpp"
 #include "worker/guard/timer_count.hpp"
-#include "worker/recycling.hpp"
-#include "worker/run_book.hpp"
+#include "worker/performing/class_rules.hpp"
+#include "worker/performing/recycling.hpp"
+#include "worker/performing/run_book.hpp"
 
 namespace brood {
 

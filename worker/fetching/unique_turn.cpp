@@ -1,4 +1,4 @@
-#include "worker/unique_turn.hpp"
+#include "worker/fetching/unique_turn.hpp"
 
 #include <optional>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "worker/queue_choice.hpp"
+#include "worker/fetching/queue_choice.hpp"
 
 #include <algorithm>
 #include <unordered_set>

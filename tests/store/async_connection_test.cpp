@@ -1,16 +1,11 @@
 #include "shared/redis/async_connection.hpp"
 
-#include <uv.h>
-
 #include <boost/test/unit_test.hpp>
-#include <filesystem>
 #include <optional>
-#include <thread>
 
-#include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
+#include "tests/store/async_answer.hpp"
 #include "tests/store/turned_loop.hpp"
-#include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/scripted_server.hpp"
 #include "tests/support/tcp_proxy.hpp"
@@ -18,35 +13,6 @@
 using namespace brood;
 using namespace std::chrono_literals;
 using Result = AsyncConnection::Result;
-
-namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t open_descriptors() {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
-}
-
-// A connection with a record of what it said.
-struct Witness {
-  int connects = 0;
-  std::vector<std::string> losses;
-  AsyncConnection::Events events{[this] { ++connects; }, [this](const std::string& why) { losses.push_back(why); }};
-};
-
-// Keeps the result of one command.
-struct Answer {
-  std::optional<Result> result;
-  AsyncConnection::Callback keep() {
-    return [this](Result r) {
-      BOOST_TEST(!result.has_value());  // never called twice
-      result = std::move(r);
-    };
-  }
-  explicit operator bool() const { return result.has_value(); }
-};
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(it_connects_says_so_and_answers) {
   TurnedLoop loop;
@@ -224,109 +190,6 @@ BOOST_AUTO_TEST_CASE(a_killed_server_fails_what_is_unanswered_and_is_found_again
   BOOST_TEST(ping.result->ok());
 }
 
-BOOST_AUTO_TEST_CASE(a_passed_deadline_costs_the_connection_and_fails_all_that_waits) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "name", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-  server.pause();
-
-  const SteadyTime start = steady_now();
-  Answer patient, hasty;
-  redis.send({"INCR", "a"}, 60s, patient.keep());
-  redis.send({"INCR", "b"}, 200ms, hasty.keep());
-  BOOST_TEST(loop.until([&] { return patient && hasty && witness.losses.size() == 1; }));
-
-  BOOST_TEST((steady_now() - start >= 200ms));
-  BOOST_TEST((steady_now() - start < 10s));
-  BOOST_TEST(contains(hasty.result->error, "deadline"));
-  BOOST_TEST(!patient.result->error.empty());
-  server.resume();
-  BOOST_TEST(loop.until([&] { return witness.connects == 2; }));
-  Answer echo;
-  redis.send({"ECHO", "mine"}, 10s, echo.keep());
-  BOOST_TEST(loop.until([&] { return bool(echo); }));
-  BOOST_TEST(echo.result->reply.view().text() == "mine");  // not the late reply of an INCR
-}
-
-BOOST_AUTO_TEST_CASE(a_deadline_does_not_end_a_later_command) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
-  Answer quick, slow;
-  redis.send({"PING"}, 2s, quick.keep());
-  BOOST_TEST(loop.until([&] { return bool(quick); }));
-  redis.send({"BLPOP", "empty", "3"}, 20s, slow.keep());
-  BOOST_TEST(loop.until([&] { return bool(slow); }));
-
-  BOOST_TEST(slow.result->ok());
-  BOOST_TEST(witness.losses.empty());
-}
-
-BOOST_AUTO_TEST_CASE(a_deadline_that_was_met_leaves_the_next_one_in_force) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
-  Answer met, missed;
-  redis.send({"PING"}, 20s, met.keep());
-  BOOST_TEST(loop.until([&] { return bool(met); }));
-  server.pause();
-  redis.send({"PING"}, 200ms, missed.keep());
-  BOOST_TEST(loop.until([&] { return bool(missed); }));
-
-  BOOST_TEST(met.result->ok());
-  BOOST_TEST(contains(missed.result->error, "deadline"));
-}
-
-BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_is_a_failed_connect) {
-  TurnedLoop loop;
-  RedisServer server;
-  server.pause();
-  Witness witness;
-  AsyncConnection redis(loop.get(), "name", witness.events);
-  redis.open(server.address());
-
-  BOOST_TEST(loop.until([&] { return !witness.losses.empty(); }));
-
-  BOOST_TEST(contains(witness.losses.front(), "deadline"));
-  BOOST_TEST(witness.connects == 0);
-  server.resume();
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-}
-
-BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
-  Answer answer;
-  redis.send({"SET", "k", "v"}, 100ms, answer.keep());
-  const SteadyTime overdue = steady_now() + 200ms;
-  BOOST_TEST(eventually([&] { return server.get("k") == "v" && steady_now() > overdue; }));
-  loop.turn();
-
-  BOOST_REQUIRE(bool(answer));
-  BOOST_TEST(answer.result->ok());
-  // Nor does the stillness before it count against a command.
-  std::this_thread::sleep_until(std::chrono::steady_clock::now() + 2500ms);
-  Answer later;
-  redis.send({"PING"}, 2s, later.keep());
-  BOOST_TEST(loop.until([&] { return bool(later); }));
-  BOOST_TEST(later.result->ok());
-}
-
 BOOST_AUTO_TEST_CASE(a_reply_may_come_byte_by_byte_and_may_be_cut_off) {
   TurnedLoop loop;
   RedisServer server;
@@ -347,43 +210,6 @@ BOOST_AUTO_TEST_CASE(a_reply_may_come_byte_by_byte_and_may_be_cut_off) {
 
   BOOST_TEST(!cut.result->error.empty());
   BOOST_TEST(server.get("counter").value() == "1");
-}
-
-BOOST_AUTO_TEST_CASE(large_values_may_take_longer_than_the_deadline_as_long_as_they_move) {
-  RedisServer redis;
-  TcpProxy proxy(redis.socket_path(), TcpProxy::Listen::tcp);
-  proxy.limit_rate(1 << 20);
-  const std::string value(3 << 20, 'x');
-  TurnedLoop loop;
-  Witness witness;
-  AsyncConnection connection(loop.get(), "", witness.events);
-  connection.open(proxy.address());
-  BOOST_REQUIRE(loop.until([&] { return connection.connected(); }));
-
-  Answer set, ping, get;
-  connection.send({"SET", "k", value}, 1s, set.keep());
-  connection.send({"PING"}, 1s, ping.keep());  // small ones wait behind it
-  BOOST_REQUIRE(loop.until([&] { return set && ping; }));
-  BOOST_TEST(set.result->ok(), set.result->why());
-  BOOST_TEST(ping.result->ok(), ping.result->why());
-  connection.send({"GET", "k"}, 1s, get.keep());
-  BOOST_REQUIRE(loop.until([&] { return bool(get); }));
-
-  BOOST_REQUIRE_MESSAGE(get.result->ok(), get.result->why());
-  BOOST_TEST((get.result->reply.view().text() == value));
-  BOOST_TEST(witness.losses.empty());
-
-  BOOST_TEST(!connection.waits_since());
-  proxy.stall_replies();
-  Answer lost;
-  const SteadyTime asked = steady_now();
-  connection.send({"GET", "k"}, 1s, lost.keep());
-  BOOST_REQUIRE(connection.waits_since());
-  BOOST_TEST((*connection.waits_since() >= asked));
-  BOOST_REQUIRE(loop.until([&] { return bool(lost); }));
-  BOOST_TEST(!connection.waits_since());
-  BOOST_TEST(!lost.result->ok());
-  BOOST_TEST((steady_now() - asked < 10s));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_stops_reading_cannot_make_us_hoard) {
@@ -498,126 +324,6 @@ BOOST_AUTO_TEST_CASE(a_failing_server_is_tried_ever_more_rarely) {
   BOOST_TEST(loop.until([&] { return server.accepted() >= 3; }));
 }
 
-BOOST_AUTO_TEST_CASE(closing_fails_what_is_unanswered_and_connects_no_more) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
-  Answer answer;
-  redis.send({"PING"}, 10s, answer.keep());
-  redis.close();
-  BOOST_TEST(!answer);
-  BOOST_TEST(loop.until([&] { return bool(answer); }));
-
-  BOOST_TEST(contains(answer.result->error, "closed"));
-  BOOST_TEST(!loop.within(300ms, [&] { return redis.connected(); }));
-  BOOST_TEST(witness.losses.empty());
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-}
-
-BOOST_AUTO_TEST_CASE(a_callback_may_send_and_open_and_close) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
-  Answer second, third, fourth;
-  redis.send({"ECHO", "1"}, 10s, [&](Result) { redis.send({"ECHO", "2"}, 10s, second.keep()); });
-  BOOST_TEST(loop.until([&] { return bool(second); }));
-  BOOST_TEST(second.result->reply.view().text() == "2");
-
-  redis.send({"ECHO", "1"}, 10s, [&](Result) { redis.open(server.address()); });
-  redis.send({"ECHO", "3"}, 10s, third.keep());
-  BOOST_TEST(loop.until([&] { return third && redis.connected(); }));
-  BOOST_TEST(!third.result->error.empty());
-
-  redis.send({"ECHO", "1"}, 10s, [&](Result) { redis.close(); });
-  redis.send({"ECHO", "4"}, 10s, fourth.keep());
-  BOOST_TEST(loop.until([&] { return bool(fourth); }));
-  BOOST_TEST(!fourth.result->error.empty());
-  BOOST_TEST(!redis.connected());
-}
-
-BOOST_AUTO_TEST_CASE(a_callback_may_destroy_the_connection) {
-  TurnedLoop loop;
-  RedisServer server;
-  // From an answer, from a failure, from each event.
-  std::unique_ptr<AsyncConnection> redis;
-  bool late = false;
-  const auto destroy = [&] { redis.reset(); };
-  const auto never = [&](Result) { late = true; };
-  const auto open = [&](AsyncConnection::Events events, const RedisAddress& address) {
-    redis = std::make_unique<AsyncConnection>(loop.get(), "name", std::move(events));
-    redis->open(address);
-  };
-  const auto gone = [&] { return redis == nullptr; };
-
-  open({destroy, {}}, server.address());
-  BOOST_TEST(loop.until(gone));
-
-  open({{}, [&](const std::string&) { destroy(); }}, RedisAddress::parse("/nonexistent/redis.sock"));
-  BOOST_TEST(loop.until(gone));
-
-  open({}, server.address());
-  BOOST_TEST(loop.until([&] { return redis->connected(); }));
-  redis->send({"PING"}, 10s, [&](Result) { destroy(); });
-  redis->send({"PING"}, 10s, never);
-  BOOST_TEST(loop.until(gone));
-
-  open({}, server.address());
-  redis->send({"PING"}, 10s, [&](Result) { destroy(); });
-  redis->send({"PING"}, 10s, never);
-  BOOST_TEST(loop.until(gone));
-
-  open({}, server.address());
-  BOOST_TEST(loop.until([&] { return redis->connected(); }));
-  redis->send_all({{"PING"}, {"PING"}}, 10s, [&](auto) { destroy(); });
-  BOOST_TEST(loop.until(gone));
-
-  loop.turn();
-  loop.turn();
-  BOOST_TEST(!late);
-}
-
-BOOST_AUTO_TEST_CASE(a_connection_may_be_destroyed_in_any_phase_and_leaves_no_descriptor) {
-  TurnedLoop loop;
-  RedisServer server;
-  loop.turn();
-  const std::size_t before = open_descriptors();
-  for (int turns = 0; turns < 12; ++turns) {
-    AsyncConnection redis(loop.get(), "name", {});
-    redis.open(server.address());
-    bool called = false;
-    for (int i = 0; i < turns; ++i) loop.turn();
-    redis.send({"PING"}, 10s, [&](Result) { called = true; });
-    BOOST_TEST(!called);
-  }
-  BOOST_TEST(open_descriptors() == before);
-}
-
-BOOST_AUTO_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_the_reason) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
-  Answer next;
-  redis.send({"PING"}, 10s, [](Result r) { r.reply.view().integer(); });
-  redis.send({"PING"}, 10s, next.keep());
-  BOOST_TEST(loop.until([&] { return witness.connects == 2; }));
-
-  BOOST_REQUIRE(witness.losses.size() == 1U);
-  BOOST_TEST(contains(witness.losses.front(), "expected"));
-  BOOST_TEST(!next.result->error.empty());
-}
-
 BOOST_AUTO_TEST_CASE(what_is_published_is_heard_beside_the_answers_until_the_connection_is_lost) {
   TurnedLoop loop;
   RedisServer server;
@@ -672,25 +378,4 @@ BOOST_AUTO_TEST_CASE(a_subscription_may_be_refused_and_then_brings_nothing) {
 
   BOOST_TEST(contains(subscribed.result->why(), "NOPERM"));
   BOOST_TEST(list.result->reply.view().size() == 3U);
-}
-
-BOOST_AUTO_TEST_CASE(who_hears_a_message_may_destroy_the_connection) {
-  TurnedLoop loop;
-  RedisServer server;
-  auto redis = std::make_unique<AsyncConnection>(loop.get(), "", AsyncConnection::Events{});
-  redis->open(server.address());
-  BOOST_REQUIRE(loop.until([&] { return redis->connected(); }));
-  Answer subscribed;
-  int heard = 0;
-  redis->subscribe("news", 10s, subscribed.keep(), [&, kept = std::string(100, 'x')](ReplyView) {
-    redis.reset();
-    heard += static_cast<int>(kept.size());
-  });
-  BOOST_REQUIRE(loop.until([&] { return bool(subscribed); }));
-
-  for (const char* text : {"one", "two"}) server.command({"PUBLISH", "news", text});
-
-  BOOST_TEST(loop.until([&] { return redis == nullptr; }));
-  loop.turn();
-  BOOST_TEST(heard == 100);
 }

@@ -7,6 +7,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/file_text.hpp"
+#include "tests/support/json_member.hpp"
 #include "tests/support/shard_servers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -64,11 +65,6 @@ std::string members(const std::string& json, const std::vector<std::string>& nam
     text += "\n";
   }
   return text;
-}
-
-std::string member(const std::string& json, const std::string& name) {
-  simdjson::dom::parser parser;
-  return simdjson::minify(parser.parse(json)[name]);
 }
 
 }  // namespace

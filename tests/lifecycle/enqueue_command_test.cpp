@@ -1,0 +1,140 @@
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "tests/lifecycle/shell_line.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/file_text.hpp"
+#include "tests/support/json_member.hpp"
+#include "tests/support/redis_server.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+
+namespace {
+
+CommandResult run_enqueue(const RedisServer& redis, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"enqueue", "--redis", redis.url()});
+  return run_brood(arguments);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_argument_that_parses_as_json_is_that_value_and_everything_else_a_string) {
+  RedisServer redis;
+  const CommandResult result = run_enqueue(redis, {"ResizeImage", "cat.png", "320", "-5", "1.50", "[1,2]", "{\"a\":1}",
+                                                   "true", "null", "007", "\"x\"", "", "-q", "images"});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST_REQUIRE(redis.size_of("queue:images") == 1u);
+  const std::string payload = redis.lrange("queue:images")[0];
+  BOOST_TEST(member(payload, "class") == "\"ResizeImage\"");
+  BOOST_TEST(payload.find(R"("args":["cat.png",320,-5,1.5,[1,2],{"a":1},true,null,"007","x",""])") !=
+             std::string::npos);
+  BOOST_TEST(member(payload, "retry") == "true");
+  BOOST_TEST("\"" + result.output.substr(0, 24) + "\"" == member(payload, "jid"));
+  BOOST_TEST(result.output.size() == 25u);
+  BOOST_TEST(redis.smembers("queues") == std::vector<std::string>{"images"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(arguments_can_all_be_strings_or_one_json_array) {
+  RedisServer redis;
+  BOOST_TEST(run_enqueue(redis, {"Zip", "--string", "7", "true", "--", "-x"}).status == 0);
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "args") == R"(["7","true","-x"])");
+  BOOST_TEST(run_enqueue(redis, {"Zip", "--args", "[\"cat.png\", 320]"}).status == 0);
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "args") == R"(["cat.png",320])");
+  BOOST_TEST(run_enqueue(redis, {"Zip", "--args", "{}"}).status == 64);
+  BOOST_TEST(run_enqueue(redis, {"a<b"}).status == 64);
+  BOOST_TEST(redis.size_of("queue:default") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(retry_and_jid_reach_the_payload_and_json_reports_them) {
+  RedisServer redis;
+  const CommandResult result = run_enqueue(redis, {"Zip", "--retry", "3", "--jid", "my-own-jid", "--json"});
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "retry") == "3");
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "jid") == "\"my-own-jid\"");
+  BOOST_TEST(result.output == "{\"jid\":\"my-own-jid\",\"class\":\"Zip\",\"queue\":\"default\",\"at\":null}\n");
+  run_enqueue(redis, {"Zip", "--retry", "false"});
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "retry") == "false");
+}
+
+BOOST_AUTO_TEST_CASE(tags_and_timeout_reach_the_payload) {
+  RedisServer redis;
+  BOOST_TEST(run_enqueue(redis, {"--tag", "slow", "Zip", "--tag", "by \"hand\"", "1", "--timeout", "1m30s"}).status ==
+             0);
+  const std::string payload = redis.lrange("queue:default")[0];
+  BOOST_TEST(member(payload, "args") == "[1]");
+  BOOST_TEST(member(payload, "tags") == R"(["slow","by \"hand\""])");
+  BOOST_TEST(member(payload, "timeout") == "90");
+}
+
+BOOST_AUTO_TEST_CASE(a_bulk_can_be_spread_over_an_interval) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  std::string lines;
+  for (int i = 0; i < 50; ++i) lines += "{\"class\":\"Zip\",\"args\":[" + std::to_string(i) + "]}\n";
+  const double before = epoch_seconds(wall_now());
+  BOOST_TEST(run_enqueue(redis, {"--bulk", directory.write("jobs.ndjson", lines), "--spread", "1h"}).status == 0);
+  BOOST_TEST_REQUIRE(redis.size_of("schedule") == 50u);
+  BOOST_TEST(redis.zrange("schedule").front().second >= before);
+  BOOST_TEST(redis.zrange("schedule").back().second > before + 60);
+  BOOST_TEST(redis.zrange("schedule").back().second < epoch_seconds(wall_now()) + 3600);
+
+  const std::string file =
+      directory.write("timed.ndjson", lines + "{\"class\":\"Zip\",\"args\":[],\"at\":2000000000}\n");
+  const CommandResult result = run_enqueue(redis, {"--bulk", file, "--spread", "1h"});
+  BOOST_TEST(result.status == 64);
+  BOOST_TEST(result.errors.starts_with("brood enqueue: " + file + ":51: a job that has its time cannot be spread; "),
+             result.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_for_later_goes_to_the_schedule_and_one_for_the_past_to_its_queue) {
+  RedisServer redis;
+  const double before = epoch_seconds(wall_now());
+  BOOST_TEST(run_enqueue(redis, {"Zip", "--in", "10m"}).status == 0);
+  BOOST_TEST_REQUIRE(redis.size_of("schedule") == 1u);
+  BOOST_TEST(redis.zrange("schedule")[0].second >= before + 600);
+  BOOST_TEST(redis.zrange("schedule")[0].second < epoch_seconds(wall_now()) + 601);
+  BOOST_TEST(run_enqueue(redis, {"Zip", "--at", "2100-01-01T00:00:00Z"}).status == 0);
+  BOOST_TEST(redis.zrange("schedule")[1].second == 4102444800.0);
+  BOOST_TEST(run_enqueue(redis, {"Zip", "--at", "2001-01-01T00:00:00Z"}).status == 0);
+  BOOST_TEST(run_enqueue(redis, {"Zip", "--in", "0"}).status == 0);
+  BOOST_TEST(redis.size_of("queue:default") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(bulk_pushes_every_line_of_a_file_or_of_standard_input) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  std::string lines;
+  for (int i = 0; i < 2'500; ++i)
+    lines += "{\"class\":\"Zip\",\"args\":[" + std::to_string(i) + "],\"queue\":\"bulk\"}\n\n";
+  lines += "{\"class\":\"Zip\",\"args\":[\"last\"],\"queue\":\"bulk\"}";
+  const std::string file = directory.write("jobs.ndjson", lines);
+  const CommandResult result = run_enqueue(redis, {"--bulk", file});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(result.output == "2501 jobs pushed\n");
+  BOOST_TEST(redis.size_of("queue:bulk") == 2501u);
+  BOOST_TEST(member(redis.lrange("queue:bulk").back(), "args") == "[0]");
+  BOOST_TEST(shell("$BROOD enqueue --redis '" + redis.url() + "' --bulk - --json <'" + file + "' >'" +
+                   (directory / "out") + "'") == 0);
+  BOOST_TEST(text_of_file(directory / "out") == "{\"pushed\":2501}\n");
+  BOOST_TEST(redis.size_of("queue:bulk") == 5002u);
+  BOOST_TEST(run_enqueue(redis, {"--bulk", directory / "missing"}).status == 64);
+  BOOST_TEST(run_enqueue(redis, {"--bulk", directory.path()}).status == 64);
+}
+
+BOOST_AUTO_TEST_CASE(a_line_that_is_no_job_is_named_and_nothing_after_it_is_pushed) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  for (const std::string bad : {"{\"class\":\"Zip\"}", "not json", "{\"class\":\"a b\",\"args\":[]}", "[]",
+                                "{\"class\":\"Zip\",\"args\":{}}"}) {
+    redis.flush();
+    const std::string good = "{\"class\":\"Zip\",\"args\":[]}\n";
+    const std::string file = directory.write("jobs.ndjson", good + good + "\n" + bad + "\n" + good);
+    const CommandResult result = run_enqueue(redis, {"--bulk", file});
+    BOOST_TEST(result.status == 64);
+    BOOST_TEST(result.errors.starts_with("brood enqueue: " + file + ":4: "), result.errors);
+    BOOST_TEST(result.errors.find("; the 2 jobs before it were pushed\n") != std::string::npos);
+    BOOST_TEST(redis.size_of("queue:default") == 2u);
+  }
+}

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <string>
+#include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"

@@ -138,6 +138,10 @@ BOOST_AUTO_TEST_CASE(without_tombstones_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.tombstones_omitted = true}) != 0u);
 }
 
+BOOST_AUTO_TEST_CASE(with_waits_that_nobody_announces_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.waits_unannounced = true}) != 0u);
+}
+
 BOOST_AUTO_TEST_CASE(with_resends_under_another_number_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.resends_renumbered = true}) != 0u);
 }

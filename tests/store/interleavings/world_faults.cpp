@@ -306,7 +306,7 @@ void World::flush(Shard& at) {
 
 void World::sweep(Shard& at) {
   // It would find what these rules keep from being lost.
-  if (broken_.tombstones_omitted || broken_.dead_without_field_left) return;
+  if (broken_.tombstones_omitted || broken_.dead_without_field_left || broken_.waits_unannounced) return;
   ++coverage_.sweeps;
   OwnIncarnations own{identity, {}, last_incarnation_};
   for (const auto& worker : workers_) {

@@ -194,6 +194,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stand
   RedisServer& second = fleet.cluster.replica_of(first);
   fleet.cluster.fail_over(fleet.slot, second);
   fleet.time_until_work(first);
+  BOOST_REQUIRE(eventually([&] { return is_in_step(first, second); }, 30s));
   second.pause();
   const std::chrono::milliseconds took = fleet.time_until_work(second);
   BOOST_TEST_MESSAGE("after both: " << took.count() << " ms");

@@ -30,6 +30,20 @@ std::size_t nodes_known_to(RedisServer& node) {
   return text.find("handshake") != text.npos ? 0 : static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+std::string replication_of(RedisServer& node) {
+  return std::string(node.command({"INFO", "replication"}).view().text());
+}
+
+bool is_master(const std::string& replication) { return replication.find("role:master") != std::string::npos; }
+
+bool follows(const std::string& replication, const RedisServer& master) {
+  return replication.find("master_port:" + std::to_string(master.port()) + "\r") != std::string::npos;
+}
+
+bool has_its_data(const std::string& replication) {
+  return replication.find("master_link_status:up") != std::string::npos;
+}
+
 }  // namespace
 
 std::string cluster_id(RedisServer& node) { return std::string(node.command({"CLUSTER", "MYID"}).view().text()); }
@@ -83,9 +97,8 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
     must(node(i), {"CLUSTER", "REPLICATE", master});
   }
   const auto has_its_part = [](RedisServer& one) {
-    const Reply info = one.command({"INFO", "replication"});
-    const std::string_view text = info.view().text();
-    return text.find("role:master") != text.npos || text.find("master_link_status:up") != text.npos;
+    const std::string replication = replication_of(one);
+    return is_master(replication) || has_its_data(replication);
   };
   if (!all([&](RedisServer& one) { return says_ok(one) && has_its_part(one); }) ||
       !eventually([&] { return works(); }, 60s))
@@ -126,14 +139,14 @@ RedisServer& RedisCluster::owner(int slot) {
   throw std::runtime_error("nobody owns the slot");
 }
 
-bool follows(RedisServer& replica, RedisServer& master) {
-  const Reply info = replica.command({"INFO", "replication"});
-  return info.view().text().find("master_port:" + std::to_string(master.port()) + "\r") != std::string_view::npos;
+bool is_in_step(RedisServer& replica, const RedisServer& master) {
+  const std::string replication = replication_of(replica);
+  return follows(replication, master) && has_its_data(replication);
 }
 
 RedisServer& RedisCluster::replica_of(RedisServer& master) {
   for (const auto& node : nodes_) {
-    if (node->runs() && follows(*node, master)) return *node;
+    if (node->runs() && follows(replication_of(*node), master)) return *node;
   }
   throw std::runtime_error("the node has no replica");
 }
@@ -184,8 +197,7 @@ std::vector<std::string> RedisCluster::keys(const std::string& pattern) {
   std::vector<std::string> all;
   for (const auto& node : nodes_) {
     if (!node->runs()) continue;
-    const Reply info = node->command({"INFO", "replication"});
-    if (info.view().text().find("role:master") == std::string_view::npos) continue;
+    if (!is_master(replication_of(*node))) continue;
     const std::vector<std::string> some = node->keys(pattern);
     all.insert(all.end(), some.begin(), some.end());
   }

@@ -5,6 +5,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "tests/store/async_answer.hpp"
+#include "tests/store/opened_connection.hpp"
 #include "tests/store/turned_loop.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -20,14 +21,7 @@ std::size_t open_descriptors() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(closing_fails_what_is_unanswered_and_connects_no_more) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(closing_fails_what_is_unanswered_and_connects_no_more, OpenedConnection) {
   Answer answer;
   redis.send({"PING"}, 10s, answer.keep());
   redis.close();
@@ -41,13 +35,7 @@ BOOST_AUTO_TEST_CASE(closing_fails_what_is_unanswered_and_connects_no_more) {
   BOOST_TEST(loop.until([&] { return redis.connected(); }));
 }
 
-BOOST_AUTO_TEST_CASE(a_callback_may_send_and_open_and_close) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(a_callback_may_send_and_open_and_close, OpenedConnection) {
   Answer second, third, fourth;
   redis.send({"ECHO", "1"}, 10s, [&](Result) { redis.send({"ECHO", "2"}, 10s, second.keep()); });
   BOOST_TEST(loop.until([&] { return bool(second); }));
@@ -122,14 +110,7 @@ BOOST_AUTO_TEST_CASE(a_connection_may_be_destroyed_in_any_phase_and_leaves_no_de
   BOOST_TEST(open_descriptors() == before);
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_the_reason) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_the_reason, OpenedConnection) {
   Answer next;
   redis.send({"PING"}, 10s, [](Result r) { r.reply.view().integer(); });
   redis.send({"PING"}, 10s, next.keep());

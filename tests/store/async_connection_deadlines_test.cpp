@@ -6,6 +6,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "tests/store/async_answer.hpp"
+#include "tests/store/opened_connection.hpp"
 #include "tests/store/turned_loop.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
@@ -14,13 +15,7 @@
 using namespace brood;
 using namespace std::chrono_literals;
 
-BOOST_AUTO_TEST_CASE(a_passed_deadline_costs_the_connection_and_fails_all_that_waits) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "name", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
+BOOST_FIXTURE_TEST_CASE(a_passed_deadline_costs_the_connection_and_fails_all_that_waits, OpenedConnection) {
   server.pause();
 
   const SteadyTime start = steady_now();
@@ -41,14 +36,7 @@ BOOST_AUTO_TEST_CASE(a_passed_deadline_costs_the_connection_and_fails_all_that_w
   BOOST_TEST(echo.result->reply.view().text() == "mine");  // not the late reply of an INCR
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_does_not_end_a_later_command) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(a_deadline_does_not_end_a_later_command, OpenedConnection) {
   Answer quick, slow;
   redis.send({"PING"}, 2s, quick.keep());
   BOOST_TEST(loop.until([&] { return bool(quick); }));
@@ -59,13 +47,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_does_not_end_a_later_command) {
   BOOST_TEST(witness.losses.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_that_was_met_leaves_the_next_one_in_force) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(a_deadline_that_was_met_leaves_the_next_one_in_force, OpenedConnection) {
   Answer met, missed;
   redis.send({"PING"}, 20s, met.keep());
   BOOST_TEST(loop.until([&] { return bool(met); }));
@@ -93,14 +75,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_is_a_failed_connect) {
   BOOST_TEST(loop.until([&] { return redis.connected(); }));
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "", witness.events);
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time, OpenedConnection) {
   Answer answer;
   redis.send({"SET", "k", "v"}, 100ms, answer.keep());
   const SteadyTime overdue = steady_now() + 200ms;

@@ -5,6 +5,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "tests/store/async_answer.hpp"
+#include "tests/store/opened_connection.hpp"
 #include "tests/store/turned_loop.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/scripted_server.hpp"
@@ -62,13 +63,7 @@ BOOST_AUTO_TEST_CASE(a_host_name_is_never_looked_up) {
   BOOST_TEST(contains(witness.losses.front(), "localhost"));
 }
 
-BOOST_AUTO_TEST_CASE(pipelined_commands_are_answered_in_order) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(pipelined_commands_are_answered_in_order, OpenedConnection) {
   std::vector<std::string> answers;
   for (int i = 0; i < 5'000; ++i)
     redis.send({"ECHO", std::to_string(i)}, 10s, [&](Result r) { answers.emplace_back(r.reply.view().text()); });
@@ -78,13 +73,7 @@ BOOST_AUTO_TEST_CASE(pipelined_commands_are_answered_in_order) {
   for (int i = 0; i < 5'000; ++i) BOOST_REQUIRE(answers[i] == std::to_string(i));
 }
 
-BOOST_AUTO_TEST_CASE(commands_sent_together_are_answered_together) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
-
+BOOST_FIXTURE_TEST_CASE(commands_sent_together_are_answered_together, OpenedConnection) {
   std::optional<std::vector<Result>> results, nothing;
   redis.send_all({{"SET", "k", "v"}, {"LPUSH", "k", "x"}, {"GET", "k"}}, 10s, [&](auto r) { results = std::move(r); });
   redis.send_all({}, 10s, [&](auto r) { nothing = std::move(r); });
@@ -99,12 +88,7 @@ BOOST_AUTO_TEST_CASE(commands_sent_together_are_answered_together) {
   BOOST_TEST(nothing->empty());
 }
 
-BOOST_AUTO_TEST_CASE(large_values_pass_both_ways) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
+BOOST_FIXTURE_TEST_CASE(large_values_pass_both_ways, OpenedConnection) {
   const std::string large(20'000'000, 'x');
 
   Answer set, get;
@@ -212,12 +196,7 @@ BOOST_AUTO_TEST_CASE(a_reply_may_come_byte_by_byte_and_may_be_cut_off) {
   BOOST_TEST(server.get("counter").value() == "1");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_stops_reading_cannot_make_us_hoard) {
-  TurnedLoop loop;
-  RedisServer server;
-  AsyncConnection redis(loop.get(), "", {});
-  redis.open(server.address());
-  BOOST_TEST(loop.until([&] { return redis.connected(); }));
+BOOST_FIXTURE_TEST_CASE(a_server_that_stops_reading_cannot_make_us_hoard, OpenedConnection) {
   server.pause();
 
   const Command large{"SET", "k", std::string(10'000'000, 'x')};
@@ -324,13 +303,7 @@ BOOST_AUTO_TEST_CASE(a_failing_server_is_tried_ever_more_rarely) {
   BOOST_TEST(loop.until([&] { return server.accepted() >= 3; }));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_published_is_heard_beside_the_answers_until_the_connection_is_lost) {
-  TurnedLoop loop;
-  RedisServer server;
-  Witness witness;
-  AsyncConnection redis(loop.get(), "name", witness.events);
-  redis.open(server.address());
-  BOOST_REQUIRE(loop.until([&] { return redis.connected(); }));
+BOOST_FIXTURE_TEST_CASE(what_is_published_is_heard_beside_the_answers_until_the_connection_is_lost, OpenedConnection) {
   std::vector<std::string> heard;
   const auto hear = [&](ReplyView message) { heard.emplace_back(message.text()); };
 

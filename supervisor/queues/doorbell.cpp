@@ -253,6 +253,7 @@ QueuePeek::Candidate Doorbell::candidate_for(const std::string& queue, const std
 }
 
 void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
+  plan_is_carried_out_ = false;  // what ends this peek may keep us from planning anew until later
   if (!listening_) return;
   const SteadyTime now = steady_now();
   if (!answer.job.empty()) {
@@ -261,7 +262,6 @@ void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
       watch_.freed(peek.candidate().slot);
     else
       wake_one(peek.queue());
-    plan_is_carried_out_ = false;
   } else {
     backoff_.found_empty(peek.queue());
     // A lost connection opens itself anew.

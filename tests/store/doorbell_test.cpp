@@ -89,13 +89,14 @@ struct Listening : LoopWithRedis, InventedWorkers {
 
   std::string stats() { return std::string(redis.command({"INFO", "commandstats"}).view().text()); }
   bool says(const std::string& command) { return stats().find("cmdstat_" + command) != std::string::npos; }
-  int peeks() {
+  int peeks() { return connections_whose_last_command_is("blmove"); }
+  int connections_whose_last_command_is(const std::string& command) {
     const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
     int count = 0;
     for (auto at = clients.find("name=brood-doorbell"); at != std::string::npos;
          at = clients.find("name=brood-doorbell", at + 1)) {
       const std::string line = clients.substr(at, clients.find('\n', at) - at);
-      count += line.find("cmd=blmove") != std::string::npos;
+      count += line.find("cmd=" + command) != std::string::npos;
     }
     return count;
   }
@@ -378,6 +379,25 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_after_redis_was_away, Listening) {
   BOOST_TEST(doorbell->connections() == 0);
   redis.restart();
   BOOST_TEST(run_until([&] { return peeks() == 1; }));
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
+}
+
+// As in a shard without workers, of whom nothing changes meanwhile.
+BOOST_FIXTURE_TEST_CASE(it_rings_again_though_redis_is_back_before_it_has_looked, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  // In some rounds it looks in between, and sees that Redis is away.
+  for (int round = 0; round < 20; ++round) {
+    BOOST_REQUIRE(run_until([&] { return peeks() == 1; }, 2s));
+    connection.close();
+    redis.command({"CLIENT", "KILL", "TYPE", "normal"});
+    BOOST_REQUIRE(run_until(
+        [&] { return doorbell->connections() == 0 || connections_whose_last_command_is("client|setname") == 1; }));
+    open(connection);
+    doorbell->listen();
+  }
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }, 2s));
   push("b", "job");
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_to_recover = 1500ms;
+constexpr auto time_to_recover = 5s;
 constexpr auto time_for_redis = 10s;
 constexpr auto look_at_redis = 20ms;  // nobody tells us of the end of a server that another supervisor started
 

@@ -26,6 +26,7 @@ class MixedFleetTest < CompatibilityTest
     (@ruby_pids ||= []) << ruby.pid
     Minitest.after_run { ruby.stop }
     eventually("Ruby's heartbeat") { Sidekiq::ProcessSet.new.any? { |process| process["pid"] == ruby.pid } }
+    eventually("it waits for jobs, or has one") { redis.command("CLIENT", "LIST").include?("cmd=brpop") }
     ruby
   end
 

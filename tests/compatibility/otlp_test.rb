@@ -3,6 +3,7 @@
 require_relative "support"
 require "open3"
 require "openssl"
+require "socket"
 require "tempfile"
 require "tmpdir"
 
@@ -305,9 +306,11 @@ class OtlpTest < CompatibilityTest
     eventually("they are counted") { metrics[/^brood_spans_exported_total\{[^}]*\} (\d+)/, 1].to_i >= 20 }
   end
 
-  # Nobody listens at this port.
+  # Nobody listens at this port, which stays ours.
   def test_08_a_collector_that_is_away_holds_up_nobody_and_what_finds_no_room_is_counted
-    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    deaf = Socket.new(:INET, :STREAM)
+    deaf.bind(Addrinfo.tcp("127.0.0.1", 0))
+    port = deaf.local_address.ip_port
     away = Server.new(redis, name: "away", workers: 1, queues: ["away"], config: "[otlp]\nendpoint = \"http://127.0.0.1:#{port}\"\n")
     Sidekiq::Client.push_bulk("class" => "Greet", "queue" => "away", "args" => Array.new(4_000) { [] })
     eventually("all of them", 60) { Sidekiq::Queue.new("away").size.zero? }
@@ -317,6 +320,8 @@ class OtlpTest < CompatibilityTest
     assert_equal 1, away.log.scan("collector_away").size
     away.signal("TERM")
     assert_predicate away.wait_exit(20), :success?
+  ensure
+    deaf&.close
   end
 
   # A supervisor whose collector speaks TLS, on a queue of its own.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
@@ -163,7 +164,9 @@ BOOST_AUTO_TEST_CASE(the_limits_of_a_capsule_hold_for_its_workers_alone) {
   preload(redis, long_lived, "default", 20, 1);
   for (const char* queue : {"default", "brittle", "hasty"}) {
     enqueue(redis, {payload_text("Segfault", "[]", 100, std::string(R"("jid":"crash-)") + queue + "\"")}, queue);
-    enqueue(redis, {payload_text("PoliteLoop", "[700]", 101, std::string(R"("jid":"loop-)") + queue + "\"")}, queue);
+    const char* const milliseconds = std::string_view(queue) == "hasty" ? "[60000]" : "[700]";
+    enqueue(redis, {payload_text("PoliteLoop", milliseconds, 101, std::string(R"("jid":"loop-)") + queue + "\"")},
+            queue);
   }
 
   const BroodProcess brood(redis, {.workers = 1, .config = R"(

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_shard_of_a_cluster_that_is_not_empty_is_not_taken_out) {
                  std::string::npos,
              refused.errors);
   BOOST_TEST((fleet.brood.workers() == workers));
-  BOOST_TEST(fleet.is_known_in(1));
+  BOOST_TEST(eventually([&] { return fleet.is_known_in(1); }));
   std::ofstream(fleet.config()) << fleet.config_of(2);
   fleet.push_rounds(4);
   BOOST_TEST(eventually([&] { return fleet.all_done(); }), fleet.brood.log_tail());

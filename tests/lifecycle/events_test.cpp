@@ -303,13 +303,13 @@ BOOST_AUTO_TEST_CASE(a_check_runs_the_handlers_of_startup_when_it_is_asked_to) {
   const CommandResult refused = run_with("startup throws");
   BOOST_TEST(refused.status == 75, refused.errors);
   BOOST_TEST(refused.errors.find("a handler of startup threw std::domain_error") != std::string::npos, refused.errors);
-  const CommandResult crashed = run_with("startup crashes"), hung = run_with("startup hangs", "1s");
+  const CommandResult crashed = run_with("startup crashes"), hung = run_with("startup hangs", "5s");
   BOOST_TEST(crashed.status == 75, crashed.errors);
   BOOST_TEST(crashed.errors.find("the startup of capsule default ended the process that tried: killed by SIGABRT") !=
                  std::string::npos,
              crashed.errors);
   BOOST_TEST(hung.status == 75, hung.errors);
-  BOOST_TEST(hung.errors.find("the startup of capsule default took longer than boot_timeout, 1s") != std::string::npos,
+  BOOST_TEST(hung.errors.find("the startup of capsule default took longer than boot_timeout, 5s") != std::string::npos,
              hung.errors);
   const CommandResult done = run_with("");
   BOOST_TEST(done.status == 0, done.errors);

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(what_really_failed_is_listed_shown_run_and_killed) {
   BroodProcess brood(redis, {.workers = 2});
   enqueue(redis, {payload_text("Fail", R"(["no such picture"])", 1), payload_text("Segfault", "[]", 2)});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 2; }, 30s), brood.log_tail());
-  brood.quiet();
+  BOOST_REQUIRE(run_brood({"quiet"}, brood.environment()).status == 0);
 
   const CommandResult list = brood_on(redis, {"retries"});
   BOOST_TEST(list.status == 0, list.errors);

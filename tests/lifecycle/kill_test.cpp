@@ -136,6 +136,7 @@ BOOST_AUTO_TEST_CASE(the_beginning_of_an_id_will_do_when_only_one_running_job_ha
 BOOST_AUTO_TEST_CASE(a_job_that_has_ended_or_never_was_is_not_running_here) {
   Running running;
   BOOST_TEST(running.performs(1));
+  BOOST_TEST(running.nothing_is_left());
   const std::vector<pid_t> workers = running.brood.workers();
   for (const std::string& jid : {jid_of(501), jid_of(7), std::string("no \"jid\"\n"), std::string(70'000, 'x')}) {
     const CommandResult killed = kill_job(running.brood, jid);

@@ -141,8 +141,9 @@ BOOST_AUTO_TEST_CASE(a_job_that_winds_up_at_its_deadline_has_failed) {
 }
 
 BOOST_AUTO_TEST_CASE(a_job_may_be_given_all_the_time_there_is) {
-  const std::string payload = R"({"class":"PoliteLoop","args":[200],"timeout":0.05})";
-  BOOST_TEST(run_brood({"perform", "-r", examples, "--payload", payload}, no_redis).status == 70);
+  const std::string payload = R"({"class":"PoliteLoop","args":[200],"timeout":0.05})",
+                    longer = R"({"class":"PoliteLoop","args":[60000],"timeout":0.05})";
+  BOOST_TEST(run_brood({"perform", "-r", examples, "--payload", longer}, no_redis).status == 70);
   const CommandResult result = run_brood({"perform", "-r", examples, "--payload", payload, "--timeout", "0"}, no_redis);
   BOOST_TEST(result.status == 0, result.errors);
 }

@@ -60,10 +60,12 @@ BOOST_AUTO_TEST_CASE(under_pressure_fewer_workers_fetch_and_jobs_go_on) {
   Pressed site;
   site.stall("35.00");
   BOOST_TEST(site.logs("event=memory_pressure fetching=2 workers=4 stalled=35.0%"));
+  site.stall("7.00");  // so much that it goes back on nothing, and so little that it goes no further
   BOOST_TEST(eventually([&] { return site.quiet_workers() == 2; }));
-  BOOST_TEST(site.shows({"status"}, "memory is scarce (35.0% of the time is lost): 2 workers are held back"));
-  BOOST_TEST(site.shows({"status", "--json"}, "\"pressure\":{\"memory\":35.000,\"limit\":10,\"held_back\":2}"));
+  BOOST_TEST(site.shows({"status"}, "memory is scarce (7.0% of the time is lost): 2 workers are held back"));
+  BOOST_TEST(site.shows({"status", "--json"}, "\"pressure\":{\"memory\":7.000,\"limit\":10,\"held_back\":2}"));
   BOOST_TEST(site.shows({"status", "--format", "prometheus"}, "brood_workers_held_back{identity="));
+  site.stall("35.00");
   BOOST_TEST(site.logs("fetching=1 workers=4"));
   enqueue_ledger_jobs(site.redis, site.ledger.path(), 50);
   BOOST_TEST(eventually([&] { return no_job_is_left(site.redis); }, 30s));

@@ -138,13 +138,13 @@ BOOST_AUTO_TEST_CASE(every_failure_is_told_to_the_program_for_errors) {
 
 BOOST_AUTO_TEST_CASE(a_program_for_errors_that_fails_or_hangs_harms_nobody) {
   const Reporter reporter("echo gone >&2; sleep 60\n");
-  Running running(reporter.config("timeout = '300ms'\n"));
+  Running running(reporter.config("timeout = '3s'\n"));
   running.redis.command({"LPUSH", "queue:default", payload_text("Fail", "[\"one\"]", 1)});
   running.redis.command({"LPUSH", "queue:default", payload_text("Fail", "[\"two\"]", 2)});
   running.redis.command({"LPUSH", "queue:default", payload_text("Segfault", "[]", 3)});
   BOOST_TEST(eventually([&] { return running.redis.size_of("retry") == 3; }, 60s), running.brood.log_tail());
   BOOST_TEST(times_logged(running.brood, "error_program_failed") == 3U);
-  BOOST_TEST(running.logs("it ran longer than its timeout of 300ms: gone"));
+  BOOST_TEST(running.logs("it ran longer than its timeout of 3000ms: gone"));
   BOOST_TEST(running.redis.size_of("dead") == 0U);
   BOOST_TEST(jobs_in_flight(running.redis) == 0U);
 }

@@ -27,7 +27,9 @@ struct Clinic {
 
   explicit Clinic(const std::string& crashes) {
     install("roll_jobs_that_crash");
-    std::ofstream(config) << "concurrency = 2\n[restart]\ncanary = false\n[log]\nlog_jobs = true\n" << crashes;
+    std::ofstream(config)
+        << "concurrency = 2\npoll_interval = \"24h\"\n[restart]\ncanary = false\n[log]\nlog_jobs = true\n"
+        << crashes;
     brood.emplace(
         redis, BroodOptions{.workers = 2, .says_workers = false, .libraries = {library}, .arguments = {"-C", config}});
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());

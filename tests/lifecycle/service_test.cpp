@@ -7,6 +7,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
@@ -21,15 +25,23 @@ namespace {
 
 constexpr const char* unruly_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
 
-// The other end of sd_notify(3).
+// The other end of sd_notify(3).  It hears on a thread of its own: a socket holds only ten messages that nobody has
+// read, and what finds no room is not said again.
 class ServiceManager {
  public:
-  ServiceManager() : socket_(check("socket", socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))) {
+  ServiceManager() : socket_(check("socket", socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0))) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path().copy(address.sun_path, sizeof address.sun_path - 1);
     check("bind", bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    hearing_ = std::thread([this] { hear(); });
   }
+  ~ServiceManager() {
+    shutdown(socket_.get(), SHUT_RD);
+    hearing_.join();
+  }
+  ServiceManager(const ServiceManager&) = delete;
+  ServiceManager& operator=(const ServiceManager&) = delete;
 
   std::string path() const { return directory_ / "notify"; }
   std::map<std::string, std::string> environment(std::map<std::string, std::string> more = {}) const {
@@ -37,13 +49,14 @@ class ServiceManager {
     return more;
   }
 
-  const std::vector<std::string>& heard() {
-    char text[4096];
-    for (ssize_t got; (got = recv(socket_.get(), text, sizeof text, 0)) > 0;)
-      heard_.emplace_back(text, static_cast<std::size_t>(got));
+  std::vector<std::string> heard() {
+    const std::lock_guard lock(mutex_);
     return heard_;
   }
-  std::ptrdiff_t count(const std::string& state) { return std::count(heard().begin(), heard().end(), state); }
+  std::ptrdiff_t count(const std::string& state) {
+    const std::vector<std::string> all = heard();
+    return std::count(all.begin(), all.end(), state);
+  }
   bool hears(const std::string& state, std::chrono::milliseconds timeout = 20s) {
     return eventually([&] { return count(state) > 0; }, timeout);
   }
@@ -65,9 +78,19 @@ class ServiceManager {
   }
 
  private:
+  void hear() {
+    char text[4096];
+    for (ssize_t got; (got = recv(socket_.get(), text, sizeof text, 0)) > 0;) {
+      const std::lock_guard lock(mutex_);
+      heard_.emplace_back(text, static_cast<std::size_t>(got));
+    }
+  }
+
   TemporaryDirectory directory_;
   UniqueFd socket_;
+  std::mutex mutex_;
   std::vector<std::string> heard_;
+  std::thread hearing_;
 };
 
 }  // namespace
@@ -236,6 +259,7 @@ BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
   const std::vector<std::string> expected{"unset", "unset", "unset", brood.home() / "run"};
   ask();
   BOOST_TEST(eventually([&] { return lines() == expected; }, 20s), brood.log_tail());
+  BOOST_TEST(systemd.count("READY=1") == 1);
 
   // Nor those of the next program in this process, which itself goes on to speak.
   brood.signal(SIGUSR2);

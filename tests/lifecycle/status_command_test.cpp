@@ -140,6 +140,8 @@ BOOST_AUTO_TEST_CASE(status_shows_how_long_a_slot_rests_and_a_job_has_left) {
   BOOST_TEST(workers.at(1)["job"]["deadline_in"].get_double().value() > 80);
   BOOST_TEST(workers.at(1)["job"]["deadline_in"].get_double().value() <= 100);
 
+  scoreboard.slot(0).rests_until = (steady_now() + std::chrono::seconds(29)).time_since_epoch().count();
+  worker.set_deadline(steady_now() + std::chrono::seconds(99));
   const CommandResult text = run_brood({"status", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
   BOOST_TEST(squeezed(text.output).find(" 0 resting 2") != std::string::npos, text.output);
   BOOST_TEST(text.output.find("  1m3") != std::string::npos, text.output);

@@ -156,6 +156,7 @@ BOOST_AUTO_TEST_CASE(ten_terms_under_load_lose_and_double_nothing) {
   enqueue_ledger_jobs(redis, ledger.path(), jobs);
   BroodProcess brood(redis, {.workers = 4, .shutdown_timeout = "5"});
   for (int stop = 0; stop < 10; ++stop) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     BOOST_REQUIRE_MESSAGE(load_goes_on(redis), brood.log_tail());
     brood.term();
     BOOST_REQUIRE(brood.wait_exit().value_or(-1) == 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -25,14 +26,15 @@ BroodOptions behind(const TcpProxy& proxy, int workers) {
   return {.workers = workers, .config = "poll_interval = \"1s\"\n", .arguments = {"--redis", proxy.url()}};
 }
 
-// A brood that reaches its Redis over an unreliable network, with jobs waiting.
+// A brood that reaches its Redis over an unreliable network, with jobs waiting; nullopt: only once it is told to begin.
 struct Site {
-  explicit Site(int jobs_to_do, int milliseconds = 0, int workers = 4)
+  explicit Site(int jobs_to_do, std::optional<int> milliseconds_each, int workers = 4)
       : jobs(jobs_to_do), brood(behind(proxy, workers)) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-    enqueue_ledger_jobs(redis, ledger.path(), jobs, milliseconds);
+    if (milliseconds_each) begin(*milliseconds_each);
   }
 
+  void begin(int milliseconds_each) { enqueue_ledger_jobs(redis, ledger.path(), jobs, milliseconds_each); }
   bool finished() {
     make_retries_due(redis);
     return redis.size_of("queue:default") == 0 && ledger.has_done(static_cast<std::size_t>(jobs));
@@ -136,7 +138,7 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
   Dice dice;
   Site site(6000, 2);
   int looks = 0, restarts = 0;
-  for (const auto end = Clock::now() + 8s; Clock::now() < end && !site.ledger.has_done(5500);) {
+  for (const auto end = Clock::now() + 8s; (Clock::now() < end || looks <= 5) && !site.ledger.has_done(5500);) {
     BOOST_REQUIRE_EQUAL(Census(site.redis).misplaced(site.ledger, site.jobs), "");
     ++looks;
     const std::vector<pid_t> workers = site.brood.workers();
@@ -151,7 +153,7 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
     site.proxy.cut_replies_after(static_cast<std::size_t>(dice.roll(0, 400)));
     make_retries_due(site.redis);
   }
-  BOOST_TEST(looks > 5);
+  BOOST_TEST((looks > 5 || site.ledger.has_done(5500)));
 
   // A job that ran at three of these ends, or crashed three workers, is in `dead`, as it should be.
   const auto all_are_done_or_dead = [&] {
@@ -171,7 +173,9 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
 // A command whose client has given up may still arrive; a reply that nobody waits for any more may have been the only
 // word of a fetch.
 BOOST_AUTO_TEST_CASE(a_direction_that_stands_still_beyond_the_deadline_loses_and_doubles_nothing) {
-  Site late_requests(10000, 2, 2), late_replies(4000, 2, 2);  // the first is at work while the second begins
+  Site late_requests(8'000, std::nullopt, 2), late_replies(8'000, std::nullopt, 2);
+  late_requests.begin(2);
+  late_replies.begin(2);
   const auto under_load = [&] { return late_requests.done() > 100 && late_replies.done() > 100; };
   BOOST_REQUIRE(eventually(under_load, 20s));
   BOOST_REQUIRE(late_requests.redis.size_of("queue:default") > 1000);  // a worker that waits for jobs gives nothing up
@@ -254,7 +258,7 @@ BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on)
 
 // A replica that takes over may have missed the last writes: numbers and jobs are those of a while ago.
 BOOST_AUTO_TEST_CASE(a_redis_that_rolled_back_loses_none_of_the_jobs_that_it_has) {
-  constexpr int jobs = 3000;
+  constexpr int jobs = 8'000;  // so that workers hold some when Redis is killed
   RedisServer redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");

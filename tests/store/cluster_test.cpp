@@ -326,12 +326,12 @@ BOOST_AUTO_TEST_CASE(a_script_waits_until_its_slot_has_moved) {
   site.redis.pipeline(pushes.take());
   RedisServer &from = site.owner(), &to = site.another_master();
   site.cluster.begin_move(site.slot, from, to);
+  const SteadyTime begun = steady_now();
   std::thread moving([&] {
     std::this_thread::sleep_for(300ms);
     site.cluster.move_keys(site.slot, from, to);
     site.cluster.end_move(site.slot, from, to);
   });
-  const SteadyTime begun = steady_now();
   const Reply reply = send(site.redis, queue_page("a", {}, 10));
   moving.join();
   BOOST_TEST(read_queue_page(reply.view()).payloads == Strings{"job"}, boost::test_tools::per_element());

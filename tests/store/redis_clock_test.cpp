@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(the_time_is_that_of_redis_once_it_has_told_whatever_the_clo
   BOOST_TEST(epoch_seconds(redis_now()) > redis_seconds(redis) + a_day - 60);  // there is nothing better
 
   ask_redis_time(connection);
-  BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 5);
+  BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 30);
   BOOST_TEST(redis_time_is_fresh());
   const int asked = times_asked(redis);
   ask_redis_time(connection);
@@ -57,11 +57,11 @@ BOOST_AUTO_TEST_CASE(the_time_is_that_of_redis_once_it_has_told_whatever_the_clo
 
   // Somebody sets the host's clock: the time goes on as it was, and is asked for again.
   seconds_ahead = -a_day;
-  BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 5);
+  BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 30);
   BOOST_TEST(!redis_time_is_fresh());
   ask_redis_time(connection);
   BOOST_TEST(redis_time_is_fresh());
-  BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 5);
+  BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 30);
 }
 
 BOOST_AUTO_TEST_CASE(a_redis_that_is_away_or_does_not_tell_leaves_what_was_known) {

@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_an
   Replicated redis;
   RedisSettings settings{.url = redis.master.url(), .user = {}, .password_file = {}};
   settings.wait = 1;
-  settings.wait_timeout = 200ms;
+  settings.wait_timeout = 2s;
   tell_jobs_of_redis(settings);
   Client client, keeps;
   keeps.buffer();
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_an
 
   redis.replica.pause();
   BOOST_CHECK_EXCEPTION(client.push({.job_class = "Job"}), NotConfirmed, [](const NotConfirmed& why) {
-    return std::string(why.what()).find("pushed, but only 0 of 1 replicas confirmed it within 200 ms") !=
+    return std::string(why.what()).find("pushed, but only 0 of 1 replicas confirmed it within 2000 ms") !=
            std::string::npos;
   });
   BOOST_TEST(redis.master.size_of("queue:default") == 2U);

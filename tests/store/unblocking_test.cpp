@@ -63,6 +63,9 @@ BOOST_FIXTURE_TEST_CASE(one_that_has_its_job_is_left_alone_when_it_waits_again, 
   unblocking->unblock(board.slot(0));
   run_for(10ms);
   worker.set_waiting_client(0);
+  bool answered = false;  // and what was sent before it
+  connection.send({"PING"}, 20s, [&](AsyncConnection::Result) { answered = true; });
+  BOOST_REQUIRE(run_until([&] { return answered; }));
   run_for(30ms);
   worker.set_waiting_client(id);
   wait("10");

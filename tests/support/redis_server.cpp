@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <random>
 
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
@@ -39,15 +41,21 @@ void write_users(const std::string& file, bool for_tests_of_the_store) {
 
 }  // namespace
 
+// Linux gives those from 32768 on to connections, and to whoever leaves the choice to it: a server that was killed
+// would not always find its port again.
 std::uint16_t free_port() {
-  const UniqueFd probe(check("socket", socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  check("bind", bind(probe.get(), reinterpret_cast<sockaddr*>(&address), length));
-  check("getsockname", getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &length));
-  return ntohs(address.sin_port);
+  std::random_device random;
+  std::uniform_int_distribution<int> ports(10'000, 32'000);
+  for (;;) {
+    const auto port = static_cast<std::uint16_t>(ports(random));
+    const UniqueFd probe(check("socket", socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    if (bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return port;
+    if (errno != EADDRINUSE) check("bind", -1);
+  }
 }
 
 RedisServer::RedisServer(Options options) : options_(std::move(options)), connection_(RedisAddress{}) {

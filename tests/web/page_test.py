@@ -1018,7 +1018,7 @@ class Supervised(PageTest):
         self.assertEqual(oct(os.stat(page.socket).st_mode & 0o777), "0o660")
 
         first = int(subprocess.run(["pgrep", "-P", str(child.pid), "-f", "^brood web"], capture_output=True, text=True, check=True).stdout)
-        self.redis("LPUSH", "queue:default", job("Sleep", [60000], "b" * 24))
+        self.redis("LPUSH", "queue:default", job("Sleep", [600_000], "b" * 24))
         eventually("a job runs", lambda: "b" * 24 in page.get("/workers").text)
         workers = {(one["slot"], one["pid"]) for one in page.get("/api/v1/status").json["workers"]}
         os.kill(first, signal.SIGSEGV)

@@ -149,6 +149,22 @@ BOOST_AUTO_TEST_CASE(a_program_for_errors_that_fails_or_hangs_harms_nobody) {
   BOOST_TEST(jobs_in_flight(running.redis) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_crash_keeps_its_stack_however_long_the_program_for_errors_takes_to_report_it) {
+  const Reporter reporter("sleep 8\n");  // longer than a recovery may stand still
+  Running running(reporter.config("timeout = '1m'\n"));
+  running.redis.command({"LPUSH", "queue:default", payload_text("Segfault", "[]", 1)});
+
+  const std::vector<std::string> stack = backtrace_of(running.retried());
+
+  BOOST_TEST(std::any_of(stack.begin(), stack.end(),
+                         [](const std::string& frame) { return frame.find("Segfault::perform()") != frame.npos; }),
+             running.brood.log_tail());
+  const std::string told = text_of_file(reporter.told);
+  BOOST_TEST(std::count(told.begin(), told.end(), '\n') == 1);
+  BOOST_TEST(times_logged(running.brood, "autopsy_failed") == 0U);
+  BOOST_TEST(times_logged(running.brood, "error_program_failed") == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_program_gets_its_arguments_its_environment_and_the_whole_payload) {
   const TemporaryDirectory there;
   const std::string show = executable(there, "show",

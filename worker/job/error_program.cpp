@@ -24,9 +24,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_without_pidfd = 10ms;  // also while it dies
+constexpr std::chrono::milliseconds longest_silence = 1s;
 
 // nullopt: it was killed when its time was over.
-std::optional<ProgramEnd> wait_for_end(Program& program, OutputTail& printed, std::chrono::milliseconds longest) {
+std::optional<ProgramEnd> wait_for_end(Program& program, OutputTail& printed, std::chrono::milliseconds longest,
+                                       const std::function<void()>& still_waits) {
   const SteadyTime deadline = steady_now() + longest;
   bool closed = false, killed = false;
   const auto read_some = [&] {
@@ -40,9 +42,9 @@ std::optional<ProgramEnd> wait_for_end(Program& program, OutputTail& printed, st
     pollfd fds[] = {{program.process(), POLLIN, 0}, {closed ? -1 : program.errors(), POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
     const bool looks = killed || program.process() < 0;
-    const auto wait =
-        looks ? std::chrono::milliseconds(look_without_pidfd) : std::max<std::chrono::milliseconds>(left, 0ms);
+    const auto wait = looks ? std::chrono::milliseconds(look_without_pidfd) : std::clamp(left, 0ms, longest_silence);
     poll(fds, std::size(fds), static_cast<int>(wait.count()));
+    if (still_waits) still_waits();
     if (fds[1].revents != 0) read_some();
     if (const auto end = program.end()) {
       for (int pieces = 0; pieces < 16 && !closed && read_some(); ++pieces) {
@@ -76,7 +78,7 @@ std::string error_report(const Payload& job, std::string_view queue, const Failu
 }
 
 void tell_error_program(const CommandSettings& program, const Payload& job, std::string_view queue,
-                        const Failure& failure) {
+                        const Failure& failure, const std::function<void()>& still_waits) {
   const std::string report = error_report(job, queue, failure);
   ProgramStart start;
   start.words = program.run;
@@ -90,7 +92,7 @@ void tell_error_program(const CommandSettings& program, const Payload& job, std:
   try {
     Program running(start);
     OutputTail printed;
-    const auto end = wait_for_end(running, printed, program.timeout);
+    const auto end = wait_for_end(running, printed, program.timeout, still_waits);
     const std::vector<std::string> lines = printed.lines();
     const std::string last = lines.empty() ? "" : ": " + lines.back();
     if (!end) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -14,8 +15,8 @@ namespace brood {
 std::string error_report(const Payload& job, std::string_view queue, const Failure& failure);
 
 // Executes it with that report on its standard input, and waits until it has ended or its time is over; then it is
-// killed.  A failure here is only logged.
+// killed.  A failure here is only logged.  `still_waits`, if any, is called at least once a second until then.
 void tell_error_program(const CommandSettings& program, const Payload& job, std::string_view queue,
-                        const Failure& failure);
+                        const Failure& failure, const std::function<void()>& still_waits = {});
 
 }  // namespace brood

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <system_error>
+#include <utility>
 
 #include "shared/base/log.hpp"
 #include "shared/base/scarcity.hpp"
@@ -254,6 +255,11 @@ void JobRegistry::load(const Config& config) {
     programs_.emplace(name, &command);
   }
   tell_errors_to(config.on_error);
+}
+
+void JobRegistry::tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits) {
+  error_program_ = program ? &*program : nullptr;
+  still_waits_ = std::move(still_waits);
 }
 
 void JobRegistry::read_keys(const EncryptionSettings& settings) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -66,7 +67,8 @@ class JobRegistry {
   // this registry.  Throws LibraryError.
   void load(const Config& config);
   void read_keys(const EncryptionSettings& settings);  // throws LibraryError
-  void tell_errors_to(const std::optional<CommandSettings>& program) { error_program_ = program ? &*program : nullptr; }
+  // `still_waits`, if any, is called at least once a second while that program runs.
+  void tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits = {});
 
   // What the arguments of jobs are encrypted by; empty until load() has read a configuration.
   const KeyRing& keys() const { return keys_; }
@@ -75,7 +77,8 @@ class JobRegistry {
   const Registered* find(std::string_view job_class) const;                // nullptr: unknown, or a program
   const CommandSettings* find_program(std::string_view job_class) const;   // nullptr: unknown, or in a library
   const CommandSettings* error_program() const { return error_program_; }  // told of every failure; nullptr: none is
-  std::vector<std::string> class_names() const;                            // sorted, programs too
+  const std::function<void()>& still_waits_for_error_program() const { return still_waits_; }
+  std::vector<std::string> class_names() const;  // sorted, programs too
 
   // Of all libraries, a line of JSON for each.
   std::string periodic_jobs() const;
@@ -95,6 +98,7 @@ class JobRegistry {
   std::vector<const abi::Library*> middleware_;
   std::map<std::string, const CommandSettings*, std::less<>> programs_;
   const CommandSettings* error_program_ = nullptr;
+  std::function<void()> still_waits_;
   KeyRing keys_;
 };
 

@@ -21,7 +21,8 @@ double random_fraction() {
 
 void tell_of_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure) {
   run_error_handlers(registry, job, queue, failure);
-  if (const auto* program = registry.error_program()) tell_error_program(*program, job, queue, failure);
+  if (const auto* program = registry.error_program())
+    tell_error_program(*program, job, queue, failure, registry.still_waits_for_error_program());
 }
 
 }  // namespace

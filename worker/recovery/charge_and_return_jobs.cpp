@@ -267,8 +267,11 @@ class RecoveryChild {
     tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
     tell_times(config_.compatibility.time_unit());
     tell_to_serve_gem_locks(config_.compatibility.serves_unique_jobs_gem);
-    for (const std::string& path : config_.require) registry_.load(path);
-    registry_.tell_errors_to(config_.on_error);
+    for (const std::string& path : config_.require) {
+      registry_.load(path);
+      redis_.step_done();
+    }
+    registry_.tell_errors_to(config_.on_error, [this] { redis_.step_done(); });
   }
 
   const RecoveryMode mode_;

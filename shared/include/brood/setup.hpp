@@ -56,8 +56,9 @@ class Setup {
   ServerMiddleware& server_middleware() { return registrations_->middleware; }
 
   // Called for each attempt that has failed, also one that will be tried again, before the job is settled: in the
-  // worker, or, after a crash, in a short-lived process of its own.  What it throws is logged.  Not for one that
-  // `brood kill` ended, nor for an Interrupted.
+  // worker, or, after a crash, in a short-lived process of its own, which has five seconds for all that is called
+  // there: once they are over, the job is settled without.  What it throws is logged.  Not for one that `brood kill`
+  // ended, nor for an Interrupted.
   template <typename Handler = ErrorHandler>
   void on_error(Handler handler) {
     check_failure_handler<Handler>();

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto between_looks_aside = 5s, between_looks_in_vain = 30s;
+constexpr std::chrono::nanoseconds between_looks_aside = 5s;
 constexpr auto looks_after_change = 10min;  // a rolling restart may take its time
 constexpr std::int64_t returned_at_once = 1'000;
 
@@ -38,7 +38,8 @@ std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const 
   return left;
 }
 
-SetAsideWatch::SetAsideWatch(EventLoop& loop, AsyncConnection& redis) : redis_(redis), next_(loop, [this] { ask(); }) {}
+SetAsideWatch::SetAsideWatch(EventLoop& loop, AsyncConnection& redis, std::chrono::nanoseconds between_looks_in_vain)
+    : redis_(redis), between_looks_in_vain_(between_looks_in_vain), next_(loop, [this] { ask(); }) {}
 
 void SetAsideWatch::look(const std::vector<CapsuleSettings>& ours) {
   ours_ = ours;
@@ -52,12 +53,12 @@ void SetAsideWatch::ask() {
   next_.stop();
   redis_.send(ask_set_aside(), longest_answer_time, [this](const AsyncConnection::Result& result) {
     asking_ = false;
-    if (!result.ok()) return;
-    const auto asides = read_name_list_if_told(result.reply.view());
-    if (!asides) return;
-    std::vector<LeftAside> left = left_aside(*asides, ours_);
+    if (!result.error.empty()) return;  // whoever sees Redis back looks again
+    const std::vector<std::string> asides =
+        read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
+    std::vector<LeftAside> left = left_aside(asides, ours_);
     if (!left.empty()) return give_back(std::move(left));
-    if (steady_now() < looks_until_) next_.start_in(asides->empty() ? between_looks_in_vain : between_looks_aside);
+    if (steady_now() < looks_until_) next_.start_in(asides.empty() ? between_looks_in_vain_ : between_looks_aside);
   });
 }
 

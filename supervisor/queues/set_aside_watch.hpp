@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,10 +24,12 @@ std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const 
 // Gives jobs back to their queues that wait for a place of a cap which is configured no more.
 class SetAsideWatch {
  public:
-  SetAsideWatch(EventLoop& loop, AsyncConnection& redis);
+  SetAsideWatch(EventLoop& loop, AsyncConnection& redis,
+                std::chrono::nanoseconds between_looks_in_vain = std::chrono::seconds(30));
 
   // Looks now: when Redis has become usable, and when the configuration has changed.  As long as there are jobs that
-  // were set aside it looks again, and some times more: workers that go by the old configuration may set more aside.
+  // were set aside it looks again, and some times more: workers that go by the old configuration may set more aside,
+  // and Redis may refuse to tell for a while.
   void look(const std::vector<CapsuleSettings>& ours);
 
  private:
@@ -34,6 +37,7 @@ class SetAsideWatch {
   void give_back(std::vector<LeftAside> left);
 
   AsyncConnection::Scope redis_;
+  const std::chrono::nanoseconds between_looks_in_vain_;
   Timer next_;
   std::vector<CapsuleSettings> ours_;
   SteadyTime looks_until_{};

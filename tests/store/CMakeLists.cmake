@@ -12,6 +12,7 @@ brood_test(store/key_change_listener LINK brood_supervisor brood_api brood_test_
 brood_test(store/queues_and_pauses_watch LINK brood_supervisor brood_test_support)
 brood_test(store/owners LINK brood_store brood_test_support)
 brood_test(store/doorbell LINK brood_supervisor brood_test_support)
+brood_test(store/lost_connection LINK brood_supervisor brood_test_support)
 brood_test(store/unblocking LINK brood_supervisor brood_test_support)
 brood_test(store/batch_watch LINK brood_supervisor brood_test_support)
 brood_test(store/ruby_processes LINK brood_supervisor brood_api brood_test_support)

@@ -14,6 +14,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
 #include "tests/support/redis_cluster.hpp"
+#include "tests/support/replication.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

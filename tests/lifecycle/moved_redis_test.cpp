@@ -7,22 +7,13 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/replication.hpp"
 #include "tests/support/tcp_proxy.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
 
 namespace {
-
-void follow(RedisServer& replica, RedisServer& master) {
-  const RedisAddress address = master.address();
-  replica.command({"REPLICAOF", address.host, std::to_string(address.port)});
-}
-
-bool is_in_step(RedisServer& replica) {
-  const Reply info = replica.command({"INFO", "replication"});
-  return info.view().text().find("master_link_status:up") != std::string_view::npos;
-}
 
 // Two servers, of which one follows the other, behind an address that can move from one to the other.
 struct Pair {
@@ -31,7 +22,7 @@ struct Pair {
 
   Pair() {
     follow(there, here);
-    BOOST_REQUIRE(eventually([&] { return is_in_step(there); }, 30s));
+    BOOST_REQUIRE(eventually([&] { return is_in_step(there, here); }, 30s));
   }
 
   // As a failover by hand or by a service does it: no connection is closed.
@@ -39,7 +30,7 @@ struct Pair {
     address.point_at(there.socket_path());
     there.command({"REPLICAOF", "NO", "ONE"});
     follow(here, there);
-    BOOST_REQUIRE(eventually([&] { return is_in_step(here); }, 30s));
+    BOOST_REQUIRE(eventually([&] { return is_in_step(here, there); }, 30s));
   }
 };
 

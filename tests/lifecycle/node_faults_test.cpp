@@ -18,6 +18,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
 #include "tests/support/redis_cluster.hpp"
+#include "tests/support/replication.hpp"
 #include "tests/support/sentinel_setup.hpp"
 #include "tests/support/storm.hpp"
 #include "tests/support/test_authority.hpp"
@@ -317,10 +318,8 @@ struct ClusterFleet {
                               [&] {
                                 if (!cluster.works()) return false;
                                 int in_step = 0;
-                                for (std::size_t i = 0; i < cluster.size(); ++i) {
-                                  const Reply info = cluster.node(i).command({"INFO", "replication"});
-                                  in_step += info.view().text().find("state=online") != std::string_view::npos;
-                                }
+                                for (std::size_t i = 0; i < cluster.size(); ++i)
+                                  in_step += Replication::of(cluster.node(i)).replicas_in_step > 0;
                                 return in_step == 3;
                               },
                               60s),

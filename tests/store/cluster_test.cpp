@@ -17,6 +17,7 @@
 #include "shared/store/queues/queue_jobs.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_cluster.hpp"
+#include "tests/support/replication.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

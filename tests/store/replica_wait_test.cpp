@@ -12,6 +12,7 @@
 #include "shared/store/keys.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/replication.hpp"
 #include "worker/fetching/fetch_and_settle.hpp"
 
 using namespace brood;
@@ -22,21 +23,12 @@ namespace {
 
 const std::string identity = "host:1:0123456789ab";
 
-bool is_in_step(RedisServer& replica) {
-  return replica.command({"INFO", "replication"}).view().text().find("master_link_status:up") != std::string_view::npos;
-}
-
 struct Replicated {
   RedisServer master{{.extra = {"--repl-diskless-sync-delay", "0"}, .tcp = true}}, replica{{.tcp = true}};
 
   Replicated() {
-    const RedisAddress address = master.address();
-    replica.command({"REPLICAOF", address.host, std::to_string(address.port)});
-    BOOST_REQUIRE(eventually(
-        [&] {
-          return master.command({"INFO", "replication"}).view().text().find("state=online") != std::string_view::npos;
-        },
-        30s));
+    follow(replica, master);
+    BOOST_REQUIRE(eventually([&] { return Replication::of(master).replicas_in_step == 1; }, 30s));
     // Only with its next word, up to a second later, does a replica get what is written from now on.
     BOOST_REQUIRE(eventually(
         [&] {
@@ -184,7 +176,7 @@ BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_
     BOOST_TEST(worker.channel.disconnects > 0);
     BOOST_TEST(worker.in_flight->batch().entries.empty());
     redis.replica.resume();
-    eventually([&] { return is_in_step(redis.replica); }, 30s);
+    BOOST_TEST(eventually([&] { return is_in_step(redis.replica, redis.master); }, 30s));
   };
 
   BOOST_TEST(worker.fetch() == 1U);
@@ -251,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_an
   BOOST_TEST(redis.master.size_of("queue:default") == 3U);
 
   redis.replica.resume();
-  BOOST_TEST(eventually([&] { return is_in_step(redis.replica); }, 30s));
+  BOOST_TEST(eventually([&] { return is_in_step(redis.replica, redis.master); }, 30s));
   BOOST_TEST(eventually([&] { return keeps.drain() == 0; }));
   BOOST_TEST(redis.master.size_of("queue:default") == 3U);
 }

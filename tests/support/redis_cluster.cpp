@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "tests/support/eventually.hpp"
+#include "tests/support/replication.hpp"
 
 namespace brood {
 namespace {
@@ -28,20 +29,6 @@ std::size_t nodes_known_to(RedisServer& node) {
   const Reply nodes = node.command({"CLUSTER", "NODES"});
   const std::string_view text = nodes.view().text();
   return text.find("handshake") != text.npos ? 0 : static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
-std::string replication_of(RedisServer& node) {
-  return std::string(node.command({"INFO", "replication"}).view().text());
-}
-
-bool is_master(const std::string& replication) { return replication.find("role:master") != std::string::npos; }
-
-bool follows(const std::string& replication, const RedisServer& master) {
-  return replication.find("master_port:" + std::to_string(master.port()) + "\r") != std::string::npos;
-}
-
-bool has_its_data(const std::string& replication) {
-  return replication.find("master_link_status:up") != std::string::npos;
 }
 
 }  // namespace
@@ -97,8 +84,8 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
     must(node(i), {"CLUSTER", "REPLICATE", master});
   }
   const auto has_its_part = [](RedisServer& one) {
-    const std::string replication = replication_of(one);
-    return is_master(replication) || has_its_data(replication);
+    const Replication now = Replication::of(one);
+    return now.is_master || now.has_data_of_master;
   };
   if (!all([&](RedisServer& one) { return says_ok(one) && has_its_part(one); }) ||
       !eventually([&] { return works(); }, 60s))
@@ -139,14 +126,9 @@ RedisServer& RedisCluster::owner(int slot) {
   throw std::runtime_error("nobody owns the slot");
 }
 
-bool is_in_step(RedisServer& replica, const RedisServer& master) {
-  const std::string replication = replication_of(replica);
-  return follows(replication, master) && has_its_data(replication);
-}
-
 RedisServer& RedisCluster::replica_of(RedisServer& master) {
   for (const auto& node : nodes_) {
-    if (node->runs() && follows(replication_of(*node), master)) return *node;
+    if (node->runs() && Replication::of(*node).master_port == master.port()) return *node;
   }
   throw std::runtime_error("the node has no replica");
 }
@@ -197,7 +179,7 @@ std::vector<std::string> RedisCluster::keys(const std::string& pattern) {
   std::vector<std::string> all;
   for (const auto& node : nodes_) {
     if (!node->runs()) continue;
-    if (!is_master(replication_of(*node))) continue;
+    if (!Replication::of(*node).is_master) continue;
     const std::vector<std::string> some = node->keys(pattern);
     all.insert(all.end(), some.begin(), some.end());
   }

@@ -68,8 +68,4 @@ class RedisCluster {
 
 std::string cluster_id(RedisServer& node);
 
-// Whether one node is a replica of the other by now, and has its data.  Before that it may not take over: Redis counts
-// its data as too old.
-bool is_in_step(RedisServer& replica, const RedisServer& master);
-
 }  // namespace brood

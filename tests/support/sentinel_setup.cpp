@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "tests/support/eventually.hpp"
+#include "tests/support/replication.hpp"
 
 namespace brood {
 namespace {
@@ -170,10 +171,7 @@ bool SentinelSetup::is_in_step(RedisServer& master) {
   Connection connection(master.address(), {std::chrono::milliseconds(2000), std::chrono::milliseconds(2000), true});
   try {
     const Reply info = connection.call({"INFO", "replication"});
-    std::size_t online = 0;
-    for (std::size_t at = 0; (at = info.view().text().find("state=online", at)) != std::string_view::npos; ++at)
-      ++online;
-    return online == options_.replicas;
+    return Replication::read(info.view().text()).replicas_in_step == options_.replicas;
   } catch (const ConnectionLost&) {  // one that becomes a replica closes its connections
     return false;
   }

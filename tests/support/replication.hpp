@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tests/support/redis_server.hpp"
+
+namespace brood {
+
+// What a server says in INFO replication.
+struct Replication {
+  bool is_master = false;
+  std::uint16_t master_port = 0;    // 0: it is a master
+  bool has_data_of_master = false;  // and hears what changes there
+  std::size_t replicas_in_step = 0;
+
+  static Replication read(std::string_view info);
+  static Replication of(RedisServer& server);
+};
+
+// Makes one a replica of the other; it then needs a while until it is in step.
+void follow(RedisServer& replica, RedisServer& master);
+
+// Whether one is a replica of the other by now, and has its data.  Before that it may not take over in a cluster: Redis
+// counts its data as too old.
+bool is_in_step(RedisServer& replica, const RedisServer& master);
+
+}  // namespace brood

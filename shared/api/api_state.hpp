@@ -14,10 +14,10 @@
 
 #include <brood/api.hpp>
 
-#include "shared/api/client_connection.hpp"
-#include "shared/api/known_redis.hpp"
-#include "shared/api/per_process.hpp"
-#include "shared/api/push_receiver.hpp"
+#include "shared/api/push/client_connection.hpp"
+#include "shared/api/push/known_redis.hpp"
+#include "shared/api/push/per_process.hpp"
+#include "shared/api/push/push_receiver.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/time_unit.hpp"
 #include "shared/store/report/ruby_processes.hpp"

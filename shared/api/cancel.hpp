@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/api/client_connection.hpp"
+#include "shared/api/push/client_connection.hpp"
 
 namespace brood {
 

@@ -6,8 +6,8 @@
 
 #include <brood/api.hpp>
 
-#include "shared/api/client_connection.hpp"
 #include "shared/api/page_size.hpp"
+#include "shared/api/push/client_connection.hpp"
 
 namespace brood {
 

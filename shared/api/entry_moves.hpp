@@ -6,7 +6,7 @@
 
 #include <brood/api.hpp>
 
-#include "shared/api/client_connection.hpp"
+#include "shared/api/push/client_connection.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/raise_unique.hpp"

@@ -4,7 +4,7 @@
 #include <brood/client.hpp>
 #include <string>
 
-#include "shared/api/known_redis.hpp"
+#include "shared/api/push/known_redis.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood::detail {

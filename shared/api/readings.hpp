@@ -5,7 +5,7 @@
 
 #include <brood/api.hpp>
 
-#include "shared/api/client_connection.hpp"
+#include "shared/api/push/client_connection.hpp"
 #include "shared/store/name_pages.hpp"
 
 namespace brood {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "shared/api/opening.hpp"
-#include "shared/api/shard_choice.hpp"
+#include "shared/api/push/shard_choice.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/shard_of_key.hpp"
 #include "tests/support/eventually.hpp"

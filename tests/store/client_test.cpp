@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/job/payload.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/redis_server.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/json/json.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"

@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/job/retry_decision.hpp"
 
 using namespace brood;

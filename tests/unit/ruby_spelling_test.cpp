@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/json/json.hpp"
 #include "tests/support/vectors.hpp"
 

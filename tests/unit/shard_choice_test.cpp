@@ -1,4 +1,4 @@
-#include "shared/api/shard_choice.hpp"
+#include "shared/api/push/shard_choice.hpp"
 #include "shared/base/shard_of_key.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 
 namespace brood::testing {

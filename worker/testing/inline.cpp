@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "shared/api/push_receiver.hpp"
+#include "shared/api/push/push_receiver.hpp"
 #include "worker/testing/held_locks.hpp"
 #include "worker/testing/job_runner.hpp"
 

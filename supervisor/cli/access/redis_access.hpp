@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/api/known_redis.hpp"
+#include "shared/api/push/known_redis.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/store/queues/laid_aside.hpp"
 #include "shared/store/queues/push_commands.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/job/payload.hpp"

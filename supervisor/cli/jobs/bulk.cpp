@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 
 namespace brood {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "shared/api/client_connection.hpp"
 #include "shared/api/opening.hpp"
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/client_connection.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"

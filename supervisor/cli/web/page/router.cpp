@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "shared/api/client_connection.hpp"
+#include "shared/api/push/client_connection.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"

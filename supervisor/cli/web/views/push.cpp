@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/api/opening.hpp"
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/lists/job_json.hpp"

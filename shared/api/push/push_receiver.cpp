@@ -1,4 +1,4 @@
-#include "shared/api/push_receiver.hpp"
+#include "shared/api/push/push_receiver.hpp"
 
 #include <atomic>
 #include <mutex>

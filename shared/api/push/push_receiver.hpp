@@ -9,7 +9,7 @@
 
 #include <brood/push.hpp>
 
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 
 namespace brood {
 

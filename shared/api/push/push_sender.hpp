@@ -9,9 +9,9 @@
 
 #include <brood/client.hpp>
 
-#include "shared/api/client_connection.hpp"
-#include "shared/api/push_buffer.hpp"
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/client_connection.hpp"
+#include "shared/api/push/push_buffer.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/store/report/ruby_processes.hpp"
 
 namespace brood {

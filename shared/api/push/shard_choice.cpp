@@ -1,4 +1,4 @@
-#include "shared/api/shard_choice.hpp"
+#include "shared/api/push/shard_choice.hpp"
 
 #include <algorithm>
 

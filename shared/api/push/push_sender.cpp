@@ -1,4 +1,4 @@
-#include "shared/api/push_sender.hpp"
+#include "shared/api/push/push_sender.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "shared/api/unique_jobs.hpp"
+#include "shared/api/push/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/queues/push_commands.hpp"
 #include "shared/store/queues/push_once.hpp"

@@ -8,7 +8,7 @@
 
 #include <brood/push.hpp>
 
-#include "shared/api/random_bytes.hpp"
+#include "shared/api/push/random_bytes.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/time_unit.hpp"
 #include "shared/job/uniqueness.hpp"

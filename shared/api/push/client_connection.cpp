@@ -1,4 +1,4 @@
-#include "shared/api/client_connection.hpp"
+#include "shared/api/push/client_connection.hpp"
 
 #include <algorithm>
 

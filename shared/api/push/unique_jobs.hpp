@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "shared/api/client_connection.hpp"
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/client_connection.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/store/queues/push_unique.hpp"
 
 namespace brood {

@@ -1,11 +1,11 @@
-#include "shared/api/client_shards.hpp"
+#include "shared/api/push/client_shards.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <thread>
 
-#include "shared/api/shard_choice.hpp"
+#include "shared/api/push/shard_choice.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/base/shard_of_key.hpp"
 #include "shared/store/queues/push_commands.hpp"

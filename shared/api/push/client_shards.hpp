@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "shared/api/known_redis.hpp"
-#include "shared/api/per_process.hpp"
-#include "shared/api/push_sender.hpp"
+#include "shared/api/push/known_redis.hpp"
+#include "shared/api/push/per_process.hpp"
+#include "shared/api/push/push_sender.hpp"
 
 namespace brood {
 

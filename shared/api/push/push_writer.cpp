@@ -1,4 +1,4 @@
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/push_writer.hpp"
 
 #include <algorithm>
 #include <array>

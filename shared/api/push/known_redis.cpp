@@ -1,4 +1,4 @@
-#include "shared/api/known_redis.hpp"
+#include "shared/api/push/known_redis.hpp"
 
 #include <unistd.h>
 

@@ -1,10 +1,10 @@
-#include "shared/api/push_buffer.hpp"
+#include "shared/api/push/push_buffer.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "shared/api/unique_jobs.hpp"
+#include "shared/api/push/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/store/queues/push_once.hpp"

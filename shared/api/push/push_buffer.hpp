@@ -9,8 +9,8 @@
 
 #include <brood/client.hpp>
 
-#include "shared/api/client_connection.hpp"
-#include "shared/api/push_writer.hpp"
+#include "shared/api/push/client_connection.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 
 namespace brood {

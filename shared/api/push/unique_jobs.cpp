@@ -1,4 +1,4 @@
-#include "shared/api/unique_jobs.hpp"
+#include "shared/api/push/unique_jobs.hpp"
 
 #include <algorithm>
 #include <utility>

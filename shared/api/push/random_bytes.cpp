@@ -1,4 +1,4 @@
-#include "shared/api/random_bytes.hpp"
+#include "shared/api/push/random_bytes.hpp"
 
 #include <sys/random.h>
 

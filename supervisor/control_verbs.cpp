@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/config/setting.hpp"
+#include "shared/config/config.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/control/fleet_word.hpp"
 
@@ -18,8 +18,6 @@ namespace brood {
 namespace {
 
 using namespace std::chrono_literals;
-
-using setting::most_workers;
 
 constexpr auto longest_silence = 10s;  // towards a client that waits
 
@@ -156,18 +154,19 @@ void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
   int workers = 0;
   const auto read_number = [&](const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
-    return error == std::errc{} && end == text.data() + text.size() && workers >= 1 && workers <= most_workers;
+    return error == std::errc{} && end == text.data() + text.size() && workers >= 1 && workers <= Config::most_workers;
   };
   if (arguments.size() != 2 || !read_number(arguments[0]))
-    return reply.error(fmt::format("scale takes a number from 1 to {} and the name of a capsule", most_workers));
+    return reply.error(
+        fmt::format("scale takes a number from 1 to {} and the name of a capsule", Config::most_workers));
   if (supervisor_.phase() != Phase::running)
     return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(supervisor_.phase()))));
   int others = 0;
   for (const CapsuleSettings& capsule : restart_.present()->config->capsules)
     others += capsule.name == arguments[1] ? 0 : capsule.concurrency;
-  if (others + workers > most_workers)
-    return reply.error(
-        fmt::format("all capsules together have at most {} workers, and the others have {}", most_workers, others));
+  if (others + workers > Config::most_workers)
+    return reply.error(fmt::format("all capsules together have at most {} workers, and the others have {}",
+                                   Config::most_workers, others));
   restart_.scale(workers, arguments[1], reply);
 }
 

@@ -1,11 +1,14 @@
 #include "shared/base/processors.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace brood {
@@ -69,6 +72,13 @@ int usable_processors(int allowed, const ProcessorPlaces& places) {
   std::ifstream memberships(places.membership);
   for (std::string line; std::getline(memberships, line);) least = least_quota(line, places.cgroups, least);
   return std::max(1, static_cast<int>(std::ceil(least)));
+}
+
+int usable_processors() {
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0) return usable_processors(CPU_COUNT(&processors));
+  return usable_processors(
+      static_cast<int>(std::thread::hardware_concurrency()));  // more of them than the set has bits
 }
 
 }  // namespace brood

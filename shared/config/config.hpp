@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/cap_settings.hpp"
+#include "shared/config/config_error.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/config/encryption_settings.hpp"
 #include "shared/config/otlp_settings.hpp"
@@ -175,6 +175,8 @@ struct WebSettings {
 
 // Every setting of etc/brood.toml as a plain value.
 struct Config {
+  static constexpr int most_workers = 10'000;  // of all capsules together
+
   std::vector<CapsuleSettings> capsules;  // "default" first; never empty once loaded
   std::vector<std::string> require;
   std::chrono::milliseconds shutdown_timeout{25'000};
@@ -215,29 +217,5 @@ struct Config {
   int concurrency() const;  // workers of all capsules together
   const WorkerSettings& worker_of(int capsule) const;
 };
-
-// A setting that cannot be used.  what() is one sentence: `etc/brood.toml:3: concurency: unknown key; did you mean
-// "concurrency"?`
-class ConfigError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// What the command line says; absent members leave the file's value alone.
-struct ConfigOverrides {
-  std::optional<int> concurrency = {};
-  std::vector<std::string> queues = {};              // "name" or "name,weight"; replaces the default capsule's
-  std::vector<std::string> require = {};             // replaces the file's
-  std::optional<std::string> shutdown_timeout = {};  // seconds, or a duration with its unit
-  std::optional<std::string> environment = {}, tag = {}, redis_url = {}, log_format = {};
-  bool verbose = false;
-};
-
-// Reads `path` (empty: built-in defaults), applies `overrides`, and checks every value.  Relative paths of job
-// libraries are made absolute against the working directory.  Where nobody names an environment, APP_ENV, RAILS_ENV and
-// RACK_ENV do, as for Sidekiq; the variables that say where Redis is are left to redis_location. Throws ConfigError.
-Config load_config(const std::string& path, const ConfigOverrides& overrides);
-// The same for a file that was read before.
-Config load_config(const std::string& path, const ConfigFile& file, const ConfigOverrides& overrides);
 
 }  // namespace brood

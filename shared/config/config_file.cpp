@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "shared/base/unique_fd.hpp"
-#include "shared/config/setting.hpp"
+#include "shared/config/config_error.hpp"
 
 namespace brood {
 namespace {

@@ -12,4 +12,10 @@ std::string credential_path(const std::string& path, const Environment& environm
          path.substr(path.find(':')).replace(0, 1, "/");
 }
 
+TlsSettings with_paths(TlsSettings settings, const Environment& environment) {
+  for (TlsSettings::File* const file : {&settings.ca, &settings.cert, &settings.key})
+    file->path = credential_path(file->path, environment);
+  return settings;
+}
+
 }  // namespace brood

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "shared/config/setting.hpp"
+#include "shared/config/config_error.hpp"
 
 namespace brood {
 namespace {

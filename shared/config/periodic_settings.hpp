@@ -44,13 +44,4 @@ std::optional<PeriodicSettings::Overlap> overlap_of(std::string_view word);
 std::string_view name_of(PeriodicSettings::CatchUp catch_up);
 std::string_view name_of(PeriodicSettings::Overlap overlap);
 
-struct Config;
-class ConfigSection;
-
-// [periodic]: its options, and a table of each name.  Zones are not looked at.  Throws ConfigError.
-void read_periodic_jobs(const ConfigSection& section, Config& config);
-
-// That this machine knows all zones; reads their data.  Throws ConfigError.
-void check_zones(const std::map<std::string, PeriodicSettings>& jobs);
-
 }  // namespace brood

@@ -16,7 +16,6 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/shard_places.hpp"
-#include "shared/config/tls_section.hpp"
 
 namespace brood {
 namespace {

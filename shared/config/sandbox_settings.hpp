@@ -18,9 +18,4 @@ struct SandboxSettings {
   bool strict = false;             // no worker starts where the kernel cannot enforce all of this
 };
 
-class ConfigSection;
-
-// Throws ConfigError.
-SandboxSettings read_sandbox(const ConfigSection& section);
-
 }  // namespace brood

@@ -15,6 +15,8 @@
 #include "shared/base/process_title.hpp"
 #include "shared/config/executable.hpp"
 #include "shared/config/password_files.hpp"
+#include "shared/config/reading/load_config.hpp"
+#include "shared/config/reading/periodic_zones.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/shard_places.hpp"
 #include "shared/store/gem_lock.hpp"

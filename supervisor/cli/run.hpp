@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "shared/config/config.hpp"
+#include "shared/config/reading/load_config.hpp"
 
 namespace brood {
 

@@ -7,6 +7,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/config/queue_order.hpp"
+#include "shared/config/reading/load_config.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 

@@ -442,8 +442,8 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_with_its_place) {
                        "\"Europe/Berlin\"?") != std::string::npos);
   BOOST_TEST(refusal(job + "cron = \"@daily\"\ncatchup = \"last\"\n").find("did you mean \"catch_up\"?") !=
              std::string::npos);
-  BOOST_TEST(refusal(job + "cron = \"@daily\"\noverlap = \"never\"\n").find("must be one of \"allow\"") !=
-             std::string::npos);
+  BOOST_TEST(refusal(job + "cron = \"@daily\"\noverlap = \"never\"\n")
+                 .find("must be \"allow\" or \"skip\" or \"queue\", not \"never\"") != std::string::npos);
   BOOST_TEST(refusal("[periodic]\nsidekiq_crown = true\n").find("did you mean \"sidekiq_cron\"?") != std::string::npos);
   BOOST_TEST(
       refusal("[periodic]\nsidekiq_cron = true\n" + job + "cron = \"@daily\"\nargs = [1, [2], {a = 1.5}]\n").empty());

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "shared/config/config.hpp"
+#include "shared/config/reading/load_config.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 // A configuration file of this text, read as brood reads it.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "shared/config/config.hpp"
+#include "shared/config/reading/load_config.hpp"
 #include "tests/support/loaded_config.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -1,4 +1,5 @@
 #include "shared/config/config.hpp"
+#include "shared/config/reading/load_config.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "shared/config/reading/load_config.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

@@ -6,6 +6,7 @@
 
 #include "shared/base/paths.hpp"
 #include "shared/config/config.hpp"
+#include "shared/config/reading/load_config.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "shared/config/reading/load_config.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/redis/connection.hpp"

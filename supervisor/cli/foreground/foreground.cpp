@@ -12,6 +12,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
 #include "shared/config/password_files.hpp"
+#include "shared/config/reading/load_config.hpp"
 #include "shared/job/payload.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"

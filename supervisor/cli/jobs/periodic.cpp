@@ -8,6 +8,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/config/periodic_settings.hpp"
+#include "shared/config/reading/periodic_zones.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/access/redis_access.hpp"

@@ -1,7 +1,7 @@
 #include "supervisor/cli/run/certificates.hpp"
 
+#include "shared/config/credential.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/tls_section.hpp"
 
 namespace brood {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "shared/config/config_section.hpp"
+#include "shared/config/reading/config_section.hpp"
 #include "shared/config/statsd_settings.hpp"
 
 namespace brood {

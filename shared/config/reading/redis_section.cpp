@@ -1,11 +1,11 @@
-#include "shared/config/redis_section.hpp"
+#include "shared/config/reading/redis_section.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "shared/config/config.hpp"
-#include "shared/config/tls_section.hpp"
+#include "shared/config/reading/tls_section.hpp"
 
 namespace brood {
 namespace {

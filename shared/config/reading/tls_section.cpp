@@ -1,6 +1,4 @@
-#include "shared/config/tls_section.hpp"
-
-#include "shared/config/credential.hpp"
+#include "shared/config/reading/tls_section.hpp"
 
 namespace brood {
 namespace {
@@ -29,12 +27,6 @@ void read_tls(const ConfigSection& section, TlsSettings& tls) {
                [&](const Place& at, const std::string& word) { tls.min_version = read_tls_version(at, word); });
   if (tls.cert.path.empty() && !tls.key.path.empty())
     Place{tls.key.place}.refuse("is the key of a certificate that is not named: cert is missing");
-}
-
-TlsSettings with_paths(TlsSettings settings, const Environment& environment) {
-  for (TlsSettings::File* const file : {&settings.ca, &settings.cert, &settings.key})
-    file->path = credential_path(file->path, environment);
-  return settings;
 }
 
 }  // namespace brood

@@ -1,4 +1,4 @@
-#include "shared/config/otlp_section.hpp"
+#include "shared/config/reading/otlp_section.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "shared/config/http_endpoint.hpp"
-#include "shared/config/tls_section.hpp"
+#include "shared/config/reading/tls_section.hpp"
 
 namespace brood {
 namespace {

@@ -1,8 +1,8 @@
-#include "shared/config/sandbox_settings.hpp"
+#include "shared/config/reading/sandbox_section.hpp"
 
-#include <filesystem>
-
-#include "shared/config/config_section.hpp"
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace brood {
 namespace {

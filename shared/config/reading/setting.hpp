@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/config/config.hpp"
@@ -10,13 +11,7 @@
 // What makes one value usable, wherever it was written.  Every check returns its argument or throws ConfigError.
 namespace brood::setting {
 
-inline constexpr int most_workers = 10'000;
-
-// Where a value stands, for the error about it: "etc/brood.toml:3: worker.max_jobs", "--concurrency" or "APP_ENV".
-struct Place {
-  std::string name;
-  [[noreturn]] void refuse(const std::string& why) const;
-};
+inline constexpr std::chrono::milliseconds longest_time = std::chrono::hours(365 * 24);  // that a setting may be
 
 std::int64_t check_count(const Place& place, std::int64_t n, std::int64_t least, std::int64_t most);
 std::chrono::milliseconds check_duration(const Place& place, std::chrono::milliseconds d,
@@ -34,6 +29,8 @@ log::Format read_format(const Place& place, const std::string& word);
 AppendFsync read_appendfsync(const Place& place, const std::string& word);
 enum class ScheduledQueues { own, all };
 ScheduledQueues read_scheduled_queues(const Place& place, const std::string& word);
+LeftThreads read_left_threads(const Place& place, const std::string& word);
+ExpiredJobs read_expired(const Place& place, const std::string& word);
 QueueOrder::Entry read_queue(const Place& place, const std::string& text);  // "name" or "name,weight"
 std::string read_path(const Place& place, const std::string& path);         // absolute
 std::string read_path_or_credential(const Place& place, const std::string& path);
@@ -44,6 +41,18 @@ std::string check_command_word(const Place& place, const std::string& word);
 std::string read_program(const Place& place, const std::string& word);  // absolute, or a name to be looked for in PATH
 std::string check_variable(const Place& place, const std::string& name);  // of the environment
 std::string check_no_nul(const Place& place, const std::string& text);
+
+// One of a few words, and what it stands for.
+[[noreturn]] void refuse_word(const Place& place, const std::string& word, const std::vector<std::string>& known);
+template <typename Value>
+Value choose(const Place& place, const std::string& word, const std::vector<std::pair<std::string, Value>>& choices) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : choices) {
+    if (name == word) return value;
+    known.push_back(name);
+  }
+  refuse_word(place, word, known);
+}
 
 // Gives `capsule` its queues; "*" may be one of them, once.
 void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueOrder::Entry> entries);

@@ -1,4 +1,4 @@
-#include "shared/config/setting.hpp"
+#include "shared/config/reading/setting.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
 #include "shared/config/command_word.hpp"
 #include "shared/config/credential.hpp"
@@ -20,19 +19,11 @@ namespace {
 
 constexpr std::uint64_t smallest_memory = 1 << 20;  // a number without its M would otherwise kill every worker
 
-template <typename Value>
-Value choose(const Place& place, const std::string& word, const std::vector<std::pair<std::string, Value>>& choices) {
-  std::vector<std::string> words;
-  for (const auto& [name, value] : choices) {
-    if (name == word) return value;
-    words.push_back('"' + name + '"');
-  }
-  place.refuse(fmt::format("must be {}, not \"{}\"", fmt::join(words, " or "), word));
-}
-
 }  // namespace
 
-void Place::refuse(const std::string& why) const { throw ConfigError(log::printable(name + ": " + why)); }
+void refuse_word(const Place& place, const std::string& word, const std::vector<std::string>& known) {
+  place.refuse(fmt::format("must be \"{}\", not \"{}\"", fmt::join(known, "\" or \""), word));
+}
 
 std::int64_t check_count(const Place& place, std::int64_t n, std::int64_t least, std::int64_t most) {
   if (n < least || n > most) place.refuse(fmt::format("must be between {} and {}, not {}", least, most, n));
@@ -111,6 +102,14 @@ AppendFsync read_appendfsync(const Place& place, const std::string& word) {
 
 ScheduledQueues read_scheduled_queues(const Place& place, const std::string& word) {
   return choose<ScheduledQueues>(place, word, {{"own", ScheduledQueues::own}, {"all", ScheduledQueues::all}});
+}
+
+LeftThreads read_left_threads(const Place& place, const std::string& word) {
+  return choose<LeftThreads>(place, word, {{"replace", LeftThreads::replace}, {"allow", LeftThreads::allow}});
+}
+
+ExpiredJobs read_expired(const Place& place, const std::string& word) {
+  return choose<ExpiredJobs>(place, word, {{"drop", ExpiredJobs::drop}, {"dead", ExpiredJobs::dead}});
 }
 
 QueueOrder::Entry read_queue(const Place& place, const std::string& text) {

@@ -1,4 +1,4 @@
-#include "shared/config/statsd_section.hpp"
+#include "shared/config/reading/statsd_section.hpp"
 
 #include <string>
 #include <string_view>

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "shared/config/setting.hpp"
+#include "shared/config/reading/setting.hpp"
 
 namespace brood {
 

@@ -1,4 +1,4 @@
-#include "shared/config/web_section.hpp"
+#include "shared/config/reading/web_section.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "shared/config/config_section.hpp"
 #include "shared/config/otlp_settings.hpp"
+#include "shared/config/reading/config_section.hpp"
 
 namespace brood {
 

@@ -1,4 +1,4 @@
-#include "shared/config/config_keys.hpp"
+#include "shared/config/reading/config_keys.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "shared/config/config_section.hpp"
+#include "shared/config/reading/config_section.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <brood/detail/json_reader.hpp>
 #include <brood/detail/write_arguments.hpp>
 
-#include "shared/config/config_keys.hpp"
+#include "shared/config/reading/config_keys.hpp"
 
 namespace brood {
 

@@ -1,7 +1,6 @@
-// Apart from the settings: who only reads these needs no time zones.
+#include "shared/config/reading/periodic_zones.hpp"
 
-#include "shared/config/periodic_settings.hpp"
-#include "shared/config/setting.hpp"
+#include "shared/config/config_error.hpp"
 #include "shared/periodic/zone.hpp"
 
 namespace brood {

@@ -1,4 +1,4 @@
-#include "shared/config/encryption_section.hpp"
+#include "shared/config/reading/encryption_section.hpp"
 
 #include <algorithm>
 #include <string>

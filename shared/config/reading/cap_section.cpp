@@ -1,4 +1,4 @@
-#include "shared/config/cap_section.hpp"
+#include "shared/config/reading/cap_section.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "shared/config/config.hpp"
+#include "shared/config/reading/config_section.hpp"
+
+namespace brood {
+
+// Reads [worker], and what a capsule says of its own.
+void read_worker(const ConfigSection& section, WorkerSettings& worker);
+
+}  // namespace brood

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "shared/base/clock.hpp"
+#include "shared/redis/connect_attempts.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
@@ -22,11 +23,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds connect_timeout{5'000};
-constexpr milliseconds time_for_plain_answer{1'000};  // of the time to connect
-constexpr milliseconds look_interval{1'000};          // between looks at how far a longer exchange has got
-constexpr milliseconds shortest_rest{50};
-constexpr milliseconds longest_rest{5'000};
-constexpr milliseconds shortest_service{1'000};
+constexpr milliseconds time_for_plain_answer{1'000};           // of the time to connect
+constexpr milliseconds look_interval{1'000};                   // between looks at how far a longer exchange has got
 constexpr std::size_t longest_message = std::size_t{1} << 20;  // that a subscriber takes
 constexpr std::size_t max_unsent_bytes = std::size_t{64} << 20;
 
@@ -82,7 +80,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   };
 
   State(uv_loop_t* loop, std::string name, Events on)
-      : loop(loop), client_name(std::move(name)), events(std::move(on)), random(std::random_device()()) {}
+      : loop(loop), client_name(std::move(name)), events(std::move(on)) {}
 
   void create_timers();
   void open(RedisAddress to);
@@ -101,7 +99,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
 
   Phase phase = Phase::closed;
   RedisAddress address;
-  std::string refusal;
+  ConnectAttempts attempts{std::random_device()()};
 
  private:
   void connect();
@@ -132,7 +130,6 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   uv_loop_t* loop;
   std::string client_name;
   Events events;
-  std::minstd_rand random;
 
   Owned<uv_timer_t> rest_timer, deadline_timer, post_timer;
   Owned<uv_poll_t> poll;  // declared before the socket: see drop_socket
@@ -148,12 +145,6 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   std::deque<Unanswered> unanswered;  // in the order sent
   Hear heard;                         // set: this socket is subscribed
   std::vector<std::function<void()>> posted;
-
-  std::size_t next_endpoint = 0;  // of those that the address has, in turn
-  milliseconds next_rest = shortest_rest;
-  bool told_of_failures = false;
-  std::string refused_by_one;  // by one of the numeric addresses tried in this turn
-  std::string last_failure = "no connection was opened";
 };
 
 void AsyncConnection::State::create_timers() {
@@ -193,11 +184,7 @@ void AsyncConnection::State::start(uv_timer_t* timer, milliseconds delay, uv_tim
 void AsyncConnection::State::open(RedisAddress to) {
   close("the connection was opened anew");
   address = std::move(to);
-  next_endpoint = 0;
-  next_rest = shortest_rest;
-  told_of_failures = false;
-  refused_by_one.clear();
-  last_failure = "still connecting";
+  attempts.begin();
   connect();
 }
 
@@ -205,7 +192,7 @@ void AsyncConnection::State::close(const char* why) {
   drop_socket(why);
   uv_timer_stop(rest_timer.get());
   phase = Phase::closed;
-  last_failure = why;
+  attempts.note(why);
 }
 
 void AsyncConnection::State::destroy() {
@@ -222,11 +209,10 @@ void AsyncConnection::State::connect() {
     phase = Phase::connecting;
     connect_deadline = steady_now() + connect_timeout;
     const std::vector<Endpoint> endpoints = endpoints_of(address, Lookup::numeric_only);
-    const std::size_t endpoint = next_endpoint;
-    next_endpoint = (endpoint + 1) % endpoints.size();
+    const Endpoint& endpoint = endpoints[attempts.next_endpoint(endpoints.size())];
     std::unique_ptr<TlsSession> tls;
     if (address.tls) tls = std::make_unique<TlsSession>(address);
-    UniqueFd socket = begin_connect(endpoints[endpoint % endpoints.size()]);
+    UniqueFd socket = begin_connect(endpoint);
     if (!socket) throw ConnectionLost("too many clients wait for the socket");
 
     auto handle = std::make_unique<uv_poll_t>();
@@ -276,9 +262,7 @@ void AsyncConnection::State::greet() {
 void AsyncConnection::State::begin_service() {
   phase = Phase::connected;
   connected_at = steady_now();
-  next_endpoint = 0;
-  told_of_failures = false;
-  refused_by_one.clear();
+  attempts.succeeded();
   if (!events.connected) return;
   post([this, number = socket_number] {
     // A copy, since the callback may destroy the original.
@@ -288,28 +272,13 @@ void AsyncConnection::State::begin_service() {
 
 void AsyncConnection::State::lose(const std::string& why, bool refused, bool closed) {
   if (phase == Phase::closed || phase == Phase::resting) return;
-  const bool was_connected = phase == Phase::connected;
-  // A connection that ends as soon as it has begun counts as a failed connect.
-  if (was_connected && steady_now() - connected_at >= shortest_service) next_rest = shortest_rest;
-  last_failure = fmt::format("{}: {}", address.without_password(), why);
-  drop_socket(last_failure, closed);
-
-  // A host with several numeric addresses has failed when each of them has.
-  const bool tried_all = was_connected || next_endpoint == 0;
-  // If several fail, the one that has refused us says why.
-  if (refused) refused_by_one = last_failure;
-  if (tried_all) {
-    refusal = std::exchange(refused_by_one, "");
-    if (!refusal.empty()) last_failure = refusal;
-  }
-  if (tried_all && (was_connected || !told_of_failures)) {
-    told_of_failures = !was_connected;
-    if (events.disconnected) post([tell = events.disconnected, words = last_failure] { tell(words); });
-  }
-  if (!tried_all) return rest(milliseconds(0));
-  rest(
-      milliseconds(std::uniform_int_distribution<milliseconds::rep>(next_rest.count() / 2, next_rest.count())(random)));
-  next_rest = std::min(next_rest * 2, longest_rest);
+  const std::string words = fmt::format("{}: {}", address.without_password(), why);
+  const auto stood = phase == Phase::connected ? std::optional(steady_now() - connected_at) : std::nullopt;
+  drop_socket(words, closed);
+  const ConnectAttempts::Verdict next = attempts.failed(words, refused, stood);
+  if (next.tells && events.disconnected)
+    post([tell = events.disconnected, failure = attempts.last_failure()] { tell(failure); });
+  rest(next.rest);
 }
 
 void AsyncConnection::State::rest(milliseconds delay) {
@@ -334,7 +303,8 @@ void AsyncConnection::State::drop_socket(const std::string& why, bool closed) {
 // ---- Sending
 
 void AsyncConnection::State::send(const Command& command, milliseconds timeout, Callback callback) {
-  if (phase != Phase::connected) return post_error(std::move(callback), "not connected to Redis: " + last_failure);
+  if (phase != Phase::connected)
+    return post_error(std::move(callback), "not connected to Redis: " + attempts.last_failure());
   if (stream->unsent() + wire_size(command, address.key_prefix) > max_unsent_bytes)
     return post_error(std::move(callback), "not sent: more than 64 MB wait for Redis to read them");
   stream->append(command, address.key_prefix);
@@ -507,7 +477,7 @@ void AsyncConnection::close() { state_->close("the connection was closed"); }
 
 bool AsyncConnection::connected() const { return state_->phase == State::Phase::connected; }
 
-const std::string& AsyncConnection::refusal() const { return state_->refusal; }
+const std::string& AsyncConnection::refusal() const { return state_->attempts.refusal(); }
 
 const RedisAddress& AsyncConnection::address() const { return state_->address; }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <chrono>
+
+#include "shared/base/clock.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -11,5 +14,12 @@ struct OccupiedSlot {
   SlotRecord* record = nullptr;
   int shard = 0;  // that it serves
 };
+
+// Whether nobody knows when it takes its next job.  A job may have written there what it likes.
+inline constexpr std::chrono::seconds short_job{1};  // one that has run for longer is a long one
+inline bool runs_a_long_job(const SlotRecord& record, SteadyTime now) {
+  return record.current.load() >= 0 &&
+         SteadyTime(std::chrono::nanoseconds(record.started_steady.load())) < now - short_job;
+}
 
 }  // namespace brood

@@ -1,5 +1,7 @@
 #include "supervisor/queues/batch_watch.hpp"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace {
 constexpr auto batch_look_interval = 10ms;
 constexpr auto slow = 20ms;  // four times the work that a batch is meant to be
 constexpr auto looks_last = 1s;
+constexpr auto between_attempts = 500ms;  // to return what was taken back
 
 EntryState state_in(std::uint32_t word) { return static_cast<EntryState>(word & 0xff); }
 
@@ -45,42 +48,85 @@ struct BatchWatch::State {
   AsyncConnection& redis;
   const std::string identity;
   QueueWorkers& workers;
+  // Taken back from a worker, and not yet returned, so far as we know.
+  struct Unreturned {
+    std::uint64_t incarnation, number;
+    std::string queue;
+    int kept;
+    SteadyTime not_before;
+  };
+
   Timer next_look;
   BatchAges ages;
   SteadyTime asked_at{};
+  std::map<int, Unreturned> unreturned;  // by slot
 
   void look();
   void take_back(const OccupiedSlot& slot);
+  void return_jobs(int slot, Unreturned jobs);
+  void try_again(const OccupiedSlot& slot, SteadyTime now);
+  void plan(SteadyTime now);
 };
 
 void BatchWatch::State::look() {
   const SteadyTime now = steady_now();
   // With Redis away there is nowhere to return a job to.
   if (redis.connected()) {
-    for (const OccupiedSlot& slot : workers.occupied_slots()) {
+    const std::vector<OccupiedSlot> occupied = workers.occupied_slots();
+    for (const OccupiedSlot& slot : occupied) {
+      try_again(slot, now);
       if (ages.holds_up(slot.slot, *slot.record, now)) take_back(slot);
     }
+    std::erase_if(unreturned, [&](const auto& jobs) {
+      return std::none_of(occupied.begin(), occupied.end(), [&](auto& slot) { return slot.slot == jobs.first; });
+    });
   }
-  const SteadyTime last = std::max(asked_at, ages.last_seen().value_or(SteadyTime{}));
-  if (now - last < looks_last) next_look.start_in(batch_look_interval);
+  plan(now);
 }
 
-// The script may be lost, refused or too late, and is not repeated.  The worker finds that it cannot begin the next
-// entry, settles what is done, and the batch's number moves on.  If the script came first, the list ends there.  If it
-// comes too late it does nothing, and the reply to that settle gives the worker the rest of the list, as fetched anew.
+void BatchWatch::State::plan(SteadyTime now) {
+  const SteadyTime last = std::max(asked_at, ages.last_seen().value_or(SteadyTime{}));
+  if (now - last < looks_last)
+    next_look.start_in(batch_look_interval);
+  else if (!unreturned.empty())
+    next_look.start_in(between_attempts);
+}
+
+// The script may be too late.  The worker finds that it cannot begin the next entry, settles what is done, and the
+// batch's number moves on.  If the script came first, the list ends there.  If it comes too late it does nothing, and
+// the reply to that settle gives the worker the rest of the list, as fetched anew.
 void BatchWatch::State::take_back(const OccupiedSlot& slot) {
   const SlotSnapshot seen = snapshot(*slot.record);
   if (!seen.text_is_whole || seen.queue.empty()) return;  // being written, or scribbled over: the next look may know
   const int count = static_cast<int>(seen.entries.size());
   const int kept = take_back_unbegun(*slot.record, seen.number, count);
   if (kept == count) return;
-  const std::string field = worker_field(slot.slot, seen.incarnation);
-  send_scripts(redis, {give_back(identity, field, seen.queue, seen.number, kept)}, longest_answer_time,
-               [slot = slot.slot, taken = count - kept](const std::vector<AsyncConnection::Result>& results) {
+  log::debug("jobs_taken_back", {{"slot", slot.slot}, {"taken", count - kept}});
+  return_jobs(slot.slot, {seen.incarnation, seen.number, seen.queue, kept, {}});
+}
+
+// The script looks at the number and at what is there, so that it may come twice.
+void BatchWatch::State::return_jobs(int slot, Unreturned jobs) {
+  const std::string field = worker_field(slot, jobs.incarnation);
+  send_scripts(redis, {give_back(identity, field, jobs.queue, jobs.number, jobs.kept)}, longest_answer_time,
+               [this, slot, jobs](const std::vector<AsyncConnection::Result>& results) mutable {
                  const AsyncConnection::Result& result = results.front();
-                 if (!result.ok()) return log::debug("jobs_not_returned", {{"slot", slot}, {"reason", result.why()}});
-                 log::debug("jobs_taken_back", {{"slot", slot}, {"taken", taken}});
+                 if (result.ok()) return;
+                 log::debug("jobs_not_returned", {{"slot", slot}, {"reason", result.why()}});
+                 jobs.not_before = steady_now() + between_attempts;
+                 unreturned[slot] = std::move(jobs);
+                 if (!next_look.running()) plan(steady_now());
                });
+}
+
+void BatchWatch::State::try_again(const OccupiedSlot& slot, SteadyTime now) {
+  const auto found = unreturned.find(slot.slot);
+  if (found == unreturned.end() || now < found->second.not_before) return;
+  Unreturned jobs = std::move(found->second);
+  unreturned.erase(found);
+  const bool is_the_same_batch =
+      slot.record->own_incarnation.load() == jobs.incarnation && slot.record->number.load() == jobs.number;
+  if (is_the_same_batch) return_jobs(slot.slot, std::move(jobs));
 }
 
 BatchWatch::BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, QueueWorkers& workers)

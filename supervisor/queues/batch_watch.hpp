@@ -43,7 +43,7 @@ class BatchWatch {
   BatchWatch& operator=(const BatchWatch&) = delete;
 
   // A worker has said ControlByte::batching.  It says so whenever it holds more than one job and has not said so for
-  // half a second.
+  // half a second.  Or Redis is usable again: nobody has looked while it was away.
   void look_for_a_while();
   bool looks() const;
 

@@ -24,6 +24,7 @@ namespace {
 
 constexpr auto look_interval = 100ms;
 constexpr int share_of_looks = 10;  // from one look to the next passes at least this many times what the first one took
+constexpr std::chrono::nanoseconds longest_between_looks = 5s;  // a Redis that once was slow may no longer be
 // Each look wakes the supervisor, which costs more than the look itself: some 60 us.
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
 constexpr auto a_while = 10s;
@@ -48,8 +49,10 @@ std::vector<std::string> by_priority(const QueueOrder& order) {
 Doorbell::Doorbell(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers)
     : loop_(loop), redis_(redis), workers_(workers), next_(loop, [this] { tick(); }), watch_(workers) {}
 
+// Peeks of before may wait at a server that is no longer there, or have gone with a stop: begins without any.
 void Doorbell::listen() {
   listening_ = true;
+  redis_has_moved();
   tick();
 }
 
@@ -83,6 +86,7 @@ void Doorbell::redis_has_moved() {
   watch_.forget();
   plan_ = {};
   plan_is_carried_out_ = false;
+  next_look_ = {};
 }
 
 int Doorbell::connections() const { return static_cast<int>(peeks_.size()); }
@@ -313,16 +317,17 @@ void Doorbell::look_at(const std::vector<std::string>& wanted) {
   if (!capped.empty()) calls.push_back(free_places(capped, caps_));
   looking_ = true;
   const SteadyTime begun = steady_now();
-  send_scripts(
-      redis_, std::move(calls), longest_answer_time, [this, asked, capped, begun](const std::vector<Result>& results) {
-        looking_ = false;
-        // So that thousands of queues_ keep neither Redis nor us busy.
-        next_look_ = begun + std::max<std::chrono::nanoseconds>(look_interval, share_of_looks * (steady_now() - begun));
-        if (!listening_) return;
-        read_look(asked, results);
-        if (!capped.empty() && results.size() > asked.size()) read_places(capped, results.back());
-        replan();
-      });
+  send_scripts(redis_, std::move(calls), longest_answer_time,
+               [this, asked, capped, begun](const std::vector<Result>& results) {
+                 looking_ = false;
+                 // So that thousands of queues keep neither Redis nor us busy.
+                 next_look_ = begun + std::clamp<std::chrono::nanoseconds>(share_of_looks * (steady_now() - begun),
+                                                                           look_interval, longest_between_looks);
+                 if (!listening_) return;
+                 read_look(asked, results);
+                 if (!capped.empty() && results.size() > asked.size()) read_places(capped, results.back());
+                 replan();
+               });
 }
 
 void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, const std::vector<Result>& results) {

@@ -1,6 +1,8 @@
 #include "supervisor/queues/quarantine_watch.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
@@ -27,7 +29,9 @@ void QuarantineWatch::look(SteadyTime now, bool there_is_a_quarantine) {
   if (!there_is_a_quarantine && !pauses_matter_) return;
   if (now < next_look_ || !workers_.others_may_come()) return;
   next_look_ = now + pace_ * between_looks_at_quarantine;
-  if (!workers_.occupied_slots().empty()) return;  // who is here looks by itself
+  const std::vector<OccupiedSlot> here = workers_.fetching_slots();
+  const auto looks_soon = [now](const OccupiedSlot& slot) { return !runs_a_long_job(*slot.record, now); };
+  if (std::any_of(here.begin(), here.end(), looks_soon)) return;  // by itself, between two jobs
   // Whether it is the last look that they need is known when it is answered.
   redis_.send(ask_set_size(quarantined_set), longest_answer_time,
               [this, now, until = pauses_matter_until_](const AsyncConnection::Result& size) {

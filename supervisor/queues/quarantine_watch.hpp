@@ -7,8 +7,9 @@
 
 namespace brood {
 
-// Calls a worker to a shard that none serves, where jobs wait in quarantine, or for a class that is paused no more: a
-// worker that comes looks which of them may run by now, and no queue would call one, since such jobs are in none.
+// Calls a worker to a shard that none serves, or only such as run long jobs, where jobs wait in quarantine, or for a
+// class that is paused no more: a worker that comes looks which of them may run by now, and no queue would call one,
+// since such jobs are in none.
 class QuarantineWatch {
  public:
   QuarantineWatch(AsyncConnection& redis, QueueWorkers& workers) : redis_(redis), workers_(workers) {}

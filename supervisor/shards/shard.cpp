@@ -210,6 +210,7 @@ void Shard::redis_is_usable() {
   heartbeat_.beat();
   if (!is_served()) return;
   if (!owner_.is_quiet()) look_for_work();
+  batch_watch_.look_for_a_while();
   pruning_.start();
   queue_rivals_.look(owner_.config().capsules);
   set_aside_watch_.look(owner_.config().capsules);

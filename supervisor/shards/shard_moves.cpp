@@ -34,16 +34,14 @@ std::vector<MovableWorker> ShardMoves::movable() {
   const SteadyTime now = steady_now();
   for (const OccupiedSlot& slot : orders_.fetching_slots()) {
     const ProcessTable::Slot& taken = slots_.table[slot.slot];
-    const bool runs_a_job = slot.record->current.load() >= 0;
-    const SteadyTime began{std::chrono::nanoseconds(slot.record->started_steady.load())};  // or what a job wrote there
     workers.push_back({.slot = slot.slot,
                        .capsule = slot.capsule,
                        .shard = taken.shard,
                        .wanted = taken.wanted_shard,
                        .goes_if_first = taken.goes_if_first,
                        .is_idle = idle_sign(*slot.record).idle,
-                       .runs_a_job = runs_a_job,
-                       .runs_a_long_job = runs_a_job && began < now - short_job,
+                       .runs_a_job = slot.record->current.load() >= 0,
+                       .runs_a_long_job = runs_a_long_job(*slot.record, now),
                        .since = taken.in_shard_since,
                        .called = taken.called_at});
   }

@@ -17,9 +17,9 @@ struct MovableWorker {
   bool goes_if_first = false;  // it was called with others, and goes if it is free first
   bool is_idle = false;
   bool runs_a_job = false;
-  bool runs_a_long_job = false;  // nobody knows when it takes its next job
-  SteadyTime since{};            // when it came to its shard
-  SteadyTime called{};           // if it was
+  bool runs_a_long_job = false;
+  SteadyTime since{};   // when it came to its shard
+  SteadyTime called{};  // if it was
 };
 
 // Which workers are called to a shard in which a job waits that nobody there is free to take.
@@ -36,7 +36,6 @@ struct CalledWorkers {
 // Pure.
 CalledWorkers whom_to_call(int shard, const std::set<int>& capsules, const std::vector<MovableWorker>& workers,
                            SteadyTime now);
-inline constexpr std::chrono::seconds short_job{1};             // a job that has run for longer is a long one
 inline constexpr std::chrono::milliseconds shortest_stay{200};  // of a worker that is busy
 inline constexpr std::chrono::milliseconds time_to_come{250};   // for a worker that was idle
 

@@ -9,6 +9,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/sharded_ledger.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -187,4 +188,21 @@ BOOST_AUTO_TEST_CASE(status_says_by_its_exit_whether_jobs_are_performed_here) {
   BOOST_REQUIRE(site.tell({"resume"}).status == 0);
   BOOST_TEST(ends_with(0), check.output);
   BOOST_TEST(check.output == "running: 1 worker is ready\n");
+}
+
+// Nothing changes there meanwhile: its queues are looked at all the same.
+BOOST_AUTO_TEST_CASE(a_shard_without_workers_is_served_again) {
+  ShardedLedger shards(3);
+  const BroodProcess brood(shards.with_workers(1));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t shard = 0; shard < 3; ++shard) {
+      shards.push(shard, 1, 0);
+      BOOST_REQUIRE_MESSAGE(eventually([&] { return shards.all_done(); }, 30s), brood.log_tail());
+    }
+    BOOST_REQUIRE(run_brood({"quiet"}, brood.environment()).status == 0);
+    BOOST_REQUIRE(run_brood({"resume"}, brood.environment()).status == 0);
+    for (std::size_t shard = 0; shard < 3; ++shard) shards.push(shard, 1, 0);
+    BOOST_TEST(eventually([&] { return shards.all_done(); }, 30s), brood.log_tail());
+  }
 }

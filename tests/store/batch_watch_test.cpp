@@ -94,6 +94,33 @@ BOOST_FIXTURE_TEST_CASE(a_full_redis_takes_jobs_back, Watching) {
   BOOST_TEST(run_until([&] { return redis.size_of("queue:default") == 4; }));
 }
 
+BOOST_FIXTURE_TEST_CASE(what_redis_does_not_take_back_at_first_is_given_back_later, Watching) {
+  redis.command({"DEL", "queue:default"});
+  redis.command({"SET", "queue:default", "no list"});
+  const long before = redis.figure("stats", "total_error_replies");
+  BOOST_REQUIRE(begin(0));
+  watch->look_for_a_while();
+  BOOST_REQUIRE(run_until([&] { return redis.figure("stats", "total_error_replies") > before; }));
+  BOOST_TEST(taken_back(1));
+
+  redis.command({"DEL", "queue:default"});
+  BOOST_TEST(run_until([&] { return redis.size_of("queue:default") == 3; }));
+  BOOST_TEST(redis.lrange(list) == (Names{"a"}), boost::test_tools::per_element());
+  BOOST_TEST(run_until([&] { return !watch->looks(); }, 3s));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_could_not_be_given_back_is_left_to_a_worker_that_has_gone_on, Watching) {
+  redis.command({"DEL", "queue:default"});
+  redis.command({"SET", "queue:default", "no list"});
+  const long before = redis.figure("stats", "total_error_replies");
+  BOOST_REQUIRE(begin(0));
+  watch->look_for_a_while();
+  BOOST_REQUIRE(run_until([&] { return redis.figure("stats", "total_error_replies") > before; }));
+  worker.set_number(6);
+  BOOST_TEST(run_until([&] { return !watch->looks(); }, 5s));
+  BOOST_TEST(redis.size_of(list) == 4U);
+}
+
 BOOST_FIXTURE_TEST_CASE(it_looks_no_longer_than_somebody_holds_jobs_that_wait, Watching) {
   BOOST_TEST(!watch->looks());
   BOOST_REQUIRE(begin(0));

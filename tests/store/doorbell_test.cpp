@@ -10,6 +10,7 @@
 #include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/redis_stats.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -392,14 +393,53 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_though_redis_is_back_before_it_has_looked
     BOOST_REQUIRE(run_until([&] { return peeks() == 1; }, 2s));
     connection.close();
     redis.command({"CLIENT", "KILL", "TYPE", "normal"});
-    BOOST_REQUIRE(run_until(
-        [&] { return doorbell->connections() == 0 || connections_whose_last_command_is("client") == 1; }));
+    BOOST_REQUIRE(
+        run_until([&] { return doorbell->connections() == 0 || connections_whose_last_command_is("client") == 1; }));
     open(connection);
     doorbell->listen();
   }
   BOOST_REQUIRE(run_until([&] { return peeks() == 1; }, 2s));
   push("b", "job");
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
+}
+
+// As a quiet and its end do, with workers that see neither.
+BOOST_FIXTURE_TEST_CASE(it_rings_again_after_a_stop_in_which_nothing_changed, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
+  doorbell->stop();
+  BOOST_REQUIRE(run_until([&] { return peeks() == 0; }));
+
+  doorbell->listen();
+
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }, 2s));
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
+}
+
+// Which may be another by now: a peek that waits at the one before would never ring.
+BOOST_FIXTURE_TEST_CASE(it_peeks_anew_at_the_server_that_is_back, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  for (int round = 0; round < 5; ++round) {
+    BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
+    connection.close();
+    open(connection);
+    const std::size_t before = connections_of(redis);
+    doorbell->listen();
+    BOOST_TEST(run_until([&] { return connections_of(redis) > before; }, 2s));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(after_a_slow_answer_it_looks_again_within_seconds, Listening) {
+  add_idle_worker("q100");
+  listen(capsule_of(many_queues(30)));
+  BOOST_REQUIRE(run_until([&] { return says("evalsha"); }));
+  redis.command({"CLIENT", "PAUSE", "2000"});
+  run_for(2500ms);  // a look among them
+  push("q129", "job");
+  BOOST_TEST(holds_within([&] { return !woken.empty(); }, 10s));
 }
 
 BOOST_FIXTURE_TEST_CASE(it_may_end_while_it_waits_and_looks, Listening) {

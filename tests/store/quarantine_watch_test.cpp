@@ -56,3 +56,18 @@ BOOST_FIXTURE_TEST_CASE(a_change_of_the_pauses_is_not_forgotten_where_nobody_cou
   watch.note_pauses({}, now);
   for (int i = 0; i < 3; ++i) BOOST_TEST(look());
 }
+
+BOOST_FIXTURE_TEST_CASE(only_a_worker_that_is_soon_free_looks_by_itself, Watching) {
+  Scoreboard board = Scoreboard::in_memory(1);
+  WorkerSlot worker(board.slot(0));
+  vacate(board.slot(0), 1, 0);
+  worker.adopt_incarnation(1);
+  workers.all = {{.slot = 0, .capsule = 0, .record = &board.slot(0)}};
+  BOOST_TEST(!look());  // it is idle
+
+  worker.set_fetched(1);
+  BOOST_REQUIRE(worker.begin(0, "jid", "Job", wall_now(), now + 10500ms, 0));
+  watch.note_pauses({"Thumbnail"}, now);
+  BOOST_TEST(!look());  // its job has run for half a second
+  BOOST_TEST(look());
+}

@@ -122,8 +122,7 @@ void ControlVerbs::quiet(const Reply& reply) {
 void ControlVerbs::resume(const Reply& reply) {
   const Phase before = supervisor_.phase();
   supervisor_.order(Order::resume);
-  if (supervisor_.phase() != Phase::running)
-    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(before))));
+  if (supervisor_.phase() != Phase::running) return refuse_in_this_phase(reply);
   reply.ok(JsonWriter().text("outcome", "done").text("before", name_of(before)).object());
 }
 
@@ -137,9 +136,13 @@ void ControlVerbs::stop(const Arguments& arguments, const Reply& reply) {
   if (now && is_stopping()) supervisor_.order(Order::stop);
 }
 
+void ControlVerbs::refuse_in_this_phase(const Reply& reply) const {
+  const std::string why = fmt::format("the supervisor is {}", name_of(supervisor_.phase()));
+  reply.undone(why, not_now(why));
+}
+
 void ControlVerbs::restart(const Reply& reply) {
-  if (supervisor_.phase() != Phase::running)
-    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(supervisor_.phase()))));
+  if (supervisor_.phase() != Phase::running) return refuse_in_this_phase(reply);
   restart_.restart(reply);
 }
 
@@ -159,8 +162,7 @@ void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
   if (arguments.size() != 2 || !read_number(arguments[0]))
     return reply.error(
         fmt::format("scale takes a number from 1 to {} and the name of a capsule", Config::most_workers));
-  if (supervisor_.phase() != Phase::running)
-    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(supervisor_.phase()))));
+  if (supervisor_.phase() != Phase::running) return refuse_in_this_phase(reply);
   int others = 0;
   for (const CapsuleSettings& capsule : restart_.present()->config->capsules)
     others += capsule.name == arguments[1] ? 0 : capsule.concurrency;

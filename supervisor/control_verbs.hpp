@@ -69,6 +69,7 @@ class ControlVerbs {
   void quiet(const Reply& reply);
   void resume(const Reply& reply);
   void stop(const Arguments& arguments, const Reply& reply);
+  void refuse_in_this_phase(const Reply& reply) const;
   void restart(const Reply& reply);
   void upgrade(const Reply& reply);
   void scale(const Arguments& arguments, const Reply& reply);

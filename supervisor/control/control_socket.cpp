@@ -193,6 +193,10 @@ void ControlSocket::Reply::progress(std::string_view sentence) const {
 void ControlSocket::Reply::ok(std::string_view json) const {
   if (conversation_) conversation_->end(ControlLine::Kind::ok, json);
 }
+void ControlSocket::Reply::undone(std::string_view why, std::string_view json) const {
+  if (!conversation_) return log::warn("order_not_carried_out", {{"reason", why}});
+  ok(json);
+}
 void ControlSocket::Reply::error(std::string_view sentence) const {
   if (!conversation_) return log::warn("order_refused", {{"reason", sentence}});
   conversation_->end(ControlLine::Kind::error, sentence);

@@ -35,6 +35,8 @@ class ControlSocket {
     Reply() = default;  // for an order that no client gave; a refusal goes to the log
     void progress(std::string_view sentence) const;
     void ok(std::string_view json) const;
+    // The same for an order that is not carried out; goes to the log, too, where no client hears it.
+    void undone(std::string_view why, std::string_view json) const;
     void error(std::string_view sentence) const;
     bool client_gone() const;
     pid_t from_pid() const;  // of the client, which may be a job: it runs as the same user

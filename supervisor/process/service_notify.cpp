@@ -32,13 +32,20 @@ ServiceNotify::ServiceNotify() {
   if (usec > 0) watchdog_interval_ = std::chrono::microseconds(usec) / 2;
 }
 
-void ServiceNotify::ready() { send("READY=1"); }
+void ServiceNotify::ready() { owes_ready_ = !send("READY=1"); }
+void ServiceNotify::repeat() {
+  if (owes_ready_) ready();
+}
 // By this time systemd recognises the message that it waits for.
 void ServiceNotify::reloading() {
+  owes_ready_ = false;
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(steady_now().time_since_epoch());
   send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now.count()));
 }
-void ServiceNotify::stopping() { send("STOPPING=1"); }
+void ServiceNotify::stopping() {
+  owes_ready_ = false;
+  send("STOPPING=1");
+}
 void ServiceNotify::extend_start(std::chrono::seconds by) {
   send("EXTEND_TIMEOUT_USEC=" + std::to_string(std::chrono::microseconds(by).count()));
 }
@@ -50,19 +57,20 @@ void ServiceNotify::status(const std::string& line) {
   send("STATUS=" + line);
 }
 
-void ServiceNotify::send(const std::string& state) const {
-  if (socket_.empty()) return;
+// False when it may come to be sent later.
+bool ServiceNotify::send(const std::string& state) const {
+  if (socket_.empty()) return true;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (socket_.size() >= sizeof address.sun_path) return;
+  if (socket_.size() >= sizeof address.sun_path) return true;
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
   if (socket_[0] == '@') address.sun_path[0] = '\0';  // an abstract name
   const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return;
+  if (!fd) return false;
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
   // A service manager that does not read is not waited for.
-  sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address),
-         length);
+  return sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                reinterpret_cast<const sockaddr*>(&address), length) >= 0;
 }
 
 }  // namespace brood

@@ -15,6 +15,7 @@ class ServiceNotify {
   void ready();
   void reloading();  // until ready() is called again
   void stopping();
+  void repeat();  // every second: a ready() that could not be sent, for systemd would wait for it
   void extend_start(std::chrono::seconds by);  // it takes longer than the unit allows
   void status(const std::string& line);        // sent when it differs from the last one
   void watchdog();
@@ -24,9 +25,10 @@ class ServiceNotify {
   std::optional<std::chrono::nanoseconds> watchdog_interval() const { return watchdog_interval_; }
 
  private:
-  void send(const std::string& state) const;
+  bool send(const std::string& state) const;
 
   std::string socket_;
+  bool owes_ready_ = false;
   std::string last_status_;
   std::optional<std::chrono::nanoseconds> watchdog_interval_;
 };

@@ -1,5 +1,6 @@
 #include "supervisor/report/heartbeat.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -61,7 +62,7 @@ auto Heartbeat::when_answered(Read read) {
   return [this, read = std::move(read)](auto results) mutable {
     try {
       read(results);
-    } catch (const UnexpectedReply& error) {
+    } catch (const std::runtime_error& error) {  // also of an order that came with a beat: there must be another beat
       say_failing(error.what());
       end_beat();
     }

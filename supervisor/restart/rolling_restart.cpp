@@ -98,10 +98,10 @@ void RollingRestart::begin() {
     check_.begin(
         {.title = "brood: check", .what = "loading the job libraries"}, [this](int to) { return write_refusal(to); },
         [this](const std::string& refusal) { checked(refusal); });
-  } catch (const ConfigError& error) {
-    fail(Outcome::refused, error.what());
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
+  } catch (const std::runtime_error& error) {  // of the configuration, or of what it names: a password's file, say
+    fail(Outcome::refused, error.what());
   }
 }
 
@@ -171,7 +171,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   if (under_way()) {
     const Result refusal{
         .outcome = Outcome::not_now, .reason = "a restart is under way", .is_scale = true, .at = wall_now()};
-    return asked_by.ok(json_of(refusal).object());
+    return asked_by.undone(refusal.reason, json_of(refusal).object());
   }
   began_ = steady_now();
   is_scale_ = true;
@@ -258,7 +258,8 @@ bool RollingRestart::may_end(SteadyTime now) {
 
 void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) {
   if (!rolls() || !reaped.fresh) return;
-  roll_->note_death({.in_order = reaped.end.in_order,
+  roll_->note_death({.place = reaped.place,
+                     .in_order = reaped.end.in_order,
                      .refused = !reaped.ready_at && reaped.status.exited &&
                                 (reaped.status.value == EX_CONFIG || reaped.status.value == EX_TEMPFAIL),
                      .began_a_job = reaped.end.began_a_job,
@@ -345,8 +346,9 @@ void RollingRestart::await(const ControlSocket::Reply& reply) {
 void RollingRestart::abandon(const std::string& why) {
   if (!under_way()) return;
   check_.abandon();
-  // All workers are new already, and nothing speaks against them.
-  if (step_ == Step::watching && leaving_.empty()) {
+  // All workers are new already, and nothing speaks against them.  Or surplus ones are told to finish already, and no
+  // others are to come.
+  if ((step_ == Step::watching && leaving_.empty()) || (is_scale_ && step_ == Step::rolling && nobody_is_fresh())) {
     const auto waiting = std::exchange(waiting_, std::nullopt).value_or(std::vector<ControlSocket::Reply>());
     succeed();
     const Result refusal{.outcome = Outcome::not_now, .reason = why, .at = wall_now()};
@@ -356,6 +358,11 @@ void RollingRestart::abandon(const std::string& why) {
   if (waiting_) clients_.insert(clients_.end(), waiting_->begin(), waiting_->end());
   waiting_.reset();
   fail(Outcome::not_now, why);
+}
+
+bool RollingRestart::nobody_is_fresh() const {
+  const std::vector<RollPlace> places = workers_.roll_places();
+  return std::none_of(places.begin(), places.end(), [](const RollPlace& place) { return place.fresh; });
 }
 
 void RollingRestart::tell_progress(SteadyTime now) {

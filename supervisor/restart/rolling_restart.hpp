@@ -99,6 +99,7 @@ class RollingRestart {
   void fail(Outcome outcome, std::string why);
   void end(Outcome outcome, std::string why);
   std::string answer() const;
+  bool nobody_is_fresh() const;
   void tell_progress(SteadyTime now);
 
   WorkerSuccession& workers_;

@@ -38,7 +38,10 @@ Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config
 }
 
 void WorkerSlots::make_room(const Config& config) {
-  const int slots = std::max(slots_for(config), table.slots());
+  // Those of earlier generations may run long jobs still.
+  int taken = 0;
+  for (int slot = 0; slot < table.used_slots(); ++slot) taken += table[slot].pid != 0 || table[slot].held;
+  const int slots = std::max({slots_for(config), table.slots(), taken + config.concurrency() + spare_slots});
   board.grow(slots);
   table.grow(slots);
 }

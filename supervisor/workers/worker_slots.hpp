@@ -10,7 +10,8 @@ namespace brood {
 
 // In a rolling restart the old and the new worker have a slot each; some slots more are for dead workers whose recovery
 // is not done.
-inline int slots_for(const Config& config) { return 2 * config.concurrency() + 16; }
+inline constexpr int spare_slots = 16;
+inline int slots_for(const Config& config) { return 2 * config.concurrency() + spare_slots; }
 
 // The slots of one supervisor's workers: their records in the scoreboard, which workers write too, and the supervisor's
 // own table of who has which slot.  All parts that deal with workers share it.
@@ -26,8 +27,8 @@ class WorkerSlots {
   // The scoreboard that was left could be read.  Otherwise all counters begin anew.
   bool adopted() const { return adopted_; }
 
-  // Makes as many slots as workers of this configuration may need.  Throws std::system_error, and then nothing has
-  // changed.
+  // Makes as many slots as workers of this configuration may need beside those that are there.  Throws
+  // std::system_error, and then nothing has changed.
   void make_room(const Config& config);
 
   // Workers that run a job.

@@ -60,6 +60,20 @@ BOOST_AUTO_TEST_CASE(without_redis_a_kill_says_what_it_does_not_know) {
       result.errors);
 }
 
+// Both at once: who is surplus finishes, and that stands.
+BOOST_AUTO_TEST_CASE(a_quiet_that_comes_with_a_scale_leaves_as_many_workers_as_it_says) {
+  Site site(4);
+  site.redis.command({"LPUSH", site.identity + "-signals", R"(brood ["scale","2","default"])", "TSTP"});
+  BOOST_REQUIRE(eventually([&] { return site.redis.hget(site.identity, "quiet") == "true"; }, 60s));
+  site.redis.command({"LPUSH", site.identity + "-signals", R"(brood ["resume"])"});
+  BOOST_REQUIRE(eventually([&] { return site.redis.hget(site.identity, "quiet") == "false"; }, 60s));
+  BOOST_TEST(eventually([&] { return site.redis.hget(site.identity, "concurrency") == "2"; }, 60s),
+             site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return site.brood.workers().size() == 2; }, 60s), site.brood.log_tail());
+  BOOST_TEST(site.tell({"scale", "3", "--process", site.identity}).status == 0);
+  BOOST_TEST(eventually([&] { return site.brood.workers().size() == 3; }, 60s), site.brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
   Site site;
   const auto has = [&](const std::string& workers) {
@@ -73,6 +87,12 @@ BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
   BOOST_TEST(has("3"), site.brood.log_tail());
   BOOST_TEST(site.tell({"scale", "2", "--process", "nobody"}).status == 69);
   BOOST_TEST(site.tell({"scale", "2"}).status == 64);
+  // The second comes while the first is under way.
+  site.redis.command(
+      {"LPUSH", site.identity + "-signals", R"(brood ["scale","4","default"])", R"(brood ["scale","5","default"])"});
+  BOOST_TEST(has("4"), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_not_carried_out") == 1; }, 30s),
+             site.brood.log_tail());
   // Refused there, which its log says.
   BOOST_TEST(site.tell({"scale", "10001", "--all"}).status == 0);
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_refused") == 1; }, 30s), site.brood.log_tail());

@@ -46,7 +46,11 @@ struct Beating : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
   void note_beat_token(std::uint64_t) override { before_it_is_sent(); }
   void note_beat(BootTime) override { ++beats; }
   bool is_quiet() const override { return quiet; }
-  void signal_came_from_redis(const std::string& signal) override { followed.push_back(signal); }
+  bool fails_at_a_signal = false;
+  void signal_came_from_redis(const std::string& signal) override {
+    if (fails_at_a_signal) throw AddressError("the password's file is away");
+    followed.push_back(signal);
+  }
   void beaten() override {}
   void was_unlisted() override { ++times_unlisted; }
   void name_is_taken() override { ++times_taken; }
@@ -295,6 +299,15 @@ BOOST_FIXTURE_TEST_CASE(a_beat_takes_signals_too, Beating) {
   redis.command({"LPUSH", name + "-signals", "TSTP"});
   BOOST_TEST(beat());
   BOOST_TEST(followed.size() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_order_that_fails_with_a_beat_keeps_none_from_coming, Beating) {
+  fails_at_a_signal = true;
+  redis.command({"LPUSH", name + "-signals", "TSTP"});
+  BOOST_TEST(beat());
+  BOOST_TEST(run_until([&] { return !heartbeat->beating(); }));
+  fails_at_a_signal = false;
+  BOOST_TEST(beat());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_that_begins_is_shown_before_the_next_beat_is_due, Beating) {

@@ -267,3 +267,38 @@ BOOST_AUTO_TEST_CASE(a_new_worker_that_dies_later_on_lets_nobody_go_until_it_is_
   fleet.ready(4);
   BOOST_TEST(fleet.step().give_up.size() == 1U);
 }
+
+// Workers that end after each job are seldom all ready at once.
+BOOST_AUTO_TEST_CASE(a_place_whose_worker_has_stood_its_trial_is_replaced_though_that_worker_has_gone) {
+  Fleet fleet(2);
+  fleet.add(2, false);
+  fleet.add(2, true);
+  fleet.step();
+  fleet.ready(2);
+  fleet.at(2).began_a_job = true;
+  BOOST_TEST((fleet.step().give_up == std::vector<int>{0}));
+
+  fleet.roll.note_death({.place = 2, .in_order = true, .began_a_job = true, .was_ready = true});
+  fleet.at(2).began_a_job = false;
+  fleet.begin(2);
+  BOOST_TEST((fleet.step().verdict == Verdict::goes_on));
+  fleet.roll.note_death({.place = 3, .in_order = true, .began_a_job = true, .was_ready = true});
+  fleet.begin(3);  // and it was not seen ready
+
+  const RollStep last = fleet.step();
+
+  BOOST_TEST((last.verdict == Verdict::done));
+  BOOST_TEST((last.give_up == std::vector<int>{1}));
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_ended_before_its_trial_was_over_proves_nothing) {
+  Fleet fleet;
+  fleet.add(1, false);
+  fleet.add(1, true);
+  fleet.step();
+  fleet.ready(1);
+  BOOST_TEST(fleet.step().give_up.empty());
+  fleet.roll.note_death({.place = 1, .was_ready = true, .ready_for = 900ms, .how = "killed by SIGSEGV"});
+  fleet.begin(1);
+  BOOST_TEST(fleet.step().give_up.empty());
+}

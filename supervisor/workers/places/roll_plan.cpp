@@ -28,21 +28,6 @@ int loss(const RollPlace& place) {
   return place.busy ? 3 : 2;
 }
 
-// Gives up as many old places of each capsule as its ready fresh workers replace.
-void give_up_some(const std::vector<RollPlace>& places, RollStep& step) {
-  std::map<std::string, int> spare;
-  std::vector<const RollPlace*> old;
-  for (const RollPlace& place : places) {
-    if (place.fresh && place.state == RollPlace::State::ready) ++spare[place.capsule];
-    if (!place.fresh && place.state == RollPlace::State::given_up) --spare[place.capsule];
-    if (is_old(place)) old.push_back(&place);
-  }
-  std::stable_sort(old.begin(), old.end(), [](const RollPlace* a, const RollPlace* b) { return loss(*a) < loss(*b); });
-  for (const RollPlace* place : old) {
-    if (spare[place->capsule]-- > 0) step.give_up.push_back(place->key);
-  }
-}
-
 }  // namespace
 
 RollPlan::RollPlan(int max_unavailable, std::chrono::milliseconds longest_start)
@@ -54,6 +39,7 @@ void RollPlan::note_death(const Death& death) {
     reason_ = "a new worker refused to start; the log says why";
   } else if (death.in_order || death.began_a_job || (death.was_ready && death.ready_for >= trial)) {
     deaths_ = 0;
+    stood_.insert(death.place);
   } else if (++deaths_ >= most_deaths) {
     reason_ = fmt::format("{} new workers in a row ended before any job, the last one {}", deaths_, death.how);
   }
@@ -68,9 +54,8 @@ RollStep RollPlan::next(const std::vector<RollPlace>& places, SteadyTime now) {
   }
   judge_trial(places, now);
   start_some(places, step);
-  const bool all_are_proven = std::all_of(places.begin(), places.end(), [&](const RollPlace& place) {
-    return !place.fresh || has_stood_its_trial(place, now);
-  });
+  const bool all_are_proven = std::all_of(places.begin(), places.end(),
+                                          [&](const RollPlace& place) { return !place.fresh || has_stood(place); });
   if (!proven_) return step;
   if (!all_are_proven) {
     give_up_some(places, step);
@@ -82,6 +67,21 @@ RollStep RollPlan::next(const std::vector<RollPlace>& places, SteadyTime now) {
   }
   step.verdict = RollStep::Verdict::done;
   return step;
+}
+
+// Gives up as many old places of each capsule as its fresh workers replace.
+void RollPlan::give_up_some(const std::vector<RollPlace>& places, RollStep& step) const {
+  std::map<std::string, int> spare;
+  std::vector<const RollPlace*> old;
+  for (const RollPlace& place : places) {
+    if (place.fresh && (place.state == RollPlace::State::ready || has_stood(place))) ++spare[place.capsule];
+    if (!place.fresh && place.state == RollPlace::State::given_up) --spare[place.capsule];
+    if (is_old(place)) old.push_back(&place);
+  }
+  std::stable_sort(old.begin(), old.end(), [](const RollPlace* a, const RollPlace* b) { return loss(*a) < loss(*b); });
+  for (const RollPlace* place : old) {
+    if (spare[place->capsule]-- > 0) step.give_up.push_back(place->key);
+  }
 }
 
 bool RollPlan::overstayed(const std::vector<RollPlace>& places, SteadyTime now) {
@@ -102,10 +102,11 @@ void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now)
   for (const RollPlace& place : places) {
     if (!place.fresh || place.state != RollPlace::State::ready) continue;
     if (has_stood_its_trial(place, now))
-      proven_ = true;
-    else
+      stood_.insert(place.key);
+    else if (!has_stood(place))
       next_look_ = now + between_looks;  // nothing tells us when a job begins
   }
+  proven_ |= !stood_.empty();
 }
 
 void RollPlan::start_some(const std::vector<RollPlace>& places, RollStep& step) const {

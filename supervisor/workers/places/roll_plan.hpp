@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,9 @@ struct RollStep {
 };
 
 // Brings fresh workers in and old ones out: at most `max_unavailable` fresh workers start at a time, and an old worker
-// is told to finish only when a fresh one of its capsule is ready.  The first fresh workers are on trial: until one of
-// them has begun a job or lived for a while, no old worker is told to finish.  The roll is done when all fresh workers
-// have stood that trial.  Pure.
+// is told to finish only when a fresh one of its capsule is ready, or has been.  The first fresh workers are on trial:
+// until one of them has begun a job or lived for a while, no old worker is told to finish.  The roll is done when each
+// fresh place has had a worker that stood that trial, whether or not another has followed it since.  Pure.
 class RollPlan {
  public:
   static constexpr std::chrono::seconds trial{1};
@@ -49,6 +50,7 @@ class RollPlan {
 
   // The worker of a fresh place ended.
   struct Death {
+    int place = 0;          // its key
     bool in_order = false;  // it left when told to
     bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: better keep the old workers
     bool began_a_job = false;
@@ -67,6 +69,8 @@ class RollPlan {
   std::optional<SteadyTime> next_look() const { return next_look_; }
 
  private:
+  bool has_stood(const RollPlace& place) const { return stood_.contains(place.key); }
+  void give_up_some(const std::vector<RollPlace>& places, RollStep& step) const;
   bool overstayed(const std::vector<RollPlace>& places, SteadyTime now);
   void judge_trial(const std::vector<RollPlace>& places, SteadyTime now);
   void start_some(const std::vector<RollPlace>& places, RollStep& step) const;
@@ -74,6 +78,7 @@ class RollPlan {
   const int max_unavailable_;
   const std::chrono::milliseconds longest_start_;
   bool proven_ = false;
+  std::set<int> stood_;  // fresh places of which a worker has stood its trial
   int deaths_ = 0;
   std::string reason_;
   std::optional<SteadyTime> next_look_;

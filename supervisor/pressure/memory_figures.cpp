@@ -43,22 +43,37 @@ path own_group(const CgroupPlaces& places) {
 
 bool is_there(const path& file) { return std::ifstream(file).good(); }
 
+struct Counters {
+  std::uint64_t high = 0, max = 0, oom = 0, oom_kill = 0;
+};
+
+Counters counters_in(const path& file) {
+  Counters found;
+  std::ifstream counters(file);
+  std::string name;
+  int lines = 0;
+  for (std::uint64_t value = 0; lines < 32 && counters >> name >> value; ++lines) {
+    if (name == "high") found.high = value;
+    if (name == "max") found.max = value;
+    if (name == "oom") found.oom = value;
+    if (name == "oom_kill") found.oom_kill = value;
+  }
+  return found;
+}
+
 }  // namespace
 
 MemoryFigures::MemoryFigures(const Places& places)
     : host_(places.proc / "pressure/memory"), cgroup_(own_group(places.cgroups)), seen_(events()) {}
 
+// A worker or a job that is over a limit of its own says nothing of the others.  Kernels before 5.2 do not tell these
+// apart.
 MemoryFigures::Events MemoryFigures::events() const {
-  Events found;
-  if (cgroup_.empty()) return found;
-  std::ifstream counters(cgroup_ / "memory.events");
-  std::string name;
-  int lines = 0;
-  for (std::uint64_t value = 0; lines < 32 && counters >> name >> value; ++lines) {
-    if (name == "oom" || name == "oom_kill") found.kills += value;
-    if (name == "high" || name == "max") found.limits += value;
-  }
-  return found;
+  if (cgroup_.empty()) return {};
+  const Counters all = counters_in(cgroup_ / "memory.events");
+  const path local = cgroup_ / "memory.events.local";
+  const Counters own = is_there(local) ? counters_in(local) : all;
+  return {.own_ooms = own.oom, .own_limits = own.high + own.max, .ooms = all.oom, .kills = all.oom_kill};
 }
 
 PressureReading MemoryFigures::read() {
@@ -68,8 +83,10 @@ PressureReading MemoryFigures::read() {
     if (own) reading.stalled = std::max(*own, reading.stalled.value_or(0));
   }
   const Events now = events(), before = std::exchange(seen_, now);
-  reading.killed = now.kills > before.kills;
-  reading.at_limit = now.limits > before.limits;
+  // Without a limit that was met below, it was the host's memory that ran out.
+  const bool host_killed = now.kills > before.kills && now.ooms == before.ooms;
+  reading.killed = now.own_ooms > before.own_ooms || host_killed;
+  reading.at_limit = now.own_limits > before.own_limits;
   return reading;
 }
 

@@ -31,7 +31,8 @@ class MemoryFigures {
   std::filesystem::path host_;
   std::filesystem::path cgroup_;  // empty: this process is in none of version 2
   struct Events {
-    std::uint64_t kills = 0, limits = 0;
+    std::uint64_t own_ooms = 0, own_limits = 0;  // at the limit of this very cgroup
+    std::uint64_t ooms = 0, kills = 0;           // with all below it
   };
   Events events() const;
   Events seen_;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto between_attempts = 5ms;
-constexpr int most_attempts = 40;  // by then the worker has given its connection up
+constexpr int most_attempts = 40;  // by then a worker that got a byte has given its connection up
 constexpr auto between_warnings = 60s;
 constexpr auto ask_again_after = 5min;
 
@@ -34,8 +34,12 @@ void WorkerUnblocker::send(const Attempt& attempt) {
                   return report(result.why());
                 }
                 // Not blocked: a job came first, or the wait is still on its way to Redis.
-                if (result.reply.view().integer() != 0 || attempt.number == most_attempts) return;
+                if (result.reply.view().integer() != 0) return;
                 if (attempt.record->waiting_client.load() != attempt.client) return;
+                if (attempt.number == most_attempts) {
+                  if (in_vain_) in_vain_(*attempt.record);
+                  return;
+                }
                 pending_.push_back({attempt.record, attempt.client, attempt.number + 1});
                 if (!next_round_.running()) next_round_.start_in(between_attempts);
               });
@@ -54,8 +58,9 @@ void WorkerUnblocker::report(const std::string& why) {
   log::warn("workers_not_unblocked", {{"reason", why}, {"hint", "an idle worker follows its supervisor 250 ms late"}});
 }
 
-WorkerUnblocker::WorkerUnblocker(EventLoop& loop, AsyncConnection& redis)
-    : redis_(redis), next_round_(loop, [this] { try_again(); }) {}
+WorkerUnblocker::WorkerUnblocker(EventLoop& loop, AsyncConnection& redis,
+                                 std::function<void(const SlotRecord&)> in_vain)
+    : redis_(redis), in_vain_(std::move(in_vain)), next_round_(loop, [this] { try_again(); }) {}
 
 void WorkerUnblocker::unblock(const SlotRecord& record) {
   if (const std::uint64_t client = record.waiting_client.load(); client != 0) send({&record, client, 1});

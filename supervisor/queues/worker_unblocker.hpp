@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace brood {
 // Makes Redis end the wait of workers, so that each does what it was just told, or goes on with what it fetched.
 class WorkerUnblocker {
  public:
-  WorkerUnblocker(EventLoop& loop, AsyncConnection& redis);
+  // `in_vain` is told of a worker that goes on waiting, though Redis knows of no such wait: it waits under another
+  // client id than it says, for its connection was lost in between.
+  WorkerUnblocker(EventLoop& loop, AsyncConnection& redis, std::function<void(const SlotRecord&)> in_vain = {});
   WorkerUnblocker(const WorkerUnblocker&) = delete;
   WorkerUnblocker& operator=(const WorkerUnblocker&) = delete;
 
@@ -40,6 +43,7 @@ class WorkerUnblocker {
   void report(const std::string& why);
 
   AsyncConnection::Scope redis_;
+  const std::function<void(const SlotRecord&)> in_vain_;
   Timer next_round_;
   std::vector<Attempt> pending_;
   SteadyTime last_report_{}, refused_until_{};

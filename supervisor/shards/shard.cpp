@@ -39,7 +39,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       pool_(parts.pool),
       redis_(parts.loop, parts.children, std::move(setup.redis), std::move(setup.embedded_redis), setup.give_up_after,
              *this),
-      unblocker_(parts.loop, redis_.connection()),
+      unblocker_(parts.loop, redis_.connection(), [this](const SlotRecord& record) { workers_.end_wait(record); }),
       workers_(setup.number, parts.moves, parts.orders, parts.pool, parts.metrics, unblocker_),
       recovery_(parts.loop, parts.children, parts.bodies,
                 [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),

@@ -26,6 +26,14 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
   void unblock(const SlotRecord& record) override { unblocker_.unblock(record); }
   bool may_unblock() const override { return unblocker_.allowed(); }
   void wake(int slot) override { orders_.wake(slot); }
+  // Ends a wait that Redis knows nothing of: by a byte, which costs the worker its connection and its incarnation.
+  void end_wait(const SlotRecord& record) {
+    for (const OccupiedSlot& slot : occupied_slots()) {
+      if (slot.record != &record) continue;
+      slot.record->waits_outside.store(1);
+      wake(slot.slot);
+    }
+  }
   std::set<int> capsules_to_call() override { return moves_.capsules_to_call(shard_); }
   bool call(const std::set<int>& capsules) override { return moves_.call(shard_, capsules); }
   bool others_may_come() const override { return moves_.are_several(); }

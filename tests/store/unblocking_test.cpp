@@ -23,8 +23,17 @@ struct Waiting : LoopWithRedis {
   std::atomic<bool> ended = false, nothing_came = false;
   std::optional<WorkerUnblocker> unblocking;
 
-  Waiting() { unblocking.emplace(loop, connection); }
-  ~Waiting() { thread.join(); }
+  int in_vain = 0;
+
+  Waiting() {
+    unblocking.emplace(loop, connection, [this](const SlotRecord& record) {
+      BOOST_TEST(&record == &board.slot(0));
+      ++in_vain;
+    });
+  }
+  ~Waiting() {
+    if (thread.joinable()) thread.join();
+  }
 
   void wait(const char* seconds = "3") {
     thread = std::thread([this, seconds] {
@@ -92,4 +101,24 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_is_survived, Waiting) {
   BOOST_TEST(!ended);
   BOOST_TEST(connection.connected());
   redis.command({"LPUSH", "queue:a", "x"});
+}
+
+// Its connection was lost after it had asked for its id.
+BOOST_FIXTURE_TEST_CASE(of_one_that_waits_under_another_id_than_it_says_is_told, Waiting) {
+  worker.set_waiting_client(id + 1'000'000);
+  wait("30");
+  BOOST_REQUIRE(run_until([&] { return is_blocked(); }));
+  unblocking->unblock(board.slot(0));
+  BOOST_TEST(run_until([&] { return in_vain == 1; }));
+  BOOST_TEST(!ended);
+  redis.command({"LPUSH", "queue:a", "x"});
+}
+
+BOOST_FIXTURE_TEST_CASE(of_one_that_has_gone_on_nothing_is_told, Waiting) {
+  worker.set_waiting_client(id + 1'000'000);
+  unblocking->unblock(board.slot(0));
+  run_for(30ms);
+  worker.set_waiting_client(0);
+  run_for(1s);
+  BOOST_TEST(in_vain == 0);
 }

@@ -167,6 +167,28 @@ BOOST_AUTO_TEST_CASE(only_new_events_count) {
   BOOST_TEST((!reading.at_limit && !reading.killed));
 }
 
+// It is below ours, and the kernel counts what happens there with ours.
+BOOST_AUTO_TEST_CASE(a_job_that_is_over_a_limit_of_its_own_says_nothing_of_the_others) {
+  FakeKernel kernel;
+  const auto own = [&](int max, int oom) {
+    kernel.put(kernel.group / "memory.events.local",
+               "low 0\nhigh 0\nmax " + std::to_string(max) + "\noom " + std::to_string(oom) + "\noom_kill 0\n");
+  };
+  kernel.own("0.00");
+  own(0, 0);
+  MemoryFigures figures(kernel.places);
+
+  kernel.own("0.00", 3, 7, 1, 1);  // at the limit of a job
+  PressureReading reading = figures.read();
+  BOOST_TEST((!reading.at_limit && !reading.killed));
+  kernel.own("0.00", 3, 7, 1, 2);  // one for want of the host's memory
+  BOOST_TEST(figures.read().killed);
+  kernel.own("0.00", 3, 8, 2, 3);  // and one at our own
+  own(1, 1);
+  reading = figures.read();
+  BOOST_TEST((reading.at_limit && reading.killed));
+}
+
 BOOST_AUTO_TEST_CASE(beside_the_supervisor_s_leaf_lies_what_counts) {
   FakeKernel kernel;
   kernel.own("42.00");

@@ -103,3 +103,24 @@ BOOST_AUTO_TEST_CASE(a_queue_that_takes_no_job_keeps_no_class_from_its_trial) {
   BOOST_TEST(worker.redis.lrange("queue:default") == std::vector<std::string>{job("Decode", 2)},
              boost::test_tools::per_element());
 }
+
+BOOST_AUTO_TEST_CASE(a_trial_of_which_redis_could_not_be_told_is_told_of_later) {
+  Onlooker worker(3);
+  worker.fall_ill("Decode");
+  worker.look_for(1s);
+  BOOST_REQUIRE(worker.quarantine.may_park());
+  const Payload one = Payload::parse(job("Decode", 1));
+  BOOST_TEST(!worker.quarantine.parks(one));
+  const std::string known = worker.redis.hget("brood:quarantine", "Decode").value();
+  worker.redis.command({"DEL", "brood:quarantine"});
+  worker.redis.command({"SET", "brood:quarantine", "no hash"});  // as any refusal
+
+  worker.quarantine.ended(one);
+
+  BOOST_TEST(worker.redis.get("brood:quarantine:probe:Decode").value_or("") == "j1");
+  worker.redis.command({"DEL", "brood:quarantine"});
+  worker.redis.command({"HSET", "brood:quarantine", "Decode", known});
+  worker.look_for(20s);
+  BOOST_TEST(!worker.redis.get("brood:quarantine:probe:Decode").has_value());
+  BOOST_TEST(worker.redis.hget("brood:quarantine", "Decode").value() == "old f1 1795237318 3 1");
+}

@@ -191,7 +191,10 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return std::nullopt;
   }
   ++age_.jobs;
-  if (too_late && !rules_.has_on_expired(job_.job_class())) return expire(entry, queue);
+  if (too_late && !rules_.has_on_expired(job_.job_class())) {
+    quarantine_.does_not_begin(job_);
+    return expire(entry, queue);
+  }
 
   if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
   if (spans_) spans_->begin(job_, queue, started_at);

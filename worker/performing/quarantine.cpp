@@ -59,6 +59,7 @@ void Quarantine::forget() {
   looked_through_ = 0;
   looks_again_ = looks_at_all_ = false;
   paused_now_ = {};
+  passed_.reset();
   next_look_ = {};
 }
 
@@ -89,6 +90,7 @@ void Quarantine::look(SteadyTime now) {
   if (after_change) --looks_after_change_;
   next_look_ = now + until_next_look(now);
   try {
+    tell_of_passed();
     read();
     if (waiting_ == 0) {
       looked_through_ = 0;
@@ -249,17 +251,26 @@ void Quarantine::does_not_begin(const Payload& job) {
 // How the probe ended does not matter: it has not crashed.
 void Quarantine::ended(const Payload& job) {
   if (!probe_) return;
+  passed_ = Passed{job.job_class(), job.display_class(), job.jid()};
   probe_.reset();
   try {
-    if (send(redis_, pass_probe(job.job_class(), job.jid())).view().integer() == 1) {
-      classes_.erase(job.job_class());
-      log::warn("class_released", {{"class", job.display_class()}, {"passed", probes_needed}});
-    }
-    looks_again_ = true;
-    next_look_ = {};
+    tell_of_passed();
   } catch (const std::exception& lost) {
+    next_look_ = {};  // it is told with the next look
     log::debug("quarantine_not_read", {{"reason", lost.what()}});
   }
+}
+
+// Told twice, it counts once: the key says which probe is under way.
+void Quarantine::tell_of_passed() {
+  if (!passed_) return;
+  if (send(redis_, pass_probe(passed_->job_class, passed_->jid)).view().integer() == 1) {
+    classes_.erase(passed_->job_class);
+    log::warn("class_released", {{"class", passed_->shown}, {"passed", probes_needed}});
+  }
+  passed_.reset();
+  looks_again_ = true;
+  next_look_ = {};
 }
 
 }  // namespace brood

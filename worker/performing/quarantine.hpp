@@ -43,7 +43,8 @@ class Quarantine {
   void look(SteadyTime now);
 
   // Whether a job of any class may have to wait.  Then parks() tells whether this one must, and is not to be performed
-  // now.  If false, call ended() when it has ended, or does_not_begin() where something else keeps it waiting.
+  // now.  If false, call ended() when it has ended, or does_not_begin() where something else keeps it waiting, or ends
+  // it before it began.
   bool may_park();
   bool parks(const Payload& job);
   void ended(const Payload& job);
@@ -60,6 +61,7 @@ class Quarantine {
   bool parks_for_crashes(const Payload& job);
   void read();
   void read_unless_fresh();
+  void tell_of_passed();
   bool may_release();
   void release(SteadyTime now);
   std::size_t release_from(std::size_t first, std::size_t& looked_at);
@@ -81,6 +83,10 @@ class Quarantine {
   bool looks_at_all_ = false;       // after a change of the pauses, until it comes to the end
   SteadyTime first_look_{}, next_look_{}, read_at_{};
   std::optional<std::string> probe_;  // the jid of the one that this worker runs
+  struct Passed {
+    std::string job_class, shown, jid;
+  };
+  std::optional<Passed> passed_;  // a probe that has ended, while Redis is not told: nobody else begins one before
 };
 
 }  // namespace brood

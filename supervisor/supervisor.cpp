@@ -174,9 +174,8 @@ int Supervisor::run() {
   if (stands_) stands_();
   capsules_changed();
   for (const auto& shard : shards_) shard->open();
-  const bool rolls = took_over_ && !came_back_;
-  if (rolls && phase_ == Phase::running) restart_.restart(std::nullopt);
-  roll_is_owed_ = rolls && phase_ == Phase::quiet;
+  roll_is_owed_ |= took_over_ && !came_back_;
+  if (phase_ == Phase::running) replace_workers_of_before();
   pool_.fill_vacant_places();
   web_.follow(config_);
   spans_.follow(config_->otlp);
@@ -291,6 +290,7 @@ void Supervisor::do_what_is_due() {
     look_at_registered_periodic();
     if (phase_ == Phase::running) moves_.leave_those_away(now);
     report_status();
+    service_.repeat();
     if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
     next_status_ = now + status_interval;
   }
@@ -346,7 +346,10 @@ void Supervisor::order(Order order) {
 }
 
 void Supervisor::wind_down() {
+  const bool rolls = rolls_for_takeover_ && restart_.under_way();
+  const auto before = restart_.present();
   restart_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
+  roll_is_owed_ |= rolls && restart_.present() == before;
   if (phase_ != Phase::quiet) upgrade_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   for (const auto& shard : shards_) shard->wind_down();
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
@@ -364,8 +367,13 @@ void Supervisor::resume() {
   orders_.note_queues_changed(false);  // nobody looked during the quiet: what workers know of pauses is as old as that
   orders_.tell_all(flags_in(phase_));
   for (const auto& shard : shards_) shard->resume();
-  // A program that took over in a quiet has not replaced the workers of the old one.
-  if (std::exchange(roll_is_owed_, false)) restart_.restart(std::nullopt);
+  replace_workers_of_before();
+}
+
+void Supervisor::replace_workers_of_before() {
+  if (!std::exchange(roll_is_owed_, false)) return;
+  rolls_for_takeover_ = true;
+  restart_.restart(std::nullopt);
 }
 
 void Supervisor::restart_workers() {
@@ -424,6 +432,7 @@ void Supervisor::restart_begun() {
 }
 
 void Supervisor::restart_ended() {
+  rolls_for_takeover_ = false;
   look_at_registered_periodic();
   if (readiness_.said()) service_.ready();
   report_status();

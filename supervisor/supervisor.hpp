@@ -90,6 +90,7 @@ class Supervisor : private Shard::Owner,
   // What happens at an order.
   void order(Order order) override;
   void wind_down();
+  void replace_workers_of_before();
   void resume();
   void restart_workers();
   void upgrade();
@@ -175,9 +176,11 @@ class Supervisor : private Shard::Owner,
   Phase phase_ = Phase::running;
   int exit_code_ = 0;
   bool name_is_taken_ = false;
-  bool took_over_ = false;     // from another program in this process
-  bool came_back_ = false;     // from a program that had taken over from us, and failed
-  bool roll_is_owed_ = false;  // the takeover came during a quiet, when no worker is replaced
+  bool took_over_ = false;  // from another program in this process
+  bool came_back_ = false;  // from a program that had taken over from us, and failed
+  bool roll_is_owed_ =
+      false;  // of the workers of the program before, since a quiet has kept it from coming, or going on
+  bool rolls_for_takeover_ = false;  // it is under way
   std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{};
   Timer wake_;  // for what it does itself

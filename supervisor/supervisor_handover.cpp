@@ -17,6 +17,7 @@ Handover Supervisor::hand_over() {
   handover.redis = describe_shards(&RedisLink::address);
   handover.started_at = started_at_;
   handover.quiet = phase_ == Phase::quiet;
+  handover.roll_is_owed = roll_is_owed_;
   handover.log = log::descriptor();
   if (config_->file.mode != 0) handover.former_config = {config_->file.text, config_->file.mode};
   handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
@@ -66,6 +67,7 @@ void Supervisor::take_over(const Handover& handover) {
   }
   if (!same_memory) registered_periodic_.remove_file();  // its generations are not known any more
   took_over_ = true;
+  roll_is_owed_ = handover.roll_is_owed;
   if (handover.quiet) order(Order::quiet);
 }
 
@@ -73,7 +75,7 @@ void Supervisor::take_over(const Handover& handover) {
 std::string Supervisor::half_done() const {
   if (restart_.under_way()) return "a restart is under way";
   for (const auto& shard : shards_) {
-    if (!shard->recovery().is_idle() && (shard->redis().connected() || !shard->recovery().may_be_left()))
+    if (!shard->recovery().may_be_handed_over(shard->redis().connected()))
       return "jobs of workers that died are being recovered";
   }
   for (const auto& shard : shards_) {

@@ -25,13 +25,20 @@ using namespace std::chrono_literals;
 constexpr auto workers_are_gone_after = 60s;
 constexpr auto forgotten_files_are_kept = 24h;
 
-// A worker that a job has stopped, with SIGSTOP say, neither finishes nor sets its alarm: its job would be in flight
-// for ever.  The descriptor keeps the pid from becoming another process's between the look and the kill.
-void kill_orphan(const SlotSnapshot& worker) {
-  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
-  if (!process || !process_lives(worker.pid, worker.start_time)) return;
-  log::warn("orphan_killed", {{"worker_pid", worker.pid}, {"reason", "it outlived its supervisor by a minute"}});
+// The descriptor keeps the pid from becoming another process's between the look and the kill.
+void kill_orphan(pid_t pid, std::uint64_t start_time) {
+  if (pid <= 0) return;
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!process || !process_lives(pid, start_time)) return;
+  log::warn("orphan_killed", {{"worker_pid", pid}, {"reason", "it outlived its supervisor by a minute"}});
   syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+}
+
+// A worker that a job has stopped, with SIGSTOP say, neither finishes nor sets its alarm, and a job's own process may
+// have seen to it that it outlives its worker: the job would be in flight for ever.
+void kill_orphans(const SlotSnapshot& left) {
+  kill_orphan(left.pid, left.start_time);
+  kill_orphan(left.job_pid, left.job_start_time);
 }
 
 // "<host>:<pid>:<nonce>": whoever has that pid now may be the file's supervisor.
@@ -137,7 +144,7 @@ DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const std::stri
   try {
     WorkersLeft left = read_workers_left(progress.scoreboard, name, shard_);
     for (const SlotSnapshot& worker : left.living) {
-      if (is_proven_dead && now - progress.first_seen >= workers_are_gone_after) kill_orphan(worker);
+      if (is_proven_dead && now - progress.first_seen >= workers_are_gone_after) kill_orphans(worker);
     }
     for (WorkerDeath& worker_death : left.dead) {
       if (progress.handed_over.insert(worker_death.worker.incarnation).second) recovery_.add(std::move(worker_death));

@@ -170,6 +170,12 @@ bool RecoveryChildren::is_idle() const {
                                       [](const Task& task) { return is_sweep(task) && !task.child.is_running(); });
 }
 
+bool RecoveryChildren::may_be_handed_over(bool redis_answers) const {
+  return may_be_left() && (!redis_answers || std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
+           return is_sweep(task) || task.pause > 0ms;
+         }));
+}
+
 int RecoveryChildren::running() const {
   return static_cast<int>(
       std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.child.is_running(); }));

@@ -233,6 +233,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.text("redis", handover.redis);
   io.time("started_at", handover.started_at);
   io.truth("quiet", handover.quiet);
+  io.truth("roll_is_owed", handover.roll_is_owed);
   io.number("last_incarnation", handover.last_incarnation);
   io.number("used_slots", handover.used_slots);
   io.records("generations", handover.generations);

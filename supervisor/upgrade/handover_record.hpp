@@ -44,6 +44,7 @@ struct Handover {
   std::string redis;  // its address without a password; with several shards, the addresses of all
   WallTime started_at{};
   bool quiet = false;
+  bool roll_is_owed = false;  // workers of an earlier program are to be replaced after the quiet
 
   std::uint64_t last_incarnation = 0;
   int used_slots = 0;

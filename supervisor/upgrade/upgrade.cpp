@@ -12,7 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_wait = 60s;  // for half-done work to end
+constexpr auto longest_wait = 60s;     // for half-done work to end
+constexpr auto longest_silence = 10s;  // towards a client that waits
 
 // The last line is the reason; before it a library may have printed anything.
 std::string last_line(const std::string& text) {
@@ -45,7 +46,8 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   step_ = Step::checking;
   owner_.upgrade_begun();
   log::info("upgrade_begins", {{"program", successor_.path()}});
-  if (client_) client_->progress("checking " + successor_.path());
+  told_.clear();
+  tell_progress(steady_now());
   try {
     file_ = read_file_();
     Handover handover = hand_over();
@@ -85,11 +87,12 @@ void Upgrade::checked(const std::string& refusal) {
 }
 
 void Upgrade::advance(SteadyTime now) {
+  if (step_ == Step::checking) return tell_progress(now);
   if (step_ != Step::waiting) return;
   const std::string half_done = owner_.half_done();
   if (!half_done.empty()) {
-    if (client_ && half_done != waits_for_) client_->progress("waiting: " + half_done);
     waits_for_ = half_done;
+    tell_progress(now);
     if (now >= give_up_at_) fail(Outcome::not_now, "this did not end within a minute: " + half_done);
     return;
   }
@@ -100,6 +103,14 @@ void Upgrade::advance(SteadyTime now) {
   } catch (const std::system_error& error) {  // no descriptor is left, say
     fail(Outcome::not_now, error.what());
   }
+}
+
+void Upgrade::tell_progress(SteadyTime now) {
+  const std::string sentence = step_ == Step::checking ? "checking " + successor_.path() : "waiting: " + waits_for_;
+  if (!client_ || (sentence == told_ && now - told_at_ < longest_silence)) return;
+  told_ = sentence;
+  told_at_ = now;
+  client_->progress(sentence);
 }
 
 bool Upgrade::answer_failure(const ControlSocket::Reply& reply) const {

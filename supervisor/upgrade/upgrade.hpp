@@ -51,6 +51,7 @@ class Upgrade {
 
   Handover hand_over() const;
   void checked(const std::string& refusal);
+  void tell_progress(SteadyTime now);
   void fail(Outcome outcome, const std::string& why);
 
   const Successor& successor_;
@@ -62,6 +63,8 @@ class Upgrade {
   ConfigFile file_;  // the configuration that the rehearsal used
   SteadyTime give_up_at_{};
   std::string waits_for_, last_failure_;
+  std::string told_;
+  SteadyTime told_at_{};
   std::optional<ControlSocket::Reply> client_;
 };
 

@@ -1,5 +1,8 @@
 #include "supervisor/workers/predecessors.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 
 #include "shared/base/log.hpp"
@@ -8,10 +11,18 @@
 
 namespace brood {
 
-Predecessors::Predecessors(const std::vector<Handover::Worker>& workers) {
+Predecessors::Predecessors(EventLoop& loop, const std::vector<Handover::Worker>& workers) {
   for (const Handover::Worker& worker : workers) {
-    left_.emplace(worker.pid, One{worker_field(worker.slot, worker.incarnation), own_descriptor(worker.control),
-                                  own_descriptor(worker.output)});
+    One& one = left_[worker.pid];  // stays where it is
+    one.field = worker_field(worker.slot, worker.incarnation);
+    one.control = own_descriptor(worker.control);
+    one.output = own_descriptor(worker.output);
+    if (one.output)
+      one.drain = std::make_unique<FdWatch>(loop, one.output.get(), FdWatch::readable, [&one](int) {
+        char bytes[64 * 1024];
+        const ssize_t got = read(one.output.get(), bytes, sizeof bytes);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) one.drain.reset();
+      });
     kill(worker.pid, SIGTERM);
   }
 }

@@ -3,23 +3,25 @@
 #include <sys/types.h>
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 
 namespace brood {
 
 // Workers of the program before us in this process, whose records we cannot read: they are told to finish the job in
 // hand and exit.  When one of them crashes, its field no longer counts as living, and so what it left in flight is
-// found by that field and given back.
+// found by that field and given back.  What they print is not logged.
 class Predecessors {
  public:
   Predecessors() = default;
   // Takes over the descriptors: without them a worker would take its supervisor for dead.
-  explicit Predecessors(const std::vector<Handover::Worker>& workers);
+  Predecessors(EventLoop& loop, const std::vector<Handover::Worker>& workers);
 
   bool is_one(pid_t pid) const { return left_.contains(pid); }
   // False when `pid` was none of them.
@@ -33,6 +35,7 @@ class Predecessors {
   struct One {
     std::string field;
     UniqueFd control, output;
+    std::unique_ptr<FdWatch> drain;  // of the output: a job that prints must not wait for a reader
   };
   std::map<pid_t, One> left_;
 };

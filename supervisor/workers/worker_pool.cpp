@@ -37,7 +37,7 @@ WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, 
     adopt_workers(*left, slots_, orders_);
     spawner_.adopt(*left);
   } else if (left) {
-    let_finish(*left);
+    let_finish(loop, *left);
   }
   fill_capsules();
 }
@@ -241,9 +241,9 @@ std::set<std::string> WorkerPool::living_fields() const {
   return fields;
 }
 
-void WorkerPool::let_finish(const Handover& handover) {
+void WorkerPool::let_finish(EventLoop& loop, const Handover& handover) {
   slots_.table.resume(handover.last_incarnation, 0);
-  predecessors_ = Predecessors(handover.workers);
+  predecessors_ = Predecessors(loop, handover.workers);
   log::warn("workers_replaced", {{"workers", predecessors_.size()}});
 }
 

@@ -102,7 +102,7 @@ class WorkerPool {
   void free(int slot, std::uint64_t incarnation);
   void report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
               std::chrono::milliseconds rest, bool said_before);
-  void let_finish(const Handover& handover);
+  void let_finish(EventLoop& loop, const Handover& handover);
   void fill_capsules();
 
   // The settings of the worker that has or last had the slot.

@@ -160,6 +160,22 @@ BOOST_AUTO_TEST_CASE(what_is_held_is_recovered_once_it_is_released_and_is_not_fo
   BOOST_TEST(test.recovery.is_idle());
 }
 
+BOOST_AUTO_TEST_CASE(what_redis_refuses_again_and_again_may_be_handed_over) {
+  Recovering test;
+  test.end = [] { return EX_TEMPFAIL; };
+  BOOST_TEST(test.recovery.may_be_handed_over(true));
+  test.recovery.add(charged(7));
+  BOOST_TEST(!test.recovery.may_be_handed_over(true));  // it has not been tried
+  BOOST_TEST(test.recovery.may_be_handed_over(false));
+  test.recovery.spawn_due(test.now, {});
+  BOOST_TEST(!test.recovery.may_be_handed_over(true));
+  BOOST_TEST(!test.recovery.may_be_handed_over(false));
+  test.reap(1);
+  BOOST_TEST(test.recovery.may_be_handed_over(true));
+  BOOST_TEST(!test.recovery.is_idle());
+  BOOST_TEST(test.recovery.dead_workers_of("here:1:aa").size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_child_keeps_the_descriptors_from_which_it_loads_libraries) {
   Recovering test;
   const UniqueFd library(check("open", open("/dev/null", O_RDONLY | O_CLOEXEC)));

@@ -404,6 +404,21 @@ BOOST_AUTO_TEST_CASE(who_is_quiet_stays_so) {
   BOOST_TEST(site.redis.size_of("queue:default") == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(a_quiet_right_after_it_only_puts_off_that_the_workers_are_replaced) {
+  Installed site;
+  const std::vector<pid_t> before = site.brood->workers();
+  site.brood->signal(SIGUSR2);
+  BOOST_REQUIRE(site.logs("event=supervisor_took_over"));
+  BOOST_TEST(site.command({"quiet"}).status == 0);
+  BOOST_TEST(site.command({"resume"}).status == 0);
+  for (const pid_t worker : before)
+    BOOST_TEST(eventually([&] { return !process_exists(worker); }, 60s), site.brood->log_tail());
+  site.run_jobs(0, 10);
+  BOOST_TEST(site.done(10), site.brood->log_tail());
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_job_prints_afterwards_is_still_told_to_be_its) {
   Installed site(1);
   const std::string go = site.directory / "go";

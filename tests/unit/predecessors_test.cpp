@@ -6,11 +6,14 @@
 
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <string>
 
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
 
 using namespace brood;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -48,7 +51,8 @@ BOOST_AUTO_TEST_CASE(what_was_left_is_copied_and_the_copies_go_with_the_worker) 
   left.control = control.write_end.get();
   left.output = output.read_end.get();
   {
-    Predecessors predecessors({left});
+    EventLoop loop;
+    Predecessors predecessors(loop, {left});
     BOOST_TEST(predecessors.is_one(pid));
     BOOST_TEST(waitpid(pid, nullptr, 0) == pid);  // it was told to end
 
@@ -62,4 +66,30 @@ BOOST_AUTO_TEST_CASE(what_was_left_is_copied_and_the_copies_go_with_the_worker) 
     BOOST_TEST(!predecessors.reaped(pid));
   }
   BOOST_TEST(is_open(output.read_end.get()));
+}
+
+BOOST_AUTO_TEST_CASE(a_job_of_theirs_that_prints_waits_for_no_reader) {
+  Pipe control, output;
+  const pid_t pid = worker();
+  Handover::Worker left;
+  left.pid = pid;
+  left.control = control.write_end.get();
+  left.output = output.read_end.get();
+  EventLoop loop;
+  Predecessors predecessors(loop, {left});
+  Timer again(loop, [] {});
+  fcntl(output.write_end.get(), F_SETFL, O_NONBLOCK);
+  const std::string text(10'000, 'x');
+  std::size_t printed = 0;
+  for (int turn = 0; turn < 10'000 && printed < 1'000'000; ++turn) {
+    const ssize_t written = write(output.write_end.get(), text.data(), text.size());
+    if (written > 0) printed += static_cast<std::size_t>(written);
+    again.start_in(1ms);
+    loop.run_once();
+  }
+  BOOST_TEST(printed >= 1'000'000U);
+  output.write_end.reset();  // the end of the pipe wakes nobody again and again
+  loop.run_once();
+  BOOST_TEST(waitpid(pid, nullptr, 0) == pid);
+  BOOST_TEST(predecessors.reaped(pid));
 }

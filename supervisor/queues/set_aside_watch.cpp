@@ -53,9 +53,8 @@ void SetAsideWatch::ask() {
   next_.stop();
   redis_.send(ask_set_aside(), longest_answer_time, [this](const AsyncConnection::Result& result) {
     asking_ = false;
-    if (!result.error.empty()) return;  // whoever sees Redis back looks again
-    const std::vector<std::string> asides =
-        read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
+    std::vector<std::string> asides;  // none where Redis does not tell
+    if (result.ok()) asides = read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
     std::vector<LeftAside> left = left_aside(asides, ours_);
     if (!left.empty()) return give_back(std::move(left));
     if (steady_now() < looks_until_) next_.start_in(asides.empty() ? between_looks_in_vain_ : between_looks_aside);

@@ -163,10 +163,7 @@ struct GemSchedules::Run {
     redis.send_all(commands, longest_answer_time, [this, read](const Results& results) {
       const bool answered =
           std::all_of(results.begin(), results.end(), [](const auto& one) { return one.error.empty(); });
-      if (!answered) {
-        looking = false;  // Redis is away: look() is called when it is back
-        return;
-      }
+      if (!answered) return end();  // when Redis is back look() is called, too
       try {
         read(results);
       } catch (const UnexpectedReply& error) {

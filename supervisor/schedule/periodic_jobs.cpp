@@ -119,7 +119,12 @@ struct PeriodicJobs::Run {
   void plan();
   void fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause = after_failure);
   nanoseconds until_next_after(const ServedJob& job, sys_seconds moment) const;
-  // False: the connection is lost, and whoever sees it back looks again.
+  // After a question that was not answered: whoever sees Redis back looks again, too.
+  void give_up() {
+    looking = false;
+    next_service = {};
+    timer.start_in(after_failure);
+  }
   static bool answered(const Results& results) {
     return std::all_of(results.begin(), results.end(), [](const auto& result) { return result.error.empty(); });
   }
@@ -138,10 +143,7 @@ void PeriodicJobs::Run::serve() {
   for (const auto& [name, job] : jobs)
     calls.push_back(serve_periodic({name, rule_text(job.settings), definition_of(job.settings), job.replaces}));
   send_scripts(redis.connection(), std::move(calls), longest_answer_time, redis.guard([this](Results results) {
-    if (!answered(results)) {
-      looking = false;
-      return;
-    }
+    if (!answered(results)) return give_up();
     std::size_t next = 0;
     for (auto& [name, job] : jobs) read_service(job, name, results[next++]);
     next_service = steady_now() + between_services;
@@ -252,11 +254,7 @@ std::string PeriodicJobs::Run::entry(sys_seconds tick) const {
 }
 
 void PeriodicJobs::Run::read_claims(const std::vector<SentClaim>& claims, const Results& results) {
-  if (!answered(results)) {
-    next_service = {};  // which of them were applied?
-    looking = false;
-    return;
-  }
+  if (!answered(results)) return give_up();  // which of them were applied?
   for (std::size_t i = 0; i < claims.size(); ++i) {
     try {
       read_claim(claims[i], results[i]);

@@ -2,12 +2,14 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "shared/api/entries.hpp"
 #include "shared/api/entry_cursor.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
+#include "shared/store/sets/set_entries.hpp"
 
 namespace brood {
 namespace {
@@ -25,8 +27,11 @@ bool is_job(std::string_view member, std::string_view jid) {
   }
 }
 
+// With what the job holds: its lock, if there is to be one of it.
 bool remove(ClientConnection& redis, std::string_view member) {
-  return read_was_removed(redis.call(remove_member(scheduled_set, member)).view());
+  const Reply scores = redis.call(ask_scores(scheduled_set, {&member, 1}));
+  const std::vector<EntryAsRead> entry = read_scores({&member, 1}, scores.view());
+  return !entry.empty() && redis.run(remove_entries(scheduled_set, entry)).view().integer() == 1;
 }
 
 }  // namespace

@@ -224,9 +224,9 @@ bool JobSet::run(const SetEntry& entry) {
       EntryMoves moves(shard, name_);
       const BulkResult moved = moves.run(redis, {entry});
       if (!moves.holder().empty())
-        throw RedisError("Redis at " + redis.name() + ": the job stays: job " + moves.holder() + " holds its lock");
+        throw JobStays("Redis at " + redis.name() + ": the job stays: job " + moves.holder() + " holds its lock");
       if (moved.stuck > 0)
-        throw RedisError("Redis at " + redis.name() + ": the key of the queue \"" + entry.queue + "\" is no list");
+        throw JobStays("Redis at " + redis.name() + ": the key of the queue \"" + entry.queue + "\" is no list");
       return moved.done > 0;
     });
   });

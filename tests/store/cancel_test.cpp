@@ -35,6 +35,20 @@ BOOST_AUTO_TEST_CASE(a_cancelled_job_leaves_the_schedule) {
   BOOST_TEST(redis.size_of("schedule") == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_unique_job_that_is_cancelled_lets_go_of_its_lock) {
+  RedisServer redis;
+  Client client{redis.url()};
+  const auto later = std::chrono::system_clock::now() + 1h;
+  for (const bool by_its_time : {false, true}) {
+    const std::string jid = client.enqueue_at(later, Remind{"Ann"}, {.unique = true});
+    BOOST_REQUIRE(!jid.empty());
+    BOOST_TEST((by_its_time ? client.cancel(jid, later) : client.cancel(jid)));
+    BOOST_TEST(redis.size_of("schedule") == 0u);
+    BOOST_TEST(redis.keys("brood:unique:*").empty());
+  }
+  BOOST_TEST(!client.enqueue(Remind{"Ann"}, {.unique = true}).empty());
+}
+
 BOOST_AUTO_TEST_CASE(only_a_job_of_exactly_this_jid_is_cancelled) {
   RedisServer redis;
   Client client{redis.url()};

@@ -23,6 +23,11 @@ namespace {
 
 const std::string identity = "host:1:0123456789ab";
 
+struct Ping {
+  static constexpr std::string_view job_class = "Ping";
+  void perform() {}
+};
+
 struct Replicated {
   RedisServer master{{.extra = {"--repl-diskless-sync-delay", "0"}, .tcp = true}}, replica{{.tcp = true}};
 
@@ -246,4 +251,24 @@ BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_an
   BOOST_TEST(eventually([&] { return is_in_step(redis.replica, redis.master); }, 30s));
   BOOST_TEST(eventually([&] { return keeps.drain() == 0; }));
   BOOST_TEST(redis.master.size_of("queue:default") == 3U);
+}
+
+// A caller who heeds that they are there would lose the rest.
+BOOST_AUTO_TEST_CASE(of_many_jobs_that_replicas_do_not_confirm_all_are_pushed) {
+  Replicated redis;
+  RedisSettings settings{.url = redis.master.url(), .user = {}, .password_file = {}};
+  settings.wait = 1;
+  settings.wait_timeout = 100ms;
+  tell_jobs_of_redis(settings);
+  Client client;
+  tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+  redis.replica.pause();
+
+  BOOST_CHECK_THROW(client.enqueue_bulk(std::vector<Ping>(2'500)), NotConfirmed);
+  BOOST_TEST(redis.master.size_of("queue:default") == 2'500U);
+  std::vector<Push> pushes(2'500, Push{.job_class = "Ping", .queue = "other"});
+  pushes[7].unique = true;
+  BOOST_CHECK_THROW(client.push_bulk(std::move(pushes)), NotConfirmed);
+  BOOST_TEST(redis.master.size_of("queue:other") == 2'500U);
+  redis.replica.resume();
 }

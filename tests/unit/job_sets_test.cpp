@@ -54,9 +54,3 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_no_set_has_no_members_to_offer) {
   BOOST_TEST(read_members(some.view()).size() == 1u);
   BOOST_TEST(read_members(wire::reply(wire::wrong_type()).view()).empty());
 }
-
-BOOST_AUTO_TEST_CASE(only_one_can_remove_a_member) {
-  BOOST_TEST(read_was_removed(wire::reply(wire::number(1)).view()));
-  BOOST_TEST(!read_was_removed(wire::reply(wire::number(0)).view()));
-  BOOST_CHECK_THROW(read_was_removed(wire::reply(wire::wrong_type()).view()), UnexpectedReply);
-}

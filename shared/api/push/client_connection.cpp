@@ -98,6 +98,13 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
 }
 
 std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
+  std::optional<NotConfirmed> unconfirmed;
+  std::vector<Reply> replies = push(std::move(commands), unconfirmed);
+  if (unconfirmed) throw *unconfirmed;
+  return replies;
+}
+
+std::vector<Reply> ClientConnection::push(std::vector<Command> commands, std::optional<NotConfirmed>& unconfirmed) {
   if (wait_.replicas == 0 || commands.empty()) return pipeline(commands);
   const std::uint64_t before = connection_.connections();
   commands.push_back(wait_for(wait_));
@@ -116,9 +123,9 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
     }
   }
   if (confirmed < wait_.replicas)
-    throw NotConfirmed("Redis at " + name_ + ": pushed, but only " + std::to_string(confirmed) + " of " +
-                       std::to_string(wait_.replicas) + " replicas confirmed it within " +
-                       std::to_string(wait_.timeout.count()) + " ms");
+    unconfirmed = NotConfirmed("Redis at " + name_ + ": pushed, but only " + std::to_string(confirmed) + " of " +
+                               std::to_string(wait_.replicas) + " replicas confirmed it within " +
+                               std::to_string(wait_.timeout.count()) + " ms");
   return replies;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,8 @@ class ClientConnection {
   // The same for commands that push, which replicas are to confirm if the address says so.  Throws NotConfirmed when
   // all are applied and too few replicas have them.
   std::vector<Reply> push(std::vector<Command> commands);
+  // The same, but leaves NotConfirmed in `unconfirmed`: there is more to push.
+  std::vector<Reply> push(std::vector<Command> commands, std::optional<NotConfirmed>& unconfirmed);
   // Only asks whether replicas confirm what was sent last.
   bool is_confirmed();
 

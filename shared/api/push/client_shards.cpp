@@ -158,24 +158,25 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
                        : why + "; of " + std::to_string(all) + " jobs " + std::to_string(pushed) +
                              " others were pushed or are kept";
   };
+  std::optional<NotConfirmed> unconfirmed;  // these are pushed, and the others are to be
+  const auto push_some = [&](std::size_t count, const auto& push) {
+    try {
+      push();
+    } catch (const NotConfirmed& error) {
+      unconfirmed = error;
+    }
+    pushed += count;
+  };
   try {
-    for (auto& [shard, some] : bound) {
-      const std::size_t count = some.size();
-      push_to_one(*takers_[shard], std::move(some), batch_size);
-      pushed += count;
-    }
-    for (auto& slice : slices) {
-      const std::size_t count = slice.size();
-      push_to_any(slice, batch_size);
-      pushed += count;
-    }
+    for (auto& [shard, some] : bound)
+      push_some(some.size(), [&] { push_to_one(*takers_[shard], std::move(some), batch_size); });
+    for (auto& slice : slices) push_some(slice.size(), [&] { push_to_any(slice, batch_size); });
   } catch (const BufferFull& error) {
     throw BufferFull(counted(error.what()));
-  } catch (const NotConfirmed& error) {
-    throw NotConfirmed(counted(error.what()));
   } catch (const RedisError& error) {
     throw RedisError(counted(error.what()));
   }
+  if (unconfirmed) throw *unconfirmed;
 }
 
 void ClientShards::push_once(ClientPush job) {

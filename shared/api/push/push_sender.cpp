@@ -75,16 +75,16 @@ void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   std::vector<ClientPush> unique(std::make_move_iterator(with_lock), std::make_move_iterator(jobs.end()));
   jobs.erase(with_lock, jobs.end());
   const std::size_t plain = jobs.size();
-  push_plain(std::move(jobs), batch_size);
+  std::optional<NotConfirmed> unconfirmed;
+  push_plain(std::move(jobs), batch_size, unconfirmed);
   try {
-    push_with_locks(std::move(unique));
-  } catch (const NotConfirmed&) {
-    throw;
+    push_with_locks(std::move(unique), unconfirmed);
   } catch (const RedisError& error) {
     if (plain == 0) throw;
     throw RedisError(std::string(error.what()) + "; " + std::to_string(plain) +
                      " jobs that are not unique were pushed");
   }
+  if (unconfirmed) throw *unconfirmed;
 }
 
 // A client of its own in the numbers of push_once.lua, which pushes one batch.
@@ -105,7 +105,7 @@ void PushSender::push_once(ClientPush job) {
 }
 
 // A script for each slice that goes to one place, in order, and all of them at once.
-void PushSender::push_with_locks(std::vector<ClientPush> jobs) {
+void PushSender::push_with_locks(std::vector<ClientPush> jobs, std::optional<NotConfirmed>& unconfirmed) {
   std::vector<ScriptCall> calls;
   std::vector<std::size_t> begins;
   for (std::size_t begin = 0; begin < jobs.size();) {
@@ -118,31 +118,31 @@ void PushSender::push_with_locks(std::vector<ClientPush> jobs) {
   if (calls.empty()) return;
   std::vector<Command> commands;
   for (const ScriptCall& call : calls) commands.push_back(call.evalsha());
-  std::vector<Reply> replies = redis_.push(commands);
+  std::vector<Reply> replies = redis_.push(commands, unconfirmed);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (classify_error(replies[i].view().error()) == ErrorKind::no_script)
-      replies[i] = std::move(redis_.push({calls[i].eval()}).front());
+      replies[i] = std::move(redis_.push({calls[i].eval()}, unconfirmed).front());
     if (replies[i].view().is_error())
       throw RedisError("Redis at " + redis_.name() + ": " + std::string(replies[i].view().error()));
     const std::size_t end = i + 1 < calls.size() ? begins[i + 1] : jobs.size();
-    settle_conflicts(redis_, std::span(jobs).subspan(begins[i], end - begins[i]), read_holders(replies[i].view()));
+    try {
+      settle_conflicts(redis_, std::span(jobs).subspan(begins[i], end - begins[i]), read_holders(replies[i].view()));
+    } catch (const NotConfirmed& error) {
+      unconfirmed = error;
+    }
   }
 }
 
-void PushSender::push_plain(std::vector<ClientPush> jobs, std::size_t batch_size) {
+void PushSender::push_plain(std::vector<ClientPush> jobs, std::size_t batch_size,
+                            std::optional<NotConfirmed>& unconfirmed) {
   const std::size_t slice_size = batch_size == 0 ? usual_push_batch : batch_size;
   for (std::size_t sent = 0; sent < jobs.size(); sent += slice_size) {
     const std::span slice(jobs.data() + sent, std::min(slice_size, jobs.size() - sent));
     try {
-      for (const Reply& reply : redis_.push(commands_for(slice, batch_size))) {
+      for (const Reply& reply : redis_.push(commands_for(slice, batch_size), unconfirmed)) {
         if (reply.view().is_error())
           throw RedisError("Redis at " + redis_.name() + ": " + std::string(reply.view().error()));
       }
-    } catch (const NotConfirmed& error) {
-      const std::size_t pushed = sent + slice.size();
-      if (pushed == jobs.size()) throw;
-      throw NotConfirmed(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
-                         std::to_string(pushed) + " were pushed");
     } catch (const RedisError& error) {
       if (sent == 0) throw;
       throw RedisError(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
@@ -160,7 +160,9 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
   redis_.prove_that_it_answers();
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
   std::vector<ClientPush> sent = jobs;  // `jobs` keeps them if Redis is away
-  return why_nothing_was_pushed(redis_.push(commands_for(sent, batch_size)));
+  std::vector<Command> commands = commands_for(sent, batch_size);
+  const bool names_come_first = !commands.empty() && commands.front().args.front() == "SADD";
+  return why_nothing_was_pushed(redis_.push(std::move(commands)), names_come_first);
 } catch (const RedisUnreached& away) {
   return away.what();
 } catch (const LoginFailed& refused) {
@@ -168,15 +170,16 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
 }
 
 // Throws RedisError when some of it was pushed, or would be refused everywhere.
-std::optional<std::string> PushSender::why_nothing_was_pushed(const std::vector<Reply>& replies) const {
+std::optional<std::string> PushSender::why_nothing_was_pushed(const std::vector<Reply>& replies,
+                                                              bool names_come_first) const {
   std::string why;
   bool all_refused = true, passes = true;
   for (const Reply& reply : replies) {
     const std::string_view error = reply.view().error();
     const ErrorKind kind = classify_error(error);
     if (kind == ErrorKind::none) {
-      // The names of the queues come first.
-      all_refused = all_refused && &reply == &replies.front() && replies.size() > 1;
+      // The names of the queues are no jobs.
+      all_refused = all_refused && names_come_first && &reply == &replies.front() && replies.size() > 1;
       continue;
     }
     passes = passes && (kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect ||

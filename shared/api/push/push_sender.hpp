@@ -27,7 +27,7 @@ class PushSender {
   void leave_to_parent();
   void keep_while_away(const BufferOptions& options);
 
-  // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
+  // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed; NotConfirmed only once all are.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
   // The same for one slice at most, where another shard may take it: when Redis takes no push now and has none of it,
@@ -53,9 +53,9 @@ class PushSender {
 
  private:
   struct Restore;
-  void push_plain(std::vector<ClientPush> jobs, std::size_t batch_size);
-  void push_with_locks(std::vector<ClientPush> jobs);
-  std::optional<std::string> why_nothing_was_pushed(const std::vector<Reply>& replies) const;
+  void push_plain(std::vector<ClientPush> jobs, std::size_t batch_size, std::optional<NotConfirmed>& unconfirmed);
+  void push_with_locks(std::vector<ClientPush> jobs, std::optional<NotConfirmed>& unconfirmed);
+  std::optional<std::string> why_nothing_was_pushed(const std::vector<Reply>& replies, bool names_come_first) const;
 
   ClientConnection redis_;
   FleetRelease fleet_;

@@ -134,6 +134,12 @@ class BROOD_API Queue {
   std::string name_;
 };
 
+// The entry stays where it is: the key of its queue is no list, or another job holds the lock of a dead unique one.
+class BROOD_API JobStays : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
+
 // `schedule`, `retry` or `dead`.  Every move of a job is one atomic script, guarded by the entry as it was read: no job
 // is lost or doubled when this process dies, and whoever changed the entry meanwhile wins.
 class BROOD_API JobSet {
@@ -162,8 +168,8 @@ class BROOD_API JobSet {
   // One entry; false: it is not there any more as it was read.
   bool remove(const SetEntry& entry);
   // Onto its queue now; in `retry` and `dead` one less in retry_count, and the rest of its bytes as they were.  Throws
-  // std::invalid_argument for what is no job, RedisError when the key of its queue is no list, or when another job
-  // holds the lock of a dead unique one, which takes it again otherwise: the entry stays.
+  // std::invalid_argument for what is no job, JobStays when the key of its queue is no list, or when another job holds
+  // the lock of a dead unique one, which takes it again otherwise.
   bool run(const SetEntry& entry);
   // Into `dead`, as of now; no death handlers run.  False: it is not there any more as it was read.
   bool kill(const SetEntry& entry);

@@ -38,9 +38,9 @@ class BROOD_API BufferFull : public RedisError {
   using RedisError::RedisError;
 };
 
-// The push is in Redis, but not so many replicas as redis.wait asks for have confirmed it in time.  It is lost if the
-// master fails before they have it; pushing it again may double it.  A client with a buffer keeps such a push, and
-// sends it again until it is confirmed, which doubles nothing: there this is not thrown.
+// The push is in Redis, of many jobs all of them, but not so many replicas as redis.wait asks for have confirmed it in
+// time.  It is lost if the master fails before they have it; pushing it again may double it.  A client with a buffer
+// keeps such a push, and sends it again until it is confirmed, which doubles nothing: there this is not thrown.
 class BROOD_API NotConfirmed : public RedisError {
  public:
   using RedisError::RedisError;
@@ -218,28 +218,37 @@ class BROOD_API Client {
     const std::size_t size = options.batch_size > 1'000 ? options.batch_size : 1'000;
     std::vector<std::string> jids;
     std::vector<Push> slice;
+    std::size_t done = 0;
+    std::optional<NotConfirmed> unconfirmed;  // those are pushed, and the others are to be
     const auto push_slice = [&] {
-      std::vector<std::string> pushed = push_bulk(std::exchange(slice, {}), bulk_options(options));
-      for (std::string& jid : pushed) jids.push_back(std::move(jid));
+      const std::size_t count = slice.size();
+      try {
+        std::vector<std::string> pushed = push_bulk(std::exchange(slice, {}), bulk_options(options));
+        for (std::string& jid : pushed) jids.push_back(std::move(jid));
+      } catch (const NotConfirmed& error) {
+        unconfirmed = error;
+      }
+      done += count;
     };
     try {
       for (const auto& job : jobs) {
         if (slice.size() == size) push_slice();
         slice.push_back(detail::pushed_job(job, options));
         finish(slice.back());
-        if (!options.jid.empty() && jids.size() + slice.size() > 1) throw std::invalid_argument("a jid is for one job");
+        if (!options.jid.empty() && done + slice.size() > 1) throw std::invalid_argument("a jid is for one job");
       }
       push_slice();
     } catch (const BufferFull& error) {
-      if (jids.empty()) throw;
-      throw BufferFull(error.what() + before_these(jids.size()));
+      if (done == 0) throw;
+      throw BufferFull(error.what() + before_these(done));
     } catch (const RedisError& error) {
-      if (jids.empty()) throw;
-      throw RedisError(error.what() + before_these(jids.size()));
+      if (done == 0) throw;
+      throw RedisError(error.what() + before_these(done));
     } catch (const std::invalid_argument& error) {
-      if (jids.empty()) throw;
-      throw std::invalid_argument(error.what() + before_these(jids.size()));
+      if (done == 0) throw;
+      throw std::invalid_argument(error.what() + before_these(done));
     }
+    if (unconfirmed) throw *unconfirmed;
     return jids;
   }
   static std::string before_these(std::size_t jobs) {

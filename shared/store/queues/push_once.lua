@@ -5,7 +5,10 @@
 -- Returns 1; 0 when this batch was pushed before.
 local scheduled = #KEYS == 2
 local last = redis.call("GET", KEYS[1]) or "0"
-if tonumber(last) >= tonumber(ARGV[1]) then return 0 end
+if tonumber(last) >= tonumber(ARGV[1]) then
+  redis.call("PEXPIRE", KEYS[1], ARGV[2] * 1000)    -- a write: without one WAIT asks for nothing, on a connection that is new
+  return 0
+end
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)

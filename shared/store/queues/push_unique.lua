@@ -11,7 +11,10 @@ local jobs = (#ARGV - 2) / 5
 local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
 local scheduled = ARGV[5] ~= ""
 local last = number_key and (redis.call("GET", number_key) or "0")
-if last and tonumber(last) >= tonumber(ARGV[1]) then return {} end
+if last and tonumber(last) >= tonumber(ARGV[1]) then
+  redis.call("PEXPIRE", number_key, ARGV[2] * 1000)    -- a write: without one WAIT asks for nothing, on a connection that is new
+  return {}
+end
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)

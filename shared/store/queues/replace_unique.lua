@@ -11,7 +11,10 @@
 local lock, from, to, queues, number_key = unpack(KEYS)
 local holder, old, old_score, jid, longest, score, new, number, kept_for = unpack(ARGV)
 local last = number_key and (redis.call("GET", number_key) or "0")
-if last and tonumber(last) >= tonumber(number) then return 1 end
+if last and tonumber(last) >= tonumber(number) then
+  redis.call("PEXPIRE", number_key, kept_for * 1000)    -- a write: without one WAIT asks for nothing, on a connection that is new
+  return 1
+end
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)

@@ -61,9 +61,6 @@ std::vector<EntryAsRead> read_scores(std::span<const std::string_view> members, 
   return entries;
 }
 
-Command remove_member(std::string_view set_key, std::string_view member) { return {"ZREM", RedisKey(set_key), member}; }
-bool read_was_removed(ReplyView reply) { return reply.integer() == 1; }
-
 Command drop_set(std::string_view set_key) { return {"UNLINK", RedisKey(set_key)}; }
 
 }  // namespace brood

@@ -39,9 +39,6 @@ SetScan read_set_scan(ReplyView reply);
 Command ask_scores(std::string_view set_key, std::span<const std::string_view> members);
 std::vector<EntryAsRead> read_scores(std::span<const std::string_view> members, ReplyView reply);  // of those there
 
-Command remove_member(std::string_view set_key, std::string_view member);
-bool read_was_removed(ReplyView reply);
-
 Command drop_set(std::string_view set_key);  // whatever the key holds
 
 }  // namespace brood

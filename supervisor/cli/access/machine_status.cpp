@@ -48,12 +48,12 @@ WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapsh
 }
 
 void add(ClassUsage& sum, const ClassUsage& usage) {
+  const auto add = [](std::uint64_t& count, std::uint64_t more) { count += more; };
   sum.job_class = usage.job_class;
-  sum.runs += usage.runs;
-  sum.failed += usage.failed;
-  sum.crashed += usage.crashed;
-  sum.cpu_us += usage.cpu_us;
-  sum.wall_us += usage.wall_us;
+  ClassTotals::pairwise(sum, usage, add);
+  sum.waited.ms += usage.waited.ms;
+  for (std::size_t i = 0; i < sum.waited.buckets.size(); ++i) sum.waited.buckets[i] += usage.waited.buckets[i];
+  for (std::size_t i = 0; i < sum.crashed_by.size(); ++i) sum.crashed_by[i] += usage.crashed_by[i];
   sum.peak_rss_kb = std::max(sum.peak_rss_kb, usage.peak_rss_kb);
   sum.left_threads += usage.left_threads;
   sum.expired += usage.expired;
@@ -75,6 +75,11 @@ JobCounters sum_of_counters(const MachineStatus& machine) {
     sum.outcomes_dropped += counters.outcomes_dropped;
     sum.unconfirmed += counters.unconfirmed;
     sum.expired += counters.expired;
+    sum.datagrams_dropped += counters.datagrams_dropped;
+    sum.spans_exported += counters.spans_exported;
+    sum.spans_unwritten += counters.spans_unwritten;
+    sum.spans_overflown += counters.spans_overflown;
+    sum.spans_refused += counters.spans_refused;
   }
   return sum;
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -59,17 +60,33 @@ class Slices {
   }
 
   void send() {
-    pushed_ += client_.push_bulk(std::exchange(waiting_, {}), options_).size();
+    const std::size_t count = waiting_.size();
     waiting_bytes_ = 0;
+    try {
+      // A job that another of its kind keeps from being pushed has no jid.
+      const std::vector<std::string> jids = client_.push_bulk(std::exchange(waiting_, {}), options_);
+      pushed_ += static_cast<std::size_t>(std::ranges::count_if(jids, [](const auto& jid) { return !jid.empty(); }));
+    } catch (const NotConfirmed& error) {
+      unconfirmed_ = error;
+      pushed_ += count;
+    } catch (const RedisError& error) {
+      if (pushed_ == 0) throw;
+      throw RedisError(fmt::format("{}; the {} jobs before these were pushed", error.what(), pushed_));
+    }
   }
 
   std::size_t pushed() const { return pushed_; }
+  // Replicas did not confirm all of it.
+  void complain() const {
+    if (unconfirmed_) throw NotConfirmed(fmt::format("{}; all {} jobs were pushed", unconfirmed_->what(), pushed_));
+  }
 
  private:
   Client& client_;
   BulkOptions options_;
   std::vector<Push> waiting_;
   std::size_t waiting_bytes_ = 0, pushed_ = 0;
+  std::optional<NotConfirmed> unconfirmed_;
 };
 
 std::size_t size_of(const std::string& path) {
@@ -115,6 +132,7 @@ std::size_t push_lines(Client& client, const std::string& path, const LineOption
   }
   if (lines.bad()) throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
   slices.send();
+  slices.complain();
   return slices.pushed();
 }
 

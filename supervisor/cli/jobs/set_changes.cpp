@@ -85,7 +85,12 @@ int change_named(const SetOrder& order, const Change& change, JobSet& set) {
   if (order.dry_run) return dry_run(order, change, found.entries, found.entries.size(), set.size());
   BulkResult result;
   result.looked_at = result.wanted = found.entries.size();
-  for (const SetEntry& entry : found.entries) ++(change.one(set, entry) ? result.done : result.gone);
+  for (const SetEntry& entry : found.entries) try {
+      ++(change.one(set, entry) ? result.done : result.gone);
+    } catch (const JobStays& why) {
+      ++result.stuck;
+      fmt::print(stderr, "brood {}: {}: {}\n", order.kind->command, log::printable(entry.jid), why.what());
+    }
   const int status = report(result, {order.kind->command, order.kind->one, order.kind->many}, change.words, order.json);
   return complain_of_missing(*order.kind, found) ? exit_status::try_again : status;
 }

@@ -16,25 +16,6 @@
 #include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
-namespace {
-
-constexpr std::size_t entries_a_read = 500;
-
-// Visits entries in the given order, read in pieces: a million entries are never in memory together.
-void each_in_order(const JobSet& set, JobSet::Order order, bool is_of_shards,
-                   const std::function<bool(const SetEntry&)>& visit) {
-  if (order == JobSet::Order::highest_first || is_of_shards) return set.each(visit, order);
-  for (std::size_t number = 0;; ++number) {
-    const std::vector<SetEntry> entries = set.page(number, entries_a_read, order);
-    for (const SetEntry& entry : entries) {
-      if (!visit(entry)) return;
-    }
-    if (entries.size() < entries_a_read) return;
-  }
-}
-
-}  // namespace
-
 std::string table_of(const SetKind& kind, const std::vector<SetEntry>& entries) {
   std::vector<Table::Column> columns = {{kind.time_title}, {"JID"}, {"QUEUE"}, {"CLASS"}, {"ARGS"}};
   if (kind.has_errors) columns.push_back({"ERROR"});
@@ -62,8 +43,7 @@ int list_entries(const SetOrder& order) {
   Listing<SetEntry> listing(
       order.limit, order.page, order.json, [](const SetEntry& entry) { return job_json(entry); },
       [&](const std::vector<SetEntry>& entries) { return table_of(*order.kind, entries); });
-  each_in_order(set, order.kind->order, api.shards().size() > 1,
-                [&](const SetEntry& entry) { return !order.takes(entry) || listing.add(entry); });
+  set.each([&](const SetEntry& entry) { return !order.takes(entry) || listing.add(entry); }, order.kind->order);
   listing.end(order.filter.is_empty()
                   ? there_are(set.size(), order.kind->one, order.kind->many)
                   : "of " + counted(set.size(), order.kind->one, order.kind->many) + " those that match");

@@ -183,6 +183,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
 
   void handle(HttpRequest request) {
     patience_.stop();
+    next_.stop();  // this is the one that it was to look for
     state_ = State::answering;
     with_body_ = request.method != "HEAD";
     keeps_alive_ = request.keeps_alive;

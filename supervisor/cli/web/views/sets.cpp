@@ -297,6 +297,8 @@ BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter, std::s
       ++(was_there ? sum.done : sum.gone);
     } catch (const std::invalid_argument&) {
       ++sum.stuck;
+    } catch (const JobStays&) {
+      ++sum.stuck;
     }
   }
   return sum;

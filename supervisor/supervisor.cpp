@@ -372,8 +372,8 @@ void Supervisor::resume() {
 
 void Supervisor::replace_workers_of_before() {
   if (!std::exchange(roll_is_owed_, false)) return;
-  rolls_for_takeover_ = true;
   restart_.restart(std::nullopt);
+  rolls_for_takeover_ = restart_.under_way();
 }
 
 void Supervisor::restart_workers() {
@@ -427,12 +427,12 @@ void Supervisor::look_at_registered_periodic() {
 }
 
 void Supervisor::restart_begun() {
+  rolls_for_takeover_ = false;
   look_at_registered_periodic();
   if (pool_.was_ready()) service_.reloading();
 }
 
 void Supervisor::restart_ended() {
-  rolls_for_takeover_ = false;
   look_at_registered_periodic();
   if (readiness_.said()) service_.ready();
   report_status();

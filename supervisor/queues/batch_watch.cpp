@@ -45,7 +45,7 @@ struct BatchWatch::State {
   State(EventLoop& loop, AsyncConnection& connection, std::string name, QueueWorkers& all)
       : redis(connection), identity(std::move(name)), workers(all), next_look(loop, [this] { look(); }) {}
 
-  AsyncConnection& redis;
+  AsyncConnection::Scope redis;
   const std::string identity;
   QueueWorkers& workers;
   // Taken back from a worker, and not yet returned, so far as we know.

@@ -321,8 +321,9 @@ void Doorbell::look_at(const std::vector<std::string>& wanted) {
                [this, asked, capped, begun](const std::vector<Result>& results) {
                  looking_ = false;
                  // So that thousands of queues keep neither Redis nor us busy.
-                 next_look_ = begun + std::clamp<std::chrono::nanoseconds>(share_of_looks * (steady_now() - begun),
-                                                                           look_interval, longest_between_looks);
+                 const SteadyTime now = steady_now();
+                 next_look_ = now + std::clamp<std::chrono::nanoseconds>((share_of_looks - 1) * (now - begun),
+                                                                         look_interval, longest_between_looks);
                  if (!listening_) return;
                  read_look(asked, results);
                  if (!capped.empty() && results.size() > asked.size()) read_places(capped, results.back());

@@ -99,7 +99,12 @@ void Heartbeat::tick() {
 void Heartbeat::look_for_signals() {
   if (finishing_ || taken_ || !redis_.connected()) return;
   redis_.send(take_signals(identity_.name), short_answer_time, when_answered([this](AsyncConnection::Result& answer) {
-                if (answer.ok() && !finishing_) handle(read_signals(answer.reply.view()));
+                if (!answer.ok() || finishing_) return;
+                try {
+                  handle(read_signals(answer.reply.view()));
+                } catch (const std::runtime_error& error) {  // a beat may be under way: it goes on
+                  say_failing(error.what());
+                }
               }));
 }
 

@@ -31,7 +31,7 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
     for (const OccupiedSlot& slot : occupied_slots()) {
       if (slot.record != &record) continue;
       slot.record->waits_outside.store(1);
-      wake(slot.slot);
+      orders_.send_byte(slot.slot);
     }
   }
   std::set<int> capsules_to_call() override { return moves_.capsules_to_call(shard_); }

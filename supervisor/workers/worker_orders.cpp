@@ -116,9 +116,13 @@ void WorkerOrders::end_for_broken_protocol(int slot) {
 // before: see WorkerUnblocker.
 void WorkerOrders::tell(int slot, std::uint32_t flags) {
   slots_.board.slot(slot).flags.fetch_or(flags);
+  send_byte(slot);
+  shards_.unblock(slot);
+}
+
+void WorkerOrders::send_byte(int slot) {
   const char byte = static_cast<char>(ControlByte::look_at_flags);
   ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-  shards_.unblock(slot);
 }
 
 std::uint32_t WorkerOrders::flags_of(int slot) const {

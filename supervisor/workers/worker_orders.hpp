@@ -77,6 +77,7 @@ class WorkerOrders {
   bool somebody_is_idle() const;
   bool somebody_is_busy() const { return slots_.busy() > 0; }
   void wake(int slot) { tell(slot, 0); }
+  void send_byte(int slot);  // the same, and Redis is not asked to end its wait
   void note_queues_changed(bool to_all);
   void note_queues_changed(bool to_all, int shard);  // `to_all`: to all workers of that shard
 

@@ -226,11 +226,12 @@ BOOST_AUTO_TEST_CASE(one_that_was_ready_for_a_moment_has_died_young_too) {
 
 BOOST_AUTO_TEST_CASE(deaths_with_a_job_or_after_a_while_or_in_order_are_not_the_generation_s_fault) {
   Fleet fleet;
-  fleet.add(1, true);
+  fleet.add(2, true);
   for (int round = 0; round < 3; ++round) {
     fleet.roll.note_death(young_death);
     fleet.roll.note_death(young_death);
-    fleet.roll.note_death({.in_order = round == 0,
+    fleet.roll.note_death({.place = 0,
+                           .in_order = round == 0,
                            .began_a_job = round == 1,
                            .was_ready = round == 2,
                            .ready_for = round == 2 ? 2s : 0s,

@@ -91,6 +91,10 @@ void Quarantine::look(SteadyTime now) {
   next_look_ = now + until_next_look(now);
   try {
     tell_of_passed();
+  } catch (const std::exception& lost) {
+    log::debug("quarantine_not_read", {{"reason", lost.what()}});
+  }
+  try {
     read();
     if (waiting_ == 0) {
       looked_through_ = 0;

@@ -35,11 +35,12 @@ RollPlan::RollPlan(int max_unavailable, std::chrono::milliseconds longest_start)
 
 void RollPlan::note_death(const Death& death) {
   if (!reason_.empty()) return;
+  const bool stood = death.began_a_job || (death.was_ready && death.ready_for >= trial);
+  if (stood) stood_.insert(death.place);
   if (death.refused) {
     reason_ = "a new worker refused to start; the log says why";
-  } else if (death.in_order || death.began_a_job || (death.was_ready && death.ready_for >= trial)) {
+  } else if (death.in_order || stood) {
     deaths_ = 0;
-    stood_.insert(death.place);
   } else if (++deaths_ >= most_deaths) {
     reason_ = fmt::format("{} new workers in a row ended before any job, the last one {}", deaths_, death.how);
   }

@@ -56,7 +56,7 @@ class RollPlan {
     bool began_a_job = false;
     bool was_ready = false;
     std::chrono::nanoseconds ready_for{};
-    std::string how;  // "killed by SIGSEGV"
+    std::string how = {};  // "killed by SIGSEGV"
   };
   void note_death(const Death& death);
 

@@ -1,9 +1,11 @@
 -- Those of some jobs of a list or of a sorted set whose text has one of some texts in it.
 -- KEYS[1] the key    ARGV[1] position of the first    ARGV[2] how many to look at    ARGV[3...] the texts
--- Returns how many were looked at, and each that has it: its position, its text, and its score ("" in a list).
+-- Returns how many were looked at, and each that has it: its position, its text, and its score ("" in a list).  Fewer than
+-- it was to look at are not all that there are: large ones take their time.
 local kind = redis.call("TYPE", KEYS[1]).ok
 local last = ARGV[1] + ARGV[2] - 1
-local found, looked_at = {0}, 0
+local at_once, enough_bytes = 100, 1000000
+local found, looked_at, bytes = {0}, 0, 0
 local function is_marked(text)
   for i = 3, #ARGV do
     if text:find(ARGV[i], 1, true) then return true end
@@ -16,12 +18,20 @@ local function look(text, score)
     found[#found + 1] = score
   end
   looked_at = looked_at + 1
+  bytes = bytes + #text
 end
-if kind == "list" then
-  for _, text in ipairs(redis.call("LRANGE", KEYS[1], ARGV[1], last)) do look(text, "") end
-elseif kind == "zset" then
-  local entries = redis.call("ZREVRANGE", KEYS[1], ARGV[1], last, "WITHSCORES")
-  for i = 1, #entries, 2 do look(entries[i], entries[i + 1]) end
+local function look_at_some(first, last)
+  local before = looked_at
+  if kind == "list" then
+    for _, text in ipairs(redis.call("LRANGE", KEYS[1], first, last)) do look(text, "") end
+  elseif kind == "zset" then
+    local entries = redis.call("ZREVRANGE", KEYS[1], first, last, "WITHSCORES")
+    for i = 1, #entries, 2 do look(entries[i], entries[i + 1]) end
+  end
+  return looked_at - before == last - first + 1
+end
+for first = tonumber(ARGV[1]), last, at_once do
+  if not look_at_some(first, math.min(first + at_once - 1, last)) or bytes >= enough_bytes then break end
 end
 found[1] = looked_at
 return found

@@ -330,3 +330,13 @@ BOOST_FIXTURE_TEST_CASE(a_hundred_ticks_are_remembered, Site) {
   BOOST_TEST(kept.front() == "claimed");
   BOOST_TEST(kept.back() == "older 98");
 }
+
+BOOST_FIXTURE_TEST_CASE(a_count_that_can_grow_no_more_makes_no_tick_come_twice, Site) {
+  const auto last = serve("{}").last;
+  set_last(last - 120s);
+  redis.command({"HSET", state, "claimed", "9223372036854775807"});
+  BOOST_TEST(send(connection, claim_tick(due(last - 120s, last - 60s))).view().is_error());
+  BOOST_TEST(redis.size_of("queue:default") == 1u);
+  BOOST_TEST((claim(due(last - 120s, last - 60s)) == Outcome::lost));
+  BOOST_TEST(redis.size_of("queue:default") == 1u);
+}

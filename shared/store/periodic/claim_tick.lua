@@ -50,7 +50,8 @@ redis.call("LTRIM", KEYS[2], 0, tonumber(ARGV[6]) - 1)
 redis.call("EXPIRE", KEYS[2], ARGV[12])
 if pushes and scheduled then redis.call("ZADD", KEYS[3], ARGV[9], ARGV[7]) end
 if pushes and turn then redis.call("SET", turn, ARGV[8]) end
+if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
+-- Last, since a count that somebody has set as high as it can be refuses one more.
 if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", ARGV[4]) end
 if count then redis.call("HINCRBY", KEYS[1], count, 1) end
-if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
 return {held and skipped or claimed, tonumber(ARGV[3]) or last}

@@ -433,6 +433,7 @@ void Supervisor::restart_begun() {
 }
 
 void Supervisor::restart_ended() {
+  rolls_for_takeover_ = false;
   look_at_registered_periodic();
   if (readiness_.said()) service_.ready();
   report_status();

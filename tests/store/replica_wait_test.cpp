@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(of_many_jobs_that_replicas_do_not_confirm_all_are_pushed) {
   BOOST_CHECK_THROW(client.enqueue_bulk(std::vector<Ping>(2'500)), NotConfirmed);
   BOOST_TEST(redis.master.size_of("queue:default") == 2'500U);
   std::vector<Push> pushes(2'500, Push{.job_class = "Ping", .queue = "other"});
-  pushes[7].unique = true;
+  pushes[7].members = {{"unique_until", "\"start\""}};
   BOOST_CHECK_THROW(client.push_bulk(std::move(pushes)), NotConfirmed);
   BOOST_TEST(redis.master.size_of("queue:other") == 2'500U);
   redis.replica.resume();

@@ -303,3 +303,14 @@ BOOST_AUTO_TEST_CASE(a_worker_that_ended_before_its_trial_was_over_proves_nothin
   fleet.begin(1);
   BOOST_TEST(fleet.step().give_up.empty());
 }
+
+BOOST_AUTO_TEST_CASE(a_worker_that_left_when_told_to_proves_nothing_either) {
+  Fleet fleet;
+  fleet.add(1, false);
+  fleet.add(1, true);
+  fleet.step();
+  fleet.ready(1);
+  fleet.roll.note_death({.place = 1, .in_order = true, .was_ready = true, .ready_for = 100ms});
+  fleet.begin(1);
+  BOOST_TEST(fleet.step().give_up.empty());
+}

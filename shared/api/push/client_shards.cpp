@@ -168,8 +168,8 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
     pushed += count;
   };
   try {
-    for (auto& [shard, some] : bound)
-      push_some(some.size(), [&] { push_to_one(*takers_[shard], std::move(some), batch_size); });
+    for (auto& one : bound)
+      push_some(one.second.size(), [&] { push_to_one(*takers_[one.first], std::move(one.second), batch_size); });
     for (auto& slice : slices) push_some(slice.size(), [&] { push_to_any(slice, batch_size); });
   } catch (const BufferFull& error) {
     throw BufferFull(counted(error.what()));

@@ -1,7 +1,6 @@
 // list and show, of retries, scheduled and dead.
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
+
 std::string table_of(const SetKind& kind, const std::vector<SetEntry>& entries) {
   std::vector<Table::Column> columns = {{kind.time_title}, {"JID"}, {"QUEUE"}, {"CLASS"}, {"ARGS"}};
   if (kind.has_errors) columns.push_back({"ERROR"});

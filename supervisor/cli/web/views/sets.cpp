@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "shared/base/clock.hpp"
@@ -272,35 +273,43 @@ BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter, std::s
     if (verb == BulkVerb::run) return set.run_all(wanted, progress);
     return verb == BulkVerb::kill ? set.kill_all(wanted, progress) : set.remove_if(wanted, progress);
   }
-  // Those that the filter takes first, and then these: the set may hold a million others.
-  std::vector<SetEntry> wanted;
-  std::size_t bytes = 0;
-  const auto take = [&](const SetEntry& entry) {
-    if (!can_be(entry) || !filter.takes(entry)) return true;
-    bytes += entry.payload.size();
-    wanted.push_back(entry);
-    sum.stopped = wanted.size() >= most || bytes >= most_bytes_a_step;
-    return !sum.stopped;
-  };
-  sum.stopped |=
-      !set.scan(filter.hint(), take, [&](std::size_t, std::size_t) { return wanted.empty() || steady_now() < end; });
-  for (const SetEntry& entry : wanted) {
-    if (steady_now() >= end) {
-      sum.stopped = true;
-      break;
+  // Those that the filter takes first, and then these: the set may hold a million others.  What stays must not stand
+  // before those that can be moved either.
+  std::set<std::string> stuck;
+  std::size_t stuck_before = 0;
+  do {
+    stuck_before = stuck.size();
+    std::vector<SetEntry> wanted;
+    std::size_t bytes = 0;
+    sum.stopped = false;
+    const auto take = [&](const SetEntry& entry) {
+      if (!can_be(entry) || !filter.takes(entry) || stuck.contains(entry.payload)) return true;
+      bytes += entry.payload.size();
+      wanted.push_back(entry);
+      sum.stopped = wanted.size() >= most || bytes >= most_bytes_a_step;
+      return !sum.stopped;
+    };
+    sum.stopped |=
+        !set.scan(filter.hint(), take, [&](std::size_t, std::size_t) { return wanted.empty() || steady_now() < end; });
+    for (const SetEntry& entry : wanted) {
+      if (steady_now() >= end) {
+        sum.stopped = true;
+        break;
+      }
+      ++sum.wanted;
+      try {
+        const bool was_there = verb == BulkVerb::run    ? set.run(entry)
+                               : verb == BulkVerb::kill ? set.kill(entry)
+                                                        : set.remove(entry);
+        ++(was_there ? sum.done : sum.gone);
+      } catch (const std::invalid_argument&) {
+        stuck.insert(entry.payload);
+      } catch (const JobStays&) {
+        stuck.insert(entry.payload);
+      }
     }
-    ++sum.wanted;
-    try {
-      const bool was_there = verb == BulkVerb::run    ? set.run(entry)
-                             : verb == BulkVerb::kill ? set.kill(entry)
-                                                      : set.remove(entry);
-      ++(was_there ? sum.done : sum.gone);
-    } catch (const std::invalid_argument&) {
-      ++sum.stuck;
-    } catch (const JobStays&) {
-      ++sum.stuck;
-    }
-  }
+  } while (sum.stopped && sum.done == 0 && stuck.size() > stuck_before && steady_now() < end);
+  sum.stuck = stuck.size();
   return sum;
 }
 

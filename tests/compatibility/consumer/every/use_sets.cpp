@@ -83,6 +83,11 @@ void use_entries(brood::Client& client, brood::Api& api) {
   EXPECT(scheduled.kill_all().done == 2 && dead.size() == 3);
   EXPECT(dead.run_all(takes_all).done == 3 && api.queue("moved").size() == 4);
   EXPECT(api.retries().name() == "retry" && api.retries().size() == 0);
+  const std::string dies = client.enqueue_at(time, Lingers{}, {.queue = "moved", .unique = true});
+  EXPECT(scheduled.kill(*scheduled.find(dies)));
+  client.enqueue(Lingers{}, {.queue = "moved", .unique = true});
+  EXPECT_THROW(brood::JobStays, dead.run(*dead.find(dies)));
+  dead.clear();
   scheduled.clear();
   api.queue("moved").clear();
 

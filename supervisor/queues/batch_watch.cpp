@@ -20,7 +20,7 @@ namespace {
 constexpr auto batch_look_interval = 10ms;
 constexpr auto slow = 20ms;  // four times the work that a batch is meant to be
 constexpr auto looks_last = 1s;
-constexpr auto between_attempts = 500ms;  // to return what was taken back
+constexpr auto between_returns = 500ms;  // to return what was taken back
 
 EntryState state_in(std::uint32_t word) { return static_cast<EntryState>(word & 0xff); }
 
@@ -89,7 +89,7 @@ void BatchWatch::State::plan(SteadyTime now) {
   if (now - last < looks_last)
     next_look.start_in(batch_look_interval);
   else if (!unreturned.empty())
-    next_look.start_in(between_attempts);
+    next_look.start_in(between_returns);
 }
 
 // The script may be too late.  The worker finds that it cannot begin the next entry, settles what is done, and the
@@ -113,7 +113,7 @@ void BatchWatch::State::return_jobs(int slot, Unreturned jobs) {
                  const AsyncConnection::Result& result = results.front();
                  if (result.ok()) return;
                  log::debug("jobs_not_returned", {{"slot", slot}, {"reason", result.why()}});
-                 jobs.not_before = steady_now() + between_attempts;
+                 jobs.not_before = steady_now() + between_returns;
                  unreturned[slot] = std::move(jobs);
                  if (!next_look.running()) plan(steady_now());
                });

@@ -1058,6 +1058,7 @@ class Supervised(PageTest):
 
         metrics = page.get("/metrics")
         self.assertIn(f'brood_class_duration_seconds_count{{identity="{socket.gethostname()}",class="Sleep"}}', metrics.text)
+        self.assertIn(f'brood_class_wait_seconds_count{{identity="{socket.gethostname()}",class="Sleep"}} 1\n', metrics.text)
         self.assertNotRegex(metrics.text, r'brood_class[^\n]*identity="[^"]*:')
         if shutil.which("promtool"):
             said = subprocess.run(["promtool", "check", "metrics"], input=metrics.body, capture_output=True, check=False)

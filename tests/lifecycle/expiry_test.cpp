@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,14 @@ struct Expiring {
     return run_brood(words, environment);
   }
   std::size_t logged(const std::string& event) const { return times_logged(brood, event); }
+  // In Redis, for a job.
+  bool somebody_waits() {
+    std::istringstream clients(std::string(redis.command({"CLIENT", "LIST"}).view().text()));
+    for (std::string line; std::getline(clients, line);) {
+      if (line.find("name=brood-worker") != line.npos && line.find(" flags=b") != line.npos) return true;
+    }
+    return false;
+  }
 };
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -171,8 +180,10 @@ BOOST_AUTO_TEST_CASE(the_command_line_pushes_jobs_that_expire) {
 BOOST_AUTO_TEST_CASE(an_expired_job_lets_go_of_its_lock) {
   for (const std::string config : {"", "expired = \"dead\"\n"}) {
     Expiring expiring(config);
+    BOOST_TEST(expiring.comes([&] { return expiring.logged("ready") > 0; }));
     expiring.redis.command({"SADD", "paused", "default"});
     BOOST_TEST(expiring.comes([&] { return expiring.logged("queues_paused") > 0; }));
+    BOOST_TEST(expiring.comes([&] { return !expiring.somebody_waits(); }));  // who waited would be given the job
     const std::string job =
         R"({"class":"Fresh","args":)" + expiring.args("one") + R"(,"expires_in":0.001,"unique_for":3600})";
     const std::string jobs = expiring.directory.write("jobs.ndjson", job + "\n");

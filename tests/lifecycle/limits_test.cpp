@@ -218,8 +218,7 @@ BOOST_AUTO_TEST_CASE(a_class_may_keep_its_threads_where_others_may_not_and_the_o
     BroodProcess brood(redis, one_worker(std::string("threads = \"") + c.of_workers +
                                          "\"\n[classes.LeaveThread]\nthreads = \"" + c.of_class + "\""));
     for (int i = 1; i <= 2; ++i) enqueue(redis, {payload_text("LeaveThread", "[0]", i)});
-    // Another class, of which threads are looked for: those of the class before are not its own.
-    enqueue(redis, {payload_text("JoinThreads", "[1]", 3)});
+    // Of another class, which is looked at for threads of its own: those of the class before are none.
     enqueue_ledger_jobs(redis, ledger.path(), 5);
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(5); }, 60s), brood.log_tail());
     BOOST_TEST(times_logged(brood, "worker_recycled") == c.replaced, brood.log_tail());

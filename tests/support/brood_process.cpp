@@ -103,7 +103,10 @@ void BroodProcess::start() {
   if (std::find(options_.arguments.begin(), options_.arguments.end(), "-C") == options_.arguments.end()) {
     const bool has_log = options_.config.find("[log]") != std::string::npos;
     const std::string config = options_.config + (has_log ? "" : "\n[log]\nlog_jobs = true\n");
-    arguments.insert(arguments.end(), {"-C", home().write("brood.toml", config)});
+    // Another of the same home may be reading it.
+    const std::string path = home() / "brood.toml";
+    std::filesystem::rename(home().write("brood.toml." + std::to_string(getpid()), config), path);
+    arguments.insert(arguments.end(), {"-C", path});
   }
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
 

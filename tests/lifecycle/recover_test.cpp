@@ -74,6 +74,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   kill(brood.pid(), SIGSTOP);  // lest it refills meanwhile
   for (const pid_t child : children) kill(child, SIGKILL);
   brood.kill9();
+  for (const pid_t child : children) BOOST_REQUIRE(eventually([&] { return !process_exists(child); }));
   const CommandResult result = recover(redis, {"--all", "--json"}, brood.environment());  // there is nothing to ask
 
   BOOST_TEST(result.status == 0, result.errors);

@@ -259,6 +259,7 @@ BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
   const std::vector<std::string> expected{"unset", "unset", "unset", brood.home() / "run"};
   ask();
   BOOST_TEST(eventually([&] { return lines() == expected; }, 20s), brood.log_tail());
+  BOOST_REQUIRE(systemd.hears("READY=1"));
   BOOST_TEST(systemd.count("READY=1") == 1);
 
   // Nor those of the next program in this process, which itself goes on to speak.

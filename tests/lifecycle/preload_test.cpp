@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_crash_names_the_classes_that_ran_before_in_its_worker) {
 BOOST_AUTO_TEST_CASE(a_template_that_dies_is_made_again_and_the_workers_go_on) {
   Preloading preloading({.workers = 2});
   preloading.ready();
-  BOOST_REQUIRE(preloading.logs("event=ready "));  // and it knows both: one is just forked
+  BOOST_REQUIRE(preloading.logs("event=ready "));                            // and it knows both: one is just forked
   BOOST_TEST(eventually([&] { return preloading.workers().size() == 2; }));  // another child may still be there
   const std::set<pid_t> before = preloading.workers();
   const pid_t first = preloading.templates().at(0);

@@ -160,9 +160,8 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
   redis_.prove_that_it_answers();
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
   std::vector<ClientPush> sent = jobs;  // `jobs` keeps them if Redis is away
-  std::vector<Command> commands = commands_for(sent, batch_size);
-  const bool names_come_first = !commands.empty() && commands.front().args.front() == "SADD";
-  return why_nothing_was_pushed(redis_.push(std::move(commands)), names_come_first);
+  const bool names_come_first = std::ranges::any_of(sent, [](const ClientPush& job) { return !job.score; });
+  return why_nothing_was_pushed(redis_.push(commands_for(sent, batch_size)), names_come_first);
 } catch (const RedisUnreached& away) {
   return away.what();
 } catch (const LoginFailed& refused) {

@@ -9,6 +9,7 @@
 
 #include "shared/base/shard_of_key.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/redis_clients.hpp"
 #include "tests/support/sharded_ledger.hpp"
 
 using namespace brood;
@@ -41,13 +42,7 @@ struct Producer {
 std::string status_of(BroodProcess& brood) { return run_brood({"status", "--json"}, brood.environment()).output; }
 
 // Connections of its supervisor and workers.
-int clients_of_brood(RedisServer& redis) {
-  const Reply reply = redis.command({"CLIENT", "LIST"});
-  const std::string list(reply.view().text());
-  int clients = 0;
-  for (std::size_t at = list.find("name=brood-"); at != list.npos; at = list.find("name=brood-", at + 1)) ++clients;
-  return clients;
-}
+std::size_t clients_of_brood(RedisServer& redis) { return RedisClient::of(redis, "brood-").size(); }
 
 // What `brood status --json` says of one.
 std::string draining(BroodProcess& brood, std::size_t shard) {

@@ -5,13 +5,13 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/redis_clients.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -209,12 +209,8 @@ BOOST_AUTO_TEST_CASE(a_worker_beats_between_jobs_and_when_its_wait_ends) {
   // Idle: nothing but the end of its wait.
   BOOST_TEST(eventually(
       [&] {
-        const Reply reply = listened.redis.command({"CLIENT", "LIST"});
-        std::istringstream clients{std::string(reply.view().text())};
-        for (std::string line; std::getline(clients, line);) {
-          if (line.find("name=brood-worker-") != std::string::npos && line.find("cmd=blmove") != std::string::npos)
-            listened.redis.command({"CLIENT", "UNBLOCK", line.substr(3, line.find(' ') - 3)});
-        }
+        for (const RedisClient& client : RedisClient::of(listened.redis, "brood-worker-"))
+          listened.redis.command({"CLIENT", "UNBLOCK", client.id});
         return listened.count("beat.b") == 3;
       },
       60s));

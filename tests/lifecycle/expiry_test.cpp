@@ -4,7 +4,6 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/file_text.hpp"
+#include "tests/support/redis_clients.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -63,11 +63,8 @@ struct Expiring {
   std::size_t logged(const std::string& event) const { return times_logged(brood, event); }
   // In Redis, for a job.
   bool somebody_waits() {
-    std::istringstream clients(std::string(redis.command({"CLIENT", "LIST"}).view().text()));
-    for (std::string line; std::getline(clients, line);) {
-      if (line.find("name=brood-worker") != line.npos && line.find(" flags=b") != line.npos) return true;
-    }
-    return false;
+    const std::vector<RedisClient> workers = RedisClient::of(redis, "brood-worker");
+    return std::any_of(workers.begin(), workers.end(), [](const RedisClient& worker) { return worker.is_blocked; });
   }
 };
 

@@ -3,13 +3,13 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <sstream>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/redis_clients.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -46,19 +46,11 @@ struct Site {
     BOOST_REQUIRE_MESSAGE(eventually([&] { return times_logged(brood, "queues_paused") > before; }), brood.log_tail());
   }
   void unpause(const std::string& queue) { redis.command({"SREM", "paused", queue}); }
-  // Workers that wait on it in Redis, as their numbers there.
-  std::vector<std::string> waiting_clients(int seconds = 0) {
-    std::istringstream clients(std::string(redis.command({"CLIENT", "LIST"}).view().text()));
-    std::vector<std::string> waiting;
-    for (std::string line; std::getline(clients, line);) {
-      if (line.find("name=brood-worker") == std::string::npos || line.find("cmd=blmove") == std::string::npos) continue;
-      // It is blocked, and has been for so long.
-      const std::string idle = " idle=";
-      if (line.find(" flags=b") == std::string::npos || std::stoi(line.substr(line.find(idle) + idle.size())) < seconds)
-        continue;
-      waiting.push_back(line.substr(3, line.find(' ') - 3));  // id=...
-    }
-    return waiting;
+  // Workers that wait in Redis, and have done so for a while.
+  std::vector<RedisClient> waiting_clients(std::chrono::seconds at_least = 0s) {
+    std::vector<RedisClient> workers = RedisClient::of(redis, "brood-worker");
+    std::erase_if(workers, [&](const RedisClient& worker) { return !worker.is_blocked || worker.idle < at_least; });
+    return workers;
   }
   int waiters() { return static_cast<int>(waiting_clients().size()); }
   // That are registered, of all its workers.
@@ -155,8 +147,8 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hears_of_a_pause_while_it_waits_for_an_incarn
   // Its wait is lost, and with it its incarnation; the supervisor is slow to give it another.
   site.brood.signal(SIGSTOP);
   // What it has sent before may end the wait first, and between two waits nothing but a connection is lost.
-  BOOST_REQUIRE(eventually([&] { return site.waiting_clients(1).size() == 1; }));
-  site.redis.command({"CLIENT", "KILL", "ID", site.waiting_clients().at(0)});
+  BOOST_REQUIRE(eventually([&] { return site.waiting_clients(1s).size() == 1; }));
+  site.redis.command({"CLIENT", "KILL", "ID", site.waiting_clients().at(0).id});
   BOOST_REQUIRE(eventually([&] { return site.incarnations() == 0; }));
   const long slept = times_slept(worker);
   BOOST_REQUIRE(eventually([&] { return times_slept(worker) > slept + 3; }));  // it looks ten times a second

@@ -11,6 +11,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/lends_terminals.hpp"
+#include "tests/support/redis_clients.hpp"
 #include "tests/support/terminal.hpp"
 
 using namespace brood;
@@ -174,10 +175,7 @@ BOOST_AUTO_TEST_CASE(another_hosts_that_beats_while_it_is_watched_lives) {
   strand(redis, stranger, job);
   CommandResult result;
   std::thread command([&] { result = recover(redis, {"--all", "--yes", "--wait", "1h"}); });
-  const bool watches = eventually([&] {
-    const Reply clients = redis.command({"CLIENT", "LIST"});
-    return clients.view().text().find("brood-recover") != std::string_view::npos;
-  });
+  const bool watches = eventually([&] { return !RedisClient::of(redis, "brood-recover").empty(); });
 
   redis.command({"HSET", stranger, "beat", "1"});
   command.join();

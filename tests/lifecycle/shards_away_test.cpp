@@ -7,6 +7,7 @@
 
 #include "tests/support/eventually.hpp"
 #include "tests/support/file_text.hpp"
+#include "tests/support/redis_clients.hpp"
 #include "tests/support/sharded_ledger.hpp"
 
 using namespace brood;
@@ -16,11 +17,9 @@ namespace {
 
 // Those that have waited for a second: nothing that comes at a start takes them out of it.
 int workers_waiting(RedisServer& server) {
-  std::istringstream clients(std::string(server.command({"CLIENT", "LIST"}).view().text()));
   int waiting = 0;
-  for (std::string line; std::getline(clients, line);)
-    waiting += line.find("name=brood-worker") != line.npos && line.find("cmd=blmove") != line.npos &&
-               line.find(" idle=0 ") == line.npos;
+  for (const RedisClient& worker : RedisClient::of(server, "brood-worker"))
+    waiting += worker.is_blocked && worker.idle >= 1s;
   return waiting;
 }
 

@@ -17,6 +17,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/file_text.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/redis_clients.hpp"
 #include "tests/support/test_authority.hpp"
 
 using namespace brood;
@@ -32,14 +33,7 @@ std::string tls_section(const std::string& ca, const std::string& more = "") {
   return "[redis.tls]\nca = \"" + ca + "\"\n" + more;
 }
 
-std::size_t connections_by_tls(RedisServer& redis) {
-  const Reply list = redis.command({"CLIENT", "LIST"});
-  std::size_t count = 0;
-  const std::string text(list.view().text());
-  for (std::size_t at = text.find("name=brood-worker"); at != text.npos; at = text.find("name=brood-worker", at + 1))
-    ++count;
-  return count;
-}
+std::size_t connections_by_tls(RedisServer& redis) { return RedisClient::of(redis, "brood-worker").size(); }
 
 }  // namespace
 

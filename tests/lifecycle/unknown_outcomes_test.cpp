@@ -4,7 +4,6 @@
 #include <csignal>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include "tests/support/brood_process.hpp"
@@ -13,6 +12,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/redis_clients.hpp"
 #include "tests/support/tcp_proxy.hpp"
 
 using namespace brood;
@@ -52,10 +52,7 @@ struct Site {
 // The ids of the connections that Redis has with workers.
 std::set<std::string> worker_connections(RedisServer& redis) {
   std::set<std::string> ids;
-  std::istringstream clients{std::string(redis.command({"CLIENT", "LIST"}).view().text())};
-  for (std::string line; std::getline(clients, line);) {
-    if (line.find(" name=brood-worker-") != std::string::npos) ids.insert(line.substr(0, line.find(' ')));
-  }
+  for (const RedisClient& worker : RedisClient::of(redis, "brood-worker-")) ids.insert(worker.id);
   return ids;
 }
 

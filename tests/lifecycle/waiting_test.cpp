@@ -10,6 +10,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/redis_clients.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -49,27 +50,18 @@ struct Waiting {
     return 0;
   }
   int blocked(const std::string& name) {
-    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
     int count = 0;
-    for (auto at = clients.find("name=" + name); at != std::string::npos; at = clients.find("name=" + name, at + 1)) {
-      const std::string line = clients.substr(at, clients.find('\n', at) - at);
-      count += line.find(" flags=b") != std::string::npos;
-    }
+    for (const RedisClient& client : RedisClient::of(redis, name)) count += client.is_blocked;
     return count;
   }
-  // Those of a name's beginning.
-  int connected(const std::string& name) {
-    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
-    int count = 0;
-    for (auto at = clients.find("name=" + name); at != std::string::npos; at = clients.find("name=" + name, at + 1))
-      ++count;
-    return count;
+  std::size_t connected(const std::string& name) { return RedisClient::of(redis, name).size(); }
+  bool somebodys_last_command_is(const std::string& command) {
+    const std::vector<RedisClient> clients = RedisClient::of(redis);
+    return std::any_of(clients.begin(), clients.end(),
+                       [&](const RedisClient& client) { return client.last_command == command; });
   }
   bool hears_of_changes() {
-    return eventually([&] {
-      const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
-      return clients.find("cmd=subscribe") != std::string::npos && clients.find("cmd=exists") != std::string::npos;
-    });
+    return eventually([&] { return somebodys_last_command_is("subscribe") && somebodys_last_command_is("exists"); });
   }
   // As a client of Ruby's does it: at a time that has come.
   void schedule(const std::string& id) {
@@ -133,8 +125,7 @@ BOOST_FIXTURE_TEST_CASE(with_one_queue_nobody_needs_a_doorbell, Waiting) {
   BroodProcess brood(redis, {.workers = 3});
   BOOST_REQUIRE_MESSAGE(all_wait(3), brood.log_tail());
   begin_one_by_one({"default"}, 20);
-  const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
-  BOOST_TEST(clients.find("brood-doorbell") == std::string::npos);
+  BOOST_TEST(connected("brood-doorbell") == 0U);
 }
 
 BOOST_FIXTURE_TEST_CASE(more_queues_than_doorbells_are_all_served, Waiting) {
@@ -343,7 +334,7 @@ BOOST_FIXTURE_TEST_CASE(changes_are_heard_again_after_redis_was_away_and_not_in_
   BOOST_REQUIRE_MESSAGE(hears_of_changes(), brood.log_tail());
   schedule("after");
   BOOST_TEST(begins("after"), brood.log_tail());
-  BOOST_TEST(connected("brood-key-") == 2);
+  BOOST_TEST(connected("brood-key-") == 2U);
   brood.quiet();
   BOOST_TEST(eventually([&] { return connected("brood-key-") == 0; }), brood.log_tail());
   BOOST_TEST(run_brood({"resume"}, brood.environment()).status == 0, brood.log_tail());

@@ -10,6 +10,7 @@
 #include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/redis_clients.hpp"
 #include "tests/support/redis_stats.hpp"
 
 using namespace brood;
@@ -92,13 +93,9 @@ struct Listening : LoopWithRedis, InventedWorkers {
   bool says(const std::string& command) { return stats().find("cmdstat_" + command) != std::string::npos; }
   int peeks() { return connections_whose_last_command_is("blmove"); }
   int connections_whose_last_command_is(const std::string& command) {
-    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
     int count = 0;
-    for (auto at = clients.find("name=brood-doorbell"); at != std::string::npos;
-         at = clients.find("name=brood-doorbell", at + 1)) {
-      const std::string line = clients.substr(at, clients.find('\n', at) - at);
-      count += line.find("cmd=" + command) != std::string::npos;
-    }
+    for (const RedisClient& client : RedisClient::of(redis, "brood-doorbell"))
+      count += client.last_command.starts_with(command);
     return count;
   }
   void fill() {

@@ -7,6 +7,7 @@
 
 #include "supervisor/schedule/scheduler.hpp"
 #include "tests/store/loop_with_redis.hpp"
+#include "tests/support/redis_clients.hpp"
 #include "tests/support/redis_stats.hpp"
 
 using namespace brood;
@@ -37,17 +38,7 @@ struct Watching : LoopWithRedis {
   bool hears_of(const std::string& key) {
     return run_until([&] { return changes[key] > 0; }, 2s);
   }
-  std::string client_ids(const std::string& name) {
-    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
-    std::string ids;
-    for (std::size_t at = clients.find("id="); at != std::string::npos; at = clients.find("\nid=", at + 1)) {
-      const std::string line = clients.substr(at, clients.find('\n', at + 1) - at);
-      if (line.find(" name=" + name + " ") == std::string::npos) continue;
-      const std::size_t number = line.find("id=") + 3;
-      ids += line.substr(number, line.find(' ') - number);
-    }
-    return ids;
-  }
+  bool nobody_listens() { return RedisClient::of(redis, "brood-key-").empty(); }
   int calls(const std::string& command) {
     const std::string text(redis.command({"INFO", "commandstats"}).view().text()),
         before = "cmdstat_" + command + ":calls=";
@@ -140,7 +131,7 @@ BOOST_FIXTURE_TEST_CASE(where_one_of_its_commands_is_refused_it_hears_nothing_an
     heard.clear();
     watch.listen();
     BOOST_TEST(run_until([&] { return connections_of(redis) == before + 2; }), rule);
-    BOOST_TEST(run_until([&] { return client_ids("brood-key-watch") + client_ids("brood-key-reader") == ""; }), rule);
+    BOOST_TEST(run_until([&] { return nobody_listens(); }), rule);
     BOOST_TEST(heard.empty(), rule);
     redis.command({"ACL", "SETUSER", redis.user(), "+@all", "allchannels"});
   }
@@ -173,7 +164,7 @@ BOOST_FIXTURE_TEST_CASE(the_loss_of_either_connection_is_noticed_and_mended, Wat
   int losses = 0;
   for (const std::string name : {"brood-key-watch", "brood-key-reader", "brood-key-watch"}) {
     heard.clear();
-    redis.command({"CLIENT", "KILL", "ID", client_ids(name)});
+    redis.command({"CLIENT", "KILL", "ID", RedisClient::of(redis, name).at(0).id});
     BOOST_TEST(run_until([&] { return heard == std::vector<bool>{false}; }), name);
     BOOST_TEST(run_until([&] { return heard == std::vector<bool>{false, true}; }), name);
     changes.clear();
@@ -197,7 +188,7 @@ BOOST_FIXTURE_TEST_CASE(after_a_stop_it_hears_nothing_and_has_no_connection, Wat
   begin();
   watch.stop();
   BOOST_TEST(heard == (std::vector<bool>{true, false}), boost::test_tools::per_element());
-  BOOST_TEST(run_until([&] { return client_ids("brood-key-watch") + client_ids("brood-key-reader") == ""; }));
+  BOOST_TEST(run_until([&] { return nobody_listens(); }));
   redis.command({"ZADD", "schedule", "1", "job"});
   run_for(100ms);
   BOOST_TEST(changes.empty());

@@ -16,6 +16,7 @@
 #include "supervisor/schedule/scheduler.hpp"
 #include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
+#include "tests/support/redis_clients.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -34,7 +35,7 @@ struct Losing : LoopWithRedis {
       turn(turns);
       connection.close();
       // So that nothing that was sent is done after the change; the one that is left asks.
-      BOOST_REQUIRE(run_until([&] { return connections_named("test") == 1; }));
+      BOOST_REQUIRE(run_until([&] { return RedisClient::of(redis, "test").size() == 1; }));
       change(turns);
       open(connection);
       look();
@@ -48,13 +49,6 @@ struct Losing : LoopWithRedis {
       soon.start_in(1ms);
       loop.run_once();
     }
-  }
-  int connections_named(const std::string& name) {
-    const Reply clients = redis.command({"CLIENT", "LIST"});
-    const std::string text(clients.view().text()), named = " name=" + name + " ";
-    int count = 0;
-    for (std::size_t at = 0; (at = text.find(named, at)) != std::string::npos; at += named.size()) ++count;
-    return count;
   }
 };
 

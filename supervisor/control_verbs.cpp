@@ -17,10 +17,6 @@
 namespace brood {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr auto longest_silence = 10s;  // towards a client that waits
-
 std::string not_now(std::string_view why) {
   return JsonWriter().text("outcome", "not_now").text("reason", why).object();
 }
@@ -117,6 +113,7 @@ void ControlVerbs::quiet(const Reply& reply) {
   if (await_quiet_.empty()) quiet_since_ = steady_now();
   supervisor_.order(Order::quiet);
   await_quiet_.push_back(reply);
+  told_.forget();
 }
 
 void ControlVerbs::resume(const Reply& reply) {
@@ -130,6 +127,7 @@ void ControlVerbs::stop(const Arguments& arguments, const Reply& reply) {
   const bool now = !arguments.empty() && arguments[0] == "now";
   if (await_stop_.empty()) stop_since_ = steady_now();
   await_stop_.push_back(reply);
+  told_.forget();
   const auto is_stopping = [&] { return supervisor_.phase() == Phase::stopping; };
   // A second stop by signal kills; a second client that asks for a stop waits with the first.
   if (supervisor_.phase() == Phase::running || supervisor_.phase() == Phase::quiet) supervisor_.order(Order::stop);
@@ -220,9 +218,7 @@ void ControlVerbs::advance() {
     for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(answer);
   }
   const std::string sentence = busy_sentence();
-  if (sentence == told_ && steady_now() - told_at_ < longest_silence) return;
-  told_ = sentence;
-  told_at_ = steady_now();
+  if (!told_.is_due(sentence, steady_now())) return;
   for (const auto* clients : {&await_quiet_, &await_stop_}) {
     for (const Reply& client : *clients) client.progress(sentence);
   }

@@ -9,6 +9,7 @@
 
 #include "shared/base/clock.hpp"
 #include "supervisor/control/control_socket.hpp"
+#include "supervisor/control/told_sentence.hpp"
 #include "supervisor/own_processes.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/pressure/pressure_relief.hpp"
@@ -90,8 +91,8 @@ class ControlVerbs {
   StackLog& stack_log_;
   std::map<pid_t, std::function<void()>> awaited_ends_;
   std::vector<Reply> await_quiet_, await_stop_;
-  std::string told_;
-  SteadyTime told_at_{}, quiet_since_{}, stop_since_{};
+  ToldSentence told_;
+  SteadyTime quiet_since_{}, stop_since_{};
 };
 
 }  // namespace brood

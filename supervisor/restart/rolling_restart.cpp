@@ -18,8 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_silence = 10s;  // towards a client that waits
-
 std::string_view name_of(RollingRestart::Outcome outcome) {
   switch (outcome) {
     case RollingRestart::Outcome::done:
@@ -77,7 +75,7 @@ void RollingRestart::begin() {
   began_ = steady_now();
   is_scale_ = has_canary_ = false;
   step_ = Step::checking;
-  told_.clear();
+  told_.forget();
   events_.restart_begun();
   try {
     log::reopen();
@@ -335,12 +333,14 @@ std::string RollingRestart::answer() const {
 }
 
 void RollingRestart::await(const ControlSocket::Reply& reply) {
-  if (under_way())
+  if (under_way()) {
     clients_.push_back(reply);
-  else if (last_)
+    told_.forget();
+  } else if (last_) {
     reply.ok(answer());
-  else
+  } else {
     reply.ok(JsonWriter().text("outcome", "not_now").text("reason", "no restart is under way").object());
+  }
 }
 
 void RollingRestart::abandon(const std::string& why) {
@@ -368,9 +368,7 @@ bool RollingRestart::nobody_is_fresh() const {
 void RollingRestart::tell_progress(SteadyTime now) {
   if (clients_.empty()) return;
   const std::string sentence = status();
-  if (sentence == told_ && now - told_at_ < longest_silence) return;
-  told_ = sentence;
-  told_at_ = now;
+  if (!told_.is_due(sentence, now)) return;
   for (const ControlSocket::Reply& client : clients_) client.progress(sentence);
 }
 

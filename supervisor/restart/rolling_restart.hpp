@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "supervisor/control/control_socket.hpp"
+#include "supervisor/control/told_sentence.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -120,8 +121,8 @@ class RollingRestart {
   std::shared_ptr<const Generation> as_it_was_;  // the present generation, where its libraries lie elsewhere by now
   std::optional<SteadyTime> watched_since_;
   SteadyTime next_look_{};
-  SteadyTime began_{}, told_at_{};
-  std::string told_;
+  SteadyTime began_{};
+  ToldSentence told_;
   std::vector<ControlSocket::Reply> clients_;
   std::optional<std::vector<ControlSocket::Reply>> waiting_;  // of the restart that comes after this one
   std::optional<Result> last_;

@@ -12,8 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_wait = 60s;     // for half-done work to end
-constexpr auto longest_silence = 10s;  // towards a client that waits
+constexpr auto longest_wait = 60s;  // for half-done work to end
 
 // The last line is the reason; before it a library may have printed anything.
 std::string last_line(const std::string& text) {
@@ -46,7 +45,7 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   step_ = Step::checking;
   owner_.upgrade_begun();
   log::info("upgrade_begins", {{"program", successor_.path()}});
-  told_.clear();
+  told_.forget();
   tell_progress(steady_now());
   try {
     file_ = read_file_();
@@ -107,10 +106,7 @@ void Upgrade::advance(SteadyTime now) {
 
 void Upgrade::tell_progress(SteadyTime now) {
   const std::string sentence = step_ == Step::checking ? "checking " + successor_.path() : "waiting: " + waits_for_;
-  if (!client_ || (sentence == told_ && now - told_at_ < longest_silence)) return;
-  told_ = sentence;
-  told_at_ = now;
-  client_->progress(sentence);
+  if (client_ && told_.is_due(sentence, now)) client_->progress(sentence);
 }
 
 bool Upgrade::answer_failure(const ControlSocket::Reply& reply) const {

@@ -7,6 +7,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
 #include "supervisor/control/control_socket.hpp"
+#include "supervisor/control/told_sentence.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
@@ -63,8 +64,7 @@ class Upgrade {
   ConfigFile file_;  // the configuration that the rehearsal used
   SteadyTime give_up_at_{};
   std::string waits_for_, last_failure_;
-  std::string told_;
-  SteadyTime told_at_{};
+  ToldSentence told_;
   std::optional<ControlSocket::Reply> client_;
 };
 

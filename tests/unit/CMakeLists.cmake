@@ -44,6 +44,7 @@ brood_test(unit/statistics LINK brood_supervisor)
 brood_test(unit/judge_supervisor_deaths LINK brood_supervisor)
 brood_test(unit/beat_tokens LINK brood_supervisor)
 brood_test(unit/descent LINK brood_supervisor)
+brood_test(unit/told_sentence LINK brood_supervisor)
 brood_test(unit/descriptor_limit LINK brood_supervisor)
 brood_test(unit/system_calls LINK brood_worker ALONE)
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -dM -E -x c++ -include asm/unistd.h /dev/null

@@ -104,11 +104,18 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_settled_in_a_shard_that_was_away_is_thoug
                         brood.log_tail());
   shards.push(1, 2, 0);
   BOOST_TEST(eventually([&] { return shards.all_done(); }), brood.log_tail());
+  const auto before = shards.servers[1].hgetall("brood:processes");
+  BOOST_REQUIRE(before.size() == 1U);
   brood.kill9();
   brood.start();
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   // The other shard has been looked at, and names the dead one no more; its file is there still.
-  BOOST_REQUIRE(eventually([&] { return shards.servers[1].size_of("brood:processes") <= 1; }, 20s));
+  BOOST_REQUIRE(eventually(
+      [&] {
+        const auto listed = shards.servers[1].hgetall("brood:processes");
+        return listed.size() == 1 && listed.begin()->first != before.begin()->first;
+      },
+      20s));
 
   shards.servers[0].restart();
   BOOST_TEST(eventually([&] { return shards.left() == 0 && times_logged(brood, "supervisor_inherited") > 0; }, 30s),

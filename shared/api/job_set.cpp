@@ -226,7 +226,9 @@ bool JobSet::run(const SetEntry& entry) {
       if (!moves.holder().empty())
         throw JobStays("Redis at " + redis.name() + ": the job stays: job " + moves.holder() + " holds its lock");
       if (moved.stuck > 0)
-        throw JobStays("Redis at " + redis.name() + ": the key of the queue \"" + entry.queue + "\" is no list");
+        throw JobStays("Redis at " + redis.name() + ": the job stays: " +
+                       (entry.queue.empty() ? "its queue has no name"
+                                            : "the key of the queue \"" + entry.queue + "\" is no list"));
       return moved.done > 0;
     });
   });

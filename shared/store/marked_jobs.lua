@@ -4,7 +4,7 @@
 -- it was to look at are not all that there are: large ones take their time.
 local kind = redis.call("TYPE", KEYS[1]).ok
 local last = ARGV[1] + ARGV[2] - 1
-local at_once, enough_bytes = 100, 1000000
+local at_once, most_at_once, enough_bytes = 8, 512, 1000000
 local found, looked_at, bytes = {0}, 0, 0
 local function is_marked(text)
   for i = 3, #ARGV do
@@ -30,8 +30,10 @@ local function look_at_some(first, last)
   end
   return looked_at - before == last - first + 1
 end
-for first = tonumber(ARGV[1]), last, at_once do
-  if not look_at_some(first, math.min(first + at_once - 1, last)) or bytes >= enough_bytes then break end
+local first = tonumber(ARGV[1])
+while first <= last and look_at_some(first, math.min(first + at_once - 1, last)) and bytes < enough_bytes do
+  first = first + at_once
+  at_once = math.min(2 * at_once, most_at_once)    -- each time the list is walked from its nearer end
 end
 found[1] = looked_at
 return found

@@ -310,7 +310,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_run_stays_and_can_be_killed) {
 
   add(redis, "retry", "5", job("a"));
   redis.command({"SET", "queue:low", "no list"});
-  BOOST_CHECK_THROW(set.run(only(set)), RedisError);
+  BOOST_CHECK_THROW(set.run(only(set)), JobStays);
+  BOOST_TEST(redis.size_of("retry") == 1u);
+  redis.command({"DEL", "retry"});
+  add(redis, "retry", "5", R"({"class":"OkJob","args":[],"queue":"","jid":"a"})");
+  BOOST_CHECK_EXCEPTION(set.run(only(set)), JobStays, [](const JobStays& error) {
+    return std::string(error.what()).ends_with(": the job stays: its queue has no name");
+  });
   BOOST_TEST(redis.size_of("retry") == 1u);
   redis.command({"DEL", "dead"});
   redis.command({"SET", "dead", "no set"});

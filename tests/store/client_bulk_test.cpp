@@ -215,3 +215,17 @@ BOOST_AUTO_TEST_CASE(what_a_later_slice_is_refused_for_says_what_was_pushed) {
   BOOST_CHECK_THROW(client.enqueue_bulk_at(times, jobs), std::invalid_argument);
   BOOST_TEST(redis.size_of("schedule") == 0U);
 }
+
+// A slice is a command for each queue.
+BOOST_AUTO_TEST_CASE(what_is_refused_in_part_says_what_was_pushed) {
+  RedisServer redis;
+  Client client{redis.url()};
+  redis.command({"SET", "queue:b", "no list"});
+  std::vector<Push> pushes(1'500, Push{.job_class = "Ping", .queue = "a"});
+  for (const std::size_t refused : {1'000, 1'100, 1'200}) pushes[refused].queue = "b";
+  BOOST_CHECK_EXCEPTION(client.push_bulk(pushes), RedisError, [](const RedisError& error) {
+    return std::string(error.what())
+        .ends_with("; of these 500 jobs 497 were pushed; of 1500 jobs the first 1000 were pushed");
+  });
+  BOOST_TEST(redis.size_of("queue:a") == 1'497U);
+}

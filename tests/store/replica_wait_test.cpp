@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,12 @@ struct Ping {
   void perform() {}
 };
 
+struct Named {
+  std::string name;
+  static constexpr std::string_view job_class = "Named";
+  void perform() {}
+};
+
 struct Replicated {
   RedisServer master{{.extra = {"--repl-diskless-sync-delay", "0"}, .tcp = true}}, replica{{.tcp = true}};
 
@@ -43,6 +50,16 @@ struct Replicated {
         30s));
     master.command({"DEL", "x"});
     master.command({"CONFIG", "RESETSTAT"});
+  }
+  // One that waits until the replica has what it pushes.
+  Client waiting_client(std::chrono::milliseconds longest) {
+    RedisSettings settings{.url = master.url(), .user = {}, .password_file = {}};
+    settings.wait = 1;
+    settings.wait_timeout = longest;
+    tell_jobs_of_redis(settings);
+    Client client;
+    tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+    return client;
   }
   long waits() {
     const std::string stats(master.command({"INFO", "commandstats"}).view().text());
@@ -256,12 +273,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_an
 // A caller who heeds that they are there would lose the rest.
 BOOST_AUTO_TEST_CASE(of_many_jobs_that_replicas_do_not_confirm_all_are_pushed) {
   Replicated redis;
-  RedisSettings settings{.url = redis.master.url(), .user = {}, .password_file = {}};
-  settings.wait = 1;
-  settings.wait_timeout = 100ms;
-  tell_jobs_of_redis(settings);
-  Client client;
-  tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+  Client client = redis.waiting_client(100ms);
   redis.replica.pause();
 
   BOOST_CHECK_THROW(client.enqueue_bulk(std::vector<Ping>(2'500)), NotConfirmed);
@@ -270,5 +282,49 @@ BOOST_AUTO_TEST_CASE(of_many_jobs_that_replicas_do_not_confirm_all_are_pushed) {
   pushes[7].members = {{"unique_until", "\"start\""}};
   BOOST_CHECK_THROW(client.push_bulk(std::move(pushes)), NotConfirmed);
   BOOST_TEST(redis.master.size_of("queue:other") == 2'500U);
+  redis.replica.resume();
+}
+
+BOOST_AUTO_TEST_CASE(replicas_that_lag_behind_the_first_of_many_jobs_may_catch_up) {
+  Replicated redis;
+  Client client = redis.waiting_client(5s);
+  client.push({.job_class = "Ping", .queue = "first"});
+  const long waits = redis.waits();
+  redis.replica.pause();
+  std::thread catches_up([&] {
+    eventually([&] { return redis.master.size_of("queue:default") == 3'000U; }, 60s);
+    redis.replica.resume();
+  });
+  BOOST_CHECK_NO_THROW(client.push_bulk(std::vector<Push>(3'000, Push{.job_class = "Ping"})));
+  catches_up.join();
+  BOOST_TEST(redis.waits() - waits == 2);  // for the first slice, and for all of them
+}
+
+BOOST_AUTO_TEST_CASE(what_is_refused_later_does_not_hide_that_replicas_have_not_confirmed) {
+  Replicated redis;
+  Client client = redis.waiting_client(100ms);
+  redis.replica.pause();
+  redis.master.command({"SET", "queue:b", "no list"});
+  std::vector<Push> pushes(2'000, Push{.job_class = "Ping"});
+  pushes.back().queue = "b";
+  BOOST_CHECK_EXCEPTION(client.push_bulk(std::move(pushes)), RedisError, [](const RedisError& error) {
+    return std::string(error.what())
+        .ends_with("of 2000 jobs the first 1000 were pushed, and replicas have not confirmed all of them");
+  });
+  std::vector<Named> jobs(2'000);
+  jobs.back().name = "\xff";
+  BOOST_CHECK_EXCEPTION(client.enqueue_bulk(jobs), std::invalid_argument, [](const std::invalid_argument& error) {
+    return std::string(error.what())
+        .ends_with("; the 1000 jobs before these were pushed, and replicas have not confirmed all of them");
+  });
+  redis.replica.resume();
+}
+
+BOOST_AUTO_TEST_CASE(replicas_may_be_waited_for_longer_than_redis_is) {
+  Replicated redis;
+  Client client = redis.waiting_client(11s);
+  redis.replica.pause();
+  BOOST_CHECK_THROW(client.push({.job_class = "Ping"}), NotConfirmed);
+  BOOST_TEST(redis.master.size_of("queue:default") == 1U);
   redis.replica.resume();
 }

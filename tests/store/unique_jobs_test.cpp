@@ -349,6 +349,29 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_cannot_replace_one_that_runs_was_not_pushed_h
   BOOST_TEST(redis.size_of("queue:default") == 0u);
 }
 
+// Who sends it each hour pushes a job each day.
+BOOST_FIXTURE_TEST_CASE(a_job_that_names_its_jid_can_be_pushed_again_a_day_after_it_was, UniqueFixture) {
+  for (const bool unique : {false, true}) {
+    const std::string jid = unique ? "one" : "some";
+    const auto push = [&] {
+      std::vector<std::pair<std::string, std::string>> members;
+      if (unique) members.emplace_back("unique_until", "\"start\"");
+      return detail::Opening::push_once(client, {.job_class = "Hourly", .jid = jid, .members = members});
+    };
+    const RedisKey pushed("brood:pushes:jid:" + jid);
+    BOOST_TEST(push() == jid);
+    BOOST_TEST(redis.integer({"PTTL", pushed}) > 86'000'000);
+    redis.command({"PEXPIRE", pushed, "60000"});
+    BOOST_TEST(push() == jid);
+    BOOST_TEST(redis.integer({"PTTL", pushed}) <= 60'000);
+    BOOST_TEST(redis.integer({"PTTL", pushed}) > 0);
+    redis.command({"PERSIST", pushed});
+    BOOST_TEST(push() == jid);
+    BOOST_TEST(redis.integer({"PTTL", pushed}) > 86'000'000);
+  }
+  BOOST_TEST(redis.size_of("queue:default") == 2u);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_refused_push_may_extend_the_lock, UniqueFixture) {
   const std::string jid = client.enqueue(LongerEachTime{1});
   const RedisKey lock(locks().at(0));

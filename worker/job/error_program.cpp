@@ -38,6 +38,7 @@ std::optional<ProgramEnd> wait_for_end(Program& program, OutputTail& printed, st
     if (got == 0) closed = true;
     return got > 0;
   };
+  if (still_waits) still_waits();
   for (;;) {
     pollfd fds[] = {{program.process(), POLLIN, 0}, {closed ? -1 : program.errors(), POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());

@@ -89,11 +89,7 @@ void Quarantine::look(SteadyTime now) {
   const bool after_change = looks_after_change_ > 0;
   if (after_change) --looks_after_change_;
   next_look_ = now + until_next_look(now);
-  try {
-    tell_of_passed();
-  } catch (const std::exception& lost) {
-    log::debug("quarantine_not_read", {{"reason", lost.what()}});
-  }
+  tell_of_passed();
   try {
     read();
     if (waiting_ == 0) {
@@ -195,6 +191,7 @@ Quarantine::PutBack Quarantine::put_back(const Payload& job) {
 
 bool Quarantine::may_park() {
   probe_.reset();
+  tell_of_passed();
   if (paused_) {
     if (const NameSet* const paused = paused_()) note_pauses(*paused, steady_now());
   }
@@ -257,16 +254,13 @@ void Quarantine::ended(const Payload& job) {
   if (!probe_) return;
   passed_ = Passed{job.job_class(), job.display_class(), job.jid()};
   probe_.reset();
-  try {
-    tell_of_passed();
-  } catch (const std::exception& lost) {
-    next_look_ = {};  // it is told with the next look
-    log::debug("quarantine_not_read", {{"reason", lost.what()}});
-  }
+  tell_of_passed();
+  if (passed_) next_look_ = {};
 }
 
-// Told twice, it counts once: the key says which probe is under way.
-void Quarantine::tell_of_passed() {
+// Told twice, it counts once: the key says which probe is under way.  What could not be told is told with the next
+// look, or before the next job.
+void Quarantine::tell_of_passed() try {
   if (!passed_) return;
   if (send(redis_, pass_probe(passed_->job_class, passed_->jid)).view().integer() == 1) {
     classes_.erase(passed_->job_class);
@@ -275,6 +269,8 @@ void Quarantine::tell_of_passed() {
   passed_.reset();
   looks_again_ = true;
   next_look_ = {};
+} catch (const std::exception& lost) {
+  log::debug("quarantine_not_read", {{"reason", lost.what()}});
 }
 
 }  // namespace brood

@@ -29,7 +29,16 @@ std::string_view first_key(const Command& command) {
 }  // namespace
 
 ClientConnection::ClientConnection(const RedisAddress& address)
-    : name_(address.without_password()), wait_(address.wait), connection_(address) {}
+    : name_(address.without_password()), wait_(address.wait), connection_(address) {
+  set_timeouts({});
+}
+
+// Redis answers WAIT when the replicas have, or when their time is over.
+void ClientConnection::set_timeouts(Connection::Timeouts timeouts) {
+  timeouts_ = timeouts;
+  if (wait_.replicas > 0 && !timeouts.is_final) timeouts.command += wait_.timeout;
+  connection_.set_timeouts(timeouts);
+}
 
 void ClientConnection::check_rested_connection() {
   if (!connection_.connected() || steady_now() - last_used_ < trusted_rest) return;
@@ -43,7 +52,7 @@ void ClientConnection::prove_that_it_answers() try {
   if (connection_.connected() && steady_now() - last_used_ < trusted_rest) return;
   struct Restore {
     ClientConnection& its;
-    ~Restore() { its.connection_.set_timeouts(its.timeouts_); }
+    ~Restore() { its.set_timeouts(its.timeouts_); }
   } const restore{*this};
   connection_.set_timeouts({longest_proof, longest_proof, true});
   connection_.call({"PING"});
@@ -105,7 +114,7 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
 }
 
 std::vector<Reply> ClientConnection::push(std::vector<Command> commands, std::optional<NotConfirmed>& unconfirmed) {
-  if (wait_.replicas == 0 || commands.empty()) return pipeline(commands);
+  if (wait_.replicas == 0 || commands.empty() || unconfirmed) return pipeline(commands);
   const std::uint64_t before = connection_.connections();
   commands.push_back(wait_for(wait_));
   std::vector<Reply> replies = pipeline(commands);
@@ -127,6 +136,15 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands, std::op
                                std::to_string(wait_.replicas) + " replicas confirmed it within " +
                                std::to_string(wait_.timeout.count()) + " ms");
   return replies;
+}
+
+bool ClientConnection::has_all_confirmed_on(std::uint64_t connection) {
+  if (connections() != connection) return false;
+  try {
+    return is_confirmed();
+  } catch (const RedisError&) {  // what was pushed stands
+    return false;
+  }
 }
 
 bool ClientConnection::is_confirmed() {

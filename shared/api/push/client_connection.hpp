@@ -54,10 +54,15 @@ class ClientConnection {
   // The same for commands that push, which replicas are to confirm if the address says so.  Throws NotConfirmed when
   // all are applied and too few replicas have them.
   std::vector<Reply> push(std::vector<Command> commands);
-  // The same, but leaves NotConfirmed in `unconfirmed`: there is more to push.
+  // The same, but leaves NotConfirmed in `unconfirmed`: there is more to push.  Once it is there, replicas are not
+  // waited for any more.
   std::vector<Reply> push(std::vector<Command> commands, std::optional<NotConfirmed>& unconfirmed);
   // Only asks whether replicas confirm what was sent last.
   bool is_confirmed();
+  // How often it has connected.
+  std::uint64_t connections() const { return connection_.connections(); }
+  // Whether it is that connection still, and replicas have all that was pushed on it.
+  bool has_all_confirmed_on(std::uint64_t connection);
 
   // One command, or one script.  Throws RedisError for an error reply.
   Reply call(const Command& command);
@@ -72,10 +77,7 @@ class ClientConnection {
   // next is not risked on a server that hangs.  Throws RedisUnreached or LoginFailed.
   void prove_that_it_answers();
 
-  void set_timeouts(Connection::Timeouts timeouts) {
-    timeouts_ = timeouts;
-    connection_.set_timeouts(timeouts);
-  }
+  void set_timeouts(Connection::Timeouts timeouts);
   void disconnect() { connection_.disconnect(); }
   void leave_to_parent() { disconnect(); }  // in a forked child: see PerProcess
 

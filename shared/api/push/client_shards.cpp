@@ -153,12 +153,13 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
     }
   }
   std::size_t pushed = 0;
+  std::optional<NotConfirmed> unconfirmed;  // these are pushed, and the others are to be
   const auto counted = [&](const std::string& why) {
     return pushed == 0 ? why
                        : why + "; of " + std::to_string(all) + " jobs " + std::to_string(pushed) +
-                             " others were pushed or are kept";
+                             " others were pushed or are kept" +
+                             (unconfirmed ? ", and replicas have not confirmed all of them" : "");
   };
-  std::optional<NotConfirmed> unconfirmed;  // these are pushed, and the others are to be
   const auto push_some = [&](std::size_t count, const auto& push) {
     try {
       push();

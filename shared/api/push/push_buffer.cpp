@@ -230,11 +230,4 @@ bool PushBuffer::take_back(std::string_view jid) {
   return std::erase_if(refused_, is_it) > 0;
 }
 
-void PushBuffer::forget_all() {
-  waiting_.clear();
-  refused_.clear();
-  in_doubt_ = 0;
-  perhaps_there_ = false;
-}
-
 }  // namespace brood

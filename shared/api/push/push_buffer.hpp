@@ -38,7 +38,6 @@ class PushBuffer {
 
   // Forgets a waiting job; false when there is none, or when Redis may have it already.
   bool take_back(std::string_view jid);
-  void forget_all();
 
  private:
   enum class Sent {

@@ -19,6 +19,41 @@ using namespace std::chrono_literals;
 
 constexpr auto between_sends = 20ms;
 
+constexpr const char* not_confirmed = ", and replicas have not confirmed all of them";
+
+// What Redis made of commands that push.
+struct Pushed {
+  std::size_t jobs = 0, taken = 0;
+  std::string refusal;           // the first one; empty: all were taken
+  bool may_be_taken_yet = true;  // later, or by another Redis
+
+  Pushed(const std::vector<std::size_t>& jobs_of_each, const std::vector<Reply>& replies) {
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      jobs += jobs_of_each[i];
+      const std::string_view error = replies[i].view().error();
+      const ErrorKind kind = classify_error(error);
+      if (kind == ErrorKind::none) {
+        taken += jobs_of_each[i];
+        continue;
+      }
+      if (refusal.empty()) refusal = error;
+      may_be_taken_yet =
+          may_be_taken_yet && (kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect ||
+                               kind == ErrorKind::unauthorized);
+    }
+  }
+  std::string how_many() const {
+    return taken == 0 ? "" : "; of these " + std::to_string(jobs) + " jobs " + std::to_string(taken) + " were pushed";
+  }
+};
+
+// How many jobs each of them pushes.
+std::vector<std::size_t> jobs_of_each(const std::vector<Command>& commands) {
+  std::vector<std::size_t> jobs;
+  std::ranges::transform(commands, std::back_inserter(jobs), jobs_in);
+  return jobs;
+}
+
 // Takes the payloads out of `jobs`.
 std::vector<Command> commands_for(std::span<ClientPush> jobs, std::size_t batch_size) {
   PushCommands commands(batch_size);
@@ -82,7 +117,7 @@ void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   } catch (const RedisError& error) {
     if (plain == 0) throw;
     throw RedisError(std::string(error.what()) + "; " + std::to_string(plain) +
-                     " jobs that are not unique were pushed");
+                     " jobs that are not unique were pushed" + (unconfirmed ? not_confirmed : ""));
   }
   if (unconfirmed) throw *unconfirmed;
 }
@@ -136,19 +171,23 @@ void PushSender::push_with_locks(std::vector<ClientPush> jobs, std::optional<Not
 void PushSender::push_plain(std::vector<ClientPush> jobs, std::size_t batch_size,
                             std::optional<NotConfirmed>& unconfirmed) {
   const std::size_t slice_size = batch_size == 0 ? usual_push_batch : batch_size;
+  const std::uint64_t connection = std::max<std::uint64_t>(redis_.connections(), 1);  // the first, where there is none
   for (std::size_t sent = 0; sent < jobs.size(); sent += slice_size) {
     const std::span slice(jobs.data() + sent, std::min(slice_size, jobs.size() - sent));
     try {
-      for (const Reply& reply : redis_.push(commands_for(slice, batch_size), unconfirmed)) {
-        if (reply.view().is_error())
-          throw RedisError("Redis at " + redis_.name() + ": " + std::string(reply.view().error()));
-      }
+      std::vector<Command> commands = commands_for(slice, batch_size);
+      const std::vector<std::size_t> jobs_in_each = jobs_of_each(commands);
+      const Pushed pushed(jobs_in_each, redis_.push(std::move(commands), unconfirmed));
+      if (!pushed.refusal.empty())
+        throw RedisError("Redis at " + redis_.name() + ": " + pushed.refusal + pushed.how_many());
     } catch (const RedisError& error) {
       if (sent == 0) throw;
       throw RedisError(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
-                       std::to_string(sent) + " were pushed");
+                       std::to_string(sent) + " were pushed" + (unconfirmed ? not_confirmed : ""));
     }
   }
+  // Replicas that lagged behind the first slices may have caught up.
+  if (unconfirmed && jobs.size() > slice_size && redis_.has_all_confirmed_on(connection)) unconfirmed.reset();
 }
 
 void PushSender::connect_within(std::chrono::milliseconds longest) {
@@ -160,34 +199,17 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
   redis_.prove_that_it_answers();
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
   std::vector<ClientPush> sent = jobs;  // `jobs` keeps them if Redis is away
-  const bool names_come_first = std::ranges::any_of(sent, [](const ClientPush& job) { return !job.score; });
-  return why_nothing_was_pushed(redis_.push(commands_for(sent, batch_size)), names_come_first);
+  std::vector<Command> commands = commands_for(sent, batch_size);
+  const std::vector<std::size_t> jobs_in_each = jobs_of_each(commands);
+  const Pushed pushed(jobs_in_each, redis_.push(std::move(commands)));
+  if (pushed.refusal.empty()) return std::nullopt;
+  std::string why = "Redis at " + redis_.name() + ": " + pushed.refusal + pushed.how_many();
+  if (pushed.taken > 0 || !pushed.may_be_taken_yet) throw RedisError(why);
+  return why;
 } catch (const RedisUnreached& away) {
   return away.what();
 } catch (const LoginFailed& refused) {
   return refused.what();
-}
-
-// Throws RedisError when some of it was pushed, or would be refused everywhere.
-std::optional<std::string> PushSender::why_nothing_was_pushed(const std::vector<Reply>& replies,
-                                                              bool names_come_first) const {
-  std::string why;
-  bool all_refused = true, passes = true;
-  for (const Reply& reply : replies) {
-    const std::string_view error = reply.view().error();
-    const ErrorKind kind = classify_error(error);
-    if (kind == ErrorKind::none) {
-      // The names of the queues are no jobs.
-      all_refused = all_refused && names_come_first && &reply == &replies.front() && replies.size() > 1;
-      continue;
-    }
-    passes = passes && (kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect ||
-                        kind == ErrorKind::unauthorized);
-    if (why.empty()) why = "Redis at " + redis_.name() + ": " + std::string(error);
-  }
-  if (why.empty()) return std::nullopt;
-  if (!all_refused || !passes) throw RedisError(why);
-  return why;
 }
 
 TimeUnit PushSender::times_of_fleet() {

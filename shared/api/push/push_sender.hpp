@@ -55,7 +55,6 @@ class PushSender {
   struct Restore;
   void push_plain(std::vector<ClientPush> jobs, std::size_t batch_size, std::optional<NotConfirmed>& unconfirmed);
   void push_with_locks(std::vector<ClientPush> jobs, std::optional<NotConfirmed>& unconfirmed);
-  std::optional<std::string> why_nothing_was_pushed(const std::vector<Reply>& replies, bool names_come_first) const;
 
   ClientConnection redis_;
   FleetRelease fleet_;

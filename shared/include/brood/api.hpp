@@ -134,7 +134,8 @@ class BROOD_API Queue {
   std::string name_;
 };
 
-// The entry stays where it is: the key of its queue is no list, or another job holds the lock of a dead unique one.
+// The entry stays where it is: its queue has no name, the key of its queue is no list, or another job holds the lock of
+// a dead unique one.
 class BROOD_API JobStays : public RedisError {
  public:
   using RedisError::RedisError;
@@ -168,8 +169,8 @@ class BROOD_API JobSet {
   // One entry; false: it is not there any more as it was read.
   bool remove(const SetEntry& entry);
   // Onto its queue now; in `retry` and `dead` one less in retry_count, and the rest of its bytes as they were.  Throws
-  // std::invalid_argument for what is no job, JobStays when the key of its queue is no list, or when another job holds
-  // the lock of a dead unique one, which takes it again otherwise.
+  // std::invalid_argument for what is no job, JobStays when its queue has no name, when the key of its queue is no
+  // list, or when another job holds the lock of a dead unique one, which takes it again otherwise.
   bool run(const SetEntry& entry);
   // Into `dead`, as of now; no death handlers run.  False: it is not there any more as it was read.
   bool kill(const SetEntry& entry);

@@ -240,19 +240,20 @@ class BROOD_API Client {
       push_slice();
     } catch (const BufferFull& error) {
       if (done == 0) throw;
-      throw BufferFull(error.what() + before_these(done));
+      throw BufferFull(error.what() + before_these(done, unconfirmed.has_value()));
     } catch (const RedisError& error) {
       if (done == 0) throw;
-      throw RedisError(error.what() + before_these(done));
+      throw RedisError(error.what() + before_these(done, unconfirmed.has_value()));
     } catch (const std::invalid_argument& error) {
       if (done == 0) throw;
-      throw std::invalid_argument(error.what() + before_these(done));
+      throw std::invalid_argument(error.what() + before_these(done, unconfirmed.has_value()));
     }
     if (unconfirmed) throw *unconfirmed;
     return jids;
   }
-  static std::string before_these(std::size_t jobs) {
-    return "; the " + std::to_string(jobs) + " jobs before these were pushed";
+  static std::string before_these(std::size_t jobs, bool unconfirmed) {
+    return "; the " + std::to_string(jobs) + " jobs before these were pushed" +
+           (unconfirmed ? ", and replicas have not confirmed all of them" : "");
   }
 
   static std::optional<std::chrono::system_clock::time_point> due(double epoch_seconds);

@@ -56,6 +56,12 @@ std::vector<Command> PushCommands::take() {
   return commands;
 }
 
+std::size_t jobs_in(const Command& push) {
+  if (push.args.at(0) == "SADD") return 0;
+  const std::size_t behind_key = push.args.size() - 2;
+  return push.args[0] == "ZADD" ? behind_key / 2 : behind_key;  // each with its score
+}
+
 Command push_unregistered(std::string_view queue, std::string_view payload) {
   return {"LPUSH", keys::queue(queue), payload};
 }

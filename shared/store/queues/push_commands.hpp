@@ -45,6 +45,9 @@ class PushCommands {
   Batches schedule_;
 };
 
+// How many jobs one of these commands pushes; none where it names queues.
+std::size_t jobs_in(const Command& push);
+
 // One job, whose queue is not registered: for a queue that nobody is to know.  Answers the length of the queue.
 Command push_unregistered(std::string_view queue, std::string_view payload);
 

@@ -6,7 +6,9 @@
 local scheduled = #KEYS == 2
 local last = redis.call("GET", KEYS[1]) or "0"
 if tonumber(last) >= tonumber(ARGV[1]) then
-  redis.call("PEXPIRE", KEYS[1], ARGV[2] * 1000)    -- a write: without one WAIT asks for nothing, on a connection that is new
+  -- A write: without one WAIT asks for nothing, on a connection that is new.  The key ends when it would have ended.
+  local left = redis.call("PTTL", KEYS[1])
+  redis.call("PEXPIRE", KEYS[1], left > 0 and left or ARGV[2] * 1000)
   return 0
 end
 local function must_be(wanted, key)

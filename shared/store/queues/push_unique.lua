@@ -12,7 +12,9 @@ local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
 local scheduled = ARGV[5] ~= ""
 local last = number_key and (redis.call("GET", number_key) or "0")
 if last and tonumber(last) >= tonumber(ARGV[1]) then
-  redis.call("PEXPIRE", number_key, ARGV[2] * 1000)    -- a write: without one WAIT asks for nothing, on a connection that is new
+  -- A write: without one WAIT asks for nothing, on a connection that is new.  The key ends when it would have ended.
+  local left = redis.call("PTTL", number_key)
+  redis.call("PEXPIRE", number_key, left > 0 and left or ARGV[2] * 1000)
   return {}
 end
 local function must_be(wanted, key)

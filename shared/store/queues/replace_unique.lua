@@ -12,7 +12,9 @@ local lock, from, to, queues, number_key = unpack(KEYS)
 local holder, old, old_score, jid, longest, score, new, number, kept_for = unpack(ARGV)
 local last = number_key and (redis.call("GET", number_key) or "0")
 if last and tonumber(last) >= tonumber(number) then
-  redis.call("PEXPIRE", number_key, kept_for * 1000)    -- a write: without one WAIT asks for nothing, on a connection that is new
+  -- A write: without one WAIT asks for nothing, on a connection that is new.  The key ends when it would have ended.
+  local left = redis.call("PTTL", number_key)
+  redis.call("PEXPIRE", number_key, left > 0 and left or kept_for * 1000)
   return 1
 end
 local function must_be(wanted, key)

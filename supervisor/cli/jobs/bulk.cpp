@@ -71,7 +71,8 @@ class Slices {
       pushed_ += count;
     } catch (const RedisError& error) {
       if (pushed_ == 0) throw;
-      throw RedisError(fmt::format("{}; the {} jobs before these were pushed", error.what(), pushed_));
+      throw RedisError(fmt::format("{}; the {} jobs before these were pushed{}", error.what(), pushed_,
+                                   unconfirmed_ ? ", and replicas have not confirmed all of them" : ""));
     }
   }
 

@@ -57,7 +57,9 @@ void Shutdown::recover(SteadyTime now) {
   });
   if (one_recovers && now < deadline_) return;
   if (!recovered_our_own())
-    log::warn("jobs_left_in_flight", {{"reason", "Redis does not answer; the next start recovers them"}});
+    log::warn("jobs_left_in_flight",
+              {{"reason", one_recovers ? "there was no time to recover them; the next start does"
+                                       : "Redis does not answer; the next start recovers them"}});
   report();
 }
 

@@ -70,6 +70,18 @@ BOOST_AUTO_TEST_CASE(a_throw_is_told_as_far_as_the_job_asks) {
   BOOST_TEST(backtrace_of(R"("backtrace":false)").empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_job_of_a_batch_of_sidekiq_pro_runs_and_keeps_its_bid_and_the_log_says_that_nobody_counts_it) {
+  Running running;
+  enqueue(running.redis, {payload_text("PutOff", "[\"" + running.path + "\",600000]", 1, R"("bid":"b-1")"),
+                          payload_text("PutOff", "[\"" + running.path + "\",600000]", 2, R"("bid":"b-1")"),
+                          payload_text("ThrowDeepDown", "[]", 3, R"("bid":"b-2")")});
+  BOOST_TEST(Payload::parse(running.only_member("retry")).string("bid").value_or("") == "b-2");
+  BOOST_TEST(eventually([&] { return running.redis.size_of("schedule") == 2; }), running.brood.log_tail());
+  BOOST_TEST(times_logged(running.brood, "job_of_foreign_batch") == 1U);
+  BOOST_TEST(
+      holds(running.brood.log(), "bid=b-1 jobs=1 reason=\"it belongs to a batch that only Sidekiq Pro can count\""));
+}
+
 BOOST_AUTO_TEST_CASE(a_job_that_puts_itself_off_waits_uncharged_in_the_schedule) {
   Running running;
   const double before = epoch_seconds(wall_now());

@@ -143,6 +143,20 @@ class BrowserTest(unittest.TestCase):
         self.assertTrue(self.browser.heard_of_stream())
         self.assertEqual(self.browser.ask("document.activeElement.textContent"), name)
 
+    def test_a_time_is_told_in_utc_and_in_the_readers_zone(self):
+        self.browser.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+        self.addCleanup(self.browser.call, "Emulation.setTimezoneOverride", timezoneId="")
+        self.go("retries")
+        title = 'document.querySelector("main time").title'
+        utc, local = self.browser.ask(title).split("\n")
+        self.assertRegex(utc, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+        self.assertRegex(local, r"GMT\+5:30|IST")
+        fresh = job("Fresh", [], "d" * 24, error_class="E", retry_count=0)
+        self.redis("ZADD", "retry", 900, fresh)
+        eventually("the page has changed", lambda: self.browser.ask('document.querySelector("main").textContent.includes("Fresh")'))
+        self.assertEqual(self.browser.ask('[...document.querySelectorAll("main time")].filter(time => !time.title.includes("\\n")).length'), 0)
+        self.redis("ZREM", "retry", fresh)
+
     def test_a_button_stays_that_of_its_job_while_rows_come_and_go_and_its_form_still_counts(self):
         self.browser.size(1280, 800)
         self.go("retries")

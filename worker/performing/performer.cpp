@@ -201,6 +201,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
+  foreign_batches_.note(job_, started);
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
   if (apart) return perform_apart(entry, text, queue, started);
   runs_.note_recent();

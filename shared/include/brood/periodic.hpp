@@ -32,12 +32,14 @@ enum class Overlap {
 // How a job is run again and again: see Setup::periodic() in <brood/setup.hpp>, and [periodic.NAME] in brood.toml(5).
 // C++ wants designated members in the order of this list.
 struct PeriodicOptions {
-  std::string tz = "UTC";                           // whose clock the rule means, as /usr/share/zoneinfo has it
-  std::optional<CatchUp> catch_up = {};             // nullopt: last for rules that come once an hour at most, else none
-  std::optional<std::chrono::seconds> within = {};  // how old a tick may be that is caught up; nullopt: an hour
-  Overlap overlap = Overlap::allow;                 // what becomes of a tick while the job before has not ended
-  std::chrono::seconds jitter{0};                   // each job waits a random time of at most that
-  EnqueueOptions job = {};                          // of its pushes; no jid, spread, batch_size and shard_by
+  std::string tz = "UTC";  // whose clock the rule means, as /usr/share/zoneinfo has it
+  // nullopt: last for rules that come once an hour at most, and with Overlap::queue; else none
+  std::optional<CatchUp> catch_up = {};
+  // How old a tick may be that is caught up; nullopt: an hour, with Overlap::queue a day.
+  std::optional<std::chrono::seconds> within = {};
+  Overlap overlap = Overlap::allow;  // what becomes of a tick while the job before has not ended
+  std::chrono::seconds jitter{0};    // each job waits a random time of at most that
+  EnqueueOptions job = {};           // of its pushes; no jid, spread, batch_size and shard_by
 };
 
 namespace detail {

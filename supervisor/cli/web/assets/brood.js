@@ -67,8 +67,16 @@
     held = null;
     if (focused !== document.body && !document.contains(focused)) main.focus({ preventScroll: true });
   }
+  // Times are told in UTC; whoever points at one hears its own time too.
+  function tellLocalTimes(page) {
+    for (const time of page.querySelectorAll("time[datetime]")) {
+      const utc = time.getAttribute("datetime");
+      time.title = `${utc}\n${new Date(utc).toLocaleString(undefined, { timeZoneName: "short" })}`;
+    }
+  }
   function put(fresh) {
     const waits = held !== null;
+    tellLocalTimes(fresh);
     held = fresh;
     if (!waits) settle();
   }
@@ -153,6 +161,7 @@
     else hangUp();
   }
 
+  tellLocalTimes(document);
   // A step of an action on many jobs goes on by itself.
   const goesOn = document.querySelector('form[data-continue="yes"]');
   if (goesOn) { goesOn.submit(); return; }

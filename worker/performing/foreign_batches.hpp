@@ -1,0 +1,32 @@
+#pragma once
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
+#include "shared/job/payload.hpp"
+
+namespace brood {
+
+// Jobs of batches of Sidekiq Pro (`bid`).  They run like others and keep their `bid`, but only Pro counts them: its
+// batch does not hear of them.  The log says so, once a minute at most.
+class ForeignBatches {
+ public:
+  void note(const Payload& job, SteadyTime now) {
+    const auto batch = job.string("bid");
+    if (!batch) return;
+    ++jobs_;
+    if (said_ != SteadyTime{} && now - said_ < std::chrono::minutes(1)) return;
+    said_ = now;
+    log::warn("job_of_foreign_batch", {{"jid", job.jid()},
+                                       {"class", job.display_class()},
+                                       {"bid", *batch},
+                                       {"jobs", jobs_},
+                                       {"reason", "it belongs to a batch that only Sidekiq Pro can count"}});
+    jobs_ = 0;
+  }
+
+ private:
+  std::uint64_t jobs_ = 0;  // since the last line
+  SteadyTime said_{};
+};
+
+}  // namespace brood

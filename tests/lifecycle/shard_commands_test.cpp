@@ -228,6 +228,21 @@ BOOST_AUTO_TEST_CASE(jobs_are_enqueued_in_turn_by_name_or_by_a_key) {
   BOOST_TEST(machine.brood({"enqueue", "Zip"}).status == 0);
 }
 
+BOOST_AUTO_TEST_CASE(limits_are_listed_with_the_shard_that_keeps_them) {
+  ShardServers shards(2);
+  const Machine machine(shards);
+  for (std::size_t i = 0; i < 2; ++i) shards[i].command({"HSET", "brood:caps", "erp", "4"});
+  BOOST_TEST(members(machine.brood({"limits", "--json"}).output, {"name", "limit", "shard"}) ==
+             "\"erp\" 4 \"a\" \n\"erp\" 4 \"b\" \n");
+  BOOST_TEST(has(machine.brood({"limits"}).output, "SHARD"));
+  const std::string shown = machine.brood({"limits", "show", "erp"}).output;
+  BOOST_TEST(has(shown, "shard      a\n"), shown);
+  BOOST_TEST(has(shown, "shard      b\n"), shown);
+  const std::string alone = run_brood({"limits", "--redis", shards[0].url()}).output;
+  BOOST_TEST(has(alone, "erp"));
+  BOOST_TEST(!has(alone, "SHARD"), alone);
+}
+
 BOOST_AUTO_TEST_CASE(sets_are_listed_by_time_over_all_shards_and_changed_where_the_entries_lie) {
   ShardServers shards(2);
   const Machine machine(shards);

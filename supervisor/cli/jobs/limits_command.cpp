@@ -40,7 +40,7 @@ ShardConnections connect_for_limits(const RedisAccess& access) {
 std::vector<ListedLimit> all_limits(ShardConnections& shards) {
   std::vector<ListedLimit> limits;
   shards.each([&](ShardConnections::Shard& shard) {
-    for (ListedLimit& limit : list_limits_of(shard.redis)) limits.push_back(std::move(limit));
+    for (ListedLimit& limit : list_limits_of(shard)) limits.push_back(std::move(limit));
   });
   return limits;
 }
@@ -48,7 +48,7 @@ std::vector<ListedLimit> all_limits(ShardConnections& shards) {
 std::vector<ListedLimit> limits_named(ShardConnections& shards, const std::string& name) {
   std::vector<ListedLimit> limits;
   shards.each([&](ShardConnections::Shard& shard) {
-    for (ListedLimit& limit : find_limits(shard.redis, name)) limits.push_back(std::move(limit));
+    for (ListedLimit& limit : find_limits(shard, name)) limits.push_back(std::move(limit));
   });
   return limits;
 }
@@ -64,20 +64,29 @@ int list_limits(const NamesOrder& order) {
     return exit_status::ok;
   }
   using Align = Table::Align;
-  Table table({{"NAME"},
-               {"KIND"},
-               {"LIMIT", Align::right},
-               {"HELD", Align::right},
-               {"TAKEN", Align::right},
-               {"WAITED", Align::right},
-               {"OVER", Align::right}});
+  std::vector<Table::Column> columns = {{"NAME"},
+                                        {"KIND"},
+                                        {"LIMIT", Align::right},
+                                        {"HELD", Align::right},
+                                        {"TAKEN", Align::right},
+                                        {"WAITED", Align::right},
+                                        {"OVER", Align::right}};
+  const bool has_shards = shards.size() > 1;
+  if (has_shards) columns.insert(columns.begin(), {"SHARD"});
+  Table table(std::move(columns));
   for (const ListedLimit& limit : limits) {
     const auto count = [&](std::int64_t ListedLimit::Counts::*member) {
       return limit.counts ? std::to_string((*limit.counts).*member) : "";
     };
-    table.add({log::printable(limit.name), limit.kind, limit.limit_text(), std::to_string(limit.held),
-               count(&ListedLimit::Counts::taken), count(&ListedLimit::Counts::waited),
-               count(&ListedLimit::Counts::over)});
+    std::vector<std::string> row = {log::printable(limit.name),
+                                    limit.kind,
+                                    limit.limit_text(),
+                                    std::to_string(limit.held),
+                                    count(&ListedLimit::Counts::taken),
+                                    count(&ListedLimit::Counts::waited),
+                                    count(&ListedLimit::Counts::over)};
+    if (has_shards) row.insert(row.begin(), limit.shard);
+    table.add(std::move(row));
   }
   print(table.empty() ? "No limit was used yet.\n" : table.text(Style::of_standard_output()));
   return exit_status::ok;
@@ -95,6 +104,7 @@ int no_such_limit(const std::string& name) {
 
 std::string text_of_limit(const ListedLimit& limit) {
   std::string text = fmt::format("{}: {}, {}\n", log::printable(limit.name), limit.kind, limit.limit_text());
+  if (!limit.shard.empty()) text += fmt::format("  shard      {}\n", limit.shard);
   text += fmt::format("  held       {}\n", limit.held);
   if (const auto& counts = limit.counts) {
     text += fmt::format("  taken      {}\n", counts->taken);

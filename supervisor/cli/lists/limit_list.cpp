@@ -34,6 +34,11 @@ ListedLimit listed_cap(Connection& redis, const std::string& name, std::int64_t 
   return cap;
 }
 
+std::vector<ListedLimit> kept_by(const ShardConnections::Shard& shard, std::vector<ListedLimit> limits) {
+  for (ListedLimit& limit : limits) limit.shard = shard.address.shard;
+  return limits;
+}
+
 }  // namespace
 
 std::string ListedLimit::limit_text() const {
@@ -52,6 +57,7 @@ std::string ListedLimit::json(bool with_holders) const {
         .number("over", counts->over)
         .number("reclaimed", counts->reclaimed);
   if (with_holders) json.texts("holders", holders);
+  if (!shard.empty()) json.text("shard", shard);
   return json.object();
 }
 
@@ -73,14 +79,19 @@ std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most) {
   return limits;
 }
 
-std::vector<ListedLimit> find_limits(Connection& redis, const std::string& name) {
+std::vector<ListedLimit> list_limits_of(ShardConnections::Shard& shard, std::size_t most) {
+  return kept_by(shard, list_limits_of(shard.redis, most));
+}
+
+std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::string& name) {
+  Connection& redis = shard.redis;
   std::vector<ListedLimit> limits;
   const Reply known = redis.call(ask_caps());
   const auto caps = read_caps(known.view());
   if (const auto cap = caps.find(name); cap != caps.end()) limits.push_back(listed_cap(redis, name, cap->second));
   const Reply shown = send(redis, show_limit(name));
   if (auto view = read_limit_view(shown.view())) limits.push_back(listed(name, std::move(*view)));
-  return limits;
+  return kept_by(shard, std::move(limits));
 }
 
 std::int64_t reset_limits(Connection& redis, const std::string& name) {

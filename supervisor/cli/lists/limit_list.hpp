@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shared/redis/connection.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
 
 namespace brood {
 
@@ -24,6 +25,7 @@ struct ListedLimit {
   };
   std::optional<Counts> counts = {};  // of a limiter
   std::vector<std::string> holders = {};
+  std::string shard = {};  // that keeps it; empty: the only one
 
   std::string limit_text() const;  // "4 at once", "100 in 60s"
   std::string json(bool with_holders = false) const;
@@ -31,8 +33,10 @@ struct ListedLimit {
 
 // The caps, then the limits, by name; of each not more than `most`.  Throws ConnectionLost or UnexpectedReply.
 std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most = std::numeric_limits<std::size_t>::max());
+std::vector<ListedLimit> list_limits_of(ShardConnections::Shard& shard,
+                                        std::size_t most = std::numeric_limits<std::size_t>::max());
 // Those of that name: a limit and a cap may share one.
-std::vector<ListedLimit> find_limits(Connection& redis, const std::string& name);
+std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::string& name);
 
 // Forgets what is used of the interval, and the counts; a cap is not listed until somebody fetches under it.  Returns
 // how many slots stay held by jobs that run.

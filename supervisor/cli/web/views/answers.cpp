@@ -109,7 +109,7 @@ HttpResponse answer_periodic(Call& call) {
 HttpResponse answer_limits(Call& call) {
   std::vector<ListedLimit> limits;
   call.site.shards().each([&](ShardConnections::Shard& shard) {
-    for (ListedLimit& limit : list_limits_of(shard.redis, most_told)) limits.push_back(std::move(limit));
+    for (ListedLimit& limit : list_limits_of(shard, most_told)) limits.push_back(std::move(limit));
   });
   return json_answer(200, json_array(limits, [](const ListedLimit& limit) { return limit.json(true); }));
 }

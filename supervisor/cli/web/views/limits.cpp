@@ -48,7 +48,7 @@ HttpResponse show_limits(Call& call) {
   std::vector<ListedLimit> limits;
   bool is_cut = false;
   call.site.shards().each([&](ShardConnections::Shard& shard) {
-    std::vector<ListedLimit> here = list_limits_of(shard.redis, most_limits_on_page);
+    std::vector<ListedLimit> here = list_limits_of(shard, most_limits_on_page);
     is_cut |= here.size() >= most_limits_on_page;
     for (ListedLimit& limit : here) limits.push_back(std::move(limit));
   });
@@ -71,10 +71,11 @@ HttpResponse show_limits(Call& call) {
     const auto count = [&](std::int64_t ListedLimit::Counts::*member) {
       return limit.counts ? Html("{}", count_of_limit((*limit.counts).*member)) : Html("<span class=\"dim\">–</span>");
     };
-    table.add({link(Url("/limits/one").with("name", limit.name), limit.name), Html("{}", limit.kind), used_of(limit),
-               count(&ListedLimit::Counts::taken), count(&ListedLimit::Counts::waited),
-               count(&ListedLimit::Counts::over), count(&ListedLimit::Counts::reclaimed),
-               reset_button(call, limit.name, true)});
+    const Html name = link(Url("/limits/one").with("name", limit.name), limit.name);
+    table.add({limit.shard.empty() ? name : Html("{} <span class=\"dim\">{}</span>", name, limit.shard),
+               Html("{}", limit.kind), used_of(limit), count(&ListedLimit::Counts::taken),
+               count(&ListedLimit::Counts::waited), count(&ListedLimit::Counts::over),
+               count(&ListedLimit::Counts::reclaimed), reset_button(call, limit.name, true)});
   }
   page.body += table.html(call, "No limit was used yet.");
   return page_response(call, std::move(page));
@@ -84,7 +85,7 @@ HttpResponse show_one_limit(Call& call) {
   const std::string name = limit_meant(call);
   std::vector<ListedLimit> limits;
   call.site.shards().each([&](ShardConnections::Shard& shard) {
-    for (ListedLimit& limit : find_limits(shard.redis, name)) limits.push_back(std::move(limit));
+    for (ListedLimit& limit : find_limits(shard, name)) limits.push_back(std::move(limit));
   });
   if (limits.empty()) throw Refused(404, "There is no limit " + name + ".");
   std::set<std::string> living;
@@ -98,6 +99,7 @@ HttpResponse show_one_limit(Call& call) {
     Facts facts;
     facts.add("Kind", limit.kind);
     facts.add("Limit", limit.limit_text());
+    if (!limit.shard.empty()) facts.add("Shard", limit.shard);
     facts.add("Used", used_of(limit));
     if (const auto& counts = limit.counts) {
       facts.add("Taken", count_of_limit(counts->taken));
@@ -119,7 +121,7 @@ HttpResponse reset_one_limit(Call& call) {
   bool is_known = false;
   std::int64_t held = 0;
   call.site.shards().each([&](ShardConnections::Shard& shard) {
-    if (find_limits(shard.redis, name).empty()) return;
+    if (find_limits(shard, name).empty()) return;
     is_known = true;
     held += reset_limits(shard.redis, name);
   });

@@ -29,13 +29,13 @@ bool is_job(std::string_view member, std::string_view jid) {
 
 // With what the job holds: its lock, if there is to be one of it.  False: it is not there any more.
 bool remove(ClientConnection& redis, std::string_view member) {
-  for (;;) {
+  for (int tries = 0; tries < 3; ++tries) {  // it may get another time meanwhile
     const Reply scores = redis.call(ask_scores(scheduled_set, {&member, 1}));
     const std::vector<EntryAsRead> entry = read_scores({&member, 1}, scores.view());
     if (entry.empty()) return false;
     if (redis.run(remove_entries(scheduled_set, entry)).view().integer() == 1) return true;
-    // It has gone meanwhile, or has another time.
   }
+  return false;
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ int reset_one_limit(const NamesOrder& order) {
   ShardConnections shards = connect_for_limits(order.redis);
   if (limits_named(shards, name).empty()) return no_such_limit(name);
   std::int64_t held = 0;
-  shards.each([&](ShardConnections::Shard& shard) { held += reset_limits(shard.redis, name); });
+  shards.each([&](ShardConnections::Shard& shard) { held += reset_limits(shard, name); });
   if (order.json)
     print_json(JsonWriter().text("name", name).number("held", held).object() + "\n");
   else

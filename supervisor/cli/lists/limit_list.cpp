@@ -94,11 +94,11 @@ std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::
   return kept_by(shard, std::move(limits));
 }
 
-std::int64_t reset_limits(Connection& redis, const std::string& name) {
+std::int64_t reset_limits(ShardConnections::Shard& shard, const std::string& name) {
   std::int64_t held = 0;
-  for (const ListedLimit& limit : find_limits(redis, name)) held += limit.counts ? 0 : limit.held;
-  redis.call(forget_cap(name));
-  const Reply reply = send(redis, reset_limit(name));
+  for (const ListedLimit& limit : find_limits(shard, name)) held += limit.counts ? 0 : limit.held;
+  shard.redis.call(forget_cap(name));
+  const Reply reply = send(shard.redis, reset_limit(name));
   return held + read_reset_limit(reply.view()).value_or(0);
 }
 

@@ -40,6 +40,6 @@ std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::
 
 // Forgets what is used of the interval, and the counts; a cap is not listed until somebody fetches under it.  Returns
 // how many slots stay held by jobs that run.
-std::int64_t reset_limits(Connection& redis, const std::string& name);
+std::int64_t reset_limits(ShardConnections::Shard& shard, const std::string& name);
 
 }  // namespace brood

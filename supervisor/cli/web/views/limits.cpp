@@ -123,7 +123,7 @@ HttpResponse reset_one_limit(Call& call) {
   call.site.shards().each([&](ShardConnections::Shard& shard) {
     if (find_limits(shard, name).empty()) return;
     is_known = true;
-    held += reset_limits(shard.redis, name);
+    held += reset_limits(shard, name);
   });
   if (!is_known) throw Refused(404, "There is no limit " + name + ".");
   return see_other(call, Url("/limits"), name + " was reset; " + count_of_limit(held) + " held by jobs that run.");

@@ -108,6 +108,7 @@ class Attempt {
     slot_.set_fetched(1);
     started_ = steady_now();
     slot_.begin(0, job.jid(), job.display_class(), wall_now(), started_, 0);
+    host_.timeout = timeout;
     if (timeout) set_time_left(*timeout);
   }
 
@@ -138,18 +139,18 @@ class Attempt {
   const Alarm abort_{SIGABRT}, kill_{SIGKILL};
   SteadyTime started_{};
   std::optional<SteadyTime> deadline_;
-  const JobHost host_{.stopping = [this] { return stop_came != 0 || out_of_time(); },
-                      .time_left = [this] { return time_left(); },
-                      .set_time_left = [this](milliseconds left) { set_time_left(left); },
-                      .capsule = capsule,
-                      // It begins with the first item, and leaves no state: there is no Redis.
-                      .iterations = IterationHost{.interrupt = [this] { return stop_came != 0 || out_of_time(); },
-                                                  .load = [] { return IterationState{}; },
-                                                  .save = [](const IterationState&) { return false; },
-                                                  .end = [] {}},
-                      // Nor do limits hold.
-                      .limits = LimitHost{.take = [](const std::vector<Limit>&, milliseconds) { return LimitResult{}; },
-                                          .give_back = [](const std::vector<LimitUse>&) {}}};
+  JobHost host_{.stopping = [this] { return stop_came != 0 || out_of_time(); },
+                .time_left = [this] { return time_left(); },
+                .set_time_left = [this](milliseconds left) { set_time_left(left); },
+                .capsule = capsule,
+                // It begins with the first item, and leaves no state: there is no Redis.
+                .iterations = IterationHost{.interrupt = [this] { return stop_came != 0 || out_of_time(); },
+                                            .load = [] { return IterationState{}; },
+                                            .save = [](const IterationState&) { return false; },
+                                            .end = [] {}},
+                // Nor do limits hold.
+                .limits = LimitHost{.take = [](const std::vector<Limit>&, milliseconds) { return LimitResult{}; },
+                                    .give_back = [](const std::vector<LimitUse>&) {}}};
 };
 
 // Judges an attempt that ended by itself as a worker does: see Performer.

@@ -56,6 +56,8 @@ struct JobHost {
   std::function<void(std::string_view)> say = {};  // what the job logs; empty: into this process's log
   // Adds a fact to the job's lines in the log; empty: nobody keeps it.
   std::function<void(std::string_view name, std::string_view value)> log_with = {};
+  // How long the run under way may take, for words; nullopt: as long as time_left() says when it begins.
+  std::optional<std::chrono::milliseconds> timeout = {};
   // The run's span, where a collector is told of it, for programs; empty: none.
   std::string traceparent = {}, tracestate = {};
 };

@@ -74,7 +74,10 @@ ProgramStart start_of(const CommandSettings& command, const Payload& job, const 
 class Watch {
  public:
   Watch(const ProgramStart& start, const JobHost& host, milliseconds grace)
-      : host_(host), grace_(grace), time_given_(host.time_left ? host.time_left() : std::nullopt), program_(start) {}
+      : host_(host),
+        grace_(grace),
+        time_given_(host.timeout || !host.time_left ? host.timeout : host.time_left()),
+        program_(start) {}
 
   ProgramEnd wait_for_end() {
     for (;;) {

@@ -196,7 +196,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return expire(entry, queue);
   }
 
-  if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
+  host_.timeout = timeout_of(registry_, job_, settings_.job_timeout);
+  if (host_.timeout) slot_.set_deadline(started + *host_.timeout);
   if (spans_) spans_->begin(job_, queue, started_at);
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",

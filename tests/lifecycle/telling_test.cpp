@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_throw_is_told_as_far_as_the_job_asks) {
 BOOST_AUTO_TEST_CASE(a_job_of_a_batch_of_sidekiq_pro_runs_and_keeps_its_bid_and_the_log_says_that_nobody_counts_it) {
   Running running;
   enqueue(running.redis, {payload_text("PutOff", "[\"" + running.path + "\",600000]", 1, R"("bid":"b-1")"),
-                          payload_text("PutOff", "[\"" + running.path + "\",600000]", 2, R"("bid":"b-1")"),
+                          payload_text("PutOff", "[\"" + running.path + "2\",600000]", 2, R"("bid":"b-1")"),
                           payload_text("ThrowDeepDown", "[]", 3, R"("bid":"b-2")")});
   BOOST_TEST(Payload::parse(running.only_member("retry")).string("bid").value_or("") == "b-2");
   BOOST_TEST(eventually([&] { return running.redis.size_of("schedule") == 2; }), running.brood.log_tail());

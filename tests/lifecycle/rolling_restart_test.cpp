@@ -366,7 +366,7 @@ BOOST_AUTO_TEST_CASE(workers_that_a_scale_adds_and_that_die_are_taken_back) {
   site.install("roll_jobs_that_die");
   const std::vector<pid_t> before = site.brood->workers();
   const CommandResult result = site.command({"scale", "4"});
-  BOOST_TEST(result.status == 70, result.output << result.errors);
+  BOOST_TEST(result.status == 70, result.output << result.errors << site.brood->log());
   BOOST_TEST(eventually([&] { return site.brood->workers() == before; }, 20s), site.brood->log_tail());
   site.install("roll_jobs_1");
   BOOST_TEST(site.command({"scale", "3"}).status == 0);

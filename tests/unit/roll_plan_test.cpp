@@ -224,12 +224,34 @@ BOOST_AUTO_TEST_CASE(one_that_was_ready_for_a_moment_has_died_young_too) {
   BOOST_TEST((fleet.step().verdict == Verdict::failed));
 }
 
+BOOST_AUTO_TEST_CASE(one_that_died_while_the_supervisor_stood_still_has_stood_no_trial) {
+  Fleet fleet;
+  fleet.add(1, false);
+  fleet.add(1, true);
+  for (int death = 0; death < RollPlan::most_deaths; ++death) {
+    fleet.step();
+    fleet.ready(1);
+    BOOST_TEST(fleet.step().give_up.empty());
+    fleet.now += 5s;
+    fleet.roll.note_death({.place = 1, .was_ready = true, .ready_for = 5s, .how = "killed by SIGALRM"});
+    fleet.begin(1);
+  }
+  const RollStep last = fleet.step();
+  BOOST_TEST((last.verdict == Verdict::failed));
+  BOOST_TEST(last.give_up.empty());
+}
+
 BOOST_AUTO_TEST_CASE(deaths_with_a_job_or_after_a_while_or_in_order_are_not_the_generation_s_fault) {
   Fleet fleet;
   fleet.add(2, true);
   for (int round = 0; round < 3; ++round) {
     fleet.roll.note_death(young_death);
     fleet.roll.note_death(young_death);
+    if (round == 2) {
+      fleet.ready(0);
+      fleet.now += 2s;
+      fleet.step();
+    }
     fleet.roll.note_death({.place = 0,
                            .in_order = round == 0,
                            .began_a_job = round == 1,

@@ -35,7 +35,9 @@ RollPlan::RollPlan(int max_unavailable, std::chrono::milliseconds longest_start)
 
 void RollPlan::note_death(const Death& death) {
   if (!reason_.empty()) return;
-  const bool stood = death.began_a_job || (death.was_ready && death.ready_for >= trial);
+  // Of a supervisor that stood still nobody knows when the worker died.
+  const bool was_seen = stood_.contains(death.place);
+  const bool stood = death.began_a_job || (death.was_ready && death.ready_for >= trial && was_seen);
   if (stood) stood_.insert(death.place);
   if (death.refused) {
     reason_ = "a new worker refused to start; the log says why";

@@ -55,8 +55,8 @@ class RollPlan {
     bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: better keep the old workers
     bool began_a_job = false;
     bool was_ready = false;
-    std::chrono::nanoseconds ready_for{};
-    std::string how = {};  // "killed by SIGSEGV"
+    std::chrono::nanoseconds ready_for{};  // until we heard of its end
+    std::string how = {};                  // "killed by SIGSEGV"
   };
   void note_death(const Death& death);
 

@@ -172,7 +172,7 @@ bool RecoveryChildren::is_idle() const {
 
 bool RecoveryChildren::may_be_handed_over(bool redis_answers) const {
   return may_be_left() && (!redis_answers || std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
-           return is_sweep(task) || task.pause > 0ms;
+           return is_sweep(task) || task.pause >= longest_pause;  // one failure says nothing of the next attempt
          }));
 }
 

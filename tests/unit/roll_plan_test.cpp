@@ -241,6 +241,22 @@ BOOST_AUTO_TEST_CASE(one_that_died_while_the_supervisor_stood_still_has_stood_no
   BOOST_TEST(last.give_up.empty());
 }
 
+// Workers that end after each job are seldom all ready at one moment.
+BOOST_AUTO_TEST_CASE(a_place_that_has_stood_its_trial_holds_up_no_other_while_its_next_worker_starts) {
+  Fleet fleet(1);
+  fleet.add(3, true);
+  BOOST_TEST((fleet.step().start == std::vector<int>{0}));
+  fleet.ready(0);
+  fleet.at(0).began_a_job = true;
+  BOOST_TEST((fleet.step().start == std::vector<int>{1}));
+  fleet.roll.note_death({.place = 0, .in_order = true, .began_a_job = true, .was_ready = true});
+  fleet.at(0).began_a_job = false;
+  fleet.begin(0);
+  fleet.ready(1);
+  fleet.at(1).began_a_job = true;
+  BOOST_TEST((fleet.step().start == std::vector<int>{2}));
+}
+
 BOOST_AUTO_TEST_CASE(deaths_with_a_job_or_after_a_while_or_in_order_are_not_the_generation_s_fault) {
   Fleet fleet;
   fleet.add(2, true);

@@ -114,7 +114,8 @@ void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now)
 
 void RollPlan::start_some(const std::vector<RollPlace>& places, RollStep& step) const {
   auto under_way = std::count_if(places.begin(), places.end(), [&](const RollPlace& place) {
-    return is_coming(place) || (!proven_ && place.fresh && place.state == RollPlace::State::ready);
+    return (is_coming(place) && !has_stood(place)) ||
+           (!proven_ && place.fresh && place.state == RollPlace::State::ready);
   });
   for (const RollPlace& place : places) {
     if (under_way >= max_unavailable_) return;

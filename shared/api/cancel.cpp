@@ -27,7 +27,8 @@ bool is_job(std::string_view member, std::string_view jid) {
   }
 }
 
-// With what the job holds: its lock, if there is to be one of it.  False: it is not there any more.
+// With what the job holds: its lock, if there is to be one of it.  False: it is not there any more, or changes all the
+// time.
 bool remove(ClientConnection& redis, std::string_view member) {
   for (int tries = 0; tries < 3; ++tries) {  // it may get another time meanwhile
     const Reply scores = redis.call(ask_scores(scheduled_set, {&member, 1}));

@@ -47,7 +47,7 @@ class RecoveryChildren {
   // Nothing is under way, and whoever knows dead_workers_of() our identity could go on in our place: dead supervisors
   // are found again, and so are lists without a field.
   bool may_be_left() const { return held_.empty() && running() == 0; }
-  // The same while Redis answers, for a program that takes our place: what has failed before may fail for long.
+  // The same while Redis answers, for a program that takes our place: what has failed for a while may fail for long.
   bool may_be_handed_over(bool redis_answers) const;
   std::vector<WorkerDeath> dead_workers_of(const std::string& identity) const;
 

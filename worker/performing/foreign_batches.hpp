@@ -1,5 +1,8 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/job/payload.hpp"

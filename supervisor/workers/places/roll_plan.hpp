@@ -36,10 +36,11 @@ struct RollStep {
   std::vector<int> give_up;  // places whose workers are to finish
 };
 
-// Brings fresh workers in and old ones out: at most `max_unavailable` fresh workers start at a time, and an old worker
-// is told to finish only when a fresh one of its capsule is ready, or has been.  The first fresh workers are on trial:
-// until one of them has begun a job or lived for a while, no old worker is told to finish.  The roll is done when each
-// fresh place has had a worker that stood that trial, whether or not another has followed it since.  Pure.
+// Brings fresh workers in and old ones out: at most `max_unavailable` fresh workers start at a time, beside those that
+// follow one that has stood its trial; and an old worker is told to finish only when a fresh one of its capsule is
+// ready, or has been.  The first fresh workers are on trial: until one of them has begun a job or lived for a while, no
+// old worker is told to finish.  The roll is done when each fresh place has had a worker that stood that trial, whether
+// or not another has followed it since.  Pure.
 class RollPlan {
  public:
   static constexpr std::chrono::seconds trial{1};

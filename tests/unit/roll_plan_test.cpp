@@ -38,6 +38,18 @@ struct Fleet {
     for (const int key : step.give_up) at(key).state = State::given_up;
     return step;
   }
+  // Steps as a supervisor does that looks all the time; what all of them did.
+  RollStep look_on(std::chrono::milliseconds time) {
+    RollStep all = step();
+    for (const SteadyTime end = now + time; now < end;) {
+      now += 20ms;
+      const RollStep next = step();
+      all.verdict = next.verdict;
+      all.start.insert(all.start.end(), next.start.begin(), next.start.end());
+      all.give_up.insert(all.give_up.end(), next.give_up.begin(), next.give_up.end());
+    }
+    return all;
+  }
   void begin(int key) {
     at(key).state = State::starting;
     at(key).since = now;
@@ -107,8 +119,7 @@ BOOST_AUTO_TEST_CASE(nobody_is_told_to_finish_before_a_new_worker_is_ready_and_h
   BOOST_TEST(step.start.empty());
   BOOST_TEST(fleet.roll.next_look().has_value());
 
-  fleet.now += RollPlan::trial;  // without a job, Redis may be away
-  step = fleet.step();
+  step = fleet.look_on(RollPlan::trial);  // without a job, Redis may be away
   BOOST_TEST((step.give_up == std::vector<int>{0}));
   BOOST_TEST((step.start == std::vector<int>{3}));
 }
@@ -241,6 +252,33 @@ BOOST_AUTO_TEST_CASE(one_that_died_while_the_supervisor_stood_still_has_stood_no
   BOOST_TEST(last.give_up.empty());
 }
 
+// Its look may come before the word of a death.
+BOOST_AUTO_TEST_CASE(time_in_which_a_supervisor_stood_still_is_no_part_of_a_trial) {
+  Fleet fleet;
+  fleet.add(1, false);
+  fleet.add(1, true);
+  fleet.step();
+  fleet.ready(1);
+  fleet.step();
+  fleet.now += 5s;
+  BOOST_TEST(fleet.step().give_up.empty());
+  BOOST_TEST(fleet.look_on(RollPlan::trial - 200ms).give_up.empty());
+  BOOST_TEST((fleet.look_on(100ms).give_up == std::vector<int>{0}));
+}
+
+BOOST_AUTO_TEST_CASE(each_worker_of_a_place_stands_a_trial_of_its_own) {
+  Fleet fleet;
+  fleet.add(1, false);
+  fleet.add(1, true);
+  fleet.step();
+  for (int worker = 0; worker < 2; ++worker) {
+    fleet.ready(1);
+    BOOST_TEST(fleet.look_on(600ms).give_up.empty());
+    fleet.roll.note_death({.place = 1, .was_ready = true, .ready_for = 600ms, .how = "killed by SIGALRM"});
+    fleet.begin(1);
+  }
+}
+
 // Workers that end after each job are seldom all ready at one moment.
 BOOST_AUTO_TEST_CASE(a_place_that_has_stood_its_trial_holds_up_no_other_while_its_next_worker_starts) {
   Fleet fleet(1);
@@ -265,8 +303,7 @@ BOOST_AUTO_TEST_CASE(deaths_with_a_job_or_after_a_while_or_in_order_are_not_the_
     fleet.roll.note_death(young_death);
     if (round == 2) {
       fleet.ready(0);
-      fleet.now += 2s;
-      fleet.step();
+      fleet.look_on(2s);
     }
     fleet.roll.note_death({.place = 0,
                            .in_order = round == 0,

@@ -8,17 +8,13 @@
 namespace brood {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{20};
+constexpr std::chrono::milliseconds between_looks{20}, most_of_a_look{100};
 
 bool is_coming(const RollPlace& place) {
   return place.fresh && (place.state == RollPlace::State::vacant || place.state == RollPlace::State::starting);
 }
 
 bool is_old(const RollPlace& place) { return !place.fresh && place.state != RollPlace::State::given_up; }
-
-bool has_stood_its_trial(const RollPlace& place, SteadyTime now) {
-  return place.state == RollPlace::State::ready && (place.began_a_job || now - place.since >= RollPlan::trial);
-}
 
 // Which old place to give up first: one without a worker, then one whose worker is not ready, then an idle one, then a
 // busy one.
@@ -100,13 +96,22 @@ bool RollPlan::overstayed(const std::vector<RollPlace>& places, SteadyTime now) 
   return false;
 }
 
+bool RollPlan::stands_its_trial(const RollPlace& place, SteadyTime now) {
+  if (place.began_a_job) return true;
+  Sight& sight = sights_.try_emplace(place.key, Sight{place.since, now}).first->second;
+  if (sight.ready_since != place.since) sight = {place.since, now};  // of a worker before it
+  sight.seen += std::min<std::chrono::nanoseconds>(now - sight.last_look, most_of_a_look);
+  sight.last_look = now;
+  return sight.seen >= trial;
+}
+
 void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now) {
   proven_ |= std::none_of(places.begin(), places.end(), [](const RollPlace& place) { return place.fresh; });
   for (const RollPlace& place : places) {
-    if (!place.fresh || place.state != RollPlace::State::ready) continue;
-    if (has_stood_its_trial(place, now))
+    if (!place.fresh || place.state != RollPlace::State::ready || has_stood(place)) continue;
+    if (stands_its_trial(place, now))
       stood_.insert(place.key);
-    else if (!has_stood(place))
+    else
       next_look_ = now + between_looks;  // nothing tells us when a job begins
   }
   proven_ |= !stood_.empty();

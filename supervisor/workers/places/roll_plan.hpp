@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,8 +40,9 @@ struct RollStep {
 // Brings fresh workers in and old ones out: at most `max_unavailable` fresh workers start at a time, beside those that
 // follow one that has stood its trial; and an old worker is told to finish only when a fresh one of its capsule is
 // ready, or has been.  The first fresh workers are on trial: until one of them has begun a job or lived for a while, no
-// old worker is told to finish.  The roll is done when each fresh place has had a worker that stood that trial, whether
-// or not another has followed it since.  Pure.
+// old worker is told to finish.  Time in which nobody looked, since the supervisor stood still, is no part of that
+// while: what died then has not been heard of yet.  The roll is done when each fresh place has had a worker that stood
+// that trial, whether or not another has followed it since.  Pure.
 class RollPlan {
  public:
   static constexpr std::chrono::seconds trial{1};
@@ -70,16 +72,23 @@ class RollPlan {
   std::optional<SteadyTime> next_look() const { return next_look_; }
 
  private:
+  // What was seen of the worker that is in a fresh place now.
+  struct Sight {
+    SteadyTime ready_since, last_look;
+    std::chrono::nanoseconds seen{0};
+  };
   bool has_stood(const RollPlace& place) const { return stood_.contains(place.key); }
   void give_up_some(const std::vector<RollPlace>& places, RollStep& step) const;
   bool overstayed(const std::vector<RollPlace>& places, SteadyTime now);
+  bool stands_its_trial(const RollPlace& place, SteadyTime now);
   void judge_trial(const std::vector<RollPlace>& places, SteadyTime now);
   void start_some(const std::vector<RollPlace>& places, RollStep& step) const;
 
   const int max_unavailable_;
   const std::chrono::milliseconds longest_start_;
   bool proven_ = false;
-  std::set<int> stood_;  // fresh places of which a worker has stood its trial
+  std::set<int> stood_;          // fresh places of which a worker has stood its trial
+  std::map<int, Sight> sights_;  // by key
   int deaths_ = 0;
   std::string reason_;
   std::optional<SteadyTime> next_look_;

@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(a_rule_of_a_library_that_is_wrong_is_refused_by_the_check_a
 BOOST_AUTO_TEST_CASE(what_anybody_writes_for_a_library_is_refused_and_the_supervisor_goes_on) {
   RedisServer redis;
   BroodProcess brood(redis, with_config(every_second()));
-  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:ticks") > 0; }));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:ticks") > 0 && redis.size_of("brood:processes") == 1; }));
   const std::string identity = redis.hgetall("brood:processes").begin()->first;
   std::string lines = "1\n";
   for (const std::string rest :

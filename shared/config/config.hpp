@@ -20,6 +20,7 @@
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
+#include "shared/config/show_args.hpp"
 #include "shared/config/statsd_settings.hpp"
 #include "shared/redis/tls_settings.hpp"
 
@@ -168,7 +169,7 @@ struct WebSettings {
   std::string user_header;         // in which a proxy says who it is; empty: none does
   std::string proxy_user;          // the proxy's user, by name or number: nobody else's header is believed
   enum class Metrics { all, host, redis } metrics = Metrics::all;
-  bool show_args = true;  // whether it tells the arguments of jobs
+  ShowArgsSettings show_args;
   std::string base_path;  // below which a proxy shows it: "/brood"; empty: at the root
   int api_rate = 100;     // requests a second that each user may send to /api; 0: any number
 };

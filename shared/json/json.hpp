@@ -44,6 +44,10 @@ bool is_json(std::string_view text);
 // The raw texts of an array's elements.  Throws BadJson when `text` is no array.
 std::vector<std::string> json_elements(std::string_view text);
 
+// The same value with `scalar` in place of each scalar: what it is made of, and nothing of what it says but the keys of
+// its objects.  Throws BadJson.
+std::string json_shape(std::string_view text, std::string_view scalar);
+
 // JSON text of a string as Ruby writes it: only ", \ and control characters escaped, bytes that are no UTF-8
 // replaced by U+FFFD.
 std::string json_string(std::string_view text);

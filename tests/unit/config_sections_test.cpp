@@ -13,11 +13,29 @@ using namespace brood;
 using namespace brood::loaded_config;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_CASE(arguments_are_told_as_far_as_the_page_s_section_or_the_class_s_says) {
+  BOOST_TEST((load("").web.show_args.of({"A"}) == ShowArgs::all));
+  BOOST_TEST((load("[web]\nshow_args = true\n").web.show_args.usual == ShowArgs::all));
+  const ShowArgsSettings args = load(
+                                    "[web]\nshow_args = \"keys\"\n[classes.Charge]\nshow_args = \"none\"\n"
+                                    "[classes.Wrapper]\nshow_args = \"all\"\n[classes.Other]\nexpired = \"dead\"\n")
+                                    .web.show_args;
+  BOOST_TEST((args.of({"Charge", "Charge"}) == ShowArgs::none));
+  BOOST_TEST((args.of({"Other", "Other"}) == ShowArgs::keys));
+  BOOST_TEST((args.of({"Mail", "Wrapper"}) == ShowArgs::all));
+  BOOST_TEST((args.of({"Charge", "Wrapper"}) == ShowArgs::none));  // of two names the one that tells less
+  BOOST_TEST((args.of({"Wrapper", "Charge"}) == ShowArgs::none));
+  BOOST_TEST((args.of_any() == ShowArgs::none));
+  BOOST_TEST(complaint("[web]\nshow_args = \"some\"\n").find("none") != std::string::npos);
+  BOOST_TEST(complaint("[classes.A]\nshow_args = 1\n") != "");
+}
+
 BOOST_AUTO_TEST_CASE(a_page_that_other_machines_reach_says_who_may_come) {
   const Config config = load(
       "[web]\nlisten = \"0.0.0.0:80\"\nusers = \"/users\"\nread_only = true\nhosts = [\"brood.example.com\"]\n"
       "metrics = \"host\"\nmode = \"0600\"\nshow_args = false\nbase_path = \"/a/b\"\napi_rate = 7\n");
-  BOOST_TEST((!config.web.show_args && config.web.base_path == "/a/b" && config.web.api_rate == 7));
+  BOOST_TEST(
+      (config.web.show_args.usual == ShowArgs::none && config.web.base_path == "/a/b" && config.web.api_rate == 7));
   BOOST_TEST(config.web.listen == "0.0.0.0:80");
   BOOST_TEST(config.web.users == "/users");
   BOOST_TEST(config.web.read_only);

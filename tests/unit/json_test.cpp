@@ -263,6 +263,15 @@ BOOST_AUTO_TEST_CASE(scores_are_short_and_plain) {
   BOOST_TEST(std::stod(score_text(1e300)) == 1e300);
 }
 
+BOOST_AUTO_TEST_CASE(a_shape_has_the_keys_and_none_of_the_values) {
+  BOOST_TEST(json_shape(R"([ {"card":"4111","of":{"a\"b":[1,null,true]}} ,"x", 1e400])", "…") ==
+             R"([{"card":…,"of":{"a\"b":[…,…,…]}},…,…])");
+  BOOST_TEST(json_shape("[]", "…") == "[]");
+  BOOST_TEST(json_shape(R"({"a":{},"a":1})", "null") == R"({"a":{},"a":null})");
+  BOOST_TEST(json_shape("\"secret\"", "null") == "null");
+  BOOST_CHECK_THROW(json_shape("[secret", "null"), BadJson);
+}
+
 BOOST_AUTO_TEST_CASE(a_prefix_counts_characters_not_bytes) {
   BOOST_TEST(utf8_prefix("é€😀x", 3) == "é€😀");
   BOOST_TEST(utf8_prefix("\xff\xff"

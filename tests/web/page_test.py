@@ -810,11 +810,37 @@ class Settings(PageTest):
             self.assertIn("a" * 24, page.get(path).text)
             self.assertNotIn("classified", page.get(path).text)
         self.assertNotIn("[\"classified", page.get("/periodic/one?name=classified").text.replace("&quot;", '"'))
+        self.assertIsNone(page.get("/api/v1/periodic").json[0]["args"])
         self.assertIn("0 entries", page.get("/retries?text=lassifie").text)  # nor can they be guessed
         self.assertEqual(page.get("/api/v1/retries?text=lassifie").json, [])
         self.assertEqual(len(page.get("/api/v1/retries?text=aaaa").json), 1)
         page.child.stop()
         self.assertIn("classified", self.page().get("/retries").text)
+
+    def test_arguments_are_told_as_far_as_their_class_says(self):
+        self.redis("SADD", "queues", "default")
+        hold(self.redis, "Charge")
+        for jid, name in (("a" * 24, "Charge"), ("b" * 24, "Import"), ("c" * 24, "Plain")):
+            entry = job(name, [{"number": "classified"}], jid, error_class="E", retry_count=0)
+            self.redis("LPUSH", "queue:default", entry)
+            self.redis("ZADD", "retry", "1000.5", entry)
+        page = self.page(
+            config="[classes.Charge]\nshow_args = \"none\"\n[classes.Import]\nshow_args = \"keys\"\n"
+        )
+        for path in ("/retries", "/queues/one?name=default"):
+            text = page.get(path).text.replace("&quot;", '"')
+            self.assertEqual(text.count("classified"), 1)
+            self.assertEqual(text.count('[{"number":…}]'), 1)
+        for jid, told in (("a" * 24, "not shown"), ("b" * 24, '[{"number":…}]'), ("c" * 24, '[{"number": "classified"}]')):
+            for path in (f"/jobs/one?jid={jid}", f"/retries/one?score=1000.5&jid={jid}"):
+                self.assertIn(told, page.get(path).text.replace("&quot;", '"'))
+        self.assertIsNone(page.get("/api/v1/periodic").json[0]["args"])
+        told = {one["class"]: (one["args"], one["payload"]) for one in page.get("/api/v1/retries").json}
+        self.assertEqual(told["Charge"], (None, None))
+        self.assertEqual(told["Import"], ([{"number": None}], None))
+        self.assertEqual(told["Plain"][0], [{"number": "classified"}])
+        self.assertIn("classified", told["Plain"][1])
+        self.assertEqual([one["class"] for one in page.get("/api/v1/retries?text=classified").json], ["Plain"])
 
     def test_below_a_path_every_link_stays_below_it(self):
         self.redis("SADD", "queues", "default")

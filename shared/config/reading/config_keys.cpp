@@ -64,7 +64,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
     {"compatibility", {"sidekiq", "timestamps", "sidekiq_unique_jobs"}},
-    {"classes.*", {"isolation", "threads", "sandbox", "expired"}},
+    {"classes.*", {"isolation", "threads", "sandbox", "expired", "show_args"}},
     {"classes.*.sandbox", {"network", "write", "read", "memory", "cpu", "processes", "strict"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };

@@ -117,6 +117,7 @@ void read_root(const ConfigSection& root, Config& config) {
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
   root.named_sections("classes", [&](const std::string& name, const Place& at, const ConfigSection& section) {
     read_class(name, at, section, config.classes[name]);
+    if (section.has("show_args")) read_show_args(section, config.web.show_args.of_class[name]);
   });
   root.named_sections("commands", [&](const std::string& name, const Place& at, const ConfigSection& section) {
     read_command(name, at, section, config.commands[name]);

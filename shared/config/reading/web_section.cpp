@@ -38,6 +38,14 @@ std::string read_base_path(const Place& at, const std::string& path) {
 
 }  // namespace
 
+void read_show_args(const ConfigSection& section, ShowArgs& out) {
+  section.truth_or_text(
+      "show_args", [&](bool shows) { out = shows ? ShowArgs::all : ShowArgs::none; },
+      [&](const Place& at, const std::string& word) {
+        out = choose<ShowArgs>(at, word, {{"none", ShowArgs::none}, {"keys", ShowArgs::keys}, {"all", ShowArgs::all}});
+      });
+}
+
 void read_web(const ConfigSection& section, WebSettings& web) {
   section.text("listen",
                [&](const Place& at, const std::string& text) { web.listen = check_listen_address(at, text); });
@@ -54,7 +62,7 @@ void read_web(const ConfigSection& section, WebSettings& web) {
                [&](const Place& at, const std::string& name) { web.user_header = read_header_name(at, name); });
   section.text("proxy_user", [&](const Place& at, const std::string& name) { web.proxy_user = check_name(at, name); });
   section.text("metrics", [&](const Place& at, const std::string& word) { web.metrics = read_web_metrics(at, word); });
-  section.boolean("show_args", web.show_args);
+  read_show_args(section, web.show_args.usual);
   section.text("base_path",
                [&](const Place& at, const std::string& path) { web.base_path = read_base_path(at, path); });
   section.count("api_rate", web.api_rate, 0, 1'000'000);

@@ -7,4 +7,7 @@ namespace brood {
 // Reads [web]; refuses what would let somebody in whom nobody named.
 void read_web(const ConfigSection& section, WebSettings& web);
 
+// Reads show_args of [web] or of a class.
+void read_show_args(const ConfigSection& section, ShowArgs& out);
+
 }  // namespace brood

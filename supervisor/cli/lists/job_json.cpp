@@ -17,14 +17,12 @@ std::optional<double> seconds_at(const std::optional<Time>& time) {
   return time ? std::optional(std::chrono::duration<double>(time->time_since_epoch()).count()) : std::nullopt;
 }
 
-void write_job(JsonWriter& json, const JobRecord& job, bool with_stack, WithArgs with_args) {
-  const bool tells = with_args == WithArgs::yes;
-  const std::string args = tells ? job.display_args() : "null";
+void write_job(JsonWriter& json, const JobRecord& job, bool with_stack, ShowArgs shows) {
   json.text("jid", job.jid)
       .text("class", job.job_class)
       .text("display_class", job.display_class)
       .text("queue", job.queue)
-      .json("args", is_json(args) ? args : "null")
+      .json("args", told_args_json(job.display_args(), shows))
       .texts("tags", job.tags)
       .decimal("created_at", seconds_at(job.created_at))
       .decimal("enqueued_at", seconds_at(job.enqueued_at))
@@ -34,7 +32,7 @@ void write_job(JsonWriter& json, const JobRecord& job, bool with_stack, WithArgs
       .text("error_class", job.error_class)
       .text("error_message", job.error_message)
       .truth("is_job", job.is_job);
-  if (tells)
+  if (shows == ShowArgs::all)
     json.text("payload", job.payload);
   else
     json.null("payload");
@@ -44,17 +42,22 @@ void write_job(JsonWriter& json, const JobRecord& job, bool with_stack, WithArgs
 
 }  // namespace
 
-std::string job_json(const JobRecord& job, bool with_stack, WithArgs with_args) {
+std::string told_args_json(const std::string& args, ShowArgs shows) {
+  if (shows == ShowArgs::none || !is_json(args)) return "null";
+  return shows == ShowArgs::keys ? json_shape(args, "null") : args;
+}
+
+std::string job_json(const JobRecord& job, bool with_stack, ShowArgs shows) {
   JsonWriter json;
-  write_job(json, job, with_stack, with_args);
+  write_job(json, job, with_stack, shows);
   return json.object();
 }
 
-std::string job_json(const SetEntry& entry, bool with_stack, WithArgs with_args) {
+std::string job_json(const SetEntry& entry, bool with_stack, ShowArgs shows) {
   JsonWriter json;
   const bool is_number = std::isfinite(entry.score) && is_json(entry.score_text);
   json.json("score", is_number ? entry.score_text : "null");
-  write_job(json, entry, with_stack, with_args);
+  write_job(json, entry, with_stack, shows);
   return json.object();
 }
 

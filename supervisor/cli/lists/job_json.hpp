@@ -3,13 +3,17 @@
 #include <brood/api.hpp>
 #include <string>
 
+#include "shared/config/show_args.hpp"
+
 namespace brood {
 
+// What programs are told of a JSON text of arguments: all of it, its shape with null for each value, or null.
+std::string told_args_json(const std::string& args, ShowArgs shows);
+
 // A job for programs: one JSON object, valid whatever its payload holds.  Members are added, never renamed or removed.
-// Without its arguments `args` and `payload` are null.
-enum class WithArgs { no, yes };
-std::string job_json(const JobRecord& job, bool with_stack = false, WithArgs with_args = WithArgs::yes);
-std::string job_json(const SetEntry& entry, bool with_stack = false, WithArgs with_args = WithArgs::yes);
+// Unless all of its arguments are told, `payload` is null, and `args` is null or has null for each value.
+std::string job_json(const JobRecord& job, bool with_stack = false, ShowArgs shows = ShowArgs::all);
+std::string job_json(const SetEntry& entry, bool with_stack = false, ShowArgs shows = ShowArgs::all);
 
 // What a push has come to: the object of `brood enqueue --json`.
 std::string push_json(const Push& push, const std::string& jid);

@@ -16,6 +16,7 @@
 #include "shared/store/lenient.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/ruby_processes.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
 
 namespace brood {
@@ -112,7 +113,7 @@ std::string ListedPeriodic::local_text(sys_seconds tick) const {
   return fmt::format("{} {}{:02}:{:02}", text, ahead < 0s ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-std::string ListedPeriodic::json() const {
+std::string ListedPeriodic::json(ShowArgs shows) const {
   const std::vector<sys_seconds> next = next_ticks(1);
   return JsonWriter()
       .text("name", name)
@@ -123,7 +124,7 @@ std::string ListedPeriodic::json() const {
       .truth("paused", known.paused)
       .text("tz", zone)
       .text("queue", queue)
-      .json("args", args)
+      .json("args", told_args_json(args, shows))
       .text("overlap", overlap)
       .truth("served", served)
       .number("claimed", known.claimed)

@@ -103,7 +103,9 @@ HttpResponse answer_processes(Call& call) {
 
 HttpResponse answer_periodic(Call& call) {
   const std::vector<ListedPeriodic> all = list_periodic(call.site.configuration(), call.site.shards());
-  return json_answer(200, json_array(all, [](const ListedPeriodic& one) { return one.json(); }));
+  const ShowArgsSettings& show_args = call.site.settings().show_args;
+  return json_answer(
+      200, json_array(all, [&](const ListedPeriodic& one) { return one.json(show_args.of({one.job_class})); }));
 }
 
 HttpResponse answer_limits(Call& call) {

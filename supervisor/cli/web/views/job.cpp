@@ -2,14 +2,13 @@
 #include <string>
 #include <vector>
 
-#include "shared/job/shown_args.hpp"
-#include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/in_flight/job_search.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"
+#include "supervisor/cli/web/views/job_parts.hpp"
 
 namespace brood {
 namespace {
@@ -73,6 +72,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
       });
   const JobState state = state_of_job(job, report, worker == report.machine.workers.end() ? nullptr : &*worker);
   Html out = Html("<p class=\"lead\">{} {}</p>", badge(state.tone, state.word), state.sentence);
+  const JobRecord record = JobRecord::read(job.payload);
   Facts facts;
   try {
     const JsonObject payload = JsonObject::parse(job.payload);
@@ -87,9 +87,8 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
     facts.add("Came back", counted(static_cast<std::uint64_t>(job.returns), "time", "times") +
                                ", from workers whose end nobody saw");
   out += facts.html();
-  out += Html("<pre tabindex=\"0\">{}</pre>", call.site.settings().show_args
-                                                  ? utf8_prefix(shown_args(job.payload), most_characters_of_found_args)
-                                                  : "not shown");
+  const ShowArgs shows = shown_of(call.site.settings().show_args, record);
+  out += Html("<pre tabindex=\"0\">{}</pre>", told_args(shows, record.display_args(), most_characters_of_found_args));
   return out += Html("<p>{}</p>", entry_link(job, jid));
 }
 

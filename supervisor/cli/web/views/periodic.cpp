@@ -10,6 +10,7 @@
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"
+#include "supervisor/cli/web/views/job_parts.hpp"
 
 namespace brood {
 namespace {
@@ -119,9 +120,8 @@ HttpResponse show_one_periodic(Call& call) {
   facts.add("Skipped", std::to_string(one.known.skipped));
   page.body += facts.html();
   page.body += section(
-      "Arguments",
-      Html("<pre tabindex=\"0\">{}</pre>",
-           call.site.settings().show_args ? utf8_prefix(one.args, most_characters_of_periodic_args) : "not shown"));
+      "Arguments", Html("<pre tabindex=\"0\">{}</pre>", told_args(call.site.settings().show_args.of({one.job_class}),
+                                                                  one.args, most_characters_of_periodic_args)));
   PageTable next("The next ticks", {{"In"}, {"By the clock there"}});
   for (const auto tick : one.next_ticks(ticks_on_page))
     next.add({ago(epoch_seconds(WallTime(tick))), Html("<span class=\"mono\">{}</span>", one.local_text(tick))});

@@ -61,7 +61,7 @@ const SetKind& kind_of(const Call& call) {
 // Which entries are meant; empty: all.
 struct EntryFilter {
   std::string text, job_class, queue, error;
-  bool looks_at_args = true;  // else nobody may find out by it what is in them
+  ShowArgsSettings show_args = {};  // what is not told cannot be found out by a filter either
 
   static EntryFilter of(const Call& call) {
     const FormValues& values = call.query;
@@ -75,7 +75,7 @@ struct EntryFilter {
            (queue.empty() || entry.queue == queue) && (error.empty() || entry.error_class == error);
   }
   bool holds_text(const SetEntry& entry) const {
-    if (looks_at_args) return entry.payload.find(text) != entry.payload.npos;
+    if (shown_of(show_args, entry) == ShowArgs::all) return entry.payload.find(text) != entry.payload.npos;
     for (const std::string* one :
          {&entry.jid, &entry.display_class, &entry.job_class, &entry.queue, &entry.error_class, &entry.error_message}) {
       if (one->find(text) != one->npos) return true;
@@ -389,9 +389,10 @@ HttpResponse answer_set(Call& call) {
   const FilteredPage found = read_page(set, kind, EntryFilter::of(call), page_number(call), limit);
   if (found.took_long && found.entries.size() < limit)
     throw Refused(503, "The search takes too long: say a class, a queue or an error too.");
-  const WithArgs with_args = call.site.settings().show_args ? WithArgs::yes : WithArgs::no;
-  return json_answer(
-      200, json_array(found.entries, [&](const SetEntry& entry) { return job_json(entry, false, with_args); }));
+  const ShowArgsSettings& show_args = call.site.settings().show_args;
+  return json_answer(200, json_array(found.entries, [&](const SetEntry& entry) {
+                       return job_json(entry, false, shown_of(show_args, entry));
+                     }));
 }
 
 HttpResponse show_entry(Call& call) {

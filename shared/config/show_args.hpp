@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace brood {
+
+// How much the page tells of the arguments of a job; what is said later tells more.
+enum class ShowArgs {
+  none,
+  keys,  // what they are made of: lists and objects with their keys, but no value
+  all,
+};
+
+// [web] show_args, and what [classes.NAME] says beside it.
+struct ShowArgsSettings {
+  ShowArgs usual = ShowArgs::all;
+  std::map<std::string, ShowArgs> of_class = {};
+
+  // Of a class with these names.  Where several are named, the one that tells least holds.
+  ShowArgs of(std::initializer_list<std::string> names) const {
+    std::optional<ShowArgs> least;
+    for (const std::string& name : names) {
+      const auto found = of_class.find(name);
+      if (found != of_class.end()) least = std::min(least.value_or(found->second), found->second);
+    }
+    return least.value_or(usual);
+  }
+  // Of a job whose class cannot be read: it may be any.
+  ShowArgs of_any() const {
+    ShowArgs least = usual;
+    for (const auto& [name, shows] : of_class) least = std::min(least, shows);
+    return least;
+  }
+};
+
+}  // namespace brood

@@ -106,7 +106,7 @@ class Supervisor : private Shard::Owner,
   void capsules_changed() override;
   void generation_changed(const Generation& present) override;
   void upgrade_begun() override { report_status(); }
-  void upgrade_given_up() override { report_status(); }
+  void upgrade_given_up() override;
 
   // What its parts ask it.
   const Config& config() const override { return *config_; }
@@ -128,7 +128,10 @@ class Supervisor : private Shard::Owner,
 
   // How it passes from one program to the next.
   Handover hand_over() override;
-  std::string half_done() const override;
+  std::string half_done() override;
+  std::string long_work_under_way() const;
+  void pause_recoveries();
+  void resume_recoveries();
   void take_over(const Handover& handover);
   void listen_at(const std::string& path, UniqueFd listener);
 
@@ -180,7 +183,8 @@ class Supervisor : private Shard::Owner,
   bool came_back_ = false;  // from a program that had taken over from us, and failed
   bool roll_is_owed_ =
       false;  // of the workers of the program before, since a quiet has kept it from coming, or going on
-  bool rolls_for_takeover_ = false;  // it is under way
+  bool rolls_for_takeover_ = false;                   // it is under way
+  std::optional<SteadyTime> recoveries_pause_until_;  // while an upgrade waits
   std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{};
   Timer wake_;  // for what it does itself

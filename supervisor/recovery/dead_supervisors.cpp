@@ -30,7 +30,7 @@ void kill_orphan(pid_t pid, std::uint64_t start_time) {
   if (pid <= 0) return;
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!process || !process_lives(pid, start_time)) return;
-  log::warn("orphan_killed", {{"worker_pid", pid}, {"reason", "it outlived its supervisor by a minute"}});
+  log::warn("orphan_killed", {{"orphan_pid", pid}, {"reason", "it outlived its supervisor by a minute"}});
   syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 

@@ -71,12 +71,26 @@ void RecoveryChildren::sweep(std::function<OwnIncarnations()> own) {
   tasks_.push_back(std::move(task));
 }
 
+void RecoveryChildren::pause() {
+  if (std::exchange(pauses_, true)) return;
+  for (Task& task : tasks_) {
+    if (!is_sweep(task) || !task.child.is_running()) continue;
+    task.gave_way = true;
+    task.child.kill();
+  }
+}
+
+void RecoveryChildren::resume() {
+  if (std::exchange(pauses_, false)) wake_.start_at(next_start());
+}
+
 void RecoveryChildren::spawn_due(SteadyTime now, const RedisAddress& redis) {
   start_due(now, redis);
   wake_.start_at(next_start());
 }
 
 void RecoveryChildren::start_due(SteadyTime now, const RedisAddress& redis) {
+  if (pauses_) return;
   for (Task& task : tasks_) {
     if (running() >= most_children) return;
     if (!task.child.is_running() && task.not_before <= now) start(task, now, redis);
@@ -111,6 +125,7 @@ void RecoveryChildren::start(Task& task, SteadyTime now, const RedisAddress& red
 
 void RecoveryChildren::ended(Task& task, const Children::End& end) {
   if (end.status.exited && end.status.value == EX_OK) return finish(task);
+  if (std::exchange(task.gave_way, false)) return;
   const bool lost_redis = end.status.exited && end.status.value == EX_TEMPFAIL;
   if (!lost_redis) {
     log::warn("autopsy_failed", {{"child_pid", end.pid}, {"status", end.status.describe()}, {"overdue", end.overdue}});
@@ -133,7 +148,7 @@ void RecoveryChildren::finish(Task& task) {
 
 std::optional<SteadyTime> RecoveryChildren::next_start() const {
   std::optional<SteadyTime> next;
-  if (running() >= most_children) return next;  // the end of one of them wakes us
+  if (pauses_ || running() >= most_children) return next;  // the end of one of them wakes us
   for (const Task& task : tasks_) {
     if (!task.child.is_running() && (!next || task.not_before < *next)) next = task.not_before;
   }
@@ -170,10 +185,10 @@ bool RecoveryChildren::is_idle() const {
                                       [](const Task& task) { return is_sweep(task) && !task.child.is_running(); });
 }
 
-bool RecoveryChildren::may_be_handed_over(bool redis_answers) const {
-  return may_be_left() && (!redis_answers || std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
-           return is_sweep(task) || task.pause >= longest_pause;  // one failure says nothing of the next attempt
-         }));
+bool RecoveryChildren::works_for_another() const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
+    return std::holds_alternative<OrphanedJobsTask>(task.work) && task.child.is_running();
+  });
 }
 
 int RecoveryChildren::running() const {

@@ -36,6 +36,10 @@ class RecoveryChildren {
   // slow Redis, or one that refuses them, lets wait must not take the place of all else.
   void sweep(std::function<OwnIncarnations()> own);
 
+  // From now on no child is forked, and a running sweep ends: for a program that takes our place and goes on with it.
+  void pause();
+  void resume();
+
   // Forks the children that are due; called while `redis` answers, to which they connect.  A child that takes too long,
   // and moves no byte to or from Redis, is killed.
   void spawn_due(SteadyTime now, const RedisAddress& redis);
@@ -47,8 +51,8 @@ class RecoveryChildren {
   // Nothing is under way, and whoever knows dead_workers_of() our identity could go on in our place: dead supervisors
   // are found again, and so are lists without a field.
   bool may_be_left() const { return held_.empty() && running() == 0; }
-  // The same while Redis answers, for a program that takes our place: what has failed for a while may fail for long.
-  bool may_be_handed_over(bool redis_answers) const;
+  // A child recovers what a dead supervisor had in flight, which may be much.
+  bool works_for_another() const;
   std::vector<WorkerDeath> dead_workers_of(const std::string& identity) const;
 
  private:
@@ -62,7 +66,8 @@ class RecoveryChildren {
     RecoveryMode mode = RecoveryMode::full;
     SteadyTime not_before{};
     std::chrono::milliseconds pause{0};
-    Child child = {};  // while none runs, the task waits
+    Child child = {};       // while none runs, the task waits
+    bool gave_way = false;  // the child was ended by pause()
   };
   static bool is_sweep(const Task& task) { return std::holds_alternative<Sweep>(task.work); }
 
@@ -76,6 +81,7 @@ class RecoveryChildren {
   const ChildBodies& bodies_;
   const std::function<void(const WorkerDeath&)> recovered_;
   std::list<Task> tasks_;
+  bool pauses_ = false;
   std::vector<WorkerDeath> held_;
   Timer wake_;                                              // for spawn_due()
   std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for

@@ -345,6 +345,7 @@ void RollingRestart::await(const ControlSocket::Reply& reply) {
 
 void RollingRestart::abandon(const std::string& why) {
   if (!under_way()) return;
+  if (waiting_) log::warn("restart_refused", {{"reason", why}});
   check_.abandon();
   // All workers are new already, and nothing speaks against them.  Or surplus ones are told to finish already, and no
   // others are to come.

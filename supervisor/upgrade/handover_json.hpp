@@ -69,6 +69,13 @@ class Writer {
     json_.json(key, fmt::format("[{}]", fmt::join(values, ",")));
   }
 
+  void numbers(const char* key, const std::vector<std::uint64_t>& values) {
+    json_.json(key, fmt::format("[{}]", fmt::join(values, ",")));
+  }
+
+  // All 64 of them.
+  void bits(const char* key, std::uint64_t value) { json_.text(key, fmt::format("{:x}", value)); }
+
   // Of any bytes at all.
   void bytes(const char* key, const std::string& value) {
     std::string digits;
@@ -147,11 +154,13 @@ class Reader {
   template <std::size_t size>
   void numbers(const char* key, std::array<std::uint64_t, size>& into) const {
     const std::vector<std::string> values = elements(key);
-    for (std::size_t i = 0; i < std::min(size, values.size()); ++i) {
-      const std::string& value = values[i];
-      if (std::from_chars(value.data(), value.data() + value.size(), into[i]).ptr != value.data() + value.size())
-        throw BadHandover(std::string("the handover's ") + key + " are no numbers");
-    }
+    for (std::size_t i = 0; i < std::min(size, values.size()); ++i) into[i] = unsigned_number(key, values[i]);
+  }
+  void numbers(const char* key, std::vector<std::uint64_t>& into) const {
+    for (const std::string& value : elements(key)) into.push_back(unsigned_number(key, value));
+  }
+  void bits(const char* key, std::uint64_t& into) const {
+    if (const auto digits = object_.string(key)) into = unsigned_number(key, *digits, 16);
   }
 
   void bytes(const char* key, std::string& into) const {
@@ -174,6 +183,13 @@ class Reader {
   }
 
  private:
+  static std::uint64_t unsigned_number(const char* key, const std::string& text, int base = 10) {
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    if (text.empty() || std::from_chars(text.data(), end, number, base).ptr != end)
+      throw BadHandover(std::string("the handover's ") + key + " is no number");
+    return number;
+  }
   std::vector<std::string> elements(const char* key) const {
     const auto raw = object_.raw(key);
     return raw ? json_elements(*raw) : std::vector<std::string>();

@@ -1,19 +1,17 @@
 #include "supervisor/upgrade/handover_record.hpp"
 
-#include <cmath>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/upgrade/handover_json.hpp"
+#include "supervisor/upgrade/worker_death_json.hpp"
 
 namespace brood {
 namespace {
 
 constexpr std::int64_t nobody_said = -1;  // whose process it is
-constexpr int nobody_chose = -1;          // what becomes of a job
-constexpr int as_configured = -1;
 
 }  // namespace
 
@@ -150,71 +148,20 @@ void members(Io& io, Of<Io, Handover::Shard>& shard) {
 }
 
 template <typename Io>
-void members(Io& io, Of<Io, Outcome>& outcome) {
-  enumerator(io, "kind", outcome.kind, static_cast<int>(Outcome::Kind::set_aside) + 1);
-  io.bytes("payload", outcome.payload);
-  std::int64_t microseconds = std::llround(outcome.score * 1e6);
-  io.number("score_us", microseconds);
-  if constexpr (!std::is_same_v<Io, Writer>) outcome.score = static_cast<double>(microseconds) / 1e6;
-}
-
-// An entry of a dead worker's batch.
-struct LeftEntry {
-  EntryState state = EntryState::none;
-  std::optional<Outcome> outcome;
-};
-
-template <typename Io>
-void members(Io& io, Of<Io, LeftEntry>& entry) {
-  enumerator(io, "state", entry.state, static_cast<int>(EntryState::judged) + 1);
-  io.record("outcome", entry.outcome);
-}
-
-template <typename Io>
-void members(Io& io, Of<Io, DeadWorker::Record>& record) {
-  io.number("number", record.number);
-  io.bytes("queue", record.queue);
-  io.bytes("jid", record.jid);
-  std::vector<LeftEntry> entries;
-  for (std::size_t i = 0; i < record.entries.size(); ++i)
-    entries.push_back({record.entries[i], i < record.outcomes.size() ? record.outcomes[i] : std::nullopt});
-  io.records("entries", entries);
-  if constexpr (!std::is_same_v<Io, Writer>) {
-    for (LeftEntry& entry : entries) {
-      record.entries.push_back(entry.state);
-      record.outcomes.push_back(std::move(entry.outcome));
-    }
-  }
-}
-
-template <typename Io>
-void members(Io& io, Of<Io, WorkerDeath::Cause>& cause) {
-  io.bytes("error_class", cause.error_class);
-  io.bytes("message", cause.message);
-  io.truth("counts_as_crash", cause.counts_as_crash);
+void members(Io& io, Of<Io, Handover::Left::Slot>& slot) {
+  io.number("generation", slot.generation);
+  io.number("capsule", slot.capsule);
+  io.number("number", slot.number);
+  io.truth("never_fetched", slot.never_fetched);
+  io.time("occupied_since", slot.occupied_since);
+  io.time("ended_at", slot.ended_at);
 }
 
 template <typename Io>
 void members(Io& io, Of<Io, Handover::Left>& left) {
   io.number("shard", left.shard);
-  auto& death = left.death;
-  io.bytes("identity", death.worker.identity);
-  io.number("slot", death.worker.slot);
-  io.number("incarnation", death.worker.incarnation);
-  io.record("record", death.worker.record);
-  io.truth("ended_by_brood", death.worker.ended_by_brood);
-  io.record("cause", death.cause);
-  int fate = death.fate ? static_cast<int>(*death.fate) : nobody_chose;
-  io.number("fate", fate);
-  io.truth("cause_unknown", death.cause_unknown);
-  io.number("class_flags", death.class_flags);
-  int max_crashes = death.max_crashes.value_or(as_configured);
-  io.number("max_crashes", max_crashes);
-  if constexpr (!std::is_same_v<Io, Writer>) {
-    if (fate >= 0 && fate <= static_cast<int>(WorkerDeath::Fate::discard))
-      death.fate = static_cast<WorkerDeath::Fate>(fate);
-    if (max_crashes != as_configured) death.max_crashes = max_crashes;
-  }
+  members(io, left.death);
+  io.record("held", left.slot);
 }
 
 template <typename Io>
@@ -257,6 +204,12 @@ void members(Io& io, Of<Io, Handover>& handover) {
 
 namespace {
 
+bool has_possible_stack(const WorkerDeath& death) {
+  if (!death.cause || !death.cause->facts) return true;
+  const CapturedStack& stack = death.cause->facts->stack;
+  return stack.frames.size() <= max_frames && stack.modules.size() <= max_modules;
+}
+
 void refuse_nonsense(const Handover& handover) {
   if (handover.identity.name.empty() || handover.identity.pid <= 0)
     throw BadHandover("the handover does not say whose it is");
@@ -268,6 +221,7 @@ void refuse_nonsense(const Handover& handover) {
     if (left.shard < 0 || left.shard >= max_shards) throw BadHandover("the handover names a shard that cannot be");
     if (left.death.worker.record && left.death.worker.record->entries.size() > max_batch_entries)
       throw BadHandover("the handover tells of more jobs than a worker holds");
+    if (!has_possible_stack(left.death)) throw BadHandover("the handover holds a stack that cannot be");
   }
   for (const Handover::Template& one : handover.templates) {
     if (one.pid <= 0) throw BadHandover("the handover names a template without process");

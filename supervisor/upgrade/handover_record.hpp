@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -108,11 +109,18 @@ struct Handover {
   };
   std::vector<Shard> other_shards = {};
   std::vector<int> empty_places() const;  // their numbers
-  // What dead workers have left in a shard that is away.  How the machine saw a crash is not among it: the job's report
-  // has its signal and no stack.
+  // What dead workers have left, and is not recovered yet.
   struct Left {
+    // Who had the slot, which is free once that is done.
+    struct Slot {
+      std::uint32_t generation = 0;
+      int capsule = 0, number = 0;
+      bool never_fetched = false;
+      SteadyTime occupied_since{}, ended_at{};
+    };
     int shard = 0;
     WorkerDeath death;
+    std::optional<Slot> slot = {};  // none: it is another's, or nobody's
   };
   std::vector<Left> left = {};
 };

@@ -25,8 +25,8 @@ class Upgrade {
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual Handover hand_over() = 0;           // what there is now
-    virtual std::string half_done() const = 0;  // what must end first, for people; empty: nothing
+    virtual Handover hand_over() = 0;     // what there is now
+    virtual std::string half_done() = 0;  // what must end first, for people; empty: nothing
     virtual void upgrade_begun() = 0;
     virtual void upgrade_given_up() = 0;  // everything is as it was
   };

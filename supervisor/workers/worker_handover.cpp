@@ -20,7 +20,7 @@ void adopt(const Handover::Worker& worker, WorkerSlots& slots, WorkerOrders& ord
   taken.waits_its_turn = worker.waits_its_turn;
   taken.never_fetched = worker.never_fetched;
   taken.processed_before = worker.processed_before;
-  if (worker.ready_at != SteadyTime{}) taken.ready_at = worker.ready_at;
+  if (worker.ready_at != SteadyTime{}) slots.table.note_ready(worker.slot, worker.ready_at);
   if (worker.finishing) slots.table.remove_place(place);
   orders.connect(worker.slot, std::move(control), std::move(output), worker.output_token);
 }

@@ -69,7 +69,7 @@ void WorkerOrders::heard(int slot) {
   for (ssize_t i = 0; i < got; ++i) {
     switch (static_cast<ControlByte>(bytes[i])) {
       case ControlByte::ready:
-        if (!taken.ready_at) taken.ready_at = steady_now();
+        slots_.table.note_ready(slot, steady_now());
         slots_.note_readiness();
         break;
       case ControlByte::left_behind:

@@ -76,7 +76,7 @@ class WorkerPool {
   int occupied() const { return slots_.table.occupied() + spawner_.asked() + predecessors_.size(); }
   int ready() const { return slots_.table.ready(); }
   int busy() const { return slots_.busy(); }
-  // Whether all workers were once ready at the same time.
+  // Whether there has been a ready worker in each place.
   bool was_ready() const { return slots_.were_ready(); }
   std::string failing_starts() const;  // half a sentence for people; empty: none fails
   std::uint64_t last_incarnation() const { return slots_.table.last_incarnation(); }  // that was assigned

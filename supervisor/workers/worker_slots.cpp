@@ -38,9 +38,12 @@ Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config
 }
 
 void WorkerSlots::make_room(const Config& config) {
-  // Those of earlier generations may run long jobs still.
+  // Those of earlier generations may run long jobs still, and a place whose worker has just ended wants another.
   int taken = 0;
-  for (int slot = 0; slot < table.used_slots(); ++slot) taken += table[slot].pid != 0 || table[slot].held;
+  for (int slot = 0; slot < table.slots(); ++slot)
+    taken += table[slot].pid != 0 || table[slot].held || table[slot].reserved;
+  for (const auto& [key, place] : table.places())
+    taken += place.state == ProcessTable::Place::State::kept && !place.slot && !place.reserved;
   const int slots = std::max({slots_for(config), table.slots(), taken + config.concurrency() + spare_slots});
   board.grow(slots);
   table.grow(slots);

@@ -35,8 +35,8 @@ class WorkerSlots {
   bool is_busy(int slot) const { return table.is_living(slot) && board.slot(slot).current.load() >= 0; }
   int busy() const;
 
-  // Notes whether every kept place has a ready worker now.  Once that was so, were_ready() stays true.
-  void note_readiness() { were_ready_ |= table.ready() >= table.kept(); }
+  // Notes whether every kept place has had a ready worker.  Once that was so, were_ready() stays true.
+  void note_readiness() { were_ready_ |= table.all_were_ready(); }
   void note_adopted_readiness() { were_ready_ = table.ready() > 0; }
   bool were_ready() const { return were_ready_; }
 

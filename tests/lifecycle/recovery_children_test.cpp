@@ -160,23 +160,44 @@ BOOST_AUTO_TEST_CASE(what_is_held_is_recovered_once_it_is_released_and_is_not_fo
   BOOST_TEST(test.recovery.is_idle());
 }
 
-BOOST_AUTO_TEST_CASE(what_redis_refuses_again_and_again_may_be_handed_over) {
+BOOST_AUTO_TEST_CASE(while_recoveries_pause_none_begins_and_what_waits_may_be_handed_over) {
   Recovering test;
-  test.end = [] { return EX_TEMPFAIL; };
-  BOOST_TEST(test.recovery.may_be_handed_over(true));
   test.recovery.add(charged(7));
-  BOOST_TEST(!test.recovery.may_be_handed_over(true));  // it has not been tried
-  BOOST_TEST(test.recovery.may_be_handed_over(false));
-  for (int tries = 1; tries <= 7; ++tries) {
-    test.recovery.spawn_due(test.now, {});
-    BOOST_TEST(!test.recovery.may_be_handed_over(true));
-    BOOST_TEST(!test.recovery.may_be_handed_over(false));
-    test.reap(1);
-    BOOST_TEST(test.recovery.may_be_handed_over(true) == (tries == 7));
-    test.now += 10s;
-  }
-  BOOST_TEST(!test.recovery.is_idle());
-  BOOST_TEST(test.recovery.dead_workers_of("here:1:aa").size() == 1u);
+  test.recovery.spawn_due(test.now, {});
+  test.recovery.pause();
+  test.recovery.add(charged(8));
+  test.recovery.spawn_due(test.now, {});
+  BOOST_TEST(!test.recovery.may_be_left());  // that of 7 runs
+  test.reap(1);
+  test.recovery.spawn_due(test.now, {});
+  BOOST_TEST(test.recovery.may_be_left());
+  BOOST_TEST(!test.recovery.next_start());
+  BOOST_TEST((test.diary.lines() == Lines{"full 7"}));
+  BOOST_REQUIRE(test.recovery.dead_workers_of("here:1:aa").size() == 1u);
+  BOOST_TEST(test.recovery.dead_workers_of("here:1:aa").front().worker.incarnation == 8u);
+
+  test.recovery.resume();
+  test.recovery.spawn_due(test.now, {});
+  test.reap(1);
+  BOOST_TEST((test.diary.lines() == Lines{"full 7", "full 8"}));
+  BOOST_TEST(test.recovery.is_idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_gives_way_to_a_pause_and_begins_again_after_it) {
+  Recovering test;
+  test.end = wait_for_ever;
+  test.recovery.sweep([] { return OwnIncarnations{}; });
+  test.recovery.spawn_due(test.now, {});
+  BOOST_TEST((test.diary_after(1) == Lines{"sweep"}));
+  test.recovery.pause();
+  test.end = [] { return EX_OK; };
+  test.recovery.resume();  // before its end is heard of
+  test.reap(1);
+  BOOST_TEST(test.recovery.may_be_left());
+  test.recovery.spawn_due(test.now, {});
+  test.reap(1);
+  BOOST_TEST((test.diary.lines() == Lines{"sweep", "sweep"}));
+  BOOST_TEST(!test.recovery.next_start());
 }
 
 BOOST_AUTO_TEST_CASE(a_child_keeps_the_descriptors_from_which_it_loads_libraries) {

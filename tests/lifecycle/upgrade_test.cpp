@@ -14,6 +14,8 @@
 #include <sstream>
 #include <thread>
 
+#include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
@@ -486,6 +488,56 @@ BOOST_AUTO_TEST_CASE(a_worker_killed_meanwhile_costs_its_job_an_attempt_and_noth
                  },
                  60s),
              site.brood->log_tail());
+}
+
+// There is hardly a moment in which no crash is being recovered.
+BOOST_AUTO_TEST_CASE(an_upgrade_amid_crash_after_crash_waits_for_no_lull) {
+  constexpr std::size_t jobs = 60;  // fewer than after which their places would rest
+  Installed site(4);
+  for (std::size_t job = 0; job < jobs; ++job)
+    enqueue(site.redis, {payload_text("Segfault", "[]", static_cast<int>(job) + 1, R"("retry":0)")});
+  BOOST_REQUIRE(eventually([&] { return site.redis.size_of("dead") >= 5; }, 20s));
+
+  const CommandResult result = site.command({"upgrade"});
+
+  BOOST_TEST(result.status == 0, result.output << result.errors << site.brood->log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return site.redis.size_of("dead") == jobs; }, 60s), site.brood->log_tail());
+  for (const auto& [text, score] : site.redis.zrange("dead"))
+    BOOST_TEST(Payload::parse(text).string("error_class").value_or("") == "SIGSEGV", text);
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_that_is_not_recovered_yet_is_handed_over_with_its_stack) {
+  Installed site(2);
+  const std::string go = site.directory / "go";
+  site.run_until(go);
+  BOOST_REQUIRE(site.writes("began 1"));
+  std::istringstream words(site.written());
+  std::string began, version;
+  pid_t worker = 0;
+  BOOST_REQUIRE((words >> began >> version >> worker));
+  site.redis.command({"SET", "retry", "no set"});  // its charge is refused
+  BOOST_REQUIRE(kill(worker, SIGSEGV) == 0);
+  BOOST_REQUIRE(eventually([&] { return !process_exists(worker); }));
+
+  auto upgrade = std::async(std::launch::async, [&] { return site.command({"upgrade"}); });
+
+  BOOST_TEST(site.logs("event=recoveries_taken_over workers=1"), site.brood->log_tail());
+  site.redis.command({"DEL", "retry"});
+  std::string record;
+  const auto is_charged = [&] {
+    const auto entries = site.redis.zrange("retry");
+    if (!entries.empty()) record = entries.front().first;
+    return !entries.empty();
+  };
+  BOOST_TEST(eventually(is_charged), site.brood->log_tail());
+  std::ofstream{go};
+  const CommandResult result = upgrade.get();
+  BOOST_TEST(result.status == 0, result.output << result.errors << site.brood->log_tail());
+  BOOST_REQUIRE(!record.empty());
+  const Payload job = Payload::parse(record);
+  BOOST_TEST(job.string("error_class").value_or("") == "SIGSEGV");
+  const auto stack = decode_backtrace(job.string("error_backtrace").value_or(""));
+  BOOST_TEST((stack && !stack->empty()), job.text());
 }
 
 BOOST_AUTO_TEST_CASE(no_descriptor_is_left_behind) {

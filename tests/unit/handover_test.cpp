@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <string>
 
 using namespace brood;
@@ -73,6 +74,23 @@ Handover example() {
                                    .outcomes = {Outcome{Outcome::Kind::retry, "{\"a\":\"\xc3\"}", 1.5}, std::nullopt}},
       .ended_by_brood = false};
   left.death.cause = WorkerDeath::Cause{.error_class = "SIGSEGV", .message = "at 0x10", .counts_as_crash = true};
+  CrashFacts& facts = left.death.cause->facts.emplace();
+  facts.pid = 45;
+  facts.core_dumped = true;
+  facts.working_directory = "/tmp/\xff";
+  facts.uptime = 12s;
+  facts.max_rss_kb = 77;
+  facts.ran_before = {{.job_class = "Before", .runs_ago = 2}};
+  facts.libraries = ~std::uint64_t{0};
+  facts.stack.state = StackState::complete;
+  facts.stack.signal = SIGSEGV;
+  facts.stack.address = 0xffff'8000'0000'0010;  // more than a signed number holds
+  facts.stack.what = "\xc3";
+  facts.stack.frames = {0x1000, 0xffff'ffff'ffff'ffff};
+  facts.stack.modules = {{.begin = 0x1000, .end = 0x2000, .bias = 16, .build_id = "ab12", .path = "/lib/a b.so"}};
+  left.death.run = {WallTime(5s), 3s};
+  left.slot = {.generation = 2, .capsule = 1, .number = 4, .never_fetched = true, .ended_at = SteadyTime(7s)};
+  left.death.worker.ran_out_of_memory = true;
   left.death.fate = WorkerDeath::Fate::dead;
   left.death.class_flags = 3;
   left.death.max_crashes = 2;
@@ -116,6 +134,22 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST(death.worker.record->outcomes[0]->score == 1.5);
   BOOST_TEST(!death.worker.record->outcomes.at(1));
   BOOST_TEST(death.cause->error_class == "SIGSEGV");
+  BOOST_REQUIRE(death.cause->facts);
+  BOOST_TEST(death.cause->facts->working_directory == "/tmp/\xff");
+  BOOST_TEST((death.cause->facts->uptime == 12s));
+  BOOST_TEST(death.cause->facts->ran_before.at(0).job_class == "Before");
+  BOOST_TEST(death.cause->facts->libraries == ~std::uint64_t{0});
+  const CapturedStack& stack = death.cause->facts->stack;
+  BOOST_TEST((stack.state == StackState::complete && stack.signal == SIGSEGV));
+  BOOST_TEST(stack.address == 0xffff'8000'0000'0010);
+  BOOST_TEST((stack.frames == std::vector<std::uint64_t>{0x1000, 0xffff'ffff'ffff'ffff}));
+  BOOST_TEST(stack.modules.at(0).path == "/lib/a b.so");
+  BOOST_REQUIRE(found.left[0].slot);
+  BOOST_TEST((found.left[0].slot->generation == 2U && found.left[0].slot->capsule == 1));
+  BOOST_TEST((found.left[0].slot->never_fetched && found.left[0].slot->ended_at == SteadyTime(7s)));
+  BOOST_REQUIRE(death.run);
+  BOOST_TEST((death.run->began == WallTime(5s) && death.run->took == 3s));
+  BOOST_TEST(death.worker.ran_out_of_memory);
   BOOST_TEST((death.fate == WorkerDeath::Fate::dead));
   BOOST_TEST(*death.max_crashes == 2);
 }

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_free_again_only_when_nothing_of_its_worker_is_lef
 BOOST_AUTO_TEST_CASE(what_is_known_of_the_last_worker_lasts_until_the_next) {
   ProcessTable table = table_of(1);
   table.occupy(0, 0, 4711, noon);
-  table[0].ready_at = noon;
+  table.note_ready(0, noon);
   table[0].ended_by = EndedBy::brood;
   BOOST_TEST(table.ready() == 1);
 
@@ -95,6 +95,46 @@ BOOST_AUTO_TEST_CASE(what_is_known_of_the_last_worker_lasts_until_the_next) {
   BOOST_TEST(!table[0].ready_at.has_value());
   BOOST_TEST((table[0].ended_by == EndedBy::itself));
   BOOST_TEST((table[0].occupied_since == noon + 1s));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_a_dead_worker_of_the_program_before_had_is_held_until_it_is_released) {
+  ProcessTable table = table_of(2);
+  ProcessTable::Slot last;
+  last.pid = 4711;
+  last.place = 1;
+  last.generation = 3;
+  last.incarnation = 17;
+  last.ended_at = noon;
+  table.hold(0, last);
+  BOOST_TEST((table[0].held && !table.is_living(0)));
+  BOOST_TEST(table[0].generation == 3U);
+  BOOST_TEST((table[0].ended_at == noon));
+  BOOST_TEST(table.place_of(0) == nullptr);
+  BOOST_TEST(table.used_slots() == 1);
+  BOOST_TEST(table.free_slot().value_or(-1) == 1);
+  table.release(0);
+  BOOST_TEST(table.free_slot().value_or(-1) == 0);
+
+  table.occupy(1, 1, 4712, noon);
+  BOOST_CHECK_THROW(table.hold(1, last), std::logic_error);
+}
+
+// Where each worker ends after a job, there may be no moment in which all are ready.
+BOOST_AUTO_TEST_CASE(all_were_ready_once_each_kept_place_has_had_a_ready_worker) {
+  ProcessTable table = table_of(2);
+  table.add_place(2, 0, 0, State::waiting);
+  table.occupy(0, 0, 4711, noon);
+  table.note_ready(0, noon);
+  table.vacate(4711);
+  table.release(0);
+  BOOST_TEST(!table.all_were_ready());
+
+  table.occupy(0, 0, 4712, noon);
+  table.occupy(1, 1, 4713, noon);
+  BOOST_TEST(!table.all_were_ready());
+  table.note_ready(1, noon);
+  BOOST_TEST(table.ready() == 1);
+  BOOST_TEST(table.all_were_ready());
 }
 
 BOOST_AUTO_TEST_CASE(no_incarnation_is_assigned_twice) {
@@ -197,6 +237,6 @@ BOOST_AUTO_TEST_CASE(places_whose_workers_do_not_start_are_known_until_one_is_re
   table.occupy(2, first, 12, SteadyTime(2s));
   BOOST_TEST(table.failing_starts().places == 1);  // it is not ready yet
 
-  table[2].ready_at = SteadyTime(3s);
+  table.note_ready(2, SteadyTime(3s));
   BOOST_TEST(table.failing_starts().places == 0);
 }

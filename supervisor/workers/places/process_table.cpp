@@ -89,7 +89,23 @@ std::optional<int> ProcessTable::vacate(pid_t pid) {
   return slot;
 }
 
+void ProcessTable::hold(int slot, const Slot& last) {
+  Slot& held = (*this)[slot];
+  if (held.pid != 0 || held.reserved) throw std::logic_error("slot " + std::to_string(slot) + " is occupied");
+  held = last;
+  held.pid = 0;
+  held.held = true;
+  held.place = -1;
+  used_ = std::max(used_, slot + 1);
+}
+
 void ProcessTable::release(int slot) { (*this)[slot].held = false; }
+
+void ProcessTable::note_ready(int slot, SteadyTime now) {
+  Slot& taken = (*this)[slot];
+  if (!taken.ready_at) taken.ready_at = now;
+  if (Place* const place = place_of(slot)) place->was_ready = true;
+}
 
 std::uint64_t ProcessTable::assign_incarnation(int slot) { return (*this)[slot].incarnation = ++last_incarnation_; }
 
@@ -127,6 +143,12 @@ int ProcessTable::ready() const {
     const Place& place = entry.second;
     return place.state == Place::State::kept && place.slot && (*this)[*place.slot].ready_at;
   }));
+}
+
+bool ProcessTable::all_were_ready() const {
+  return std::all_of(places_.begin(), places_.end(), [](const auto& entry) {
+    return entry.second.state != Place::State::kept || entry.second.was_ready;
+  });
 }
 
 ProcessTable::FailingStarts ProcessTable::failing_starts() const {

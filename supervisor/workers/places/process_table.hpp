@@ -34,6 +34,7 @@ class ProcessTable {
     bool fresh = false;                 // on trial in a roll: not yet one of the places that are to stay
     std::optional<int> slot{};          // its worker's; nullopt: vacant
     bool reserved = false;              // its worker is on its way
+    bool was_ready = false;             // a worker of it was, this one or one before
     int last_slot = -1;                 // its last worker's; -1: there was none
     SteadyTime rests_until{};           // when vacant: not filled before this
     std::chrono::milliseconds rest{0};  // how long its last rest was
@@ -86,8 +87,13 @@ class ProcessTable {
   // Empties the slot that `pid` ran in, and its place, and says which slot; nullopt for a process that was never ours.
   // The slot is held; what it says of its last worker stays readable until it is occupied again.
   std::optional<int> vacate(pid_t pid);
+  // A worker of the program before died in `slot`, which no other has; what it held is not recovered yet.
+  void hold(int slot, const Slot& last);
   // Nothing of the slot's last worker is left: the slot is free.
   void release(int slot);
+
+  // The worker in `slot` said that it is ready.
+  void note_ready(int slot, SteadyTime now);
 
   // Gives `slot` an incarnation that was never assigned before, for its shard.
   std::uint64_t assign_incarnation(int slot);
@@ -100,6 +106,8 @@ class ProcessTable {
 
   int kept() const;   // places
   int ready() const;  // places that have a ready worker
+  // Whether each kept place has, or had.  Workers that end after each job are seldom all ready at once.
+  bool all_were_ready() const;
   // How many kept places cannot be filled, as start after start fails there, and the longest rest among them.
   struct FailingStarts {
     int places = 0;

@@ -490,8 +490,7 @@ BOOST_AUTO_TEST_CASE(a_worker_killed_meanwhile_costs_its_job_an_attempt_and_noth
              site.brood->log_tail());
 }
 
-// There is hardly a moment in which no crash is being recovered.
-BOOST_AUTO_TEST_CASE(an_upgrade_amid_crash_after_crash_waits_for_no_lull) {
+BOOST_AUTO_TEST_CASE(an_upgrade_amid_crash_after_crash_comes_about_and_loses_none) {
   constexpr std::size_t jobs = 60;  // fewer than after which their places would rest
   Installed site(4);
   for (std::size_t job = 0; job < jobs; ++job)

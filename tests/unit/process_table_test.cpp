@@ -135,6 +135,8 @@ BOOST_AUTO_TEST_CASE(all_were_ready_once_each_kept_place_has_had_a_ready_worker)
   table.note_ready(1, noon);
   BOOST_TEST(table.ready() == 1);
   BOOST_TEST(table.all_were_ready());
+  table.vacate(4712);
+  BOOST_TEST(table.all_were_ready());
 }
 
 BOOST_AUTO_TEST_CASE(no_incarnation_is_assigned_twice) {

@@ -824,9 +824,10 @@ class Settings(PageTest):
             entry = job(name, [{"number": "classified"}], jid, error_class="E", retry_count=0)
             self.redis("LPUSH", "queue:default", entry)
             self.redis("ZADD", "retry", "1000.5", entry)
-        page = self.page(
-            config="[classes.Charge]\nshow_args = \"none\"\n[classes.Import]\nshow_args = \"keys\"\n"
-        )
+        wrapped = job("Wrapper", [{"number": "classified"}], "d" * 24, wrapped="Charge", display_class="Charge a card", error_class="E", retry_count=0)
+        self.redis("LPUSH", "queue:default", wrapped)
+        self.redis("ZADD", "retry", "1000.5", wrapped)
+        page = self.page(config="[classes.Charge]\nshow_args = \"none\"\n[classes.Import]\nshow_args = \"keys\"\n")
         for path in ("/retries", "/queues/one?name=default"):
             text = page.get(path).text.replace("&quot;", '"')
             self.assertEqual(text.count("classified"), 1)
@@ -837,6 +838,7 @@ class Settings(PageTest):
         self.assertIsNone(page.get("/api/v1/periodic").json[0]["args"])
         told = {one["class"]: (one["args"], one["payload"]) for one in page.get("/api/v1/retries").json}
         self.assertEqual(told["Charge"], (None, None))
+        self.assertEqual(told["Wrapper"], (None, None))
         self.assertEqual(told["Import"], ([{"number": None}], None))
         self.assertEqual(told["Plain"][0], [{"number": "classified"}])
         self.assertIn("classified", told["Plain"][1])

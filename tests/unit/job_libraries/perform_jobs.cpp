@@ -57,6 +57,20 @@ struct ThrowsText {
   void perform() { throw "plain text"; }
 };
 
+struct ThrowsNested {
+  void perform() {
+    try {
+      try {
+        throw std::out_of_range("page 7");
+      } catch (...) {
+        std::throw_with_nested(Oddities::TooHot());
+      }
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("cannot print"));
+    }
+  }
+};
+
 struct ThrowsBytes {
   void perform() { throw std::runtime_error("caf\xe9"); }
 };
@@ -204,4 +218,4 @@ void brood_setup(brood::Setup& setup) {
 
 BROOD_JOBS(Oddities::ThrowsTooHot, Oddities::ThrowsTemplate, ThrowsInt, ThrowsText, ThrowsBytes, Interrupts,
            RetriesSoon, RetriesNegative, DiscardsItself, HookThrows, TellsExhausted, TellsContext, ResizeImage,
-           AtLeastOne, EchoJob, NoArguments, RetriesByJob, PutsItselfOff, Rethrows, ThrowsFromRuntime)
+           AtLeastOne, EchoJob, NoArguments, RetriesByJob, PutsItselfOff, ThrowsNested, Rethrows, ThrowsFromRuntime)

@@ -58,13 +58,37 @@ struct EndedInside {
   std::uint32_t kind;  // of abi::Result
 };
 
-// What is in flight; call these inside a catch block.
-inline Thrown described() {
-  return {std::current_exception(), readable_type(::abi::__cxa_current_exception_type()), {}};
+// std::throw_with_nested(Error()) throws a class of its own that is derived from Error.
+inline std::string without_nesting(std::string type) {
+  for (const std::string_view nesting : {"std::_Nested_exception<", "std::__1::__nested<"}) {
+    if (type.starts_with(nesting) && type.ends_with('>'))
+      return type.substr(nesting.size(), type.size() - nesting.size() - 1);
+  }
+  return type;
 }
+
+// What is in flight; call these inside a catch block.
+inline std::string type_in_flight() { return without_nesting(readable_type(::abi::__cxa_current_exception_type())); }
+inline Thrown described() { return {std::current_exception(), type_in_flight(), {}}; }
+
+// Adds what std::throw_with_nested has put into `error`, from the outside in.
+inline void add_nested(std::string& message, const std::exception& error, int depth = 8) {
+  const auto* const nested = dynamic_cast<const std::nested_exception*>(&error);
+  if (nested == nullptr || nested->nested_ptr() == nullptr || depth == 0) return;
+  try {
+    nested->rethrow_nested();
+  } catch (const std::exception& inner) {
+    message += "; caused by " + type_in_flight() + ": " + (inner.what() == nullptr ? "" : inner.what());
+    add_nested(message, inner, depth - 1);
+  } catch (...) {
+    message += "; caused by an exception of type " + type_in_flight();
+  }
+}
+
 inline Thrown described(const std::exception& error) {
   Thrown thrown = described();
   if (const char* what = error.what(); what != nullptr) thrown.message = what;
+  add_nested(thrown.message, error);
   return thrown;
 }
 inline Thrown described(const ArgumentError& error) {

@@ -29,6 +29,17 @@ struct Wrong {
   int numbers[3] = {};
   void perform() {}
 };
+#elif defined(REFUSED_no_default)
+struct Meter {
+  explicit Meter(int length) : length(length) {}
+  int length;
+};
+struct Wrong {
+  std::string text;
+  Meter meter;
+  int number = 0;
+  void perform() {}
+};
 #elif defined(REFUSED_array_of_one)
 struct Wrong {
   int numbers[1] = {};

@@ -174,9 +174,16 @@ constexpr bool check_fields() {
     static_assert(!has_base<Job>(), "brood: the job has a base class; its fields must all be its own");
     static_assert(field_count<Job> <= max_fields, "brood: the job has more than 16 fields");
     if constexpr (!has_base<Job>() && field_count<Job> <= max_fields) {
-      constexpr bool array = has_array<Job>(std::make_index_sequence<field_count<Job>>{});
-      static_assert(!array, "brood: the job has a field that is an array such as int[3]; use std::array");
-      if constexpr (!array) return check_each_field<Job, Outer...>(std::make_index_sequence<field_count<Job>>{});
+      using Fields = std::make_index_sequence<field_count<Job>>;
+      constexpr bool odd = has_array<Job>(Fields{});
+      if constexpr (odd) {
+        constexpr bool array = !has_field_without_default<Job>(Fields{});
+        static_assert(!array, "brood: the job has a field that is an array such as int[3]; use std::array");
+        static_assert(array,
+                      "brood: the job has a field whose type has no default constructor; give the type one, since the "
+                      "field is made before its argument is read");
+      }
+      if constexpr (!odd) return check_each_field<Job, Outer...>(std::make_index_sequence<field_count<Job>>{});
     }
   }
   return false;

@@ -53,7 +53,8 @@ constexpr bool has_base() {
   return requires { Job{AnyBase<Job>{}}; };
 }
 
-// An array int[3] takes three initialisers, and `{}` stands for all of them, so that fewer follow than were counted.
+// An array int[3] takes three initialisers, and `{}` stands for all of them, so that fewer follow than were counted.  A
+// field without a default constructor takes no `{}`.
 template <typename Job, std::size_t... Before, std::size_t... After>
 constexpr bool is_one_field(std::index_sequence<Before...>, std::index_sequence<After...>) {
   return requires { Job{(void(Before), AnyField<Job>{})..., {}, (void(After), AnyField<Job>{})...}; };
@@ -63,6 +64,17 @@ template <typename Job, std::size_t... I>
 constexpr bool has_array(std::index_sequence<I...>) {
   return !(is_one_field<Job>(std::make_index_sequence<I>{}, std::make_index_sequence<field_count<Job> - I - 1>{}) &&
            ...);
+}
+
+// Whether the field behind `before` others cannot be made of nothing, however many initialisers follow.
+template <typename Job, std::size_t before, std::size_t... After>
+constexpr bool lacks_default(std::index_sequence<After...>) {
+  return !(is_one_field<Job>(std::make_index_sequence<before>{}, std::make_index_sequence<After>{}) || ...);
+}
+
+template <typename Job, std::size_t... I>
+constexpr bool has_field_without_default(std::index_sequence<I...>) {
+  return (lacks_default<Job, I>(std::make_index_sequence<field_count<Job> - I>{}) || ...);
 }
 
 // References to the fields of `job`; a const job gives const references.

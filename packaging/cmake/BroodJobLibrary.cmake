@@ -6,6 +6,8 @@ function(brood_add_job_library name)
   target_compile_features(${name} PRIVATE cxx_std_20)
   # Stacks name every function: debug information, frame pointers, and calls that return through their caller.
   target_compile_options(${name} PRIVATE -g -fno-omit-frame-pointer -fno-optimize-sibling-calls)
+  # Where brood is installed in a prefix of its own, an installed library finds libbrood there.
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   # A library that never enqueues needs no libbrood at run time.
   target_link_options(${name} PRIVATE LINKER:--as-needed)
 endfunction()

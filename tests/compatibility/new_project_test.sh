@@ -13,6 +13,15 @@ cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 PATH=$work/prefix/bin:$PATH
 cd "$work"
 
+# Installed documents link to installed documents.
+python3 - prefix/share/doc/brood <<'END' || fail "a link of an installed document leads nowhere"
+import pathlib, re, sys
+documents = sorted(pathlib.Path(sys.argv[1]).glob("*.md"))
+lost = [f"{page.name}: {link}" for page in documents for link in re.findall(r"(?<!`)\]\(([^)#\s:]+)(?:#[^)\s]*)?\)", page.read_text())
+        if not (page.parent / link).exists()]
+sys.exit("\n".join(lost) or (None if documents else "no documents"))
+END
+
 brood new image-jobs > steps
 grep -qx '  cd image-jobs' steps || { cat steps; exit 1; }
 if grep -rn '@[A-Z]*@' image-jobs; then fail "a word of the template was not filled in"; fi
@@ -34,6 +43,28 @@ if command -v systemd-analyze > /dev/null && [ -d /run/systemd/system ]; then
   if grep -n 'image-jobs.conf' said; then fail "systemd complains of the drop-in"; fi
 fi
 cd ..
+
+# An installed library that enqueues finds libbrood, which lies in a prefix of its own.
+mkdir pushes
+cat > pushes/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.21)
+project(pushes CXX)
+find_package(brood CONFIG REQUIRED)
+brood_add_job_library(pushes pushes.cpp)
+install(TARGETS pushes LIBRARY DESTINATION lib)
+END
+cat > pushes/pushes.cpp <<'END'
+#include <brood/client.hpp>
+#include <brood/job.hpp>
+struct Pushes {
+  void perform() { brood::Client{}.enqueue(*this); }
+};
+BROOD_JOBS(Pushes)
+END
+cmake -S pushes -B pushes/build -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_PREFIX_PATH="$work/prefix" \
+  > pushes.log && cmake --build pushes/build >> pushes.log && cmake --install pushes/build --prefix "$work/own" >> pushes.log || { cat pushes.log; exit 1; }
+brood perform Pushes -r "$work/own/lib/libpushes.so" 2> said || { cat said; exit 1; }
+grep -q 'not sent to queue default' said || { cat said; exit 1; }
 
 # Refused, and left as it was.
 status() { "$@" > /dev/null 2>&1 && echo 0 || echo $?; }

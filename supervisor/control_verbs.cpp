@@ -255,6 +255,7 @@ std::string ControlVerbs::status() const {
       .texts("draining", supervisor_.drained_shards())
       .json("restart", restart_.json())
       .json("pressure", pressure_.json())
+      .json("log", JsonWriter().number("dropped", log::dropped()).text("trouble", log::trouble()).object())
       .object();
 }
 

@@ -498,6 +498,7 @@ void Supervisor::report_status() {
   for (const std::string& more : {pool_.failing_starts(), restart_.status(), upgrade_.status(), pressure_.status()}) {
     if (!more.empty()) line += "; " + more;
   }
+  if (const std::string trouble = log::trouble(); !trouble.empty()) line += "; the log is not written: " + trouble;
   line += state_of_redis();
   service_.status(log::printable(line));  // systemd would take a second line for another message
 }

@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "shared/base/check.hpp"
@@ -111,6 +113,7 @@ class RingSink : public spdlog::sinks::sink {
 
   const Options& options() const { return options_; }
   std::uint64_t dropped() const { return dropped_; }
+  const std::string& trouble() const { return trouble_; }
   int descriptor() const { return destination_ ? destination_->fd() : -1; }
   int waiting_descriptor() const { return waiting_.empty() ? -1 : descriptor(); }
   bool behind() const { return waiting_bytes_ > ring_bytes / 2; }
@@ -127,7 +130,11 @@ class RingSink : public spdlog::sinks::sink {
       const ssize_t written = destination_->write(line.data() + written_of_first_, line.size() - written_of_first_);
       if (written < 0 && errno == EINTR) continue;
       if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-      if (written < 0) return drop_waiting();  // the reader is gone, the disk is full: nothing to wait for
+      if (written < 0) {  // the reader is gone, the disk is full: nothing to wait for
+        note_trouble(errno);
+        return drop_waiting();
+      }
+      trouble_.clear();
       written_of_first_ += static_cast<std::size_t>(written);
       if (written_of_first_ < line.size()) continue;
       forget_first();
@@ -160,6 +167,24 @@ class RingSink : public spdlog::sinks::sink {
     return format_line(options_, Level::warn, wall_now(), getpid(), "log_lines_dropped", {{"lines", lines}});
   }
 
+  // A file that cannot be written is told of where systemd or a person reads it, once a minute: on standard error.
+  void note_trouble(int error) {
+    trouble_ = std::strerror(error);
+    if (options_.file.empty()) return;
+    const SteadyTime now = steady_now();
+    if (told_trouble_ && now - *told_trouble_ < std::chrono::minutes(1)) return;
+    told_trouble_ = now;
+    try {
+      Options on_standard_error = options_;
+      on_standard_error.file.clear();
+      on_standard_error.journald = standard_error_is_the_journal();
+      const std::string line = format_line(on_standard_error, Level::error, wall_now(), getpid(), "log_not_written",
+                                           {{"file", options_.file}, {"reason", trouble_}});
+      Destination::open("").write(line.data(), line.size());
+    } catch (const std::system_error&) {  // there is no standard error
+    }
+  }
+
   void forget_first() {
     waiting_bytes_ -= waiting_.front().size();
     waiting_.pop_front();
@@ -178,7 +203,8 @@ class RingSink : public spdlog::sinks::sink {
     destination_.reset();
     try {
       destination_ = std::make_unique<Destination>(Destination::open(options_.file));
-    } catch (const std::system_error&) {
+    } catch (const std::system_error& error) {
+      note_trouble(error.code().value());
       drop_waiting();
     }
     return destination_ != nullptr;
@@ -191,6 +217,8 @@ class RingSink : public spdlog::sinks::sink {
   std::size_t written_of_first_ = 0;
   bool line_is_torn_ = false;  // the last line was dropped half-written: the next begins on a line of its own
   std::uint64_t dropped_ = 0, reported_ = 0;
+  std::string trouble_;
+  std::optional<SteadyTime> told_trouble_;
 };
 
 spdlog::level::level_enum spdlog_level(Level level) {
@@ -265,6 +293,8 @@ void flush() { the_log().sink->flush(); }
 bool behind() { return the_log().sink->behind(); }
 
 std::uint64_t dropped() { return the_log().sink->dropped(); }
+
+std::string trouble() { return the_log().sink->trouble(); }
 
 void forget_waiting() { the_log().sink->forget_waiting(); }
 

@@ -84,8 +84,12 @@ void flush();
 // More than half of the ring is full: lines that can wait or be left out leave the rest to those that cannot.
 bool behind();
 
-// Lines dropped since the start because the ring was full.
+// Lines dropped since the start because the ring was full or the destination could not be written.
 std::uint64_t dropped();
+
+// Why the last line could not be written: "No space left on device".  Empty: it was written, or it waits.  Where it is
+// a file that cannot be written, standard error has a line of it too, once a minute.
+std::string trouble();
 
 // After fork: drops the parent's waiting lines, which the parent itself will write.
 void forget_waiting();

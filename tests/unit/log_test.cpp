@@ -233,6 +233,27 @@ BOOST_AUTO_TEST_CASE(a_full_pipe_that_nobody_reads_delays_nobody_and_what_does_n
   BOOST_TEST(all.find("n=0 ") < all.find("n=1 "));
 }
 
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_is_told_of_on_standard_error) {
+  Pipe pipe;
+  const StandardError replaced(pipe.write_end.get());
+  log::open({.file = "/dev/full"});
+  const std::uint64_t dropped_before = log::dropped();
+  log::info("tick");
+  log::info("tick");
+
+  BOOST_TEST(log::trouble() == "No space left on device");
+  BOOST_TEST(log::dropped() - dropped_before == 2u);
+  const std::string told = pipe.drain();
+  BOOST_TEST(lines(told) == 1u);
+  BOOST_TEST(told.find("event=log_not_written file=/dev/full reason=\"No space left on device\"") != std::string::npos,
+             told);
+
+  const TemporaryDirectory directory;
+  log::open({.file = directory.path / "log"});
+  log::info("tick");
+  BOOST_TEST(log::trouble() == "");
+}
+
 BOOST_AUTO_TEST_CASE(the_log_is_behind_while_more_than_half_its_ring_waits) {
   Pipe pipe;
   const StandardError replaced(pipe.write_end.get());

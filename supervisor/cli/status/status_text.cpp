@@ -147,6 +147,14 @@ std::string pressure_text(const JsonObject& supervisor) {
                      held_back == 1 ? "1 worker is" : fmt::format("{} workers are", held_back));
 }
 
+std::string log_text(const JsonObject& supervisor) {
+  const auto log = JsonObject::parse(std::string(supervisor.raw("log").value_or("{}")));
+  const std::string trouble = log.string("trouble").value_or("");
+  if (trouble.empty()) return "";
+  return fmt::format("the log is not written: {}; {} lines are lost", log::printable(trouble),
+                     log.integer("dropped").value_or(0));
+}
+
 // No table: a table cuts long cells, and the reason why a restart failed must be read whole.
 std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
   if (supervisors.empty()) return "";
@@ -162,6 +170,7 @@ std::string supervisors_text(const std::vector<JsonObject>& supervisors, const S
     if (const std::string restart = restart_text(supervisor); !restart.empty())
       text += "    " + log::printable(restart) + "\n";
     if (const std::string pressure = pressure_text(supervisor); !pressure.empty()) text += "    " + pressure + "\n";
+    if (const std::string trouble = log_text(supervisor); !trouble.empty()) text += "    " + style.red(trouble) + "\n";
   }
   return text;
 }

@@ -45,7 +45,11 @@ void Readiness::look() {
   if (said_ || !pool_.was_ready() || redis_stands_in_the_way()) return;
   said_ = true;
   service_.ready();
-  log::info("ready", {{"workers", pool_.size()}});
+  const bool redis_is_away = std::any_of(shards_.begin(), shards_.end(), [](const auto& shard) {
+    return shard->is_served() && !shard->redis().connected();
+  });
+  log::info("ready",
+            {{"workers", pool_.ready()}, {"of", pool_.size()}, {"redis", redis_is_away ? "away" : "connected"}});
 }
 
 bool Readiness::is_hopeless_after(const WorkerPool::Reaped& reaped) {

@@ -51,15 +51,22 @@ bool Shutdown::recovered_our_own() const {
   return std::all_of(shards_.begin(), shards_.end(), [&](const auto& shard) { return has_recovered_our_own(*shard); });
 }
 
+std::size_t Shutdown::unrecovered() const {
+  std::size_t workers = 0;
+  for (const auto& shard : shards_) workers += shard->recovery().fields_of(identity_).size();
+  return workers;
+}
+
 void Shutdown::recover(SteadyTime now) {
   const bool one_recovers = std::any_of(shards_.begin(), shards_.end(), [&](const auto& shard) {
     return !has_recovered_our_own(*shard) && shard->redis().connected();
   });
   if (one_recovers && now < deadline_) return;
   if (!recovered_our_own())
-    log::warn("jobs_left_in_flight",
-              {{"reason", one_recovers ? "there was no time to recover them; the next start does"
-                                       : "Redis does not answer; the next start recovers them"}});
+    log::warn("workers_not_recovered",
+              {{"workers", unrecovered()},
+               {"reason", one_recovers ? "there was no time" : "Redis does not answer"},
+               {"hint", "a job that one of them had fetched stays in flight; the next start recovers it"}});
   report();
 }
 

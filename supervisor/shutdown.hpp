@@ -29,6 +29,7 @@ class Shutdown {
  private:
   enum class Step { not_yet, recovering, reporting, stopping_redis, done };
 
+  std::size_t unrecovered() const;  // ended workers, of all shards
   void go_on(SteadyTime now);
   void recover(SteadyTime now);
   void report();

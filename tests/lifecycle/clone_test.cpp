@@ -131,7 +131,7 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_under_whose_name_another_beats_gives_way_an
   BOOST_TEST(redis.size_of("retry") == 0U);
   BOOST_TEST(redis.keys("brood:recovered:*").empty());
   BOOST_TEST(times_logged(brood, "name_is_taken") == 1U);
-  BOOST_TEST(times_logged(brood, "jobs_left_in_flight") == 0U);
+  BOOST_TEST(times_logged(brood, "workers_not_recovered") == 0U);
   BOOST_TEST(scoreboards_in(brood) == 0);
 
   // Its successor has a name of its own, and the other's job is none of its business.

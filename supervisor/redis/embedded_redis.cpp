@@ -1,6 +1,7 @@
 #include "supervisor/redis/embedded_redis.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,10 +12,13 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/process_stat.hpp"
 #include "shared/config/executable.hpp"
 
 namespace brood {
@@ -55,6 +59,15 @@ pid_t listener_of(const std::string& socket_path) {
   return getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
+// The supervisor that has started this server and lives; 0: it has ended, and its parent is another program.
+pid_t supervisor_of(pid_t server) {
+  const auto stat = ProcessStat::read(server);
+  if (!stat || stat->parent() <= 1) return 0;
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", stat->parent())), name);
+  return name.starts_with("brood") ? stat->parent() : 0;
+}
+
 }  // namespace
 
 EmbeddedRedis::EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync)
@@ -85,6 +98,13 @@ void EmbeddedRedis::start(Children& children) {
     adopted_ = listener_of(socket_path_);
     adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
     if (adopted_ > 0) log::info("embedded_redis_adopted", {{"child_pid", adopted_}, {"socket", socket_path_}});
+    if (const pid_t other = supervisor_of(adopted_); other > 0 && other != getpid())
+      log::warn("embedded_redis_shared",
+                {{"supervisor_pid", other},
+                 {"hint",
+                  "both supervisors fetch jobs from the private Redis of this user; if they have different job "
+                  "libraries, give each a Redis of its own: set STATE_DIRECTORY to a directory of the project, for "
+                  "brood run and for what enqueues, or redis.url"}});
     return;
   }
   const std::string data = directory_ + "/redis";

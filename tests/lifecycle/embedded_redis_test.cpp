@@ -131,6 +131,16 @@ BOOST_AUTO_TEST_CASE(a_server_that_runs_already_is_used_where_none_is_installed)
   BOOST_TEST(check.status == 0, check.output + check.errors);
 }
 
+BOOST_AUTO_TEST_CASE(a_supervisor_that_shares_the_server_with_another_says_so) {
+  const Alone alone;
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("one") && alone.performed("one"), alone.brood.log_tail());
+  BroodProcess other(BroodOptions{.environment = {{"STATE_DIRECTORY", alone.brood.home() / "state"}}});
+
+  const std::string words = "event=embedded_redis_shared supervisor_pid=" + std::to_string(alone.brood.pid());
+  BOOST_TEST(eventually([&] { return other.log().find(words) != std::string::npos; }, 20s), other.log_tail());
+  BOOST_TEST(alone.brood.log().find("event=embedded_redis_shared") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_killed_supervisor_finds_its_jobs_again) {
   Alone alone;
   BOOST_REQUIRE_MESSAGE(alone.enqueue("later", {"--in", "3s"}), alone.brood.log_tail());

@@ -43,7 +43,7 @@ class ApiState {
   // Gives `talk` sole use of this process's connection.  It must run no code that a user passed in.
   template <typename Talk>
   auto converse(Talk talk) {
-    if (push_receiver())
+    if (const auto receiver = push_receiver(); receiver && receiver->stands_for_redis())
       throw RedisError(
           "brood::Api shows what lies in Redis; while a brood::testing::Fake or Inline takes the pushes, ask the Fake");
     return redis_.use([&](ClientConnection& redis) {

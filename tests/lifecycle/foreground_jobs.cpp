@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <brood/client.hpp>
 #include <brood/job.hpp>
 #include <iostream>
 #include <stdexcept>
@@ -36,4 +37,10 @@ struct ForkAndReturn {
   }
 };
 
-BROOD_JOBS(Echo, Introduce, ThrowUncaught, ForkAndReturn)
+struct FollowUp {
+  void perform() {
+    std::cout << "pushed " << brood::Client{}.enqueue(Introduce{"next"}, {.queue = "mail"}) << std::endl;
+  }
+};
+
+BROOD_JOBS(Echo, Introduce, ThrowUncaught, ForkAndReturn, FollowUp)

@@ -69,6 +69,22 @@ std::string failed_job(const std::string& job_class, const std::string& args, co
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(what_the_job_enqueues_is_shown_and_sent_only_where_that_is_asked_for) {
+  RedisServer redis;
+  const std::map<std::string, std::string> environment = {{"REDIS_URL", redis.url()}};
+
+  const CommandResult shown = run_brood({"perform", "-r", foreground_jobs, "FollowUp"}, environment);
+  BOOST_TEST(shown.status == 0, shown.errors);
+  check_holds(shown.errors,
+              "brood: not sent to queue mail: {\"retry\":true,\"queue\":\"mail\",\"class\":\"Introduce\"");
+  BOOST_TEST(redis.keys().empty());
+
+  const CommandResult sent = run_brood({"perform", "-r", foreground_jobs, "FollowUp", "--push"}, environment);
+  BOOST_TEST(sent.status == 0, sent.errors);
+  BOOST_TEST(!holds(sent.errors, "not sent"), sent.errors);
+  BOOST_TEST(redis.size_of("queue:mail") == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_job_runs_without_redis_and_says_what_it_took) {
   const CommandResult result =
       perform({"Introduce", "Ada", "--jid", "0123456789abcdef01234567", "-q", "images"}, foreground_jobs);

@@ -19,6 +19,8 @@ class BROOD_API PushReceiver {
  public:
   virtual ~PushReceiver();
 
+  // Whether a test stands in for all of Redis, so that what else a program asks of Redis is an error.
+  virtual bool stands_for_redis() const { return true; }
   // What it throws comes out of the push.
   virtual void push(std::vector<ClientPush> jobs) = 0;
   // Cancels a scheduled job; with `time`, in epoch seconds, only one scheduled for then.

@@ -17,6 +17,7 @@ struct Foreground {
   std::vector<std::string> require;
   std::optional<std::string> attempt, timeout, memory_limit;
   bool verbose = false;
+  bool push = false;  // what the job enqueues goes to Redis; else it is shown
   Debugger debugger;
 
   void add_options(CommandLine& line);

@@ -22,7 +22,7 @@ _brood() {
   local command=${COMP_WORDS[1]} options
   local every="-h --help -V --version" redis="-C --config --redis" where
   local filters="--class --queue --error --tag --jid --match --older-than --newer-than" verbs=
-  local foreground="-r --require --attempt --timeout --memory-limit -v --verbose --gdb --valgrind --debugger"
+  local foreground="-r --require --attempt --timeout --memory-limit --push -v --verbose --gdb --valgrind --debugger"
   where="$redis --shard"
   COMPREPLY=()
 
@@ -32,7 +32,7 @@ _brood() {
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --tag --args --string --jid --bulk --unchecked --spread --shard-by --json $where $every" ;;
     status) options="--check --crash --format --interval --json --watch $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;

@@ -123,6 +123,63 @@ BOOST_AUTO_TEST_CASE(bulk_pushes_every_line_of_a_file_or_of_standard_input) {
   BOOST_TEST(run_enqueue(redis, {"--bulk", directory.path()}).status == 64);
 }
 
+BOOST_AUTO_TEST_CASE(a_bulk_counts_the_unique_jobs_that_are_not_pushed) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  std::string lines;
+  for (int i = 0; i < 30; ++i)
+    lines +=
+        "{\"class\":\"Zip\",\"args\":[" + std::to_string(i) + "],\"unique_for\":60,\"unique_by\":[\"customer\"]}\n";
+  const std::string file = directory.write("jobs.ndjson", lines);
+
+  const CommandResult result = run_enqueue(redis, {"--bulk", file});
+  BOOST_TEST(result.status == 75);
+  BOOST_TEST(result.output == "1 jobs pushed\n");
+  BOOST_TEST(result.errors.starts_with("brood enqueue: 29 unique jobs are not pushed: "), result.errors);
+  BOOST_TEST(redis.size_of("queue:default") == 1u);
+
+  const CommandResult again = run_enqueue(redis, {"--bulk", file, "--json"});
+  BOOST_TEST(again.status == 75);
+  BOOST_TEST(again.output == "{\"pushed\":0,\"refused\":30}\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_line_with_a_member_that_is_not_known_is_refused_unless_it_is_unchecked) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"("queeu":"mail")", R"("queeu" is no member of a job; did you mean "queue"?)"},
+      {R"("in":"10m")", R"("in" is no member of a job; "at" is the time of a job, in seconds since 1970)"},
+      {R"("timout":5)", R"("timout" is no member of a job; did you mean "timeout"?)"},
+      {R"("unique":true)", R"("unique" is no member of a job; did you mean "unique_until"?)"},
+      {R"("request":7)", R"("request" is no member of a job)"}};
+  for (const auto& [member, words] : cases) {
+    const std::string file = directory.write("jobs.ndjson", "{\"class\":\"Zip\",\"args\":[]," + member + "}\n");
+    const CommandResult result = run_enqueue(redis, {"--bulk", file});
+    BOOST_TEST(result.status == 64, member);
+    BOOST_TEST(result.errors.find(words) != std::string::npos, result.errors);
+    BOOST_TEST(redis.size_of("queue:default") == 0u);
+
+    BOOST_TEST(run_enqueue(redis, {"--bulk", file, "--unchecked"}).status == 0);
+    BOOST_TEST(redis.lrange("queue:default").at(0).find(member) != std::string::npos);
+    redis.flush();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_line_may_have_every_member_that_sidekiq_and_brood_write) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const std::string file = directory.write(
+      "jobs.ndjson",
+      R"({"class":"Zip","args":[],"queue":"q","jid":"abc","retry":3,"created_at":1.5,"enqueued_at":1.5,"retry_queue":"r",)"
+      R"("retry_for":60,"dead":false,"backtrace":5,"tags":["a"],"wrapped":"Zip","display_class":"Zip","log_level":"debug",)"
+      R"("locale":"de","cattr":{},"cattr_1":{},"bid":"b","expires_in":60,"timeout":5,"traceparent":"x","retry_count":1,)"
+      R"("failed_at":1.5,"error_class":"E","error_message":"m","error_backtrace":"","unique_until":"done"})"
+      "\n");
+  const CommandResult result = run_enqueue(redis, {"--bulk", file});
+  BOOST_TEST(result.status == 0, result.errors);
+  BOOST_TEST(redis.size_of("queue:q") == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_line_that_is_no_job_is_named_and_nothing_after_it_is_pushed) {
   RedisServer redis;
   const TemporaryDirectory directory;

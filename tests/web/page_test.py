@@ -713,7 +713,7 @@ class Programs(PageTest):
         self.assertEqual(self.pushed(), [])
         for _ in range(2):
             self.assertEqual(page.order("/api/v1/jobs", "\n".join(lines) + "\n\n", Content_Type="application/x-ndjson; charset=utf-8").json,
-                             {"pushed": 5, "jids": [f"n{i}" for i in range(5)]})
+                             {"pushed": 5, "refused": 0, "jids": [f"n{i}" for i in range(5)]})
         self.assertEqual(len(self.pushed()), 5)
 
     def test_what_is_no_job_or_comes_from_another_site_is_refused(self):
@@ -732,7 +732,11 @@ class Programs(PageTest):
         self.assertEqual(page.order("/api/v1/jobs", good, Host="evil.example").status, 421)
         self.assertEqual(page.get("/api/v1/jobs").status, 405)
         self.assertEqual(page.order("/api/v1/jobs", {**good, "args": ["x" * 70_000]}).status, 413)
+        misspelt = page.order("/api/v1/jobs", {**good, "queeu": "mail"})
+        self.assertEqual((misspelt.status, misspelt.json["error"]), (400, '"queeu" is no member of a job; did you mean "queue"?'))
+        self.assertEqual(page.order("/api/v1/jobs", {**good, "in": "10m"}).status, 400)
         self.assertEqual(self.redis("KEYS", "queue:*"), [])
+        self.assertEqual(page.order("/api/v1/jobs?unchecked=1", {**good, "request": 7}).status, 200)
         page.child.stop()
         self.assertEqual(self.page("--read-only").order("/api/v1/jobs", good).status, 403)
 

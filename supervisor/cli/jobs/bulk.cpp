@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/api/push/member_names.hpp"
 #include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 
@@ -65,7 +66,9 @@ class Slices {
     try {
       // A job that another of its kind keeps from being pushed has no jid.
       const std::vector<std::string> jids = client_.push_bulk(std::exchange(waiting_, {}), options_);
-      pushed_ += static_cast<std::size_t>(std::ranges::count_if(jids, [](const auto& jid) { return !jid.empty(); }));
+      const auto refused = static_cast<std::size_t>(std::ranges::count(jids, std::string()));
+      refused_ += refused;
+      pushed_ += jids.size() - refused;
     } catch (const NotConfirmed& error) {
       unconfirmed_ = error;
       pushed_ += count;
@@ -77,6 +80,7 @@ class Slices {
   }
 
   std::size_t pushed() const { return pushed_; }
+  PushedLines result() const { return {pushed_, refused_}; }
   // Replicas did not confirm all of it.
   void complain() const {
     if (unconfirmed_) throw NotConfirmed(fmt::format("{}; all {} jobs were pushed", unconfirmed_->what(), pushed_));
@@ -86,7 +90,7 @@ class Slices {
   Client& client_;
   BulkOptions options_;
   std::vector<Push> waiting_;
-  std::size_t waiting_bytes_ = 0, pushed_ = 0;
+  std::size_t waiting_bytes_ = 0, pushed_ = 0, refused_ = 0;
   std::optional<NotConfirmed> unconfirmed_;
 };
 
@@ -105,7 +109,7 @@ void open_lines(std::ifstream& file, const std::string& path) {
 
 }  // namespace
 
-std::size_t push_lines(Client& client, const std::string& path, const LineOptions& options) {
+PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options) {
   std::ifstream file;
   if (path != "-") open_lines(file, path);
   std::istream& lines = path == "-" ? std::cin : file;
@@ -120,6 +124,7 @@ std::size_t push_lines(Client& client, const std::string& path, const LineOption
     try {
       Push push = Push::parse(line);
       push.shard_by = options.shard_by;
+      if (!options.unchecked) check_member_names(push);
       if (options.spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
       spell_as_ruby(push);
       prepare_push(push, wall_now());  // the client checks a whole slice at once, and could not say which line is wrong
@@ -134,7 +139,7 @@ std::size_t push_lines(Client& client, const std::string& path, const LineOption
   if (lines.bad()) throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
   slices.send();
   slices.complain();
-  return slices.pushed();
+  return slices.result();
 }
 
 }  // namespace brood

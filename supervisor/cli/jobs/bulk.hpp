@@ -8,13 +8,20 @@
 
 namespace brood {
 
-// Pushes every line of `path` ("-": standard input), each a JSON object with class and args; blank lines are skipped.
-// Returns how many jobs were pushed.  The first line that is no job ends it: the lines before are pushed, those after
-// are not, and std::invalid_argument names it.  Shows progress when standard error is a terminal.
 struct LineOptions {
   std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within this time from now
   std::string shard_by = {};                             // as in Push
+  bool unchecked = false;                                // members that are not known are pushed too
 };
-std::size_t push_lines(Client& client, const std::string& path, const LineOptions& options = {});
+
+struct PushedLines {
+  std::size_t pushed = 0;
+  std::size_t refused = 0;  // unique jobs of which another holds the lock
+};
+
+// Pushes every line of `path` ("-": standard input), each a JSON object with class and args; blank lines are skipped.
+// The first line that is no job ends it: the lines before are pushed, those after are not, and std::invalid_argument
+// names it.  Shows progress when standard error is a terminal.
+PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options = {});
 
 }  // namespace brood

@@ -49,6 +49,7 @@ struct EnqueueArguments {
   std::vector<std::string> tags;
   bool encrypt = false;
   bool unique = false;
+  bool unchecked = false;
   bool json = false;
 };
 
@@ -157,9 +158,17 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   if (options.spread) spread = read_duration("--spread", *options.spread);
   if (spread && spread->count() == 0) throw UsageError("--spread must be longer than nothing");
   Client client = detail::Opening::client(options.redis.known());
-  const std::size_t pushed = push_lines(client, *options.bulk, {spread, options.shard_by.value_or("")});
-  print(options.json ? JsonWriter().number("pushed", pushed).object() + "\n" : fmt::format("{} jobs pushed\n", pushed));
-  return exit_status::ok;
+  const PushedLines lines =
+      push_lines(client, *options.bulk, {spread, options.shard_by.value_or(""), options.unchecked});
+  print(options.json ? JsonWriter().number("pushed", lines.pushed).number("refused", lines.refused).object() + "\n"
+                     : fmt::format("{} jobs pushed\n", lines.pushed));
+  if (lines.refused == 0) return exit_status::ok;
+  fmt::print(
+      stderr,
+      "brood enqueue: {} unique jobs are not pushed: others hold their locks (the same class, queue and arguments, "
+      "or the same values in unique_by)\n",
+      lines.refused);
+  return exit_status::try_again;
 }
 
 }  // namespace
@@ -187,6 +196,7 @@ int enqueue_command(const std::vector<std::string>& args) {
   options.arguments.add_options(line);
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
   line.option("--bulk", options.bulk, "FILE", "Push every line of a file, a JSON object each; - for standard input");
+  line.flag("--unchecked", options.unchecked, "Push members of a line that neither brood nor Sidekiq knows, too");
   line.option("--spread", options.spread, "DURATION",
               "Run those of --bulk at random times within so long, 5s at least");
   line.option("--shard-by", options.shard_by, "TEXT",
@@ -199,6 +209,7 @@ int enqueue_command(const std::vector<std::string>& args) {
   try {
     if (options.bulk) return enqueue_bulk(options, words);
     if (options.spread) throw UsageError("--spread goes with --bulk");
+    if (options.unchecked) throw UsageError("--unchecked goes with --bulk");
     Push push = push_of(options, words);
     spell_as_ruby(push);
     Client client = detail::Opening::client(options.redis.known());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shared/api/opening.hpp"
+#include "shared/api/push/member_names.hpp"
 #include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json_writer.hpp"
@@ -19,8 +20,9 @@ namespace brood {
 namespace {
 
 // Throws Refused, with the number of the line where there are several.
-Push job_in(std::string_view text, std::size_t line) try {
+Push job_in(std::string_view text, bool unchecked, std::size_t line) try {
   Push push = Push::parse(text);
+  if (!unchecked) check_member_names(push);
   spell_as_ruby(push);
   prepare_push(push, wall_now());  // nothing is sent before all can be
   return push;
@@ -33,7 +35,7 @@ std::string push_one(Client& client, Push push) {
   return push.jid.empty() ? client.push(push) : detail::Opening::push_once(client, std::move(push));
 }
 
-std::vector<Push> jobs_of_lines(std::string_view body) {
+std::vector<Push> jobs_of_lines(std::string_view body, bool unchecked) {
   std::vector<Push> jobs;
   std::size_t number = 0;
   while (!body.empty()) {
@@ -41,7 +43,7 @@ std::vector<Push> jobs_of_lines(std::string_view body) {
     const std::string_view line = body.substr(0, end);
     body.remove_prefix(std::min(end + 1, body.size()));
     ++number;
-    if (line.find_first_not_of(" \t\r") != line.npos) jobs.push_back(job_in(line, number));
+    if (line.find_first_not_of(" \t\r") != line.npos) jobs.push_back(job_in(line, unchecked, number));
   }
   return jobs;
 }
@@ -51,15 +53,16 @@ std::vector<Push> jobs_of_lines(std::string_view body) {
 // One job as JSON, or one a line, each as `brood enqueue --bulk` reads it.
 HttpResponse accept_jobs(Call& call) {
   Client& client = call.site.client();
+  const bool unchecked = call.query.value("unchecked") == "1";
   if (!call.request.is_of_type("application/x-ndjson")) {
-    const Push push = job_in(call.request.body, 0);
+    const Push push = job_in(call.request.body, unchecked, 0);
     call.on = "class=" + push.job_class + " queue=" + push.queue;
     const std::string jid = push_one(client, push);
     call.changed = jid.empty() ? 0 : 1;
     if (jid.empty()) return json_answer(200, refused_push_json(push, detail::Opening::holder(client, push)) + "\n");
     return json_answer(200, push_json(push, jid) + "\n");
   }
-  std::vector<Push> jobs = jobs_of_lines(call.request.body);
+  std::vector<Push> jobs = jobs_of_lines(call.request.body, unchecked);
   call.on = counted(jobs.size(), "job", "jobs");
   std::vector<std::string> jids;
   std::size_t pushed = 0;
@@ -73,7 +76,7 @@ HttpResponse accept_jobs(Call& call) {
                            std::to_string(jids.size()) + " were pushed");
   }
   call.changed = pushed;
-  return json_answer(200, JsonWriter().number("pushed", pushed).texts("jids", jids).object() + "\n");
+  return json_answer(200, JsonWriter().number("pushed", pushed).number("refused", jids.size() - pushed).texts("jids", jids).object() + "\n");
 }
 
 }  // namespace brood

@@ -41,6 +41,7 @@ bool preload(const Config& config, Preloaded& preloaded) {
   tell_to_serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
   if (preloaded.shielded) trap_pidfd_signals();
   preloaded.registry.load(config);
+  preloaded.registry.require_isolated_classes(config);
   const bool only_for_handlers =
       all_are(takers, [](const WorkerSettings& worker) { return worker.preload == Preload::automatic; });
   if (only_for_handlers && !preloaded.registry.has(abi::event_preload)) return false;

@@ -18,6 +18,7 @@ struct CapSettings {
   std::vector<std::string> queues;  // with classes: none stands for all
   std::int64_t most = 1;
   std::vector<std::string> classes = {};
+  std::string place = {};  // of the section: "etc/brood.toml:12: limits.heavy"
 
   bool names(std::string_view queue) const { return std::find(queues.begin(), queues.end(), queue) != queues.end(); }
   bool is_of_class(std::string_view name_of_class) const {

@@ -108,6 +108,7 @@ struct ClassSettings {
   std::optional<Isolation> isolation = {};  // nullopt: as its code says
   std::optional<SandboxSettings> sandbox = {};
   std::optional<ExpiredJobs> expired = {};  // nullopt: as Config::expired
+  std::string place = {};                   // of the section: "etc/brood.toml:12: classes.Resize"
 };
 
 // A pool of workers with queues of its own.  The one named "default" takes the top-level settings.

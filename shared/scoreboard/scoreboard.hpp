@@ -22,6 +22,7 @@
 namespace brood {
 
 inline constexpr int max_batch_entries = 32;
+inline constexpr std::string_view loading_prefix = "Loading::";  // of a record's class, before a library's path
 inline constexpr int max_shards = 256;  // Redis servers, or parts of a cluster, that one supervisor serves
 
 // What became of one entry of a worker's batch.
@@ -153,7 +154,7 @@ class WorkerSlot {
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);
-  // Between jobs: whose code runs, and may print; empty: nobody's.
+  // Between jobs: whose code runs, and may print: a handler's, or `loading_prefix` and a library's path.  Empty: none.
   void set_printing(std::string_view what);
   // Of the running entry; nullopt: none.
   void set_deadline(std::optional<SteadyTime> deadline);

@@ -218,6 +218,7 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const Proc
                 {"status", status},
                 {"jid", end.cause ? exit.last.jid : ""},
                 {"class", end.cause || ended_in_a_handler(exit.last) ? exit.last.job_class : ""},
+                {"library", loading_when_it_ended(exit.last)},
                 {"ran_before",
                  may_be_anothers ? describe(ran_before(slots_.board.slot(exit.slot), slots_.board.usage())) : ""},
                 {"uptime", short_duration(exit.now - last.occupied_since)},

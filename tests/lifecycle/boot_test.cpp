@@ -201,6 +201,64 @@ BOOST_AUTO_TEST_CASE(a_check_of_what_cannot_run_names_the_reason_and_exits_78) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_check_refuses_each_name_that_cannot_work_and_warns_of_each_that_stands_for_nothing_here) {
+  const TemporaryDirectory directory;
+  const std::string periodic = "[periodic.p]\ncron = \"0 3 * * *\"\nclass = ";
+  const struct {
+    std::string config, words;
+    bool is_refused;
+  } cases[] = {
+      {periodic + "\"Gret\"\n", "periodic.p: no job class \"Gret\" is loaded; did you mean \"Greet\"?", true},
+      {periodic + "\"Greet\"\nargs = [1, 2, 3]\n", "periodic.p: Greet: ", true},
+      {periodic + "\"Greet\"\nargs = [\"World\"]\nqueue = \"other\"\n",
+       "periodic.p: no capsule fetches the queue other", false},
+      {periodic + "\"Ruby::Report\"\nqueue = \"ruby\"\n", "so another process must perform Ruby::Report", false},
+      {periodic + "\"Greet\"\nargs = [1]\nqueue = \"other\"\n", "periodic.p: Greet: ", true},
+      {"[classes.Gret.sandbox]\nnetwork = false\n", "classes.Gret: no job class \"Gret\" is loaded", true},
+      {"[classes.Gret]\nisolation = \"process\"\n", "classes.Gret: no job class \"Gret\" is loaded", true},
+      {"[classes.Gret]\nexpired = \"dead\"\n", "classes.Gret: no job class \"Gret\" is loaded", false},
+      {"[limits.l]\nclasses = [\"Gret\"]\nconcurrent = 1\n", "limits.l: no job class \"Gret\" is loaded", false},
+      {"[limits.l]\nqueues = [\"other\"]\nconcurrent = 1\n", "limits.l: no capsule fetches the queue other", false},
+      {"[log]\nfile = \"/nowhere/brood.log\"\n", "log.file: /nowhere/brood.log cannot be written", true},
+      {"[web]\nlisten = \"127.0.0.1:1\"\nusers = \"/nowhere/users\"\n", "web.users: /nowhere/users", true},
+      {"[web]\nlisten = \"unix:/nowhere/web.sock\"\n", "web.listen: the directory /nowhere", true},
+      {"[otlp]\nendpoint = \"http://127.0.0.1:4318\"\nheaders_file = \"/nowhere/headers\"\n",
+       "otlp.headers_file: /nowhere/headers", true},
+      {"[otlp]\nendpoint = \"http://no-such-host.invalid:4318\"\n", "the host no-such-host.invalid is not known",
+       false},
+  };
+  for (const auto& one : cases) {
+    const std::string config = directory.write("brood.toml", one.config);
+    const CommandResult result =
+        run_brood({"run", "--check", "-C", config, "-r", examples, "--redis", "unix://" + (directory / "no.sock")});
+    BOOST_TEST(result.status == (one.is_refused ? configuration : 0), one.config << result.output << result.errors);
+    BOOST_TEST(holds(one.is_refused ? result.errors : result.output, one.words), result.output << result.errors);
+    BOOST_TEST(!holds(result.output, "everything can run"), one.config << result.output);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_check_takes_names_that_stand_for_something) {
+  const TemporaryDirectory directory;
+  const std::string config = directory.write(
+      "brood.toml",
+      "queues = [\"default\", \"*\"]\n[periodic.p]\ncron = \"0 3 * * *\"\nclass = \"Greet\"\nargs = [\"World\"]\n"
+      "queue = \"other\"\n[classes.Greet.sandbox]\nnetwork = false\n[classes.Ruby]\nshow_args = \"none\"\n"
+      "[limits.l]\nclasses = [\"Greet\"]\nqueues = [\"other\"]\nconcurrent = 1\n[log]\nfile = \"" +
+          (directory / "brood.log") + "\"\n");
+  const CommandResult result =
+      run_brood({"run", "--check", "-C", config, "-r", examples, "--redis", "unix://" + (directory / "no.sock")});
+  BOOST_TEST(result.status == 0, result.output << result.errors);
+  BOOST_TEST(holds(result.output, "everything can run"), result.output);
+  BOOST_TEST(!std::filesystem::exists(directory / "brood.log"));
+}
+
+BOOST_AUTO_TEST_CASE(a_sandbox_of_a_class_that_is_not_there_lets_no_worker_start) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1, .config = "[classes.Gret.sandbox]\nnetwork = false\n"});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "classes.Gret: no job class"), brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(a_check_tells_of_a_library_that_ends_or_holds_up_its_process) {
   const TemporaryDirectory directory;
   std::filesystem::create_directory(directory / "first");
@@ -214,6 +272,19 @@ BOOST_AUTO_TEST_CASE(a_check_tells_of_a_library_that_ends_or_holds_up_its_proces
   BOOST_TEST(holds(ended.errors, "loading the libraries ended the process that tried: exited with 0"), ended.errors);
   BOOST_TEST(held_up.status == 75, held_up.output);
   BOOST_TEST(holds(held_up.errors, "loading the libraries took longer than boot_timeout, 1s"), held_up.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_in_a_static_constructor_names_the_library_and_a_check_shows_its_stack) {
+  RedisServer redis;
+  const std::map<std::string, std::string> crashes{{"BROOD_TEST_CRASH", "1"}};
+  BroodProcess brood(redis, {.workers = 1, .libraries = {examples, unruly}, .environment = crashes});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
+  BOOST_TEST(holds(brood.log(), std::string(" library=") + unruly), brood.log_tail());
+
+  const CommandResult check = run_brood({"run", "--check", "-r", unruly, "--redis", redis.url()}, crashes);
+  BOOST_TEST(check.status == configuration, check.output);
+  BOOST_TEST(holds(check.errors, "SIGSEGV (SEGV_MAPERR) at 0x10"), check.errors);
+  BOOST_TEST(holds(check.errors, "CrashesWhileLoading::CrashesWhileLoading() at unruly_jobs.cpp:"), check.errors);
 }
 
 BOOST_AUTO_TEST_CASE(a_redis_in_cluster_mode_is_refused_with_a_sentence) {

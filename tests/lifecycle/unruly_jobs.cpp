@@ -75,6 +75,14 @@ void be_scarce() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Where BROOD_TEST_CRASH is set, a static constructor crashes.
+struct CrashesWhileLoading {
+  CrashesWhileLoading() {
+    if (std::getenv("BROOD_TEST_CRASH") != nullptr) *reinterpret_cast<volatile int*>(0x10) = 1;
+  }
+};
+const CrashesWhileLoading crashes_while_loading;
+
 // Where BROOD_TEST_GATE names a directory, the first process that loads this library passes at once and all others wait
 // until the directory has a file `open`.
 void brood_setup(brood::Setup&) {

@@ -148,6 +148,23 @@ BOOST_AUTO_TEST_CASE(an_exception_becomes_its_type_and_its_words) {
   BOOST_TEST(failure_of("ThrowsInt").message == "an exception of type int, which is no std::exception");
   BOOST_TEST(failure_of("ThrowsText").message == "plain text");
   BOOST_TEST(failure_of("ThrowsBytes").message == "caf\xEF\xBF\xBD");
+  const Failure nested = failure_of("ThrowsNested");
+  BOOST_TEST(nested.error_class == "std::runtime_error");
+  BOOST_TEST(nested.message ==
+             "cannot print; caused by Oddities::TooHot: too hot; caused by std::out_of_range: page 7");
+}
+
+BOOST_AUTO_TEST_CASE(arguments_are_checked_without_performing_anything) {
+  const auto why_not = [](const std::string& args, const std::string& job_class) {
+    const auto failure = why_not_performable(registry(), job(job_class, args));
+    return failure ? failure->message : "";
+  };
+  BOOST_TEST(why_not(R"(["cat.png","abc"])", "ResizeImage") ==
+             R"(ResizeImage: argument 2 (width): expected an integer, got "abc")");
+  BOOST_TEST(why_not(R"(["cat.png",3])", "ResizeImage") == "");
+  BOOST_TEST(why_not("[1]", "NoArguments") == "NoArguments takes 0 arguments, got 1");
+  BOOST_TEST(why_not("[]", "ThrowsInt") == "");
+  BOOST_TEST(why_not("[]", "ThrowsIn").starts_with(R"(no job class "ThrowsIn" is loaded; did you mean "ThrowsInt"? )"));
 }
 
 BOOST_AUTO_TEST_CASE(interrupted_is_no_failure_and_no_std_exception) {

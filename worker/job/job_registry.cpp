@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/base/nearest.hpp"
 #include "shared/base/scarcity.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "worker/job/shared_object.hpp"
@@ -244,9 +246,12 @@ std::string JobRegistry::periodic_jobs() const {
   return lines;
 }
 
-void JobRegistry::load(const Config& config) {
+void JobRegistry::load(const Config& config, const std::function<void(const std::string& path)>& begins) {
   read_keys(config.encryption);
-  for (const std::string& path : config.require) load(path);
+  for (const std::string& path : config.require) {
+    if (begins) begins(path);
+    load(path);
+  }
   for (const auto& [name, command] : config.commands) {
     if (const Registered* library = find(name)) {
       throw LibraryError(command.place + ": job class " + name + " is already defined by the job library " +
@@ -255,6 +260,14 @@ void JobRegistry::load(const Config& config) {
     programs_.emplace(name, &command);
   }
   tell_errors_to(config.on_error);
+}
+
+void JobRegistry::require_isolated_classes(const Config& config) const {
+  for (const auto& [name, settings] : config.classes) {
+    if (settings.isolation != Isolation::process || knows(name)) continue;
+    throw LibraryError(
+        fmt::format("{}: {}; correct the name, or take the section out", settings.place, describe_unknown(name)));
+  }
 }
 
 void JobRegistry::tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits) {
@@ -278,6 +291,14 @@ const JobRegistry::Registered* JobRegistry::find(std::string_view job_class) con
 const CommandSettings* JobRegistry::find_program(std::string_view job_class) const {
   const auto found = programs_.find(job_class);
   return found == programs_.end() ? nullptr : found->second;
+}
+
+std::string JobRegistry::describe_unknown(std::string_view job_class) const {
+  const std::vector<std::string> names = class_names();
+  const auto meant = nearest(job_class, names);
+  return fmt::format("no job class \"{}\" is loaded; {}known: {}", job_class,
+                     meant ? fmt::format("did you mean \"{}\"? ", *meant) : "",
+                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 std::vector<const JobRegistry::Library*> JobRegistry::libraries_told(std::string_view job_class) const {

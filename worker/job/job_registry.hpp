@@ -64,9 +64,13 @@ class JobRegistry {
   void add(const abi::Library* library, const std::string& name);
 
   // The keys of [encryption], every library of `require`, then `commands` and `on_error`, which must live as long as
-  // this registry.  Throws LibraryError.
-  void load(const Config& config);
+  // this registry.  `begins`, if any, is called with the path of each library before its code runs.  Throws
+  // LibraryError.
+  void load(const Config& config, const std::function<void(const std::string& path)>& begins = {});
   void read_keys(const EncryptionSettings& settings);  // throws LibraryError
+  // Throws LibraryError if [classes.NAME] asks for a sandbox or a process of its own for a class that is not known
+  // here: the class that was meant would run without.
+  void require_isolated_classes(const Config& config) const;
   // `still_waits`, if any, is called at least once a second while that program runs.
   void tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits = {});
 
@@ -79,6 +83,9 @@ class JobRegistry {
   const CommandSettings* error_program() const { return error_program_; }  // told of every failure; nullptr: none is
   const std::function<void()>& still_waits_for_error_program() const { return still_waits_; }
   std::vector<std::string> class_names() const;  // sorted, programs too
+  bool knows(std::string_view job_class) const { return find(job_class) || find_program(job_class); }
+  // A sentence about a class that it does not know: which ones it knows, and which of them may have been meant.
+  std::string describe_unknown(std::string_view job_class) const;
 
   // Of all libraries, a line of JSON for each.
   std::string periodic_jobs() const;

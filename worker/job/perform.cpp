@@ -9,6 +9,7 @@
 #include "worker/job/job_registry.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/middleware.hpp"
+#include "worker/job/program_arguments.hpp"
 
 namespace brood {
 namespace {
@@ -40,11 +41,7 @@ Performed unknown_class(const JobRegistry& registry, const Payload& job, const s
     performed.failure.from_job = false;
     return performed;
   }
-  std::string message = "no job class \"" + job_class + "\" is loaded; known: ";
-  const std::vector<std::string> names = registry.class_names();
-  for (std::size_t i = 0; i < names.size(); ++i) message += (i > 0 ? ", " : "") + names[i];
-  if (names.empty()) message += "none";
-  Performed performed = failed("NameError", std::move(message));
+  Performed performed = failed("NameError", registry.describe_unknown(job_class));
   performed.failure.from_job = false;
   return performed;
 }
@@ -182,6 +179,25 @@ std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& 
   registered->job_class.on_expired(frame.call(), &answer);
   if (answer.kind != abi::answer_threw) return std::nullopt;
   return failed(read_text(answer.error_class, "UnknownError"), read_text(answer.message, "")).failure;
+}
+
+std::optional<Failure> why_not_performable(const JobRegistry& registry, const Payload& job) {
+  if (const CommandSettings* program = registry.find_program(job.job_class())) {
+    try {
+      program_words(program->run, job.args());
+      return std::nullopt;
+    } catch (const BadArgument& error) {
+      return failed("ArgumentError", job.job_class() + ": " + error.what()).failure;
+    }
+  }
+  const auto* registered = registry.find(job.job_class());
+  if (registered == nullptr) return unknown_class(registry, job, utf8_prefix(job.job_class(), longest_text)).failure;
+  if (registered->job_class.check_arguments == nullptr) return std::nullopt;
+  const CallFrame frame(job, "", nullptr);
+  const Performed checked =
+      read_result_of([&](abi::Result& result) { registered->job_class.check_arguments(frame.call(), &result); });
+  if (checked.kind != Performed::Kind::failed) return std::nullopt;
+  return checked.failure;
 }
 
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,

@@ -48,6 +48,10 @@ Performed perform_in_middleware(const JobRegistry& registry, const Payload& job,
 // Returns what it threw.
 std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& job, std::string_view queue);
 
+// Whether a job with these arguments could begin, without performing it: an unknown class (`NameError`), or arguments
+// that do not fit (`ArgumentError`).  Also nullopt where a library built with older headers cannot tell.
+std::optional<Failure> why_not_performable(const JobRegistry& registry, const Payload& job);
+
 // How long the job may run: its payload's `timeout` (seconds), else its class's, else `otherwise`; nullopt: for ever.
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,
                                                     std::chrono::milliseconds otherwise);

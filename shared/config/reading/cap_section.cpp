@@ -10,7 +10,7 @@ using namespace setting;
 
 // One, or one for each value of "per".
 std::vector<CapSettings> read_cap(const std::string& name, const Place& at, const ConfigSection& section) {
-  CapSettings cap{.name = name, .queues = {}, .most = 0};
+  CapSettings cap{.name = name, .queues = {}, .most = 0, .place = at.name};
   section.texts("queues", [&](const Place& queue_at, const std::string& queue) {
     if (queue == "*")
       queue_at.refuse("a cap names its queues one by one; with classes and without queues it holds in all");

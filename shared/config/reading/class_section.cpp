@@ -15,6 +15,7 @@ Isolation read_isolation(const Place& at, const std::string& word) {
 
 void read_class(const std::string& name, const Place& at, const ConfigSection& section, ClassSettings& job_class) {
   check_class_name(at, name);
+  job_class.place = at.name;
   section.text("threads", [&](const Place& threads_at, const std::string& word) {
     job_class.threads = read_left_threads(threads_at, word);
   });

@@ -240,6 +240,8 @@ struct JobClass {
   std::uint32_t unused;
   std::uint64_t threads;                     // ThreadsKind: what becomes of a worker in which a job has left threads
   void (*on_expired)(const Call*, Answer*);  // null: no such hook
+  // Reads the call's arguments and performs nothing: failed (ArgumentError) if they do not fit.  Null: cannot tell.
+  void (*check_arguments)(const Call*, Result*);
 };
 
 // What brood_job_library() returns; it lives as long as the library.  Without job classes its middleware and its

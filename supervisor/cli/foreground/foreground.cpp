@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cstdio>
 
+#include "shared/api/push/shown_pushes.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/base/nearest.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
 #include "shared/config/password_files.hpp"
@@ -57,12 +57,10 @@ Payload read_payload(const std::string& text, const std::optional<int>& attempt)
 }
 
 void require_class(const JobRegistry& registry, const std::string& name) {
-  if (registry.find(name) != nullptr || registry.find_program(name) != nullptr) return;
-  const std::vector<std::string> known = registry.class_names();
-  if (known.empty()) throw UsageError("no job class is loaded: name a library with -r, or a configuration with -C");
-  const auto meant = nearest(name, known);
-  throw UsageError(fmt::format("no job class \"{}\" is loaded{} known: {}", log::printable(name.substr(0, 80)),
-                               meant ? fmt::format("; did you mean \"{}\"?", *meant) : ";", fmt::join(known, ", ")));
+  if (registry.knows(name)) return;
+  if (registry.class_names().empty())
+    throw UsageError("no job class is loaded: name a library with -r, or a configuration with -C");
+  throw UsageError(registry.describe_unknown(log::printable(name.substr(0, 80))));
 }
 
 void write_waiting_lines() {
@@ -104,7 +102,8 @@ int tell(const Foreground& command, const Payload& job, const ForegroundJob::Run
 }  // namespace
 
 const char* const foreground_footer =
-    R"(The job has this terminal, and nothing is settled: no retry, no statistics, no death handlers.  Ctrl-C makes its
+    R"(The job has this terminal, and nothing is settled: no retry, no statistics, no death handlers.  What
+the job enqueues is shown on standard error, and sent only with --push.  Ctrl-C makes its
 stopping() true; a second one ends it.
 
 Exit status: 0 the job succeeded; 70 it failed, ran out of time or called exit(); 75 it was interrupted; 64 usage, or
@@ -115,6 +114,7 @@ void Foreground::add_options(CommandLine& line) {
   line.option("--attempt", attempt, "N", "Which attempt it is, 1 for the first");
   line.option("--timeout", timeout, "DURATION", "In place of the job's own; 0 for none");
   line.option("--memory-limit", memory_limit, "SIZE", "Limit its memory (default: not)");
+  line.flag("--push", push, "Send what the job enqueues to Redis (default: only show it)");
   line.flag("-v,--verbose", verbose, "Log at level debug");
   debugger.add_options(line);
 }
@@ -141,6 +141,7 @@ int Foreground::perform(const Config& given, const std::string& payload, const s
   to_the_terminal.file = {};
   to_the_terminal.colour = log::standard_error_takes_colour();
   log::open(to_the_terminal);
+  if (!push) setenv(pushes_variable, shows_pushes, 1);
   PasswordFiles password_files(given.redis, runtime_directory());
   Config config = given;
   password_files.name_in(config.redis);

@@ -45,13 +45,18 @@ int check_configuration(const Config& config, const std::vector<RedisAddress>& s
   show_workers(config);
   show_periodic_jobs(config.periodic);
   const int redis_status = check_shards(config, shards, wanted);
-  int status = check_libraries(config);
+  bool has_warnings = false;
+  int status = check_libraries(config, has_warnings);
+  if (const int places = check_places(config, has_warnings); status == EX_OK) status = places;
   if (startup && status == EX_OK) status = check_startup(config);
   if (status == EX_OK) status = check_sandboxes(config);
   if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
   if (status == EX_OK) status = redis_status;
-  if (status == EX_OK) std::cout << "everything can run" << std::endl;
+  if (status == EX_OK)
+    std::cout << (has_warnings ? "brood can run; some names stand for nothing here: see the warnings"
+                               : "everything can run")
+              << std::endl;
   return status;
 }
 

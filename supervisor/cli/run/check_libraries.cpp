@@ -19,11 +19,13 @@
 #include "shared/config/executable.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_keys.hpp"
+#include "supervisor/cli/run/check_names.hpp"
 #include "supervisor/cli/run/show_periodic_jobs.hpp"
 #include "supervisor/process/exit_status.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/shared_count.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
+#include "worker/crash/crash_reporter.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
 
@@ -54,17 +56,23 @@ int say(const std::string& why, int status) {
   return status;
 }
 
+int say_unknown(const UnknownNames& unknown) {
+  for (const std::string& warning : unknown.warnings) std::cout << "warning: " << log::printable(warning) << std::endl;
+  for (const std::string& refusal : unknown.refusals) say(refusal, EX_CONFIG);
+  return unknown.refusals.empty() ? EX_OK : EX_CONFIG;
+}
+
 // Returns EX_OK or why not, as a worker to which the same happens would end.  A child that does not come so far has
 // met a crash, also where a library calls exit(): `status_of_crash`.
-int try_in_child(const std::string& what, const Config& config, int status_of_crash,
-                 const std::function<void()>& body) {
+int try_in_child(const std::string& what, const Config& config, int status_of_crash, const std::function<int()>& body) {
   const SharedCount came_so_far;
   const pid_t child = spawn({.title = "brood: check", .keep = {}, .parent_death_signal = SIGKILL}, [&] {
+    report_own_crash();
     const auto tried = [&] {
       try {
-        body();
+        const int status = body();
         std::cout << std::flush;
-        return EX_OK;
+        return status;
       } catch (const StartupError& error) {
         return say(error.what(), EX_TEMPFAIL);
       } catch (const LibraryError& error) {
@@ -86,18 +94,32 @@ int try_in_child(const std::string& what, const Config& config, int status_of_cr
 
 }  // namespace
 
-int check_libraries(const Config& config) {
-  return try_in_child("loading the libraries", config, EX_CONFIG, [&] {
+int check_libraries(const Config& config, bool& has_warnings) {
+  const SharedCount warnings;
+  const int status = try_in_child("loading the libraries", config, EX_CONFIG, [&] {
     JobRegistry registry;
     registry.load(config);
+    registry.require_isolated_classes(config);
     std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size() << ", job classes:";
     for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
     std::cout << '\n';
     const auto refuse = [](const std::string& name, const std::string& why) {
       throw LibraryError("the periodic job " + name + " of a library: " + why);
     };
-    show_periodic_jobs(read_registered_periodic(registry.periodic_jobs(), refuse));
+    const PeriodicJobSettings registered = read_registered_periodic(registry.periodic_jobs(), refuse);
+    show_periodic_jobs(registered);
+    const UnknownNames unknown = unknown_jobs(config, registry, registered);
+    warnings.value().store(unknown.warnings.size());
+    return say_unknown(unknown);
   });
+  has_warnings |= warnings.value().load() != 0;
+  return status;
+}
+
+int check_places(const Config& config, bool& has_warnings) {
+  const UnknownNames unknown = unknown_places(config);
+  has_warnings |= !unknown.warnings.empty();
+  return say_unknown(unknown);
 }
 
 int check_startup(const Config& config) {
@@ -111,6 +133,7 @@ int check_startup(const Config& config) {
       registry.load(config);
       Lifecycle(registry, {.capsule = capsule.name}).start();
       std::cout << "startup of capsule " << capsule.name << ": done\n";
+      return EX_OK;
     });
     if (status != EX_OK) return status;
   }
@@ -121,6 +144,7 @@ std::string why_not_loadable(const Config& config) try {
   require_programs(config);
   JobRegistry registry;
   registry.load(config);
+  registry.require_isolated_classes(config);
   return "";
 } catch (const std::runtime_error& refusal) {
   return refusal.what();

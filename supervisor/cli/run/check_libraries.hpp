@@ -9,8 +9,13 @@ namespace brood {
 // Whether the code of jobs can be used.  The supervisor's process loads no job library, not even to check it: all of
 // this runs in a child.
 
-// Prints what the libraries and programs bring, or why they cannot be loaded.  Returns an exit status.
-int check_libraries(const Config& config);
+// Prints what the libraries and programs bring, or why they cannot be loaded, and which names of jobs and queues in the
+// configuration stand for nothing: see check_names.hpp.  Sets `has_warnings` if some of them may.  Returns an exit
+// status.
+int check_libraries(const Config& config, bool& has_warnings);
+
+// The same for the files, directories, hosts and users that the configuration names.
+int check_places(const Config& config, bool& has_warnings);
 
 // For each capsule, starts a child as its first worker would start; the child then ends.  Prints and returns the same.
 int check_startup(const Config& config);

@@ -86,6 +86,11 @@ std::string short_duration(std::chrono::nanoseconds d) {
 
 bool ended_in_a_handler(const SlotSnapshot& last) { return last.jid.empty() && last.job_class.starts_with("Event::"); }
 
+std::string loading_when_it_ended(const SlotSnapshot& last) {
+  const bool loaded = last.jid.empty() && last.job_class.starts_with(loading_prefix);
+  return loaded ? last.job_class.substr(loading_prefix.size()) : "";
+}
+
 bool ended_with_worker(const SlotSnapshot& last, int entry) {
   return entry >= 0 && static_cast<std::size_t>(entry) < last.entries.size() &&
          ran(last.entries[static_cast<std::size_t>(entry)]);

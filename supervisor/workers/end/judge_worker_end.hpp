@@ -58,6 +58,9 @@ WorkerEnd judge_worker_end(const WorkerExit& exit);
 // Whether a handler of an event was running when the worker ended.
 bool ended_in_a_handler(const SlotSnapshot& last);
 
+// The job library whose code it was loading; empty: it was not.
+std::string loading_when_it_ended(const SlotSnapshot& last);
+
 // Whether this entry of the batch was running (its code or its hooks) when the worker ended.
 bool ended_with_worker(const SlotSnapshot& last, int entry);
 

@@ -45,6 +45,11 @@ void perform_job(const abi::Call* call, abi::Result* result) {
   answer_for([&] { run_in_own_middleware(*call, &run_job<Job>); }, *result);
 }
 
+template <typename Job>
+void check_arguments(const abi::Call* call, abi::Result* result) {
+  answer_for([&] { static_cast<void>(read_arguments<Job>(wire_name<Job>(), view_of(call->args))); }, *result);
+}
+
 inline void answer_with_thrown(abi::Answer& answer) {
   static thread_local Thrown thrown;  // not last_thrown(): the job's own exception is still asked about
   thrown = describe_thrown();
@@ -237,6 +242,7 @@ constexpr abi::JobClass describe_job() {
   job_class.isolation =
       options_of<Job>().isolation == Isolation::process ? abi::isolation_process : abi::isolation_worker;
   job_class.threads = threads_kind(options_of<Job>().threads);
+  job_class.check_arguments = &check_arguments<Job>;
   if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
   if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
   if constexpr (HasOnExpired<Job>) job_class.on_expired = &tell_expired<Job>;

@@ -1,0 +1,140 @@
+#include "supervisor/cli/run/check_names.hpp"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "shared/config/credential.hpp"
+#include "shared/config/http_endpoint.hpp"
+#include "shared/config/listen_address.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
+#include "worker/job/perform.hpp"
+
+namespace brood {
+namespace {
+
+bool is_fetched(const Config& config, const std::string& queue) {
+  return std::any_of(config.capsules.begin(), config.capsules.end(), [&](const CapsuleSettings& capsule) {
+    if (capsule.concurrency == 0) return false;
+    const std::vector<std::string> names = capsule.queues.names();
+    return capsule.follows_all_queues || std::find(names.begin(), names.end(), queue) != names.end();
+  });
+}
+
+Payload payload_of(const PeriodicSettings& job) {
+  return Payload::parse(fmt::format(R"({{"class":{},"args":{},"queue":{},"jid":"check"}})", json_string(job.job_class),
+                                    job.args, json_string(job.queue)));
+}
+
+void look_at(const PeriodicSettings& job, const std::string& place, const Config& config, const JobRegistry& registry,
+             UnknownNames& found) {
+  const bool is_ours = is_fetched(config, job.queue);
+  const bool is_known = registry.knows(job.job_class);
+  if (!is_ours)
+    found.warnings.push_back(fmt::format("{}: no capsule fetches the queue {}, so another process must perform {}",
+                                         place, job.queue, job.job_class));
+  if (!is_ours && !is_known) return;
+  if (const auto why = why_not_performable(registry, payload_of(job)))
+    found.refusals.push_back(fmt::format("{}: {}", place, why->message));
+}
+
+void look_at_classes(const Config& config, const JobRegistry& registry, UnknownNames& found) {
+  for (const auto& [name, settings] : config.classes) {
+    const bool is_about_jobs = settings.threads || settings.isolation || settings.expired;  // not for the page alone
+    if (is_about_jobs && !registry.knows(name))
+      found.warnings.push_back(fmt::format("{}: {}", settings.place, registry.describe_unknown(name)));
+  }
+}
+
+void look_at_limits(const Config& config, const JobRegistry& registry, UnknownNames& found) {
+  for (const CapSettings& cap : config.capsules.front().caps) {
+    for (const std::string& name : cap.classes) {
+      if (!registry.knows(name))
+        found.warnings.push_back(fmt::format("{}: {}", cap.place, registry.describe_unknown(name)));
+    }
+    for (const std::string& queue : cap.queues) {
+      if (!is_fetched(config, queue))
+        found.warnings.push_back(fmt::format("{}: no capsule fetches the queue {}", cap.place, queue));
+    }
+  }
+}
+
+// Nothing: the file can be written, or made.
+std::optional<std::string> why_not_writable(const std::string& path) {
+  if (access(path.c_str(), F_OK) == 0)
+    return access(path.c_str(), W_OK) == 0 ? std::nullopt : std::optional<std::string>(std::strerror(errno));
+  std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  if (directory.empty()) directory = ".";
+  if (access(directory.c_str(), W_OK | X_OK) == 0) return std::nullopt;
+  return fmt::format("its directory {}: {}", directory.string(), std::strerror(errno));
+}
+
+void require_readable(const std::string& setting, const std::string& path, UnknownNames& found) try {
+  if (path.empty()) return;
+  if (const std::string file = credential_path(path); access(file.c_str(), R_OK) != 0)
+    found.refusals.push_back(fmt::format("{}: {}: {}", setting, file, std::strerror(errno)));
+} catch (const std::exception& error) {
+  found.refusals.push_back(fmt::format("{}: {}", setting, error.what()));
+}
+
+void look_for_host(const std::string& setting, const std::string& host, UnknownNames& found) {
+  if (host.empty()) return;
+  addrinfo* addresses = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, nullptr, &addresses);
+  if (error == 0) return freeaddrinfo(addresses);
+  found.warnings.push_back(fmt::format("{}: the host {} is not known: {}", setting, host, gai_strerror(error)));
+}
+
+bool is_user(const std::string& name) {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
+         getpwnam(name.c_str()) != nullptr;
+}
+
+void look_at_page(const WebSettings& web, UnknownNames& found) {
+  if (web.listen.empty()) return;
+  require_readable("web.users", web.users, found);
+  if (!web.proxy_user.empty() && !is_user(web.proxy_user))
+    found.refusals.push_back(fmt::format("web.proxy_user: there is no user {}", web.proxy_user));
+  const ListenAddress address = ListenAddress::parse(web.listen);
+  if (!address.is_unix()) return;
+  const std::string directory = std::filesystem::path(address.path).parent_path();
+  if (access(directory.c_str(), W_OK | X_OK) != 0)
+    found.refusals.push_back(fmt::format("web.listen: the directory {}: {}", directory, std::strerror(errno)));
+}
+
+}  // namespace
+
+UnknownNames unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered) {
+  UnknownNames found;
+  for (const auto& [name, job] : config.periodic) look_at(job, job.place, config, registry, found);
+  for (const auto& [name, job] : registered)
+    look_at(job, "the periodic job " + name + " of a library", config, registry, found);
+  look_at_classes(config, registry, found);
+  look_at_limits(config, registry, found);
+  return found;
+}
+
+UnknownNames unknown_places(const Config& config) {
+  UnknownNames found;
+  if (!config.log.file.empty()) {
+    if (const auto why = why_not_writable(config.log.file))
+      found.refusals.push_back(fmt::format("log.file: {} cannot be written: {}", config.log.file, *why));
+  }
+  look_at_page(config.web, found);
+  if (!config.otlp.endpoint.empty()) {
+    look_for_host("otlp.endpoint", HttpEndpoint::parse(config.otlp.endpoint).host, found);
+    require_readable("otlp.headers_file", config.otlp.headers_file, found);
+  }
+  return found;
+}
+
+}  // namespace brood

@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(a_check_refuses_each_name_that_cannot_work_and_warns_of_eac
     bool is_refused;
   } cases[] = {
       {periodic + "\"Gret\"\n", "periodic.p: no job class \"Gret\" is loaded; did you mean \"Greet\"?", true},
-      {periodic + "\"Greet\"\nargs = [1, 2, 3]\n", "periodic.p: Greet: ", true},
+      {periodic + "\"Greet\"\nargs = [1, 2, 3]\n", "periodic.p: Greet takes 0 to 1 argument, got 3", true},
       {periodic + "\"Greet\"\nargs = [\"World\"]\nqueue = \"other\"\n",
        "periodic.p: no capsule fetches the queue other", false},
       {periodic + "\"Ruby::Report\"\nqueue = \"ruby\"\n", "so another process must perform Ruby::Report", false},

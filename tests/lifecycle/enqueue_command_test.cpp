@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(bulk_pushes_every_line_of_a_file_or_of_standard_input) {
   BOOST_TEST(member(redis.lrange("queue:bulk").back(), "args") == "[0]");
   BOOST_TEST(shell("$BROOD enqueue --redis '" + redis.url() + "' --bulk - --json <'" + file + "' >'" +
                    (directory / "out") + "'") == 0);
-  BOOST_TEST(text_of_file(directory / "out") == "{\"pushed\":2501}\n");
+  BOOST_TEST(text_of_file(directory / "out") == "{\"pushed\":2501,\"refused\":0}\n");
   BOOST_TEST(redis.size_of("queue:bulk") == 5002u);
   BOOST_TEST(run_enqueue(redis, {"--bulk", directory / "missing"}).status == 64);
   BOOST_TEST(run_enqueue(redis, {"--bulk", directory.path()}).status == 64);

@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_is_told_of_on_standard_error)
              told);
 
   const TemporaryDirectory directory;
-  log::open({.file = directory.path / "log"});
+  log::open({.file = directory.file("log")});
   log::info("tick");
   BOOST_TEST(log::trouble() == "");
 }

@@ -14,7 +14,7 @@ inline constexpr int max_modules = 16;
 
 // A program or shared object that some frame lies in.  Its path is cut to fit.
 struct ModuleRecord {
-  std::uint64_t begin, end;  // where it is mapped
+  std::uint64_t begin, end;  // where the segment is mapped that the frame lies in
   std::uint64_t bias;        // address in memory minus address in the file
   std::uint8_t build_id[20];
   std::uint32_t build_id_size;  // 0: it has none

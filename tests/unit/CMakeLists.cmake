@@ -189,3 +189,9 @@ brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone aft
 brood_test(unit/output_reads LINK brood_base)
 brood_test(unit/slot_holders LINK brood_store brood_test_support)
 brood_test(unit/shard_places LINK brood_supervisor)
+brood_test(unit/loaded_object LINK brood_base brood_test_support)
+brood_test(unit/module_map LINK brood_worker brood_test_support ALONE)
+target_link_options(unit_module_map_test PRIVATE LINKER:-z,max-page-size=0x10000)    # a program with gaps, too
+foreach(test IN ITEMS loaded_object module_map symboliser)
+  add_dependencies(unit_${test}_test ${layouts})
+endforeach()

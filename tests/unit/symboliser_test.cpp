@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/support/build_id.hpp"
+#include "tests/support/layouts.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/crash/demangle.hpp"
 
@@ -27,15 +28,15 @@ std::string content_of(const std::string& path) {
 
 // The library in this process, and what a handler would record of it.
 struct Site {
-  void* handle = dlopen(library.c_str(), RTLD_NOW);
+  void* handle;
   CapturedStack stack;
 
-  Site() {
+  explicit Site(const std::string& path = library) : handle(dlopen(path.c_str(), RTLD_NOW)) {
     BOOST_REQUIRE_MESSAGE(handle != nullptr, dlerror());
     link_map* map = nullptr;
     BOOST_REQUIRE(dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0);
     stack.state = StackState::complete;
-    stack.modules.push_back({map->l_addr, map->l_addr + 0x100'000, map->l_addr, build_id_of(library), library});
+    stack.modules.push_back({map->l_addr, map->l_addr + 0x1'000'000, map->l_addr, build_id_of(path), path});
   }
   ~Site() { dlclose(handle); }
   Site(const Site&) = delete;
@@ -87,6 +88,20 @@ BOOST_AUTO_TEST_CASE(inlined_calls_are_frames_of_their_own_with_names_and_lines)
   BOOST_TEST(inlined.ends_with(", inlined)"));
   BOOST_TEST(to_text(3, frames[3])
                  .starts_with("#3 pixels::decode(pixels::Image const&) at stack_site.cpp:27 (libstack_site.so+0x"));
+}
+
+BOOST_AUTO_TEST_CASE(names_and_lines_are_found_however_a_linker_lays_out_the_library) {
+  const std::vector<std::string> names{"return_address", "pixels::(anonymous namespace)::innermost",
+                                       "pixels::Decoder::row(int volatile*)", "pixels::decode(pixels::Image const&)"};
+  for (const std::string& path : layouts()) {
+    BOOST_TEST_CONTEXT(path) {
+      Site site(path);
+      const std::vector<Frame> frames = site.frames();
+      BOOST_TEST(functions(frames) == names, boost::test_tools::per_element());
+      BOOST_REQUIRE(frames.size() == 4U);
+      BOOST_TEST((frames[1].line == 13 && frames[2].line == 21 && frames[3].line == 27));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_return_address_belongs_to_the_instruction_before_it) {

@@ -1,7 +1,6 @@
 #include "worker/crash/module_map.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,12 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "shared/base/check.hpp"
+#include "shared/base/loaded_object.hpp"
 
 namespace brood {
 namespace {
@@ -41,44 +42,15 @@ void set_path(ModuleRecord& record, const char* path) {
   record.path[i] = '\0';
 }
 
-void read_build_id(ModuleRecord& record, const std::uint8_t* notes, std::size_t size) {
-  const auto aligned = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
-  std::size_t at = 0;
-  while (at + sizeof(ElfW(Nhdr)) <= size) {
-    ElfW(Nhdr) note;
-    std::memcpy(&note, notes + at, sizeof note);
-    const std::size_t name = at + sizeof note, value = name + aligned(note.n_namesz);
-    if (value > size || note.n_descsz > size - value) return;
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0) {
-      record.build_id_size = std::min<std::uint32_t>(note.n_descsz, sizeof record.build_id);
-      std::memcpy(record.build_id, notes + value, record.build_id_size);
-      return;
-    }
-    at = value + aligned(note.n_descsz);
-  }
-}
-
-ModuleMap::Module describe_object(std::uint64_t bias, const ElfW(Phdr) * headers, std::size_t count) {
-  ModuleMap::Module module{};
-  ModuleRecord& record = module.record;
-  record.bias = bias;
-  record.begin = module.code_begin = UINT64_MAX;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (headers[i].p_type != PT_LOAD) continue;
-    const std::uint64_t begin = bias + headers[i].p_vaddr, end = begin + headers[i].p_memsz;
-    record.begin = std::min(record.begin, begin);
-    record.end = std::max(record.end, end);
-    if ((headers[i].p_flags & PF_X) == 0) continue;
-    module.code_begin = std::min(module.code_begin, begin);
-    module.code_end = std::max(module.code_end, end);
-  }
-  for (std::size_t i = 0; i < count && record.build_id_size == 0; ++i) {
-    const std::uint64_t begin = bias + headers[i].p_vaddr, size = headers[i].p_memsz;
-    if (headers[i].p_type != PT_NOTE || begin < record.begin || begin > record.end || size > record.end - begin)
-      continue;
-    read_build_id(record, reinterpret_cast<const std::uint8_t*>(begin), size);
-  }
-  return module;
+// All of the record but where the object is mapped.
+ModuleRecord describe_object(const LoadedObject& object, const char* path) {
+  ModuleRecord record{};
+  record.bias = object.bias;
+  const std::span<const std::uint8_t> id = build_id_of(object);
+  record.build_id_size = static_cast<std::uint32_t>(std::min(id.size(), sizeof record.build_id));
+  if (!id.empty()) std::memcpy(record.build_id, id.data(), record.build_id_size);
+  set_path(record, path);
+  return record;
 }
 
 // The dynamic linker has no name for the program itself.
@@ -88,22 +60,49 @@ std::string path_of_program() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-std::vector<ModuleMap::Module> list_modules() {
-  struct Listing {
-    std::string program = path_of_program();
-    std::vector<ModuleMap::Module> modules;
-  } listing;
+struct Listing {
+  std::string program = path_of_program();
+  std::vector<ModuleRecord> modules;
+  std::vector<ModuleMap::Segment> segments;
+};
+
+Listing list_modules() {
+  Listing listing;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* result) {
         auto& into = *static_cast<Listing*>(result);
+        const LoadedObject object{info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum}};
         const bool is_program = into.modules.empty();
-        into.modules.push_back(describe_object(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum));
-        set_path(into.modules.back().record, is_program ? into.program.c_str() : info->dlpi_name);
+        const auto number = static_cast<std::uint32_t>(into.modules.size());
+        into.modules.push_back(describe_object(object, is_program ? into.program.c_str() : info->dlpi_name));
+        for (const ElfW(Phdr) & header : object.headers) {
+          if (const auto segment = loaded_segment(object, header))
+            into.segments.push_back({segment->begin, segment->end, number, segment->is_code});
+        }
         return 0;
       },
       &listing);
-  return std::move(listing.modules);
+  return listing;
 }
+
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+// What an address lies in that was loaded after the last look.  dl_iterate_phdr() takes a lock, and this does not; but
+// it does not tell the program headers, and its dlfo_map_start is the address of the ELF header only for an object
+// without gaps between its segments.
+struct FoundObject {
+  dl_find_object found{};
+  std::optional<LoadedObject> object;
+
+  explicit FoundObject(std::uint64_t address) {
+    if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) found.dlfo_link_map = nullptr;
+    if (found.dlfo_link_map == nullptr) return;
+    const link_map& map = *found.dlfo_link_map;
+    const auto dynamic_section = reinterpret_cast<std::uint64_t>(map.l_ld);
+    object = object_with_header(reinterpret_cast<std::uint64_t>(found.dlfo_map_start), map.l_addr, dynamic_section);
+    if (!object) object = object_with_header(map.l_addr, map.l_addr, dynamic_section);
+  }
+};
+#endif
 
 }  // namespace
 
@@ -111,50 +110,63 @@ bool ModuleMap::refresh() {
   const Loads now = count_loads();
   if (modules_ != nullptr && now.loaded == loaded_ && now.unloaded == unloaded_) return false;
 
-  const std::vector<Module> modules = list_modules();
-  const std::size_t size = modules.size() * sizeof(Module);
+  const Listing listing = list_modules();
+  const std::size_t size_of_modules = listing.modules.size() * sizeof(ModuleRecord);
+  const std::size_t size = size_of_modules + listing.segments.size() * sizeof(Segment);
   void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-  std::memcpy(memory, modules.data(), size);
+  void* const segments = static_cast<char*>(memory) + size_of_modules;
+  std::memcpy(memory, listing.modules.data(), size_of_modules);
+  std::memcpy(segments, listing.segments.data(), size - size_of_modules);
   check("mprotect", mprotect(memory, size, PROT_READ));
 
-  void* const old = const_cast<Module*>(modules_);
-  const std::size_t old_size = count_ * sizeof(Module);
-  modules_ = static_cast<const Module*>(memory);
-  count_ = modules.size();
+  void* const old = const_cast<ModuleRecord*>(modules_);
+  const std::size_t old_size = size_;
+  modules_ = static_cast<const ModuleRecord*>(memory);
+  segments_ = static_cast<const Segment*>(segments);
+  count_ = listing.segments.size();
+  size_ = size;
   loaded_ = now.loaded;
   unloaded_ = now.unloaded;
   if (old != nullptr) munmap(old, old_size);
   return true;
 }
 
-const ModuleMap::Module* ModuleMap::find(std::uint64_t address) const {
+const ModuleMap::Segment* ModuleMap::find(std::uint64_t address) const {
   for (std::size_t i = 0; i < count_; ++i) {
-    if (modules_[i].record.begin <= address && address < modules_[i].record.end) return &modules_[i];
+    if (segments_[i].begin <= address && address < segments_[i].end) return &segments_[i];
   }
   return nullptr;
 }
 
 bool ModuleMap::is_code(std::uint64_t address) const {
-  if (const Module* known = find(address)) return known->code_begin <= address && address < known->code_end;
-  ModuleRecord loaded_since;
-  return describe(address, loaded_since);
+  if (const Segment* known = find(address)) return known->is_code;
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+  const FoundObject since(address);
+  if (!since.object) return since.found.dlfo_link_map != nullptr;
+  const auto segment = segment_at(*since.object, address);
+  return segment && segment->is_code;
+#else
+  return false;
+#endif
 }
 
 bool ModuleMap::describe(std::uint64_t address, ModuleRecord& record) const {
-  if (const Module* known = find(address)) {
-    record = known->record;
+  if (const Segment* known = find(address)) {
+    record = modules_[known->module];
+    record.begin = known->begin;
+    record.end = known->end;
     return true;
   }
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-  // Takes no lock.
-  dl_find_object found;
-  if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
-  const auto* const header = static_cast<const ElfW(Ehdr)*>(found.dlfo_map_start);
-  const auto* const headers =
-      reinterpret_cast<const ElfW(Phdr)*>(static_cast<const char*>(found.dlfo_map_start) + header->e_phoff);
-  record = describe_object(found.dlfo_link_map->l_addr, headers, header->e_phnum).record;
-  set_path(record, found.dlfo_link_map->l_name);
+  const FoundObject since(address);
+  if (since.found.dlfo_link_map == nullptr) return false;
+  const link_map& map = *since.found.dlfo_link_map;
+  const auto segment = since.object ? segment_at(*since.object, address) : std::nullopt;
+  if (since.object && !segment) return false;
+  record = describe_object(since.object.value_or(LoadedObject{map.l_addr, {}}), map.l_name);
+  record.begin = segment ? segment->begin : reinterpret_cast<std::uint64_t>(since.found.dlfo_map_start);
+  record.end = segment ? segment->end : reinterpret_cast<std::uint64_t>(since.found.dlfo_map_end);
   return true;
 #else
   return false;

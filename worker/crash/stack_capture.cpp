@@ -70,6 +70,10 @@ bool attempt(Step step) {
   return true;
 }
 
+// An address within the call that returns to `frame`.  Where the call is the last instruction of a segment, its return
+// address lies in the next one.  The innermost frame is no return address.
+std::uint64_t call_of(std::uint64_t frame, std::uint32_t number = 1) { return number == 0 ? frame : frame - 1; }
+
 _Unwind_Reason_Code append(StackRecord& record, std::uint64_t frame) {
   if (frame == 0 || record.frame_count >= max_frames) return _URC_NORMAL_STOP;  // 0: nobody called the outermost
   record.frames[record.frame_count++] = frame;
@@ -118,7 +122,7 @@ void unwind(StackRecord& record, std::uint64_t from) {
 void unwind_from_caller(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
   std::uint64_t caller = 0;
   attempt([&] { caller = return_address(interrupted); });
-  if (caller == 0 || !modules.is_code(caller)) return;
+  if (caller == 0 || !modules.is_code(call_of(caller))) return;
   append(record, caller);
   const mcontext_t before = interrupted.uc_mcontext;
   step_out(interrupted, caller);
@@ -134,7 +138,7 @@ void unwind_from_frame_pointers(StackRecord& record, const ModuleMap& modules, u
   while (frame % sizeof frame == 0 && frame >= lowest && frame - lowest < largest_frame) {
     std::uint64_t saved[2] = {};
     attempt([&] { std::memcpy(saved, reinterpret_cast<const void*>(frame), sizeof saved); });
-    if (!modules.is_code(saved[1]) || append(record, saved[1]) != _URC_NO_REASON) break;
+    if (!modules.is_code(call_of(saved[1])) || append(record, saved[1]) != _URC_NO_REASON) break;
     const std::uint32_t count = record.frame_count;
     step_out_of_frame(interrupted, frame, saved[0], saved[1]);
     unwind(record, pc_of(interrupted));
@@ -147,7 +151,7 @@ void unwind_from_frame_pointers(StackRecord& record, const ModuleMap& modules, u
 
 void note_modules(StackRecord& record, const ModuleMap& modules) {
   for (std::uint32_t i = 0; i < record.frame_count && record.module_count < max_modules; ++i) {
-    const std::uint64_t frame = record.frames[i];
+    const std::uint64_t frame = call_of(record.frames[i], i);
     bool noted = false;
     for (std::uint32_t m = 0; m < record.module_count && !noted; ++m)
       noted = record.modules[m].begin <= frame && frame < record.modules[m].end;
@@ -230,7 +234,7 @@ void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& int
   unwind(record, pc);
   const auto in_code = [&](std::uint32_t i) {
     bool found = false;
-    attempt([&] { found = modules.is_code(record.frames[i]); });
+    attempt([&] { found = modules.is_code(call_of(record.frames[i], i)); });
     return found;
   };
   const std::uint32_t unwound = record.frame_count;

@@ -33,15 +33,16 @@ CapturedStack captured(const std::vector<std::uint64_t>& frames) {
   const auto record = std::make_unique<StackRecord>();
   for (const std::uint64_t frame : frames) {
     if (record->frame_count == max_frames) break;
-    // The first is read as an instruction's own address.
-    const std::uint64_t address = record->frame_count == 0 ? frame - 1 : frame;
-    record->frames[record->frame_count++] = address;
+    // The first is read as an instruction's own address.  A module is looked for by the call, as whoever reads the
+    // record does: the return address may lie in the next segment.
+    const std::uint64_t call = frame - 1;
+    record->frames[record->frame_count] = record->frame_count == 0 ? call : frame;
+    ++record->frame_count;
     const auto* known = record->modules;
     const bool noted = std::any_of(known, known + record->module_count, [&](const ModuleRecord& module) {
-      return module.begin <= address && address < module.end;
+      return module.begin <= call && call < module.end;
     });
-    if (!noted && record->module_count < max_modules &&
-        modules.describe(address, record->modules[record->module_count]))
+    if (!noted && record->module_count < max_modules && modules.describe(call, record->modules[record->module_count]))
       ++record->module_count;
   }
   record->pc = record->frame_count > 0 ? record->frames[0] : 0;

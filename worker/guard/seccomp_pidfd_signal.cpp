@@ -14,6 +14,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "shared/base/loaded_object.hpp"
+
 namespace brood {
 namespace {
 
@@ -37,20 +39,12 @@ void set_result(ucontext_t&, long) {}
 #endif
 
 // Where the C library's code lies.
-struct Code {
-  std::uint64_t begin = 0, end = 0;
-};
-
-int find_c_library(dl_phdr_info* object, std::size_t, void* found) {
-  const auto inside = reinterpret_cast<std::uint64_t>(&::syscall);
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& segment = object->dlpi_phdr[i];
-    const std::uint64_t begin = object->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type != PT_LOAD || inside < begin || inside >= begin + segment.p_memsz) continue;
-    *static_cast<Code*>(found) = {begin, begin + segment.p_memsz};
-    return 1;
-  }
-  return 0;
+int find_c_library(dl_phdr_info* info, std::size_t, void* found) {
+  const LoadedObject object{info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum}};
+  const auto segment = segment_at(object, reinterpret_cast<std::uint64_t>(&::syscall));
+  if (!segment) return 0;
+  *static_cast<LoadedSegment*>(found) = *segment;
+  return 1;
 }
 
 constexpr std::uint32_t offset_of_pointer =
@@ -92,7 +86,7 @@ long send(const ucontext_t& call) {
 }  // namespace
 
 void trap_pidfd_signals() {
-  Code code;
+  LoadedSegment code;
   if (own_architecture == 0 || dl_iterate_phdr(find_c_library, &code) == 0) return;
   // The filter works only if all of the code lies in one stretch of 4 GB: begin and end have the same upper half.
   if (code.begin >> 32 != code.end >> 32) return;

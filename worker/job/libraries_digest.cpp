@@ -1,15 +1,16 @@
 #include "worker/job/libraries_digest.hpp"
 
-#include <elf.h>
 #include <link.h>
 #include <sys/stat.h>
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "shared/base/loaded_object.hpp"
 
 namespace brood {
 namespace {
@@ -26,36 +27,12 @@ struct SearchedModule {
   std::string build_id;
 };
 
-std::string build_id_in(const char* notes, std::size_t size) {
-  constexpr std::size_t word = 4;
-  const auto padded = [](std::size_t length) { return (length + word - 1) / word * word; };
-  while (size >= sizeof(ElfW(Nhdr))) {
-    ElfW(Nhdr) note;
-    std::memcpy(&note, notes, sizeof note);
-    const std::size_t length = sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
-    if (length > size) break;
-    if (note.n_type == NT_GNU_BUILD_ID)
-      return {notes + sizeof note + padded(note.n_namesz), static_cast<std::size_t>(note.n_descsz)};
-    notes += length;
-    size -= length;
-  }
-  return "";
-}
-
 int look_at_module(dl_phdr_info* info, std::size_t, void* searched) {
   auto& wanted = *static_cast<SearchedModule*>(searched);
-  const auto headers = [&](auto visit) {
-    for (int i = 0; i < info->dlpi_phnum; ++i) visit(info->dlpi_phdr[i], info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-  };
-  bool is_there = false;
-  headers([&](const ElfW(Phdr) & header, std::uintptr_t begin) {
-    is_there |= header.p_type == PT_LOAD && wanted.address >= begin && wanted.address < begin + header.p_memsz;
-  });
-  if (!is_there) return 0;
-  headers([&](const ElfW(Phdr) & header, std::uintptr_t begin) {
-    if (header.p_type == PT_NOTE && wanted.build_id.empty())
-      wanted.build_id = build_id_in(reinterpret_cast<const char*>(begin), header.p_memsz);
-  });
+  const LoadedObject object{info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum}};
+  if (!segment_at(object, wanted.address)) return 0;
+  const std::span<const std::uint8_t> id = build_id_of(object);
+  wanted.build_id.assign(id.begin(), id.end());
   return 1;
 }
 

@@ -36,3 +36,24 @@ set_target_properties(stack_site PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CUR
 add_custom_command(TARGET stack_site POST_BUILD VERBATIM
                    COMMAND ${CMAKE_OBJCOPY} --only-keep-debug $<TARGET_FILE:stack_site> $<TARGET_FILE:stack_site>.debug
                    COMMAND ${CMAKE_OBJCOPY} --strip-all $<TARGET_FILE:stack_site> $<TARGET_FILE:stack_site>.stripped)
+
+# The same, laid out in memory by each linker there is, with gaps between the segments: each begins at 64 KB of its own, as
+# on a machine with such pages.  Those of GNU ld also with code and constants in one segment, and as of a file that was
+# linked for an address.
+set(layouts)
+function(brood_test_layout name linker)
+  find_program(BROOD_TEST_LD_${linker} ld.${linker})
+  if(BROOD_TEST_LD_${linker})
+    add_library(layout_${name} MODULE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/stack_site.cpp)
+    target_compile_features(layout_${name} PRIVATE cxx_std_20)
+    target_compile_options(layout_${name} PRIVATE -g -O2)
+    target_link_options(layout_${name} PRIVATE -fuse-ld=${linker} LINKER:--build-id=sha1 LINKER:-z,max-page-size=0x10000 ${ARGN})
+    set_target_properties(layout_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+    set(layouts ${layouts} layout_${name} PARENT_SCOPE)
+  endif()
+endfunction()
+brood_test_layout(bfd bfd)
+brood_test_layout(bfd_together bfd LINKER:-z,noseparate-code)
+brood_test_layout(bfd_at_address bfd LINKER:-Ttext-segment=0x400000)
+brood_test_layout(mold mold)
+brood_test_layout(lld lld)

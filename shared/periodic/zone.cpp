@@ -1,63 +1,101 @@
 #include "shared/periodic/zone.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <system_error>
 #include <vector>
 
 #include "shared/base/nearest.hpp"
 
-// The standard library of g++ 13 has what Howard Hinnant's library gave it.
-#if defined(BROOD_ZONES_BY_DATE)
-#include <date/tz.h>
-#else
-#include <chrono>
-#endif
-
 namespace brood {
 namespace {
 
-#if defined(BROOD_ZONES_BY_DATE)
-namespace zones = date;
-#else
-namespace zones = std::chrono;
-#endif
+namespace fs = std::filesystem;
 
-using namespace std::chrono;
+const fs::path zones = "/usr/share/zoneinfo";
+constexpr std::uintmax_t largest_file = 1 << 20;  // those that exist have some kilobytes
 
-// Where a zone's data begin and end, there are moments that cannot be counted with.
-constexpr sys_seconds first_moment = sys_days(year(1800) / 1 / 1), last_moment = sys_days(year(2250) / 1 / 1);
+// Beside the zones there are tables, and zones that count leap seconds or have other names.
+bool names_no_zone(std::string_view first_part) {
+  return first_part == "right" || first_part == "posix" || first_part == "posixrules" || first_part == "localtime";
+}
 
-sys_seconds bounded(sys_seconds moment) { return std::clamp(moment, first_moment, last_moment); }
+bool may_be_name(std::string_view name) {
+  const auto is_part_of_name = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '/' || c == '_' ||
+           c == '+' || c == '-';
+  };
+  return !name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == name.npos &&
+         std::all_of(name.begin(), name.end(), is_part_of_name) && !names_no_zone(name.substr(0, name.find('/')));
+}
+
+// Old names of zones, each with its present one.  Debian 13 has files of these in a package of its own (tzdata-legacy).
+template <typename Visit>
+void visit_links(Visit visit) {
+  std::ifstream table(zones / "tzdata.zi");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words(line);
+    std::string kind, present, old;
+    if (words >> kind >> present >> old && kind == "L") visit(old, present);
+  }
+}
+
+std::optional<ZoneFile> read_zone(std::string_view name) {
+  const fs::path path = zones / name;
+  std::error_code unreadable;
+  if (!fs::is_regular_file(path, unreadable) || fs::file_size(path, unreadable) > largest_file) return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return ZoneFile::parse(bytes);
+}
 
 }  // namespace
 
 std::optional<Zone> Zone::find(std::string_view name) {
+  static std::mutex lock;
+  static std::map<std::string, ZoneFile, std::less<>> known;  // for good: zones point into it
   Zone zone;
   if (name == "UTC") return zone;
-  try {
-    const zones::time_zone* const found = zones::locate_zone(name);
-    found->get_info(first_moment);  // reads the zone's own data
-    zone.name_ = name;
-    zone.data_ = found;
-    return zone;
-  } catch (const std::exception&) {  // of several kinds
-    return std::nullopt;
+  if (!may_be_name(name)) return std::nullopt;
+  const std::lock_guard guard(lock);
+  auto found = known.find(name);
+  if (found == known.end()) {
+    std::optional<ZoneFile> file = read_zone(name);
+    if (!file) {
+      visit_links([&](const std::string& old, const std::string& present) {
+        if (old == name && may_be_name(present)) file = read_zone(present);
+      });
+    }
+    if (!file) return std::nullopt;
+    found = known.emplace(name, std::move(*file)).first;
   }
+  zone.name_ = name;
+  zone.file_ = &found->second;
+  return zone;
 }
 
 std::optional<std::string> Zone::like(const std::string& name) {
   std::vector<std::string> known{"UTC"};
-  try {
-    for (const auto& zone : zones::get_tzdb().zones) known.emplace_back(zone.name());
-  } catch (const std::exception&) {  // there are no data
+  std::error_code unreadable;
+  for (auto file = fs::recursive_directory_iterator(zones, unreadable); file != fs::recursive_directory_iterator();
+       file.increment(unreadable)) {
+    const std::string found = file->path().lexically_relative(zones);
+    const bool is_directory = file->is_directory(unreadable);
+    if (is_directory && names_no_zone(found)) file.disable_recursion_pending();
+    if (!is_directory && may_be_name(found)) known.push_back(found);
   }
+  visit_links([&](const std::string& old, const std::string&) { known.push_back(old); });
   return nearest(name, known);
 }
 
-Zone::Span Zone::around(sys_seconds moment) const {
-  if (!data_) return {first_moment, last_moment, seconds(0)};
-  const auto info = static_cast<const zones::time_zone*>(data_)->get_info(moment);
-  return {bounded(info.begin), bounded(info.end), info.offset};
+Zone::Span Zone::around(std::chrono::sys_seconds moment) const {
+  static const ZoneFile utc;
+  return (file_ != nullptr ? *file_ : utc).around(moment);
 }
 
 }  // namespace brood

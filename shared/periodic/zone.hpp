@@ -5,10 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "shared/periodic/zone_file.hpp"
+
 namespace brood {
 
-// A time zone by its name in the machine's data (/usr/share/zoneinfo): "Europe/Berlin".  "UTC" needs none.  The data
-// are read when the first zone is asked for, and are kept as long as the process lives.
+// A time zone by its name in the machine's data (/usr/share/zoneinfo): "Europe/Berlin".  "UTC" needs none.  Its
+// data are read when it is asked for, and are kept as long as the process lives.
 class Zone {
  public:
   Zone() = default;  // UTC
@@ -20,16 +22,12 @@ class Zone {
 
   const std::string& name() const { return name_; }
 
-  // The time around a moment in which clocks are not changed, and how much they are ahead of UTC.
-  struct Span {
-    std::chrono::sys_seconds begin, end;
-    std::chrono::seconds ahead;
-  };
+  using Span = ZoneFile::Span;
   Span around(std::chrono::sys_seconds moment) const;
 
  private:
   std::string name_ = "UTC";
-  const void* data_ = nullptr;  // of the library; null: UTC
+  const ZoneFile* file_ = nullptr;  // null: UTC
 };
 
 }  // namespace brood

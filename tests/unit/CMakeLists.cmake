@@ -185,7 +185,7 @@ brood_test(unit/server_finder LINK brood_supervisor)
 brood_test(unit/own_keys LINK brood_supervisor)
 brood_test(unit/cluster_slots LINK brood_redis)
 brood_test(unit/follow_redirections LINK brood_redis)
-brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone after the other
+brood_test(unit/cron_rule LINK brood_base brood_test_support ALONE)  # it goes to one time zone after the other
 brood_test(unit/output_reads LINK brood_base)
 brood_test(unit/slot_holders LINK brood_store brood_test_support)
 brood_test(unit/shard_places LINK brood_supervisor)

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "shared/periodic/due_ticks.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/periodic/zone.hpp"
+#include "tests/support/file_text.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 using namespace std::chrono;
@@ -324,6 +327,112 @@ BOOST_AUTO_TEST_CASE(a_slow_look_at_every_minute_finds_the_same) {
   }
   BOOST_TEST_MESSAGE(tried << " zones");
   BOOST_TEST(tried > 300u);
+}
+
+namespace {
+
+std::vector<std::string> zones_of_this_machine() {
+  std::vector<std::string> names;
+  const std::filesystem::path root = "/usr/share/zoneinfo";
+  for (const auto& file : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string name = file.path().lexically_relative(root);
+    if (file.is_regular_file() && Zone::find(name)) names.push_back(name);
+  }
+  return names;
+}
+
+// Whether the C library, which is at `zone`, shows the same.
+void check_like_c_library(const std::string& name, const Zone::Span& span, sys_seconds moment) {
+  const time_t now = moment.time_since_epoch().count();
+  tm shown{};
+  BOOST_REQUIRE(localtime_r(&now, &shown) != nullptr);
+  BOOST_REQUIRE_MESSAGE(shown.tm_gmtoff == span.ahead.count(),
+                        name << " at " << text_of(moment) << ": " << span.ahead << " and not " << shown.tm_gmtoff);
+  BOOST_REQUIRE_MESSAGE(span.begin <= moment && moment < span.end, name << " at " << text_of(moment));
+}
+
+template <typename Around>
+void check_clocks(const std::string& name, Around around, sys_seconds begin, sys_seconds end) {
+  for (auto moment = begin; moment < end;) {
+    const Zone::Span span = around(moment);
+    check_like_c_library(name, span, moment);
+    check_like_c_library(name, span, span.end - 1s);
+    moment = span.end;
+  }
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 50; ++i) {  // a change that is missing would not be noticed where it is
+    const auto moment = begin + seconds(random() % static_cast<std::uint64_t>((end - begin).count()));
+    check_like_c_library(name, around(moment), moment);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(clocks_of_each_zone_are_those_of_the_c_library) {
+  const std::vector<std::string> names = zones_of_this_machine();
+  BOOST_TEST(names.size() > 300u);
+  for (const std::string& name : names) {
+    go_to(name);
+    const Zone zone = Zone::find(name).value();
+    check_clocks(
+        name, [&](sys_seconds moment) { return zone.around(moment); }, utc(1900, 1, 1), utc(2150, 1, 1));
+  }
+}
+
+// As Morocco did in 2026: it gives up the hour by which its standard time was ahead.
+BOOST_AUTO_TEST_CASE(a_change_of_standard_time_comes_when_clocks_show_the_time_that_the_data_name) {
+  const TemporaryDirectory directory;
+  directory.write("rules",
+                  "Rule M 2026 only - Feb 15 3:00 -1:00 -\n"
+                  "Rule M 2026 only - Mar 22 2:00 0 -\n"
+                  "Zone Test/Permanent 1:00 M %z 2026 Sep 20 2:00\n"
+                  " 0:00 - %z\n"
+                  "Rule N 2020 max - Mar lastSun 26:00 1:00 S\n"
+                  "Rule N 2020 max - Oct 31 0:00 0 -\n"
+                  "Zone Test/Late -3:30 N %z\n"
+                  "Zone Test/None 5:45 - %z\n");
+  const std::string compile = "/usr/sbin/zic -d " + directory.path() + " " + directory.path() + "/rules 2>&1";
+  BOOST_REQUIRE(std::system(compile.c_str()) == 0);
+  for (const char* const name : {"/Test/Permanent", "/Test/Late", "/Test/None"}) {
+    const std::string path = directory.path() + name;
+    const auto zone = ZoneFile::parse(text_of_file(path));
+    BOOST_REQUIRE_MESSAGE(zone.has_value(), path);
+    go_to(path);
+    check_clocks(
+        name, [&](sys_seconds moment) { return zone->around(moment); }, utc(1970, 1, 1), utc(2150, 1, 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_time_zone_is_refused) {
+  const std::string berlin = text_of_file("/usr/share/zoneinfo/Europe/Berlin");
+  BOOST_REQUIRE(ZoneFile::parse(berlin).has_value());
+  BOOST_TEST(!ZoneFile::parse("").has_value());
+  BOOST_TEST(!ZoneFile::parse("TZif").has_value());
+  const std::size_t rule = berlin.rfind('\n', berlin.size() - 2);
+  for (std::size_t size = 0; size < rule; size += 7)
+    BOOST_TEST(!ZoneFile::parse(berlin.substr(0, size)).has_value(), size);
+  for (const char* const wrong : {"CET", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0",
+                                  "CET-1CEST,M3.6.0,M10.5.0/3", "CET-1CEST,M3.5.0,M10.5.0/3more", "<CET-1", "1"})
+    BOOST_TEST(!ZoneFile::parse(berlin.substr(0, rule) + "\n" + wrong + "\n").has_value(), wrong);
+  std::mt19937 random(5);
+  for (int i = 0; i < 2'000; ++i) {
+    std::string bytes = berlin;
+    for (unsigned changes = 1 + random() % 4; changes > 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (const auto zone = ZoneFile::parse(bytes)) {
+      for (const int year : {1500, 1900, 2026, 2100, 2400}) zone->around(utc(year, 3, 28));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_old_name_is_a_zone_too_and_what_counts_otherwise_is_none) {
+  const auto old = Zone::find("US/Pacific"), present = Zone::find("America/Los_Angeles");
+  BOOST_REQUIRE((old && present));
+  BOOST_TEST((old->around(utc(2026, 7, 1)).ahead == present->around(utc(2026, 7, 1)).ahead));
+  for (const char* const name :
+       {"right/Europe/Berlin", "posix/Europe/Berlin", "localtime", "posixrules", "zone.tab", "tzdata.zi", "Europe",
+        "Europe/", "/Europe/Berlin", "Europe//Berlin", "Europe/../Europe/Berlin"})
+    BOOST_TEST(!Zone::find(name).has_value(), name);
 }
 
 BOOST_AUTO_TEST_CASE(hostile_text_is_a_rule_or_refused) {

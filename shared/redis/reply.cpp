@@ -46,13 +46,20 @@ std::string_view words(const redisReply* reply) { return {reply->str, reply->len
 
 std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
 
-// Redis 6.2 wraps what a command inside a script was refused with:
+// Redis 6.2 wraps what a command inside a script was refused with, the first for the client, the second for pcall():
 //   ERR Error running script (call to f_...): @user_script:3: -OOM command not allowed ...
+//   @user_script: 3: -NOPERM The user executing the script can't run this command or subcommand
 // Redis refuses such commands before the script's first write, so the wrapped word means what it means bare.
 std::string_view unwrap_script_error(std::string_view error) {
-  if (!error.starts_with("ERR Error running script")) return error;
+  if (!error.starts_with("ERR Error running script") && !error.starts_with("@user_script")) return error;
   const std::size_t inner = error.find(": -");
   return inner == std::string_view::npos ? error : error.substr(inner + 3);
+}
+
+// Each release refuses a user's right in words of its own, and not by NOPERM where a script runs the command: 7.0, then
+// 7.2 and later, and Valkey.
+bool is_right_missing_in_script(std::string_view error) {
+  return error.starts_with("ERR The user executing the script can't") || error.starts_with("ERR ACL failure in script");
 }
 
 }  // namespace
@@ -110,6 +117,7 @@ ErrorKind classify_error(std::string_view error) {
   if (bare.starts_with("ERR max number of clients")) return ErrorKind::not_applied_reconnect;
   // DENIED: protected mode's answer to a connection over the network without a password.
   if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM" || word == "DENIED") return ErrorKind::unauthorized;
+  if (is_right_missing_in_script(bare)) return ErrorKind::unauthorized;
   if (word == "NOSCRIPT") return ErrorKind::no_script;
   return ErrorKind::other;
 }

@@ -62,7 +62,7 @@ enum class ErrorKind {
   not_applied_retry,      // BUSY, MISCONF, NOREPLICAS, OOM, TRYAGAIN, ASK: wait and send again
   not_applied_reconnect,  // READONLY, MASTERDOWN, LOADING, UNBLOCKED, MOVED, CLUSTERDOWN, max number of clients: the
                           // other end is no master, or not yet, or not of these keys; wait, reconnect, send again
-  unauthorized,           // NOAUTH, WRONGPASS, NOPERM: an operator must act
+  unauthorized,           // NOAUTH, WRONGPASS, NOPERM, ACL failure in a script: an operator must act
   no_script,              // NOSCRIPT
   other,                  // WRONGTYPE and everything else
 };

@@ -1,5 +1,7 @@
 #include "shared/store/rights.hpp"
 
+#include <cstddef>
+
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
@@ -31,6 +33,12 @@ std::vector<Command> ask_rights(const OwnKeys& own) {
 std::string missing_right(const std::vector<ReplyView>& answers) {
   for (const ReplyView& answer : answers) {
     if (classify_error(answer.error()) == ErrorKind::unauthorized) return std::string(answer.error());
+    std::string refused;
+    for (std::size_t i = 0; answer.is_array() && i + 1 < answer.size(); i += 2) {
+      if (classify_error(answer[i + 1].text()) != ErrorKind::unauthorized) continue;  // a key of another type, say
+      refused.append(refused.empty() ? "NOPERM this user may not " : ", ").append(answer[i].text());
+    }
+    if (!refused.empty()) return refused;
   }
   return "";
 }

@@ -6,14 +6,15 @@
 -- ARGV[8] a lock beside it that nobody has    ARGV[9] "processes"    ARGV[10] "queues"    ARGV[11...14] "<identity>", "<identity>:work",
 -- "<identity>:workers" and "<identity>-signals"    ARGV[15] "paused"    ARGV[16] the progress of an iteration that nobody has
 -- ARGV[17] "brood:paused_classes"    ARGV[18] "queue:"    ARGV[19...] queues by their keys
--- Returns OK, or an error that begins with NOPERM and names what is refused.
-local refused = {}
+-- Returns what failed, for whatever reason: each command with its key, and its error.
+local failed = {}
 local function try(command, ...)
   local reply = redis.pcall(command, ...)
-  local error = type(reply) == "table" and reply.err or ""
-  local failed = error:find("NOPERM", 1, true) or error:find("user executing the script can't", 1, true)    -- Redis 7.0
-  if failed then refused[#refused + 1] = command .. " " .. (... or "") end
-  return not failed
+  local error = type(reply) == "table" and reply.err
+  if not error then return true end
+  failed[#failed + 1] = command .. " " .. (... or "")
+  failed[#failed + 1] = error
+  return false
 end
 
 local own, other = ARGV[2], ARGV[2] .. ":2"
@@ -53,5 +54,4 @@ if ARGV[1] == "1" then
   for _, call in ipairs({{"TYPE"}, {"HDEL", "~"}, {"EXISTS"}, {"DEL"}}) do try(call[1], ARGV[8], unpack(call, 2)) end
 end
 for i = 18, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
-if #refused == 0 then return redis.status_reply("OK") end
-return redis.error_reply("NOPERM this user may not " .. table.concat(refused, ", "))
+return failed

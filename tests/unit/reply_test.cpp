@@ -91,6 +91,19 @@ BOOST_AUTO_TEST_CASE(only_the_whole_first_word_counts) {
     BOOST_TEST(bool(classify_error(error) == ErrorKind::other), error);
 }
 
+BOOST_AUTO_TEST_CASE(a_right_that_a_script_lacks_is_known_in_the_words_of_each_release) {
+  for (const char* error :
+       {"ERR Error running script (call to f_0123): @user_script:1: @user_script: 1: -NOPERM The user executing the "
+        "script can't run this command or subcommand",
+        "@user_script: 1: -NOPERM The user executing the script can't run this command or subcommand",
+        "ERR The user executing the script can't run this command or subcommand",
+        "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments "
+        "script: e6c7ae52, on @user_script:1.",
+        "ERR ACL failure in script: User u has no permissions to run the 'del' command",
+        "ERR ACL failure in script: No permissions to access a key script: 7afa86ff, on @user_script:1."})
+    BOOST_TEST(bool(classify_error(error) == ErrorKind::unauthorized), error);
+}
+
 BOOST_AUTO_TEST_CASE(an_error_inside_a_script_counts_as_redis_6_wraps_it) {
   BOOST_CHECK(classify_error("ERR Error running script (call to f_0123): @user_script:1: -OOM command not allowed when "
                              "used memory > 'maxmemory'.") == ErrorKind::not_applied_retry);

@@ -33,3 +33,19 @@ BOOST_AUTO_TEST_CASE(holders_of_slots_are_read_as_they_are_written) {
   BOOST_TEST(holders[1].elsewhere == "b");
   BOOST_TEST(read_slots(reply_from_wire("-NOPERM\r\n").view()).empty());
 }
+
+BOOST_AUTO_TEST_CASE(a_holders_number_is_read_however_redis_spells_it) {
+  const auto read = [](const std::string& score) { return read_limit_holder("host:1:0123456789ab/0.1", score); };
+  const LimitHolder taken_again{"host:1:0123456789ab", "0.1", 1'000'000, "", 1};
+  for (const std::string score : {"1000000.0009765625", "1.0000000009765625e+6", "1.0000000009765625e6"}) {
+    const auto holder = read(score);
+    BOOST_REQUIRE_MESSAGE(holder.has_value(), score);
+    BOOST_TEST(holder->number == taken_again.number, score);
+    BOOST_TEST(holder->taking == taken_again.taking, score);
+    BOOST_TEST(holder->score() == taken_again.score(), score);
+  }
+  BOOST_TEST(read("17")->number == 17U);
+  BOOST_TEST(read("17")->taking == 0U);
+  for (const std::string wrong : {"", "-1", "inf", "nan", "1e300", "17 more", "seventeen"})
+    BOOST_TEST(!read(wrong).has_value(), wrong);
+}

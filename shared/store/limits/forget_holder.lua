@@ -4,6 +4,6 @@
 local freed = 0
 if redis.call("TYPE", KEYS[1]).ok ~= "zset" then return 0 end
 for i = 1, #ARGV, 2 do
-  if redis.call("ZSCORE", KEYS[1], ARGV[i]) == ARGV[i + 1] then freed = freed + redis.call("ZREM", KEYS[1], ARGV[i]) end
+  if tonumber(redis.call("ZSCORE", KEYS[1], ARGV[i])) == tonumber(ARGV[i + 1]) then freed = freed + redis.call("ZREM", KEYS[1], ARGV[i]) end
 end
 return freed

@@ -9,7 +9,7 @@ for i = 1, #ARGV - 2, 2 do
   local used, waited_for, bell = KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]
   local kind, difference = ARGV[i + 2], tonumber(ARGV[i + 3])
   local found = redis.call("TYPE", used).ok
-  if kind == "concurrent" and found == "zset" and redis.call("ZSCORE", used, ARGV[1]) == ARGV[2] then
+  if kind == "concurrent" and found == "zset" and tonumber(redis.call("ZSCORE", used, ARGV[1])) == tonumber(ARGV[2]) then
     freed = freed + redis.call("ZREM", used, ARGV[1])
     if redis.call("EXISTS", waited_for) == 1 and redis.call("TYPE", bell).ok ~= "string" then
       redis.pcall("LPUSH", bell, 1)

@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
@@ -18,6 +17,7 @@ extern const Script take_limits, give_back_limits, forget_holder;
 namespace {
 
 constexpr unsigned takings = 1024;  // so that a score is exact, and short
+constexpr double largest_score = 9007199254740992.0 / takings;
 
 }  // namespace
 
@@ -28,16 +28,17 @@ std::optional<LimitHolder> read_limit_holder(std::string_view member, std::strin
   holder.identity = member.substr(0, first);
   holder.field = member.substr(first + 1, second - first - 1);
   if (second != member.npos) holder.elsewhere = member.substr(second + 1);
-  const auto [rest, error] = std::from_chars(score.data(), score.data() + score.size(), holder.number);
-  if (error != std::errc{}) return std::nullopt;
-  if (const std::string fraction = "0" + std::string(rest, score.data() + score.size()); fraction.size() > 2)
-    holder.taking = static_cast<unsigned>(std::lround(std::strtod(fraction.c_str(), nullptr) * takings));
+  double number = 0;  // Redis spells it with or without an exponent
+  const auto [rest, error] = std::from_chars(score.data(), score.data() + score.size(), number);
+  if (error != std::errc{} || rest != score.data() + score.size() || !(number >= 0 && number < largest_score))
+    return std::nullopt;
+  holder.number = static_cast<decltype(holder.number)>(number);
+  holder.taking = static_cast<unsigned>(std::lround((number - std::floor(number)) * takings));
   return holder;
 }
 
 std::string LimitHolder::member() const { return identity + "/" + field + (elsewhere.empty() ? "" : "/" + elsewhere); }
 
-// As Redis writes it.
 std::string LimitHolder::score() const {
   const unsigned fraction = taking % takings;
   if (fraction == 0) return std::to_string(number);

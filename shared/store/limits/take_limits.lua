@@ -54,7 +54,7 @@ for i = 1, (#ARGV - 4) / 7 do
   if limit.kind == "concurrent" then
     local own = not fresh and redis.call("ZSCORE", limit.used, ARGV[1])
     local count = fresh and 0 or redis.call("ZCARD", limit.used)
-    local is_own = own and own:match("^%d+") == ARGV[2]:match("^%d+")
+    local is_own = own and number_of(own) == number_of(ARGV[2])
     if not is_own and count - (own and 1 or 0) >= limit.amount then
       local from, living = 0, nil
       if count > most_looked_at then

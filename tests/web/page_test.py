@@ -614,7 +614,7 @@ class Crashes(PageTest):
         self.assertIn("3 days ago: 2", shown)
         self.assertIn("1f2e3d", shown)
         self.assertIn("/core/Decode", shown)
-        self.assertRegex(shown, r'href="/retries/one\?score=[0-9.]+&amp;jid=c{24}"')
+        self.assertRegex(shown, r'href="/retries/one\?score=[0-9.]+(e%2B9)?&amp;jid=c{24}"')  # as Redis spells it
         self.assertIn("brood replay " + "c" * 24 + " --gdb", shown)
         told = page.get("/api/v1/crashes").json
         self.assertEqual((told[0]["count"], told[0]["days"][-4:]), (9, [2, 0, 0, 7]))
@@ -624,6 +624,17 @@ class Crashes(PageTest):
 
 
 class Jobs(PageTest):
+    def test_a_link_to_an_entry_holds_however_redis_spells_its_score(self):
+        jid = "e" * 24
+        self.redis("ZADD", "retry", "1764347000.1234567", job("Mail", [], jid, error_class="E", retry_count=0))
+        page = self.page()
+        for score in ("1764347000.1234567", "1.7643470001234567e+9", "1.7643470001234567e9"):
+            self.assertEqual(page.get(f"/retries/one?score={quote(score)}&jid={jid}").status, 200, score)
+        shown = page.get("/retries").text
+        link = re.search(r'href="(/retries/one\?score=[^"]*)"', shown).group(1).replace("&amp;", "&")
+        self.assertEqual(page.get(link).status, 200, link)
+        self.assertEqual(page.get(f"/retries/one?score=1764347000.12345&jid={jid}").status, 409)
+
     def test_a_job_is_found_wherever_it_is(self):
         jids = {place: f"{i:024x}" for i, place in enumerate(("waits", "scheduled", "retry", "dead", "quarantine", "in flight"), 10)}
         entry = {place: job("Mail", ["to"], jid, "low", retry_count=1) for place, jid in jids.items()}

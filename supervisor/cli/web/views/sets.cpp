@@ -162,8 +162,8 @@ SetEntry entry_meant(const Call& call, const JobSet& set) {
   double score = 0;
   const auto [end, error] = std::from_chars(score_text.data(), score_text.data() + score_text.size(), score);
   if (error != std::errc{} || end != score_text.data() + score_text.size()) throw Refused(404, "Say which entry.");
-  auto found =
-      set.find(score, [&](const SetEntry& entry) { return entry.jid == jid && entry.score_text == score_text; });
+  // By the number alone: releases of Redis spell it differently, with an exponent or without.
+  auto found = set.find(score, [&](const SetEntry& entry) { return entry.jid == jid; });
   if (found) return std::move(*found);
   throw Refused(409, "The job is not there any more, or was changed meanwhile.");
 }

@@ -1,5 +1,6 @@
 #include "supervisor/process/event_loop.hpp"
 
+#include <sys/mman.h>
 #include <uv.h>
 #include <csignal>
 
@@ -7,6 +8,7 @@
 #include <system_error>
 
 #include "shared/base/check.hpp"
+#include "shared/base/memory_mappings.hpp"
 
 namespace brood {
 namespace {
@@ -23,6 +25,14 @@ sigset_t handled_signals() {
   return handled;
 }
 
+// From 1.45 on libuv speaks with the kernel through rings of io_uring, which are shared memory.  A child that had them
+// could have the kernel do what it likes in the supervisor's name, out of a sandbox too.
+void keep_rings_from_children() {
+  for (const MemoryMapping& mapping : memory_mappings()) {
+    if (mapping.path == "anon_inode:[io_uring]") check("madvise", madvise(mapping.begin, mapping.size, MADV_DONTFORK));
+  }
+}
+
 }  // namespace
 
 EventLoop::EventLoop() : loop_(new uv_loop_t) {
@@ -31,6 +41,7 @@ EventLoop::EventLoop() : loop_(new uv_loop_t) {
     delete loop_.release();  // Close would run a loop that was never made
     check_uv("uv_loop_init", result);
   }
+  keep_rings_from_children();
 }
 
 EventLoop::~EventLoop() = default;

@@ -293,7 +293,10 @@ BOOST_AUTO_TEST_CASE(an_old_core_file_that_names_no_process_is_somebody_elses) {
 BOOST_AUTO_TEST_CASE(of_a_core_that_a_program_took_only_systemds_can_be_asked_for) {
   BOOST_TEST(core_file(dumped(), "|/lib/systemd/systemd-coredump %P %u", false, now).value() ==
              "coredumpctl info 4711");
+  BOOST_TEST(core_file(dumped(), "@@/run/systemd/coredump", false, now).value() ==
+             core_file(dumped(), "|/lib/systemd/systemd-coredump %P %u", false, now).value());
   BOOST_TEST(!core_file(dumped(), "|/usr/share/apport/apport %p", false, now).has_value());
+  BOOST_TEST(!core_file(dumped(), "@/run/somebody-elses", false, now).has_value());
   CrashFacts without = dumped();
   without.core_dumped = false;
   BOOST_TEST(!core_file(without, "|/lib/systemd/systemd-coredump %P", false, now).has_value());

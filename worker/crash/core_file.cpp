@@ -73,8 +73,10 @@ std::optional<std::string> core_file(const CrashFacts& facts) {
 std::optional<std::string> core_file(const CrashFacts& facts, std::string_view pattern, bool appends_pid,
                                      WallTime now) {
   if (!facts.core_dumped || pattern.empty()) return std::nullopt;
-  if (pattern.starts_with('|')) {
-    if (pattern.find("systemd-coredump") == pattern.npos) return std::nullopt;
+  // A program gets it, or since Linux 6.16 a socket ("@" and "@@").
+  if (pattern.starts_with('|') || pattern.starts_with('@')) {
+    const std::string_view taker = pattern.front() == '|' ? "systemd-coredump" : "/systemd/";
+    if (pattern.find(taker) == pattern.npos) return std::nullopt;
     return "coredumpctl info " + std::to_string(facts.pid);
   }
   const Expansion expansion = expand(pattern, facts, appends_pid);

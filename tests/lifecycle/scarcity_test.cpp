@@ -1,13 +1,19 @@
 #include <boost/test/unit_test.hpp>
 
+#include <pwd.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "tests/support/brood_process.hpp"
@@ -25,8 +31,25 @@ namespace {
 const std::string menagerie = BROOD_BINARY_DIR "/tests/job_libraries/libmenagerie_jobs.so";
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-// A user that nobody else is: what it may have is counted per user, and nothing limits root.
-constexpr uid_t somebody = 61'234;
+// What a user may have is counted for all its processes, and nothing limits root: so this is a user without a name and
+// without processes.  Below these numbers are people and homed's users, above them those that systemd makes.
+uid_t unused_user() {
+  std::set<uid_t> used;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream status(process.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("Uid:")) used.insert(static_cast<uid_t>(std::stoul(line.substr(4))));
+    }
+  }
+  constexpr uid_t first = 60'600, end = 61'184;
+  const uid_t begin = static_cast<uid_t>(getpid()) % (end - first);  // two suites that begin at once look elsewhere
+  for (uid_t i = 0; i < end - first; ++i) {
+    const uid_t user = first + (begin + i) % (end - first);
+    if (!used.contains(user) && getpwuid(user) == nullptr) return user;
+  }
+  throw std::runtime_error("every user from 60600 to 61183 has a name or processes");
+}
+const uid_t somebody = unused_user();
 
 constexpr std::size_t workers = 6;
 

@@ -2,50 +2,29 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "shared/base/check.hpp"
+#include "shared/base/memory_mappings.hpp"
 
 namespace brood {
 namespace {
 
-// A shared mapping of a scoreboard, as /proc/self/maps tells it.
-struct SharedMapping {
-  char* begin = nullptr;
-  std::size_t size = 0;
-  off_t offset = 0;
-  dev_t device = 0;
-  ino_t inode = 0;
-  std::string path;
-};
-
-std::vector<SharedMapping> writable_scoreboards() {
-  std::vector<SharedMapping> found;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
-    unsigned major_number = 0, minor_number = 0;
-    char rights[5] = {};
-    int path_at = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, rights, &offset, &major_number,
-                    &minor_number, &inode, &path_at) < 7)
-      continue;
-    const std::string path = line.substr(static_cast<std::size_t>(path_at));
-    if (rights[1] != 'w' || rights[3] != 's' || path.find(".scoreboard") == std::string::npos) continue;
-    found.push_back({reinterpret_cast<char*>(begin), end - begin, static_cast<off_t>(offset),
-                     makedev(major_number, minor_number), inode, path});
-  }
-  return found;
+std::vector<MemoryMapping> writable_scoreboards() {
+  std::vector<MemoryMapping> all = memory_mappings();
+  std::erase_if(all, [](const MemoryMapping& one) {
+    return !one.is_writable || !one.is_shared || one.path.find(".scoreboard") == std::string::npos;
+  });
+  return all;
 }
 
 void map_at(char* at, std::size_t size, int rights, int sharing, int fd, off_t offset) {
@@ -53,17 +32,28 @@ void map_at(char* at, std::size_t size, int rights, int sharing, int fd, off_t o
     throw std::system_error(errno, std::generic_category(), "mmap of the scoreboard");
 }
 
+// Whether `file` is the file of `mapping`.  The kernel is asked for both in the same way: on btrfs fstat() tells
+// another device than /proc/self/maps.
+bool is_file_of(const MemoryMapping& mapping, int file) {
+  void* const trial = mmap(nullptr, 1, PROT_READ, MAP_SHARED, file, 0);
+  if (trial == MAP_FAILED) return false;
+  const std::vector<MemoryMapping> all = memory_mappings();
+  const bool is_same = std::any_of(all.begin(), all.end(), [&](const MemoryMapping& one) {
+    return one.contains(trial) && one.device == mapping.device && one.inode == mapping.inode;
+  });
+  munmap(trial, 1);
+  return is_same;
+}
+
 // A mapping of a file that was opened only for reading can never be made writable.
-UniqueFd open_for_reading(const SharedMapping& mapping) {
+UniqueFd open_for_reading(const MemoryMapping& mapping) {
   UniqueFd file(::open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat status {};
-  if (file && (fstat(file.get(), &status) != 0 || status.st_ino != mapping.inode || status.st_dev != mapping.device))
-    file.reset();
+  if (file && !is_file_of(mapping, file.get())) file.reset();
   return file;
 }
 
 // For a mapping whose file is gone: puts a private copy of the content in its place.
-void freeze(const SharedMapping& mapping) {
+void freeze(const MemoryMapping& mapping) {
   const std::string content(mapping.begin, mapping.size);
   map_at(mapping.begin, mapping.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   std::memcpy(mapping.begin, content.data(), content.size());
@@ -108,7 +98,7 @@ const SlotRecord* ScratchRecord::replace_scoreboard() {
   std::memset(copy_, 0, size_);
   std::memcpy(copy_ + at, static_cast<void*>(&record_), sizeof record_);
   const SlotRecord* original = nullptr;
-  for (const SharedMapping& mapping : writable_scoreboards()) {
+  for (const MemoryMapping& mapping : writable_scoreboards()) {
     const UniqueFd file = open_for_reading(mapping);
     if (!file) {
       freeze(mapping);

@@ -1,6 +1,7 @@
 #include "shared/base/loaded_object.hpp"
 
 #include <elf.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,15 +16,22 @@ constexpr std::uint64_t signal_set_size = 8;  // the kernel's
 
 std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-// Whether the page of `address` can be read.  The kernel reads the set before it looks at what to do with it, and there
-// is no such thing to do as ~0.
+// Whether the page of `address` can be read.  The kernel reads the set, if it is given one, before it looks at what to
+// do with it, and there is no such thing to do as ~0.
 bool can_be_read(std::uint64_t address) {
   const std::uint64_t within_one_page = address & ~(signal_set_size - 1);
+  if (within_one_page == 0) return false;
   const int saved = errno;
-  syscall(SYS_rt_sigprocmask, ~0, within_one_page, nullptr, signal_set_size);
-  const bool readable = errno == EINVAL;
+  const bool readable =
+      syscall(SYS_rt_sigprocmask, ~0, within_one_page, nullptr, signal_set_size) == -1 && errno == EINVAL;
   errno = saved;
   return readable;
+}
+
+bool has_dynamic_section(const LoadedObject& object, std::uint64_t address) {
+  return std::any_of(object.headers.begin(), object.headers.end(), [&](const ElfW(Phdr) & one) {
+    return one.p_type == PT_DYNAMIC && object.bias + one.p_vaddr == address;
+  });
 }
 
 bool is_header_of_this_machine(const ElfW(Ehdr) & header) {
@@ -90,11 +98,15 @@ std::optional<LoadedObject> object_with_header(std::uint64_t at, std::uint64_t b
   if (header.e_phoff % alignof(ElfW(Phdr)) != 0 || header.e_phoff > page || size > page - header.e_phoff)
     return std::nullopt;
   const LoadedObject object{bias, {reinterpret_cast<const ElfW(Phdr)*>(at + header.e_phoff), header.e_phnum}};
-  const bool is_its_own = std::any_of(object.headers.begin(), object.headers.end(), [&](const ElfW(Phdr) & one) {
-    return one.p_type == PT_DYNAMIC && bias + one.p_vaddr == dynamic_section;
-  });
-  if (!is_its_own || !segment_at(object, at)) return std::nullopt;
+  if (!has_dynamic_section(object, dynamic_section) || !segment_at(object, at)) return std::nullopt;
   return object;
+}
+
+std::optional<LoadedObject> program_with(std::uint64_t bias, std::uint64_t dynamic_section) {
+  const auto* const headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
+  if (headers == nullptr || getauxval(AT_PHENT) != sizeof(ElfW(Phdr))) return std::nullopt;
+  const LoadedObject program{bias, {headers, getauxval(AT_PHNUM)}};
+  return has_dynamic_section(program, dynamic_section) ? std::optional(program) : std::nullopt;
 }
 
 }  // namespace brood

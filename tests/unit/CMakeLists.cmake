@@ -192,6 +192,12 @@ brood_test(unit/shard_places LINK brood_supervisor)
 brood_test(unit/loaded_object LINK brood_base brood_test_support)
 brood_test(unit/module_map LINK brood_worker brood_test_support ALONE)
 target_link_options(unit_module_map_test PRIVATE LINKER:-z,max-page-size=0x10000)    # a program with gaps, too
+if(NOT BROOD_SANITIZE)    # and one that has an address of its own, which some of them cannot watch
+  brood_test_program(unit_module_map_at_address ${CMAKE_CURRENT_SOURCE_DIR}/unit/module_map_test.cpp brood_worker brood_test_support)
+  target_link_options(unit_module_map_at_address PRIVATE LINKER:-z,max-page-size=0x10000 -no-pie)
+  add_dependencies(unit_module_map_at_address ${layouts})
+  add_test(NAME unit_module_map_at_address COMMAND unit_module_map_at_address --log_level=test_suite --color_output=no)
+endif()
 foreach(test IN ITEMS loaded_object module_map symboliser)
   add_dependencies(unit_${test}_test ${layouts})
 endforeach()

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -224,7 +225,25 @@ BOOST_AUTO_TEST_CASE(no_header_is_believed_that_is_not_the_wanted_objects) {
   BOOST_TEST(!is_found([](Start& start) { start.header.e_phoff = ~std::uint64_t{0} - 63; }));
   BOOST_TEST(!is_found([](Start& start) { start.header.e_phoff += 4; }));
   BOOST_TEST(!is_found([](Start& start) { start.segments[0].p_vaddr = 3 * page; }));  // says that it lies elsewhere
-  const auto at = [](std::uint64_t address) { return object_with_header(address, 0, 0).has_value(); };
+  const auto at = [](std::uint64_t address) {
+    errno = EINVAL;  // as some earlier call may have left it
+    return object_with_header(address, 0, 0).has_value();
+  };
   BOOST_TEST(!at(0));
   BOOST_TEST(!at(~std::uint64_t{0} - page + 1));
+}
+
+BOOST_AUTO_TEST_CASE(the_program_is_found_by_what_the_kernel_told_it) {
+  link_map* map = nullptr;
+  void* const program = dlopen(nullptr, RTLD_NOW);
+  BOOST_REQUIRE(dlinfo(program, RTLD_DI_LINKMAP, &map) == 0);
+  const auto dynamic_section = reinterpret_cast<std::uint64_t>(map->l_ld);
+
+  const auto found = program_with(map->l_addr, dynamic_section);
+  BOOST_REQUIRE(found.has_value());
+  BOOST_TEST(hex_of(build_id_of(*found)) == build_id_of("/proc/self/exe"));
+  BOOST_TEST(!program_with(map->l_addr, dynamic_section + 16).has_value());
+  const LoadedLayout library(layouts().front());
+  BOOST_TEST(!program_with(library.bias(), library.dynamic_section()).has_value());
+  dlclose(program);
 }

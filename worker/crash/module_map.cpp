@@ -98,8 +98,10 @@ struct FoundObject {
     if (found.dlfo_link_map == nullptr) return;
     const link_map& map = *found.dlfo_link_map;
     const auto dynamic_section = reinterpret_cast<std::uint64_t>(map.l_ld);
-    object = object_with_header(reinterpret_cast<std::uint64_t>(found.dlfo_map_start), map.l_addr, dynamic_section);
-    if (!object) object = object_with_header(map.l_addr, map.l_addr, dynamic_section);
+    object = program_with(map.l_addr, dynamic_section);
+    for (const std::uint64_t header : {reinterpret_cast<std::uint64_t>(found.dlfo_map_start), map.l_addr}) {
+      if (!object) object = object_with_header(header, map.l_addr, dynamic_section);
+    }
   }
 };
 #endif

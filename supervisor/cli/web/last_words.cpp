@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <array>
@@ -153,12 +154,14 @@ void tell_frame(int descriptor, int number, void* address) {
   Place place;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   Dl_info about{};
-  if (dladdr(address, &about) != 0 && about.dli_fname != nullptr) {
+  link_map* object = nullptr;
+  if (dladdr1(address, &about, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0 && about.dli_fname != nullptr) {
     place.add(about.dli_fname).add("(");
     if (about.dli_sname != nullptr)
       place.add(about.dli_sname).add("+").add_hex(at - reinterpret_cast<std::uintptr_t>(about.dli_saddr));
     else
-      place.add("+").add_hex(at - reinterpret_cast<std::uintptr_t>(about.dli_fbase));
+      place.add("+").add_hex(at -
+                             object->l_addr);  // as addr2line takes it, also of a program with an address of its own
     place.add(") ");
   }
   place.add("[").add_hex(at).add("]");

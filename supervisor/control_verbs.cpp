@@ -43,6 +43,27 @@ std::optional<NamedWorker> worker_named(const std::vector<std::string>& argument
   return worker.slot >= 0 && worker.pid > 0 ? std::optional(worker) : std::nullopt;
 }
 
+const char* why_refused(Standing standing) {
+  switch (standing) {
+    case Standing::trusted:
+      break;
+    case Standing::job:
+      return "a worker, and what its jobs start, has no say in this: the hard limit of file locks (ulimit -Hx) of the "
+             "process that asks is lower than the supervisor's, as theirs is";
+    case Standing::gone:
+      return "the process that connected has ended, and only it could show that it is no job; ask again";
+    case Standing::hidden:
+      return "the process that asks does not show whether a job has started it: it is of another group or pid "
+             "namespace; "
+             "ask as root, or in the supervisor's container with its user and group";
+    case Standing::unmarked:
+      return "this supervisor's hard limit of file locks (LimitLOCKS=, ulimit -Hx) is 0, so it cannot tell its jobs "
+             "from "
+             "other processes of its user; ask as root";
+  }
+  return "";
+}
+
 // Each queue once, in the order in which the capsules list them.
 std::vector<std::string> queues_of(const std::vector<CapsuleSettings>& capsules) {
   std::vector<std::string> names;
@@ -72,17 +93,26 @@ ControlVerbs::ControlVerbs(Ordered& supervisor, std::string identity, const OwnP
 void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "status") return reply.ok(status());
   // Jobs run as our user, but they are not our operator.
-  switch (own_.descent_of(reply.from_pid())) {
-    case Descent::descendant:
-      log::warn("asked_by_a_job", {{"verb", verb}, {"from_pid", reply.from_pid()}});
-      return reply.error("a worker, and what its jobs start, has no say in this");
-    case Descent::unknown:
-      log::warn("asked_by_nobody_known", {{"verb", verb}, {"from_pid", reply.from_pid()}});
-      return reply.error("nobody can tell whether a job asks this: who asks has ended, or hides as a job does");
-    case Descent::stranger:
-      break;
+  const Asker& asker = *reply.asker();
+  const Standing standing = own_.standing_of(asker);
+  if (standing != Standing::trusted) {
+    const char* const why = why_refused(standing);
+    log::warn(standing == Standing::job ? "asked_by_a_job" : "asked_by_an_unknown_process",
+              {{"verb", verb}, {"from_pid", asker.pid()}, {"reason", why}});
+    return reply.error(why);
   }
-  log::info("asked", {{"verb", verb}, {"from_pid", reply.from_pid()}});
+  log::info("asked", {{"verb", verb}, {"from_pid", asker.pid()}});
+  obey(verb, arguments, reply);
+}
+
+void ControlVerbs::handle(const std::string& word) {
+  const auto order = parse_fleet_word(word);
+  if (!order) return log::warn("signal_has_no_meaning_here", {{"signal", std::string_view(word).substr(0, 80)}});
+  log::info("asked", {{"verb", order->verb}, {"by", "Redis"}});
+  obey(order->verb, order->arguments, Reply());
+}
+
+void ControlVerbs::obey(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "quiet") return quiet(reply);
   if (verb == "resume") return resume(reply);
   if (verb == "stop") return stop(arguments, reply);
@@ -101,12 +131,6 @@ void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, c
     return reply.ok(JsonWriter().number("workers", pool_.ready()).object());
   }
   reply.error("this version of brood knows no \"" + verb + "\"");
-}
-
-void ControlVerbs::handle(const std::string& word) {
-  const auto order = parse_fleet_word(word);
-  if (!order) return log::warn("signal_has_no_meaning_here", {{"signal", std::string_view(word).substr(0, 80)}});
-  handle(order->verb, order->arguments, Reply());
 }
 
 void ControlVerbs::quiet(const Reply& reply) {

@@ -69,6 +69,7 @@ class ControlVerbs {
   using Arguments = std::vector<std::string>;
   void quiet(const Reply& reply);
   void resume(const Reply& reply);
+  void obey(const std::string& verb, const Arguments& arguments, const Reply& reply);
   void stop(const Arguments& arguments, const Reply& reply);
   void refuse_in_this_phase(const Reply& reply) const;
   void restart(const Reply& reply);

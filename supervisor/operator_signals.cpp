@@ -34,8 +34,8 @@ std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const Came& came) 
   if (signal.ssi_signo == SIGCHLD) return Wish::child_changed;
   const auto sender = static_cast<pid_t>(signal.ssi_pid);
   const std::string name = signal_name(static_cast<int>(signal.ssi_signo));
-  if (own_.descent_of(sender) == Descent::descendant) {
-    log::warn("signal_from_own_child_ignored", {{"signal", name}, {"pid", sender}});
+  if (own_.is_jobs(sender)) {
+    log::warn("signal_from_a_job_ignored", {{"signal", name}, {"pid", sender}});
     return std::nullopt;
   }
   log::info("signal", {{"signal", name}, {"from_pid", sender}});

@@ -2,28 +2,30 @@
 
 #include <sys/types.h>
 
-#include <functional>
-
-#include "supervisor/control/descent.hpp"
+#include "shared/base/job_mark.hpp"
+#include "supervisor/control/asker.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/strays.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
 
-// Which processes are this supervisor's: its workers, its other children, and what jobs have started.
+// Which processes are jobs': this supervisor's workers and other children, and what jobs of any supervisor have
+// started.
 class OwnProcesses {
  public:
   OwnProcesses(EventLoop& loop, const WorkerPool& pool, const Children& children)
-      : pool_(pool), children_(children), strays_(loop, [this](pid_t pid) { return is_child(pid); }) {}
+      : pool_(pool),
+        children_(children),
+        own_limit_(file_locks_of(0).value_or(0)),
+        strays_(loop, [this](pid_t pid) { return is_child(pid); }) {}
   OwnProcesses(const OwnProcesses&) = delete;
   OwnProcesses& operator=(const OwnProcesses&) = delete;
 
-  // The page's process is a child too, and speaks for its visitors, whom it has asked who they are.
-  void trust(std::function<pid_t()> page) { page_ = std::move(page); }
+  Standing standing_of(const Asker& asker) const { return brood::standing_of(asker, own_limit_); }
 
-  // Whether a job may be behind it.
-  Descent descent_of(pid_t pid) const;
+  // Whether a signal from this pid comes from a job.  False for a sender that has ended, such as kill(1).
+  bool is_jobs(pid_t sender) const;
 
   // Children that nobody here has forked.
   Strays& strays() { return strays_; }
@@ -33,8 +35,8 @@ class OwnProcesses {
 
   const WorkerPool& pool_;
   const Children& children_;
+  const FileLocks own_limit_;  // read once: a job of another supervisor of this user may lower it
   Strays strays_;
-  std::function<pid_t()> page_ = [] { return 0; };
 };
 
 }  // namespace brood

@@ -95,7 +95,6 @@ Supervisor::Supervisor(Setup setup)
       stands_(std::move(setup.stands)),
       wake_(loop_) {
   add_shards(setup);
-  own_processes_.trust([this] { return web_.pid(); });
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));  // what dead workers leave behind becomes ours to end
   UniqueFd listener = setup.handover ? own_descriptor(setup.handover->control_listener) : UniqueFd();
   if (setup.handover) take_over(*setup.handover);

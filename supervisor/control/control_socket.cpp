@@ -37,13 +37,14 @@ bool is_gone(int fd) {
 // One connection.  When it closes itself, its owner drops it, which may destroy it.
 class ControlSocket::Client : public std::enable_shared_from_this<Client> {
  public:
-  Client(ControlSocket& owner, UniqueFd fd, const ucred& peer)
-      : owner_(owner), fd_(std::move(fd)), peer_(peer), patience_(owner.loop_, [this] { close(); }) {
+  Client(ControlSocket& owner, UniqueFd fd, Asker asker)
+      : owner_(owner), fd_(std::move(fd)), asker_(std::move(asker)), patience_(owner.loop_, [this] { close(); }) {
     patience_.start_in(patience);
     watch(FdWatch::readable);
   }
 
   bool gone() const { return is_gone(fd_.get()); }
+  const Asker& asker() const { return asker_; }
 
   // For another client, if its own request is not even here by now.  False: it stays.
   bool gives_way() {
@@ -114,8 +115,8 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     }
     request_ = {};
     state_ = State::waiting;
-    log::debug("control_request", {{"verb", request->verb}, {"from_pid", peer_.pid}, {"from_uid", peer_.uid}});
-    const Reply reply(std::make_shared<Conversation>(weak_from_this(), peer_.pid));
+    log::debug("control_request", {{"verb", request->verb}, {"from_pid", asker_.pid()}, {"from_uid", asker_.user()}});
+    const Reply reply(std::make_shared<Conversation>(weak_from_this()));
     try {
       owner_.handler_(request->verb, request->arguments, reply);
     } catch (const std::exception& error) {
@@ -124,7 +125,8 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
   }
 
   void refuse(std::string_view sentence) {
-    log::debug("control_request_refused", {{"from_pid", peer_.pid}, {"from_uid", peer_.uid}, {"reason", sentence}});
+    log::debug("control_request_refused",
+               {{"from_pid", asker_.pid()}, {"from_uid", asker_.user()}, {"reason", sentence}});
     say_last(text_of(ControlLine{ControlLine::Kind::error, std::string(sentence)}));
   }
 
@@ -161,7 +163,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
 
   ControlSocket& owner_;
   UniqueFd fd_;
-  ucred peer_;
+  const Asker asker_;
   State state_ = State::asking;
   std::string request_, unsent_;
   Timer patience_;
@@ -171,7 +173,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
 
 // What the copies of a Reply share.
 struct ControlSocket::Conversation {
-  Conversation(std::weak_ptr<Client> with, pid_t pid) : client(std::move(with)), from_pid(pid) {}
+  explicit Conversation(std::weak_ptr<Client> with) : client(std::move(with)) {}
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
   ~Conversation() { end(ControlLine::Kind::error, "the supervisor has given up on this request"); }
@@ -182,7 +184,6 @@ struct ControlSocket::Conversation {
   }
 
   std::weak_ptr<Client> client;
-  const pid_t from_pid;
 };
 
 void ControlSocket::Reply::progress(std::string_view sentence) const {
@@ -201,7 +202,11 @@ void ControlSocket::Reply::error(std::string_view sentence) const {
   if (!conversation_) return log::warn("order_refused", {{"reason", sentence}});
   conversation_->end(ControlLine::Kind::error, sentence);
 }
-pid_t ControlSocket::Reply::from_pid() const { return conversation_ ? conversation_->from_pid : 0; }
+const Asker* ControlSocket::Reply::asker() const {
+  if (!conversation_) return nullptr;
+  const auto client = conversation_->client.lock();
+  return client ? &client->asker() : nullptr;
+}
 bool ControlSocket::Reply::client_gone() const {
   if (!conversation_) return true;
   const auto asker = conversation_->client.lock();
@@ -232,20 +237,18 @@ void ControlSocket::accept_clients() {
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd && errno == EAGAIN) return;
     if (!fd) return pause();
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    const bool known = getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    auto asker = Asker::of(fd.get());
     const auto send_away = [&](std::string_view sentence) {
-      log::debug("control_client_refused", {{"from_pid", peer.pid}, {"from_uid", peer.uid}, {"reason", sentence}});
+      log::debug("control_client_refused", {{"from_pid", asker ? asker->pid() : 0}, {"reason", sentence}});
       const std::string line = text_of(ControlLine{ControlLine::Kind::error, std::string(sentence)});
       send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     };
-    if (!known || (peer.uid != geteuid() && peer.uid != 0))
+    if (!asker || (asker->user() != geteuid() && asker->user() != 0))
       send_away("this supervisor is another user's");
     else if (!make_room())
       send_away(too_many);
     else
-      clients_.push_back(std::make_shared<Client>(*this, std::move(fd), peer));
+      clients_.push_back(std::make_shared<Client>(*this, std::move(fd), std::move(*asker)));
   }
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
+#include "supervisor/control/asker.hpp"
 #include "supervisor/control/control_path.hpp"
 #include "supervisor/process/event_loop.hpp"
 
@@ -20,7 +19,7 @@ namespace brood {
 // that sends more, leaves a request unfinished for 10 s or leaves a line unread for 10 s is closed; so is the oldest
 // one whose request is unfinished, when all places are taken and another client comes.
 //
-// Nothing here waits.  Clients cost 16 descriptors at most, and each at most 64 KB of request and 1 MB of answer.
+// Nothing here waits.  Clients cost 32 descriptors at most, and each at most 64 KB of request and 1 MB of answer.
 class ControlSocket {
  private:
   class Client;
@@ -39,7 +38,9 @@ class ControlSocket {
     void undone(std::string_view why, std::string_view json) const;
     void error(std::string_view sentence) const;
     bool client_gone() const;
-    pid_t from_pid() const;  // of the client, which may be a job: it runs as the same user
+    // The client, which may be a job: it runs as the same user.  Null once it has gone, as it never has while the
+    // handler is called, and for an order that no client gave.
+    const Asker* asker() const;
 
    private:
     friend class ControlSocket;

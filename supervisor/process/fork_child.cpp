@@ -19,6 +19,8 @@
 #include <utility>
 
 #include "shared/base/check.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/job_mark.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -106,13 +108,16 @@ void become_itself(const SpawnSettings& settings) {
   set_process_title(settings.title);
 }
 
-void become_a_child(const SpawnSettings& settings, pid_t parent) {
+void become_a_child(const SpawnSettings& settings, pid_t parent, std::uint64_t parent_started) {
   // The parent may have died before we asked to be told of its death.
   if (settings.parent_death_signal != 0 && !end_with_parent(settings.parent_death_signal, parent)) _exit(EXIT_SUCCESS);
   std::vector<int> keep = settings.keep;
   keep.push_back(log::descriptor());
   forget_event_loops();
   close_all_but(std::move(keep));
+  if (!settings.speaks_for_operators && !mark_as_job(parent, parent_started))
+    log::warn("child_not_marked", {{"child", settings.title},
+                                   {"hint", "LimitLOCKS= of the service is 0, or its limits cannot be changed"}});
   read_standard_input_from_nowhere();
   become_itself(settings);
   drop_signals_of_the_parent();
@@ -137,11 +142,12 @@ void become_a_child(const SpawnSettings& settings, pid_t parent) {
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body) {
   require_one_thread();
   const pid_t parent = getpid();
+  const std::uint64_t parent_started = process_start_time(parent);
   const SignalsBlocked blocked;
   const pid_t pid = check("fork", fork());
   if (pid == 0)
     run_child(
-        settings, [&] { become_a_child(settings, parent); }, body);
+        settings, [&] { become_a_child(settings, parent, parent_started); }, body);
   return pid;
 }
 

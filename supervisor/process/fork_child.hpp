@@ -16,6 +16,8 @@ struct SpawnSettings {
   std::vector<int> keep{};       // descriptors that stay open beside 0, 1 and 2
   int parent_death_signal = 0;   // sent to the child when its parent ends; 0: none
   int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
+  // What the child asks its supervisor for is obeyed: it runs no job, and no job can make it do anything.
+  bool speaks_for_operators = false;
   // Called in the child while no other process of its user may trace it yet: keeps the supervisor from the child, and
   // so from whoever traces the child later.
   std::function<void()> shield{};
@@ -25,7 +27,8 @@ struct SpawnSettings {
 // Control-C at a terminal reaches only the supervisor, and what a job does to its session, such as writing to
 // /proc/self/autogroup, does not reach the supervisor.  The child begins with default signal dispositions, an empty
 // signal mask, standard input from /dev/null and no descriptor but its list and the log's; it touches nothing of the
-// parent's loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
+// parent's loop.  It bears the mark of jobs (shared/base/job_mark.hpp), unless it speaks for operators.  Throws
+// std::system_error when fork fails, std::logic_error when this process has a second thread.
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);
 
 // Called in a child of the supervisor: forks a copy of this process that becomes a child of the supervisor too, which

@@ -228,18 +228,25 @@ struct CutScoreboards {
 };
 
 // Sends a request to a control socket: by itself, by a child, by a child's child, and by one that has left the job's
-// session and parents.  Says the answers, a line each.
+// session and parents; and on a connection that a child has made, which has ended.  Says the answers, a line each.
 struct AskSupervisor {
   std::string file;
   std::string socket_path;
   std::string verb;
 
-  std::string ask() const {
-    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  bool connect_to_supervisor(int fd) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
-    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return "no connection\n";
+    return connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+
+  std::string ask() const {
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    return connect_to_supervisor(fd) ? ask_on(fd) : "no connection\n";
+  }
+
+  std::string ask_on(int fd) const {
     const std::string request = "1 " + verb + " []\n";
     if (write(fd, request.data(), request.size()) < 0) return "no request\n";
     std::string answer(4096, '\0');
@@ -262,6 +269,13 @@ struct AskSupervisor {
     write_file(said("worker"), ask());
     in_child([&] { write_file(said("child"), ask()); });
     in_child([&] { in_child([&] { write_file(said("grandchild"), ask()); }); });
+    const int lent = socket(AF_UNIX, SOCK_STREAM, 0);
+    in_child([&] { connect_to_supervisor(lent); });
+    write_file(said("heir"), ask_on(lent));
+    in_child([&] {
+      prctl(PR_SET_DUMPABLE, 0);
+      write_file(said("hidden"), ask());
+    });
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     in_child([&] {
       setsid();

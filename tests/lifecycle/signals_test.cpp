@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_job_cannot_stop_its_supervisor_where_no_filter_keeps_it_f
     enqueue(running.redis, {payload_text("TermSupervisor", "[" + std::to_string(signal) + "]", signal)});
     BOOST_TEST(running.performs(signal), running.brood.log_tail());
   }
-  BOOST_TEST(running.logs("event=signal_from_own_child_ignored"));
+  BOOST_TEST(running.logs("event=signal_from_a_job_ignored"));
   BOOST_TEST(!running.logs("event=phase", 0ms), running.brood.log_tail());
 }
 

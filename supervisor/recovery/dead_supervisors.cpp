@@ -3,7 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -24,21 +26,33 @@ using namespace std::chrono_literals;
 // Without the scoreboard we do not know a dead supervisor's workers; by this time their own alarm has ended them.
 constexpr auto workers_are_gone_after = 60s;
 constexpr auto forgotten_files_are_kept = 24h;
+// A job can make any number, and the supervisor does not wait.
+constexpr std::size_t most_files_in_a_look = 32;
 
-// The descriptor keeps the pid from becoming another process's between the look and the kill.
-void kill_orphan(pid_t pid, std::uint64_t start_time) {
+// A job may have written both the supervisor's record and its scoreboard: only what the kernel says of a process proves
+// that this supervisor started it.  The descriptor keeps the pid from becoming another process's between the look and
+// the kill.
+void kill_orphan(pid_t pid, std::uint64_t start_time, const Identity& dead, std::set<pid_t>& spared) {
   if (pid <= 0) return;
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!process || !process_lives(pid, start_time)) return;
+  if (!is_proven_worker_of(dead, pid)) {
+    if (spared.insert(pid).second)
+      log::warn("orphan_spared", {{"orphan_pid", pid},
+                                  {"identity", dead.name},
+                                  {"reason", "nothing proves that this supervisor started it"},
+                                  {"hint", "while it lives, the jobs that it may run are not recovered"}});
+    return;
+  }
   log::warn("orphan_killed", {{"orphan_pid", pid}, {"reason", "it outlived its supervisor by a minute"}});
   syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
 // A worker that a job has stopped, with SIGSTOP say, neither finishes nor sets its alarm, and a job's own process may
 // have seen to it that it outlives its worker: the job would be in flight for ever.
-void kill_orphans(const SlotSnapshot& left) {
-  kill_orphan(left.pid, left.start_time);
-  kill_orphan(left.job_pid, left.job_start_time);
+void kill_orphans(const SlotSnapshot& left, const Identity& dead, std::set<pid_t>& spared) {
+  kill_orphan(left.pid, left.start_time, dead, spared);
+  kill_orphan(left.job_pid, left.job_start_time, dead, spared);
 }
 
 // "<host>:<pid>:<nonce>": whoever has that pid now may be the file's supervisor.
@@ -73,7 +87,9 @@ bool may_be_needed(const std::filesystem::path& file, const std::string& identit
   std::error_code gone;
   const auto written = std::filesystem::last_write_time(file, gone);
   if (gone || std::filesystem::file_time_type::clock::now() - written > forgotten_files_are_kept) return false;
-  return !read_workers_left(file, identity).dead.empty();
+  Identity dead;
+  dead.name = identity;
+  return !read_workers_left(file, dead).dead.empty();
 }
 
 }  // namespace
@@ -102,7 +118,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
   if (progress.orphans_handed_over) return;
 
   if (!progress.scoreboard.empty()) {
-    switch (hand_over_dead_workers(name, progress, now, dead.same_host)) {
+    switch (hand_over_dead_workers(dead.identity, progress, now, dead.same_host)) {
       case Workers::alive:
         return;  // they finish, settle and leave by themselves
       case Workers::unknown:
@@ -139,19 +155,20 @@ void DeadSupervisors::end_look(const std::set<std::string>& listed) {
   if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files();
 }
 
-DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const std::string& name, Progress& progress,
+DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const Identity& dead, Progress& progress,
                                                                  SteadyTime now, bool is_proven_dead) {
   try {
-    WorkersLeft left = read_workers_left(progress.scoreboard, name, shard_);
+    WorkersLeft left = read_workers_left(progress.scoreboard, dead, shard_);
     for (const SlotSnapshot& worker : left.living) {
-      if (is_proven_dead && now - progress.first_seen >= workers_are_gone_after) kill_orphans(worker);
+      if (is_proven_dead && now - progress.first_seen >= workers_are_gone_after)
+        kill_orphans(worker, dead, progress.spared);
     }
     for (WorkerDeath& worker_death : left.dead) {
       if (progress.handed_over.insert(worker_death.worker.incarnation).second) recovery_.add(std::move(worker_death));
     }
     return left.living.empty() ? Workers::gone : Workers::alive;
   } catch (const std::exception& error) {
-    log::debug("no_scoreboard", {{"identity", name}, {"reason", error.what()}});
+    log::debug("no_scoreboard", {{"identity", dead.name}, {"reason", error.what()}});
     return Workers::unknown;
   }
 }
@@ -170,29 +187,37 @@ void DeadSupervisors::close(const std::string& name) {
   log::info("supervisor_inherited", {{"identity", name}});
 }
 
-bool DeadSupervisors::remove_forgotten_files() const {
+bool DeadSupervisors::remove_forgotten_files() {
   const auto listed = files_.named();
   if (!listed) return false;
-  bool done = true;
+  std::vector<std::string> next;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(runtime_directory_, ignored)) {
-    if (entry.path().extension() != ".scoreboard") continue;
+    if (entry.path().extension() == ".scoreboard" && entry.path().native() > last_file_looked_at_)
+      next.push_back(entry.path());
+  }
+  const bool all_are_seen = next.size() <= most_files_in_a_look;
+  const auto end = next.begin() + static_cast<std::ptrdiff_t>(std::min(next.size(), most_files_in_a_look));
+  std::partial_sort(next.begin(), end, next.end());
+  next.erase(end, next.end());
+  for (const std::string& path : next) {
     try {
-      const Scoreboard board = Scoreboard::open(entry.path(), false);
+      const Scoreboard board = Scoreboard::open(path, false);
       if (progress_.contains(board.identity()) || supervisor_may_live(board)) continue;
       if (workers_live(board) || listed->contains(board.identity())) {
-        done = false;
+        some_files_stay_ = true;
         continue;
       }
-      if (may_be_needed(entry.path(), board.identity())) continue;
-      remove_runtime_files(entry.path());
+      if (may_be_needed(path, board.identity())) continue;
+      remove_runtime_files(path);
       pruning_.unlist(board.identity());
       log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
     } catch (const std::exception&) {
       // No scoreboard, or of another version: not ours to remove.
     }
   }
-  return done;
+  last_file_looked_at_ = all_are_seen ? "" : next.back();
+  return all_are_seen && !std::exchange(some_files_stay_, false);
 }
 
 }  // namespace brood

@@ -44,6 +44,7 @@ class DeadSupervisors : public OrphanWatch::Heir {
     bool still_listed = true;             // at the look under way
     std::set<std::uint64_t> handed_over;  // incarnations
     bool orphans_handed_over = false;
+    std::set<pid_t> spared;  // processes that outlived it, and that nothing proves to be its workers
   };
 
   enum class Workers {
@@ -51,10 +52,10 @@ class DeadSupervisors : public OrphanWatch::Heir {
     gone,     // all are, and handed over
     unknown,  // the file is not there or not readable
   };
-  Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now, bool is_proven_dead);
+  Workers hand_over_dead_workers(const Identity& dead, Progress& progress, SteadyTime now, bool is_proven_dead);
   void close(const std::string& name);
-  // False: some are to be looked at again.
-  bool remove_forgotten_files() const;
+  // A bounded number.  False: some are to be looked at, or to be looked at again.
+  bool remove_forgotten_files();
 
   RecoveryChildren& recovery_;
   ProcessPruning& pruning_;
@@ -63,6 +64,8 @@ class DeadSupervisors : public OrphanWatch::Heir {
   const std::string own_;
   const std::string runtime_directory_;
   bool has_removed_forgotten_files_ = false;
+  std::string last_file_looked_at_;  // empty: begin anew
+  bool some_files_stay_ = false;     // of those that were looked at since it began
   std::map<std::string, Progress> progress_;
 };
 

@@ -6,9 +6,19 @@
 #include <stdexcept>
 #include <utility>
 
+#include "shared/base/job_mark.hpp"
 #include "supervisor/report/beat_tokens.hpp"
 
 namespace brood {
+namespace {
+
+bool may_live_on(const Identity& dead, pid_t pid, std::uint64_t start_time) {
+  if (pid <= 0 || !process_lives(pid, start_time)) return false;
+  const auto limit = file_locks_of(pid);
+  return !limit || !disproves_descent(*limit, dead.pid, dead.start_time);
+}
+
+}  // namespace
 
 std::string scoreboard_of(const Identity& dead, const std::string& runtime_directory) {
   const std::string ours = scoreboard_path(runtime_directory, dead.name);
@@ -23,21 +33,25 @@ bool has_left_files(const Identity& dead, const std::string& beat_token, const s
   return false;
 }
 
-WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity, std::optional<int> shard) {
+bool is_proven_worker_of(const Identity& dead, pid_t pid) {
+  const auto limit = file_locks_of(pid);
+  return limit && proves_descent(*limit, dead.pid, dead.start_time);
+}
+
+WorkersLeft read_workers_left(const std::string& scoreboard, const Identity& dead, std::optional<int> shard) {
   const Scoreboard board = Scoreboard::open(scoreboard, false);
-  if (board.identity() != identity) throw std::runtime_error(scoreboard + " is not of " + identity);
+  if (board.identity() != dead.name) throw std::runtime_error(scoreboard + " is not of " + dead.name);
   WorkersLeft left;
   for (int i = 0; i < board.slots(); ++i) {
     SlotSnapshot seen = snapshot(board.slot(i));
     // A job with a process of its own may outlive its worker for a moment.
-    const bool lives = seen.pid > 0 && process_lives(seen.pid, seen.start_time);
-    if (lives || (seen.job_pid > 0 && process_lives(seen.job_pid, seen.job_start_time))) {
+    if (may_live_on(dead, seen.pid, seen.start_time) || may_live_on(dead, seen.job_pid, seen.job_start_time)) {
       left.living.push_back(std::move(seen));
       continue;
     }
     if (seen.incarnation == 0 || seen.retired) continue;
     WorkerDeath worker_death;
-    worker_death.worker = {.identity = identity,
+    worker_death.worker = {.identity = dead.name,
                            .slot = i,
                            .incarnation = seen.incarnation,
                            .record = record_of(last_words(board.slot(i))),

@@ -25,9 +25,13 @@ bool has_left_files(const Identity& dead, const std::string& beat_token, const s
 // comes from Redis is only ever opened, and must lead to a scoreboard of that very identity.
 std::string scoreboard_of(const Identity& dead, const std::string& runtime_directory);
 
+// Whether this process, which lives, was started by `dead`, beyond doubt.
+bool is_proven_worker_of(const Identity& dead, pid_t pid);
+
 // For the recovery in one shard, which is given; nullopt: in any.  Throws std::runtime_error when there is none, or
-// none that can be read, or another's.
-WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity,
+// none that can be read, or another's.  A job may have written any pid into the scoreboard: a process whose mark shows
+// that `dead` did not start it (shared/base/job_mark.hpp) is not taken for a living worker.
+WorkersLeft read_workers_left(const std::string& scoreboard, const Identity& dead,
                               std::optional<int> shard = std::nullopt);
 
 // A dead supervisor's scoreboard, and the control socket beside it.

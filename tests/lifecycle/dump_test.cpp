@@ -11,6 +11,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
+#include "shared/base/job_mark.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
@@ -39,11 +40,12 @@ char state_of(pid_t pid) {
   return info.si_code == CLD_STOPPED ? 'T' : 'Z';
 }
 
-// A process that a scoreboard names as a worker, and that is none.
+// A process that a scoreboard names as a worker, and that is none.  It bears the mark of one.
 class FakeWorker {
  public:
   FakeWorker(Scoreboard& board, int slot, const std::function<void()>& body) : pid_(check("fork", fork())) {
     if (pid_ == 0) {
+      mark_as_job(1, 1);
       body();
       board.slot(slot).ready = 1;
       for (;;) pause();
@@ -165,6 +167,23 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_has_taken_the_handler_away_is_not_stoppe
   BOOST_TEST(holds(result.output, "it does not answer: its job has blocked the signal"), result.output);
   BOOST_TEST(holds(result.output, "it does not answer: its state is S"), result.output);
   for (const FakeWorker* worker : {&by_default, &ignores, &blocks, &silent}) BOOST_TEST(state_of(worker->pid()) == 'R');
+}
+
+// A job can write any pid into its scoreboard, and root may signal every process.
+BOOST_AUTO_TEST_CASE(a_process_that_no_supervisor_has_started_is_not_asked) {
+  const TemporaryDirectory runtime;
+  Scoreboard board = Scoreboard::create(runtime.path(), "host:1:aaaaaaaaaaaa", 1);
+  static volatile std::sig_atomic_t asked = 0;
+  const auto before = signal(SIGTTIN, [](int) { asked = 1; });
+  board.slot(0).start_time = process_start_time(getpid());
+  board.slot(0).pid = getpid();
+  board.slot(0).ready = 1;
+
+  const CommandResult result = run_brood({"dump"}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+
+  BOOST_TEST(holds(result.output, "was not asked: no supervisor has started it"), result.output);
+  BOOST_TEST(asked == 0);
+  signal(SIGTTIN, before);
 }
 
 BOOST_AUTO_TEST_CASE(without_workers_there_is_nothing_to_dump) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <fstream>
 
 #include "shared/base/check.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/job_mark.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
@@ -454,6 +457,8 @@ struct Inheriting : Recovering {
 
   Inheriting() {
     dead.identity.name = "here:99:dead";
+    dead.identity.pid = 99;
+    dead.identity.start_time = 5000;
     dead.same_host = true;
   }
 
@@ -466,11 +471,22 @@ struct Inheriting : Recovering {
   }
 };
 
-// A process that stands for a worker of the dead supervisor.
+// A process that stands for a worker of the dead supervisor, or of the one with this pid; 0: of none.
 class SomeProcess {
  public:
-  SomeProcess() : pid_(check("fork", fork())) {
-    if (pid_ == 0) wait_for_ever();
+  explicit SomeProcess(pid_t supervisor = 99) {
+    int marked[2];
+    check("pipe", pipe(marked));
+    pid_ = check("fork", fork());
+    if (pid_ == 0) {
+      if (supervisor != 0) mark_as_job(supervisor, 5000);
+      close(marked[1]);
+      wait_for_ever();
+    }
+    close(marked[1]);
+    char nothing = 0;
+    check("read", read(marked[0], &nothing, 1));  // until it is marked
+    close(marked[0]);
     start_time_ = process_start_time(pid_);
   }
   ~SomeProcess() { end(); }
@@ -482,6 +498,8 @@ class SomeProcess {
     waitpid(pid_, nullptr, 0);
     pid_ = 0;
   }
+  pid_t pid() const { return pid_; }
+  bool is_running() const { return process_start_time(pid_) == start_time_; }
   void sits_in(SlotRecord& record, std::uint64_t incarnation) const {
     record.pid = pid_;
     record.start_time = start_time_;
@@ -489,7 +507,7 @@ class SomeProcess {
   }
 
  private:
-  pid_t pid_;
+  pid_t pid_ = 0;
   std::uint64_t start_time_ = 0;
 };
 
@@ -554,6 +572,58 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_a_dead_workers_pid_is_not_taken_for_it) 
   test.handle();
   test.answer(1);
   BOOST_TEST((test.diary.lines() == Lines{"full 10"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_outlives_its_supervisor_by_a_minute_is_killed) {
+  Inheriting test;
+  Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
+  const SomeProcess stopped;
+  stopped.sits_in(board.slot(0), 10);
+  test.handle();
+  test.now += 59s;
+  test.handle();
+  BOOST_TEST(stopped.is_running());
+  test.now += 1s;
+  test.handle();
+  BOOST_TEST(eventually([&] { return !stopped.is_running(); }));
+}
+
+// A job can write both its supervisor's scoreboard and the record of a supervisor that never was.
+BOOST_AUTO_TEST_CASE(nothing_is_signalled_that_the_dead_supervisor_cannot_be_proven_to_have_started) {
+  Inheriting test;
+  Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 4);
+  const SomeProcess of_another(77), bystander(0);
+  of_another.sits_in(board.slot(0), 10);
+  bystander.sits_in(board.slot(1), 11);
+  board.slot(2).pid = getpid();
+  board.slot(2).start_time = process_start_time(getpid());
+  board.slot(3).job_pid = getpid();
+  board.slot(3).job_start_time = process_start_time(getpid());
+
+  test.handle();
+  test.now += 61s;
+  test.handle();
+
+  BOOST_TEST(of_another.is_running());
+  BOOST_TEST(bystander.is_running());
+  // Nor do they keep the jobs of the dead in flight for ever.
+  test.answer(2);
+  BOOST_TEST((test.diary.lines() == Lines{"full 10", "full 11"}));
+}
+
+// As of a supervisor that had itself so low a limit that its jobs' marks name nobody.
+BOOST_AUTO_TEST_CASE(a_process_that_may_be_a_worker_is_waited_for_and_not_killed) {
+  Inheriting test;
+  Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
+  const SomeProcess unnamed(0);
+  unnamed.sits_in(board.slot(0), 10);
+  const rlimit low{1'000, 1'000};
+  check("prlimit", prlimit(unnamed.pid(), RLIMIT_LOCKS, &low, nullptr));
+  test.handle();
+  test.now += 61s;
+  test.handle();
+  BOOST_TEST(unnamed.is_running());
+  BOOST_TEST(test.recovery.is_idle());
 }
 
 BOOST_AUTO_TEST_CASE(the_scoreboard_stays_while_the_orphans_cannot_be_recovered) {

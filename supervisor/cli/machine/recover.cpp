@@ -96,7 +96,7 @@ Candidate judge(InFlightHolder holder) {
     try {
       if (!has_left_files(dead, candidate.holder.beat_token, runtime_directory())) return std::nullopt;
       const std::string path = scoreboard_of(dead, runtime_directory());
-      WorkersLeft left = read_workers_left(path, dead.name);
+      WorkersLeft left = read_workers_left(path, dead);
       candidate.scoreboard = path;
       candidate.known = std::move(left.dead);
       return !left.living.empty();

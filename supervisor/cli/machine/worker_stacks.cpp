@@ -14,6 +14,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
+#include "shared/base/job_mark.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "supervisor/cli/access/scoreboards.hpp"
 
@@ -72,6 +73,8 @@ std::string ask_worker(const SlotSnapshot& worker, StackRecord& answer, std::uin
   if (!worker.ready) return "is still starting";
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
   if (!process || !process_lives(worker.pid, worker.start_time)) return "has ended meanwhile";
+  // A job may have written another's pid into the scoreboard, and root may signal every process.
+  if (file_locks_of(worker.pid).value_or(no_mark) == no_mark) return "was not asked: no supervisor has started it";
   // Without a handler the signal would stop the worker.
   if (!is_in_set(content_of(worker.pid, "status"), "SigCgt"))
     return "was not asked: its job has taken the handler away";

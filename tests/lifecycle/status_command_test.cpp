@@ -155,6 +155,27 @@ BOOST_AUTO_TEST_CASE(status_shows_how_long_a_slot_rests_and_a_job_has_left) {
                  .output.find("\"deadline_in\":null") != std::string::npos);
 }
 
+// A job can make any number of files in the runtime directory.
+BOOST_AUTO_TEST_CASE(status_shows_a_supervisor_among_however_many_files_look_like_scoreboards) {
+  RedisServer redis;
+  const TemporaryDirectory runtime;
+  // None of these processes can be there.
+  for (int i = 0; i < 300; ++i)
+    Scoreboard::create(runtime.path(), "a:" + std::to_string(5'000'000 + i) + ":" + std::to_string(i), 1);
+  Scoreboard scoreboard = Scoreboard::create(runtime.path(), "b:" + std::to_string(getpid()) + ":abc", 1);
+  scoreboard.slot(0).pid = getpid();
+  scoreboard.slot(0).start_time = process_start_time(getpid());
+
+  const CommandResult result =
+      run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+
+  simdjson::dom::parser parser;
+  const simdjson::dom::element workers = parser.parse(result.output)["workers"];
+  BOOST_TEST_REQUIRE(workers.get_array().size() == 1u);
+  BOOST_TEST(workers.at(0)["pid"].get_int64().value() == getpid());
+  BOOST_TEST(result.errors.find("45 files more in ") != std::string::npos, result.errors);
+}
+
 BOOST_AUTO_TEST_CASE(status_sums_what_the_job_classes_of_all_supervisors_used) {
   using namespace std::chrono_literals;
   RedisServer redis;

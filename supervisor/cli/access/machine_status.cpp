@@ -87,7 +87,9 @@ JobCounters sum_of_counters(const MachineStatus& machine) {
 MachineStatus read_scoreboards(const std::string& directory) {
   MachineStatus status;
   std::map<std::string, ClassUsage> classes;
-  for (const std::string& path : scoreboard_paths(directory)) try {
+  const FoundScoreboards found = find_scoreboards(directory);
+  status.scoreboards_left_out = found.left_out;
+  for (const std::string& path : found.paths) try {
       const Scoreboard board = Scoreboard::open(path, false);
       const SteadyTime now = steady_now();
       JobCounters& counters = status.counters[board.identity()];

@@ -45,6 +45,7 @@ struct MachineStatus {
   std::map<std::string, std::vector<ClassUsage>> usage;   // the same by the supervisor's identity
   std::map<std::string, std::vector<QueueUsage>> queues;  // likewise
   std::map<std::string, JobCounters> counters;            // likewise
+  std::size_t scoreboards_left_out = 0;                   // there were more than are read: see scoreboards.hpp
 };
 
 // Of all supervisors together.

@@ -1,11 +1,30 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace brood {
 
-// The paths of all files of `directory` that may be scoreboards, sorted.  None when it cannot be read.
-std::vector<std::string> scoreboard_paths(const std::string& directory);
+// A machine has fewer supervisors; a job can make as many files as it likes.
+inline constexpr std::size_t most_scoreboards = 256;
+
+struct FoundScoreboards {
+  std::vector<std::string> paths;  // sorted, at most most_scoreboards
+  std::size_t left_out = 0;
+};
+
+// Pure.  Of too many, those stay first whose supervisor may live, by the pid in the file's name.
+FoundScoreboards choose_scoreboards(std::vector<std::string> paths,
+                                    const std::function<bool(pid_t)>& may_be_supervisor);
+
+// All files of `directory` that may be scoreboards.  None when it cannot be read.
+FoundScoreboards find_scoreboards(const std::string& directory);
+inline std::vector<std::string> scoreboard_paths(const std::string& directory) {
+  return find_scoreboards(directory).paths;
+}
 
 }  // namespace brood

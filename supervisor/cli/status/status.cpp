@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shared/base/log_line.hpp"
+#include "shared/base/paths.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -81,6 +82,10 @@ int status_command(const std::vector<std::string>& args) {
     print_json(status_json(report));
   else
     print(prometheus ? status_prometheus(report) : status_text(report, style));
+  if (report.machine.scoreboards_left_out > 0)
+    fmt::print(stderr,
+               "brood status: {} files more in {} look like scoreboards and were left out; a job may have made them\n",
+               report.machine.scoreboards_left_out, runtime_directory());
   if (!report.redis) return exit_status::unavailable;
   // JSON and Prometheus's format say it themselves.
   const bool nobody_works = report.redis->processes.empty() && report.supervisors.empty();

@@ -90,13 +90,21 @@ std::string WorkerPool::failing_starts() const {
                      slots_.table.kept(), std::chrono::duration<double>(longest_rest).count());
 }
 
-// Restores in each record which process runs there: without that a supervisor after us would take living workers for
-// dead.
+// Restores in each record which process runs there, and until when nobody does: without that a supervisor after us
+// would take living workers for dead, and `brood status` would show workers that are none, also in slots that were
+// never used.
 void WorkerPool::mend_records() {
-  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+  for (int slot = 0; slot < slots_.table.slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];
     SlotRecord& record = slots_.board.slot(slot);
-    if (taken.pid == 0 || record.pid.load() == taken.pid) continue;
+    if (taken.reserved) continue;  // its worker may write there already
+    const std::int64_t rests_until = slots_.table.rests_until(slot).time_since_epoch().count();
+    if (record.rests_until.load() != rests_until) record.rests_until.store(rests_until);
+    if (record.pid.load() == taken.pid) continue;
+    if (taken.pid == 0) {
+      record.pid.store(0);
+      continue;
+    }
     const Generation& generation = generations_.of(taken.generation);
     set_place(record, generation.config->capsules.at(static_cast<std::size_t>(taken.capsule)).name, taken.number);
     record.shard.store(taken.shard);

@@ -242,3 +242,18 @@ BOOST_AUTO_TEST_CASE(places_whose_workers_do_not_start_are_known_until_one_is_re
   table.note_ready(2, SteadyTime(3s));
   BOOST_TEST(table.failing_starts().places == 0);
 }
+
+BOOST_AUTO_TEST_CASE(a_slot_rests_for_as_long_as_the_place_that_it_was_the_last_of) {
+  ProcessTable table = table_of(2);
+  table.occupy(0, 0, 4711, noon);
+  table.occupy(1, 1, 4712, noon);
+  table.vacate(4712);
+  table.places().at(1).rests_until = noon + 5s;
+  BOOST_CHECK(table.rests_until(0) == SteadyTime());
+  BOOST_CHECK(table.rests_until(1) == noon + 5s);
+  BOOST_CHECK(table.rests_until(7) == SteadyTime());
+  // The place is filled again, in another slot.
+  table.occupy(2, 1, 4713, noon);
+  BOOST_CHECK(table.rests_until(1) == SteadyTime());
+  BOOST_CHECK(table.rests_until(2) == SteadyTime());
+}

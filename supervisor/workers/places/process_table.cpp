@@ -33,6 +33,14 @@ int ProcessTable::add_place(std::uint32_t generation, int capsule, int number, P
 
 void ProcessTable::remove_place(int key) { places_.erase(key); }
 
+SteadyTime ProcessTable::rests_until(int slot) const {
+  if (slots_.at(static_cast<std::size_t>(slot)).pid != 0) return {};
+  for (const auto& [key, place] : places_) {
+    if (place.last_slot == slot && !place.slot) return place.rests_until;
+  }
+  return {};
+}
+
 std::optional<int> ProcessTable::free_slot() const {
   const auto found =
       std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.pid == 0 && !s.held && !s.reserved; });

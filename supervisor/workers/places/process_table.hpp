@@ -76,6 +76,10 @@ class ProcessTable {
   int add_place(std::uint32_t generation, int capsule, int number, Place::State state = Place::State::kept);
   void remove_place(int key);
 
+  // Until when the place that `slot` was the last of is not filled; the epoch: the slot is occupied, or was no place's
+  // last.
+  SteadyTime rests_until(int slot) const;
+
   // The lowest slot that is neither occupied, held nor reserved; nullopt: none.
   std::optional<int> free_slot() const;
   // The worker of the vacant place `key` is on its way and will take the free `slot`: neither is given to another.

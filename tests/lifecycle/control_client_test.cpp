@@ -1,16 +1,19 @@
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "shared/base/identity.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/control/control_path.hpp"
 #include "supervisor/control/control_socket.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -133,4 +136,34 @@ BOOST_AUTO_TEST_CASE(dead_supervisors_and_rubbish_are_not_asked) {
   BOOST_TEST(result.errors.starts_with("brood kill: no supervisor of this user runs on this machine; whether another "),
              result.errors);
   BOOST_TEST(run_brood({"kill", "abc"}, {{"RUNTIME_DIRECTORY", runtime / "missing"}}).status == 69);
+}
+
+// A job may do that, as the same user.
+BOOST_AUTO_TEST_CASE(another_process_that_listens_in_the_supervisors_place_is_not_believed) {
+  const TemporaryDirectory runtime;
+  const std::string identity = "host:" + std::to_string(getpid()) + ":aaaaaaaaaaaa";
+  const Scoreboard scoreboard = Scoreboard::create(runtime.path(), identity, 1);
+  int ready[2];
+  BOOST_REQUIRE(pipe(ready) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    EventLoop loop;
+    const ControlSocket socket(loop, control_socket_path(runtime.path(), identity), answers(ended));
+    Timer again(loop, [] {});
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    for (;;) {
+      again.start_in(100ms);
+      loop.run_once();
+    }
+  }
+  char byte = 0;
+  BOOST_REQUIRE(read(ready[0], &byte, 1) == 1);
+
+  const CommandResult result = kill_command(runtime);
+
+  BOOST_TEST(result.status == 69);
+  BOOST_TEST(result.errors.find("process " + std::to_string(child) + " listens at ") != std::string::npos,
+             result.errors);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }

@@ -11,12 +11,16 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/cli/access/scoreboards.hpp"
+#include "supervisor/control/asker.hpp"
 #include "supervisor/control/control_path.hpp"
 #include "supervisor/control/control_protocol.hpp"
 
@@ -51,6 +55,17 @@ UniqueFd connect_within(const LocalSupervisor& supervisor, SteadyTime deadline) 
     }
     std::this_thread::sleep_for(10ms);
   }
+}
+
+// A job can put a socket of its own in the place of its supervisor's, and answer an operator as it likes.
+void require_supervisor(const UniqueFd& connection, const LocalSupervisor& supervisor) {
+  const auto listener = Asker::of(connection.get());
+  // 0: it is in another pid namespace.
+  if (!listener || listener->pid() == 0 || listener->pid() == supervisor.pid) return;
+  throw NoAnswer(
+      fmt::format("process {} listens at {} in its place: a job may have put that socket there. Signals reach "
+                  "the supervisor (kill -TERM {}); its next start makes the socket anew",
+                  listener->pid(), supervisor.control, supervisor.pid));
 }
 
 class Conversation {
@@ -124,7 +139,9 @@ std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
 
 ControlAnswer ask(const LocalSupervisor& supervisor, const std::string& verb, const std::vector<std::string>& arguments,
                   std::chrono::milliseconds patience, const std::function<void(const std::string&)>& progress) {
-  Conversation conversation(connect_within(supervisor, steady_now() + patience));
+  UniqueFd connection = connect_within(supervisor, steady_now() + patience);
+  require_supervisor(connection, supervisor);
+  Conversation conversation(std::move(connection));
   conversation.send(text_of(ControlRequest{verb, arguments}), steady_now() + patience);
   for (;;) {
     const auto line = parse_control_line(conversation.line(steady_now() + patience));

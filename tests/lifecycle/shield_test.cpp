@@ -16,6 +16,9 @@
 #include <set>
 #include <sstream>
 
+#include "shared/base/identity.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/identity_record.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -243,6 +246,19 @@ BOOST_AUTO_TEST_CASE(a_job_that_cuts_the_scoreboard_short_ends_neither_its_super
 
 BOOST_AUTO_TEST_CASE(nor_does_one_after_an_upgrade) { survives_a_scoreboard_cut_short(true); }
 
+namespace {
+
+// Of each process that AskSupervisor has had ask.
+void expect_refusals(const std::string& file) {
+  for (const std::string who : {"worker", "child", "grandchild", "hidden", "daemon"})
+    BOOST_TEST(content(file + "." + who).find("has no say in this") != std::string::npos,
+               who << " was answered " << content(file + "." + who));
+  BOOST_TEST(content(file + ".heir").find("the process that connected has ended") != std::string::npos,
+             content(file + ".heir"));
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(the_control_socket_obeys_nothing_that_a_job_has_started) {
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -254,15 +270,102 @@ BOOST_AUTO_TEST_CASE(the_control_socket_obeys_nothing_that_a_job_has_started) {
   enqueue(redis, {payload_text("AskSupervisor", arguments)});
 
   BOOST_TEST_REQUIRE(eventually([&] { return content(file) == "asked"; }, 30s), brood.log_tail());
-  for (const std::string who : {"worker", "child", "grandchild", "daemon"})
-    BOOST_TEST(content(file + "." + who).find("has no say in this") != std::string::npos,
-               who << " was answered " << content(file + "." + who));
+  expect_refusals(file);
   BOOST_TEST(!brood.wait_exit(200ms).has_value());
   BOOST_TEST(brood.log().find("event=phase") == std::string::npos, brood.log_tail());
 
   // Its operator is obeyed.
   BOOST_TEST(run_brood({"stop"}, brood.environment()).status == 0);
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(nor_does_that_of_another_supervisor_of_the_same_user) {
+  RedisServer redis, other_redis;
+  const TemporaryDirectory directory;
+  BroodProcess brood(redis, one_worker()), other(other_redis, one_worker());
+  BOOST_REQUIRE(brood.wait_ready());
+  BOOST_REQUIRE(other.wait_ready());
+  const std::string file = directory / "said";
+
+  enqueue(redis, {payload_text("AskSupervisor", "[\"" + file + "\",\"" + file_of(other, ".control") + "\",\"stop\"]")});
+
+  BOOST_TEST_REQUIRE(eventually([&] { return content(file) == "asked"; }, 30s), brood.log_tail());
+  expect_refusals(file);
+  BOOST_TEST(other.log().find("event=phase") == std::string::npos, other.log_tail());
+  for (BroodProcess* one : {&brood, &other}) {
+    one->term();
+    BOOST_TEST(one->wait_exit(20s).value_or(-1) == 0, one->log_tail());
+  }
+}
+
+// What a job may write there is put right, in slots that no worker has ever had, too.
+BOOST_AUTO_TEST_CASE(workers_that_a_job_has_invented_are_not_shown_for_long) {
+  RedisServer redis;
+  BroodProcess brood(redis, one_worker());
+  BOOST_REQUIRE(brood.wait_ready());
+  Scoreboard scoreboard = Scoreboard::open(file_of(brood, ".scoreboard"), true);
+  SlotRecord& resting = scoreboard.slot(scoreboard.slots() - 1);
+  SlotRecord& gone = scoreboard.slot(scoreboard.slots() - 2);
+  const std::int64_t tomorrow = (steady_now() + 24h).time_since_epoch().count();
+
+  resting.rests_until = tomorrow;
+  scoreboard.slot(0).rests_until = tomorrow;
+  gone.pid = 4'194'304;
+  gone.ready = 1;
+
+  BOOST_TEST(
+      eventually([&] { return resting.rests_until == 0 && scoreboard.slot(0).rests_until == 0 && gone.pid == 0; }));
+  BOOST_TEST(brood.workers().size() == 1u);
+}
+
+// A record of a supervisor that never was, and its scoreboard, name this supervisor as the worker that outlived it.
+BOOST_AUTO_TEST_CASE(a_supervisor_is_not_made_to_kill_itself_or_a_bystander) {
+  RedisServer redis;
+  BroodProcess brood(redis, one_worker());
+  BOOST_REQUIRE(brood.wait_ready());
+  const pid_t worker = brood.workers().front();
+  const std::string runtime = std::filesystem::path(file_of(brood, ".scoreboard")).parent_path();
+  Identity forged = Identity::of_this_process();
+  forged.pid = 5'000'000;
+  forged.start_time = 1;
+  forged.name = "forged:5000000:abcdefabcdef";
+  forged.runtime_directory = runtime;
+  Scoreboard scoreboard = Scoreboard::create(runtime, forged.name, 3);
+  int slot = 0;
+  for (const pid_t victim : {brood.pid(), worker, getpid()}) {
+    scoreboard.slot(slot).pid = victim;
+    scoreboard.slot(slot).start_time = process_start_time(victim);
+    WorkerSlot(scoreboard.slot(slot++)).adopt_incarnation(1);
+  }
+  redis.command({"HSET", "brood:processes", forged.name, identity_record(forged)});
+
+  const auto inherited = [&] {
+    return brood.log().find("event=supervisor_inherited identity=" + forged.name) != std::string::npos;
+  };
+  // Once it is done with the forged one, it signals nothing of that any more.
+  BOOST_TEST(eventually(inherited, 30s), brood.log_tail());
+  BOOST_TEST(!brood.wait_exit(0ms).has_value(), brood.log_tail());
+  BOOST_TEST((brood.workers() == std::vector<pid_t>{worker}), brood.log_tail());
+}
+
+// A page that can be talked into by every job is none; the page's own user is the one that jobs run as.
+BOOST_AUTO_TEST_CASE(a_page_does_not_start_with_users_that_each_job_could_change) {
+  if (geteuid() == 0) {
+    BOOST_TEST_MESSAGE("skipped: root may change everything; lifecycle_shield_as_nobody asks");
+    return;
+  }
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const std::string users = directory.write("users", "ann admin -\n");
+  BroodProcess brood(
+      redis, one_worker("[web]\nlisten = \"unix:" + (directory / "web.sock") + "\"\nusers = \"" + users + "\"\n"));
+  const std::string why = "can be changed by the user that the page and all jobs run as";
+  BOOST_TEST(eventually([&] { return brood.log().find(why) != std::string::npos; }, 20s), brood.log_tail());
+  BOOST_TEST(!std::filesystem::exists(directory / "web.sock"));
+  const CommandResult check =
+      run_brood({"run", "--check", "-C", brood.home() / "brood.toml", "-r", jobs}, brood.environment());
+  BOOST_TEST(check.status == 78, check.output);
+  BOOST_TEST(check.output.find(why) != std::string::npos, check.output);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_ends_its_own_children) { BOOST_TEST(said_by("EndOwnChildren", one_worker()) == "9\n9\n"); }

@@ -1,10 +1,13 @@
 #include "supervisor/cli/run/check_configuration.hpp"
 
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
 
+#include "shared/base/changeable_path.hpp"
+#include "shared/config/credential.hpp"
 #include "supervisor/cli/run/check_libraries.hpp"
 #include "supervisor/cli/run/check_redis.hpp"
 #include "supervisor/cli/run/check_sandboxes.hpp"
@@ -39,6 +42,17 @@ int check_shards(const Config& config, const std::vector<RedisAddress>& shards, 
   return worst == EX_TEMPFAIL && one_is_fine && wanted == Wanted::one_shard ? EX_OK : worst;
 }
 
+// A page whose users each job could change does not start.
+int check_page(const WebSettings& web) {
+  if (web.listen.empty() || web.users.empty() || geteuid() == 0) return EX_OK;
+  const std::string changeable = changeable_part_of(credential_path(web.users), geteuid());
+  if (changeable.empty()) return EX_OK;
+  std::cout << "page: " << changeable
+            << " can be changed by the user that the page and all jobs run as, so that each job "
+            << "could let itself in by users in [web]: give it to root" << std::endl;
+  return EX_CONFIG;
+}
+
 }  // namespace
 
 int check_configuration(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted, bool startup) {
@@ -50,6 +64,7 @@ int check_configuration(const Config& config, const std::vector<RedisAddress>& s
   if (const int places = check_places(config, has_warnings); status == EX_OK) status = places;
   if (startup && status == EX_OK) status = check_startup(config);
   if (status == EX_OK) status = check_sandboxes(config);
+  if (status == EX_OK) status = check_page(config.web);
   if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
   if (status == EX_OK) status = redis_status;

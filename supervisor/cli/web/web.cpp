@@ -16,6 +16,7 @@
 #include <utility>
 #include <variant>
 
+#include "shared/base/changeable_path.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
@@ -180,6 +181,17 @@ HttpResponse too_many_follow() {
 // Health is asked by machines that know no names: it lets in whoever reaches the socket, and tells nothing else.
 bool is_open(const Route& route) { return route.path == "/healthz"; }
 
+// A process that may change the file of users can let itself in.  A page that a supervisor serves runs as jobs do.
+void look_who_may_change_users(const WebSettings& settings, bool is_supervised) {
+  if (settings.users.empty() || geteuid() == 0) return;
+  const std::string changeable = changeable_part_of(credential_path(settings.users), geteuid());
+  if (changeable.empty()) return;
+  if (is_supervised)
+    throw UsageError(changeable + " can be changed by the user that the page and all jobs run as, so that each job " +
+                     "could let itself in by users in [web]: give it to root");
+  log::warn("web_users_are_changeable", {{"path", changeable}, {"hint", "each job of this user could let itself in"}});
+}
+
 }  // namespace
 
 int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_supervised) {
@@ -189,6 +201,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   // Memory of threads comes from one place, and what large answers took is given back.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, large_answer);
+  look_who_may_change_users(settings, is_supervised);
   Doors doors = doors_of(settings, address);
   UsersFile users(settings.users.empty() ? "" : credential_path(settings.users));
   const Doors open_doors({.hosts = {}, .checks_hosts = false, .read_only = true});

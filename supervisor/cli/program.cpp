@@ -22,6 +22,7 @@
 #include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"
 #include "supervisor/process/own_words.hpp"
+#include "supervisor/upgrade/way_back.hpp"
 
 namespace brood {
 namespace {
@@ -32,6 +33,19 @@ void open_missing_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) != fd) _exit(exit_status::internal);
   }
+}
+
+// An exec keeps which signals are ignored and blocked.  Where SIGCHLD is ignored the kernel reaps children itself, and
+// how a worker ended is never heard.  The other ignored ones stay, for nohup(1) say.  A program that takes over has
+// left signals blocked for us: they are heard later.
+void drop_signals_of_the_starter() {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);
+  const std::vector<std::string>& words = own_words();
+  if (std::find(words.begin(), words.end(), way_back::adopt) != words.end()) return;
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 int run_or_answer(const std::function<int()>& command) {
@@ -48,7 +62,7 @@ int run_or_answer(const std::function<int()>& command) {
 void begin_program(int argc, char** argv) {
   take_own_words(argc, argv);
   open_missing_standard_descriptors();
-  signal(SIGPIPE, SIG_IGN);
+  drop_signals_of_the_starter();
 }
 
 Ending run_to_ending(const std::function<int()>& command) {

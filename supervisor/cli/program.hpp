@@ -9,7 +9,8 @@ namespace brood {
 
 // How brood and its companions begin and end.
 
-// Before anything else: takes the words of the command line, and makes closed descriptors and pipes harmless.
+// Before anything else: takes the words of the command line, and makes harmless what the program that
+// started us has left: closed descriptors, signals that are ignored or blocked.
 void begin_program(int argc, char** argv);
 
 struct Ending {

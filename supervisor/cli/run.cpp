@@ -24,6 +24,7 @@
 #include "supervisor/cli/run/certificates.hpp"
 #include "supervisor/cli/run/check_configuration.hpp"
 #include "supervisor/cli/run/descriptors.hpp"
+#include "supervisor/cli/run/inherited.hpp"
 #include "supervisor/cli/run/private_directory.hpp"
 #include "supervisor/cli/run/run_log.hpp"
 #include "supervisor/cli/run/shield_from_jobs.hpp"
@@ -90,11 +91,13 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
   const Successor successor(own_words(), handover ? handover->program : "");
   const bool came_back = !options.failed.empty();
 
+  mend_inherited();
   RunLog log(config);
   handover ? log.open_or_inherit(handover->log) : log.open();
   if (came_back) log::error("upgrade_ended", {{"outcome", "refused"}, {"reason", options.failed}});
   shield_from_jobs(config);
   warn_of(config);
+  warn_of_inherited();
   if (geteuid() == 0)
     log::warn("running_as_root", {{"hint", "jobs run with all rights; a user of their own is safer"}});
 

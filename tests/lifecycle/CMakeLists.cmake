@@ -307,3 +307,5 @@ brood_test_job_library(periodic_jobs ${CMAKE_CURRENT_LIST_DIR}/periodic_jobs.cpp
 set_target_properties(periodic_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/periodic LINK brood_test_support brood_job brood_base ALONE)
 add_dependencies(lifecycle_periodic_test brood brood_examples periodic_jobs)
+brood_test(lifecycle/inherited LINK brood_test_support)
+add_dependencies(lifecycle_inherited_test brood brood_examples unruly_jobs)

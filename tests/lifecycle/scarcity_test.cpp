@@ -101,7 +101,7 @@ struct World {
 };
 
 // As the user itself: a root without all its rights may not.
-void raise_limit(pid_t pid, __rlimit_resource resource, rlim_t soft) {
+void change_limit(pid_t pid, __rlimit_resource resource, rlim_t soft) {
   const pid_t child = fork();
   if (child == 0) {
     rlimit limit{};
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(too_few_processes_for_all_workers_leave_those_at_work_that_
 
   check_that_it_gets_along(world, brood, "spawn_failed");
 
-  raise_limit(brood.pid(), RLIMIT_NPROC, 200);
+  change_limit(brood.pid(), RLIMIT_NPROC, 200);
   check_that_it_recovers(world, brood);
 }
 
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_crash_among_too_few_processes_is_charged_once_there_is_ro
   enqueue(world.redis, {payload_text("SegfaultAtDepth", "[1]", 1'000'000)});
   BOOST_TEST_REQUIRE(eventually([&] { return times_logged(brood, "worker_crashed") == 1; }, 20s), brood.log_tail());
   check_that_it_gets_along(world, brood, "spawn_failed");
-  raise_limit(brood.pid(), RLIMIT_NPROC, 200);
+  change_limit(brood.pid(), RLIMIT_NPROC, 200);
 
   BOOST_TEST(eventually([&] { return world.redis.size_of("retry") == 1; }, 30s), brood.log_tail());
   world.redis.command({"DEL", "retry"});
@@ -193,12 +193,14 @@ BOOST_AUTO_TEST_CASE(too_few_descriptors_for_all_pipes_leave_those_workers_at_wo
     measured.term();
     BOOST_TEST(measured.wait_exit(20s).value_or(-1) == 0);
   }
+  BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nofile=1000:1000"}));
+  BOOST_TEST_REQUIRE(brood.wait_ready(60s), brood.log_tail());
   // Each worker more takes two, and while it is forked two more.
-  const std::string limit = std::to_string(with_one_worker + 5);
-  BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nofile=" + limit + ":1000"}));
+  change_limit(brood.pid(), RLIMIT_NOFILE, with_one_worker + 5);
+  for (const pid_t worker : brood.workers()) kill(worker, SIGKILL);
 
   check_that_it_gets_along(world, brood, "spawn_failed");
 
-  raise_limit(brood.pid(), RLIMIT_NOFILE, 1000);
+  change_limit(brood.pid(), RLIMIT_NOFILE, 1000);
   check_that_it_recovers(world, brood);
 }

@@ -7,16 +7,8 @@
 #include "shared/base/log.hpp"
 
 namespace brood {
-namespace {
-
-std::size_t descriptors_wanted(std::size_t workers, std::size_t shards) {
-  return shards > 1 ? descriptors_needed(workers, shards) : 0;
-}
-
-}  // namespace
-
 DescriptorLimit raise_descriptor_limit(const Config& config, std::size_t shards) {
-  const std::size_t needed = descriptors_wanted(static_cast<std::size_t>(config.concurrency()), shards);
+  const std::size_t needed = descriptors_needed(static_cast<std::size_t>(config.concurrency()), shards);
   const DescriptorLimit limit(needed);
   if (limit.now() < needed)
     log::warn(
@@ -26,8 +18,7 @@ DescriptorLimit raise_descriptor_limit(const Config& config, std::size_t shards)
 }
 
 void require_descriptors(std::size_t workers, std::size_t shards) {
-  const std::size_t needed = descriptors_needed(workers, shards),
-                    limit = DescriptorLimit(descriptors_wanted(workers, shards)).now();
+  const std::size_t needed = descriptors_needed(workers, shards), limit = DescriptorLimit(needed).now();
   if (limit < needed)
     throw std::runtime_error(fmt::format("a takeover needs {} descriptors, and the limit is {}", needed, limit));
 }

@@ -234,6 +234,19 @@ class Reload(Unit):
         self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", supervisor, "0"))
         self.assertEqual((self.brood.ledger("S"), self.brood.ledger("D")), (["long"], ["long"]))
 
+    def test_neither_a_page_nor_a_job_that_hides_keeps_the_unit_from_its_reload(self):
+        # Neither can be dumped, so ProtectProc=invisible hides both from their supervisor.
+        self.start("[web]\nlisten = \"unix:/run/brood/web.sock\"\n", workers=2)
+        self.assertSoon(lambda: machine.run("test -S /run/brood/web.sock", check=False).returncode, 0)
+        hides = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); open('hidden', 'w').close(); time.sleep(600)"
+        self.brood.enqueue("Shell", f'python3 -c "{hides}"')
+        self.assertSoon(lambda: machine.run(f"test -e {STATE}/hidden", check=False).returncode, 0)
+        before = self.workers()
+
+        machine.run("systemctl reload brood")
+
+        self.assertEqual(len(self.workers() - before), 2)
+
     def test_an_upgrade_keeps_the_process_and_disturbs_no_job(self):
         self.start(workers=2)
         self.assertSoon(lambda: len(self.workers()), 2)
@@ -299,6 +312,24 @@ class Instances(Unit):
 
         self.assertEqual(self.two.state, "active")
         self.assertRegex(machine.ask("brood status -C /etc/brood/two.toml"), rf"\b{self.two.main_pid}\b")
+
+    def test_an_instance_may_have_a_user_of_its_own(self):
+        own = (ROOT / "packaging/systemd/instance-user.conf.example").read_text()
+        credentials = (ROOT / "packaging/systemd/credentials.conf.example").read_text()
+        machine.run("systemd-sysusers --inline 'u brood-one - \"Brood\"'")
+        self.addCleanup(lambda: machine.run("rm -rf /var/lib/brood-one /var/log/brood-one /run/brood-one", check=False))
+        self.one.drop_in(credentials + own.replace("%i", "one"))
+        self.one.start()
+        self.two.start()
+        self.assertEqual(machine.ask(f"ps -o user:32= -p {self.one.main_pid}"), "brood-one")
+        self.assertEqual(machine.ask(f"readlink /proc/{self.one.main_pid}/cwd"), "/var/lib/brood-one")
+        self.assertRegex(machine.ask("RUNTIME_DIRECTORY=/run/brood-one brood status -C /etc/brood/one.toml"), rf"\b{self.one.main_pid}\b")
+        machine.run("systemctl reload brood@one")
+
+        self.two.enqueue("Shell", f"kill -KILL {self.one.main_pid}; echo $? >said.new; mv said.new said")
+
+        self.assertSoon(lambda: self.two.read(f"{STATE}/two/said").strip(), "1")
+        self.assertEqual(self.one.state, "active")
 
     def test_one_never_takes_the_other_for_dead(self):
         # Its supervisor's /proc is not to be seen from the other's sandbox.

@@ -4,6 +4,7 @@
 #include <seccomp.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <sstream>
 
 #include "shared/base/identity.hpp"
+#include "shared/base/job_mark.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/identity_record.hpp"
 #include "tests/support/brood_process.hpp"
@@ -296,6 +298,24 @@ BOOST_AUTO_TEST_CASE(nor_does_that_of_another_supervisor_of_the_same_user) {
     one->term();
     BOOST_TEST(one->wait_exit(20s).value_or(-1) == 0, one->log_tail());
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_of_such_a_job_is_ignored_as_long_as_it_lives) {
+  RedisServer redis;
+  BroodProcess brood(redis, one_worker());
+  BOOST_REQUIRE(brood.wait_ready());
+  const pid_t job = fork();
+  if (job == 0) {
+    mark_as_job(77, 5000);
+    kill(brood.pid(), SIGTSTP);
+    for (;;) pause();
+  }
+
+  BOOST_TEST(eventually([&] { return brood.log().find("event=signal_from_a_job_ignored") != std::string::npos; }),
+             brood.log_tail());
+  BOOST_TEST(brood.log().find("event=phase") == std::string::npos, brood.log_tail());
+  kill(job, SIGKILL);
+  waitpid(job, nullptr, 0);
 }
 
 // What a job may write there is put right, in slots that no worker has ever had, too.

@@ -7,6 +7,7 @@
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/name_list.hpp"
+#include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/set_aside.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 
@@ -24,9 +25,8 @@ constexpr std::int64_t returned_at_once = 1'000;
 std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const std::vector<CapsuleSettings>& ours) {
   std::vector<LeftAside> left;
   for (const std::string& aside : asides) {
-    const std::size_t at = aside.rfind('@');
-    if (at == aside.npos || at == 0) continue;
-    const std::string home = aside.substr(0, at);
+    const std::string home(home_by_name(aside));
+    if (home.empty()) continue;
     bool is_ours = false, is_used = false;
     for (const CapsuleSettings& capsule : ours) {
       const std::vector<std::string> names = capsule.queues.names();

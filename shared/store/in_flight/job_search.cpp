@@ -7,7 +7,6 @@
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/marked_jobs.hpp"
-#include "shared/store/scan.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
@@ -62,22 +61,9 @@ class JobSearch {
 std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid) {
   JobSearch search(redis, jid);
   if (jid.empty()) return {};
-  const auto look_at_sets = [&] {
-    search.look(keys::schedule, {.place = Place::schedule});
-    search.look(keys::retry, {.place = Place::retry});
-    search.look(keys::brood_quarantined, {.place = Place::quarantine});
-  };
-  look_at_sets();
-  for_each_key(redis, keys::queue("*"), "list", [&](const std::string& name) {
-    search.look(RedisKey(name), {.place = Place::queue, .queue = name.substr(keys::queue("").name().size())});
+  for_each_place_of_jobs(redis, [&](const PlaceOfJobs& at) {
+    search.look(at.key, {.place = at.kind, .queue = at.queue, .identity = at.identity, .field = at.field});
   });
-  for_each_key(redis, keys::in_flight_hash("*:*"), "list", [&](const std::string& name) {
-    const auto list = keys::parse_in_flight_list(name);
-    if (list)
-      search.look(RedisKey(name),
-                  {.place = Place::in_flight, .queue = list->queue, .identity = list->identity, .field = list->field});
-  });
-  look_at_sets();
   search.look(keys::dead, {.place = Place::dead});
   return std::move(search).found();
 }

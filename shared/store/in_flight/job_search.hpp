@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "shared/redis/connection.hpp"
+#include "shared/store/places_of_jobs.hpp"
 
 namespace brood {
 
 // A job, and where it lies.
 struct PlacedJob {
-  enum class Place { queue, in_flight, schedule, retry, dead, quarantine } place = Place::queue;
+  using Place = PlaceOfJobs::Kind;
+  Place place = Place::queue;
   std::string queue = {};                 // that it waits in, or was fetched from
   std::string identity = {}, field = {};  // in flight: its supervisor, and the worker there as "<slot>.<incarnation>"
   std::string score_text = {};            // in a set

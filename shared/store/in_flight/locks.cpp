@@ -10,6 +10,7 @@
 #include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/marked_jobs.hpp"
+#include "shared/store/places_of_jobs.hpp"
 #include "shared/store/report/ruby_processes.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/scan.hpp"
@@ -164,15 +165,9 @@ std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
       looked_at += page.looked_at;
     }
   };
-  const auto look_at_sets = [&] {
-    for (const FixedKey set : {keys::schedule, keys::retry, keys::brood_quarantined}) look(set);
-  };
-  // As jobs go: whatever moves on while we look is met later; and what fails is in a set again.
+  // What fails in a Ruby process is in a set afterwards.
   for (const RubyProcess& process : ruby_processes(asking(redis))) note_work_of(redis, process, wanted);
-  look_at_sets();
-  for_each_key(redis, keys::queue("*"), "list", [&](const std::string& name) { look(RedisKey(name)); });
-  for_each_key(redis, keys::in_flight_hash("*:*"), "list", [&](const std::string& name) { look(RedisKey(name)); });
-  look_at_sets();
+  for_each_place_of_jobs(redis, [&](const PlaceOfJobs& at) { look(at.key); });
   return looked_at;
 }
 

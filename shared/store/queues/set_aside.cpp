@@ -8,8 +8,6 @@ namespace scripts {
 extern const Script return_set_aside;
 }
 
-Command ask_set_aside() { return {"SMEMBERS", keys::brood_set_aside}; }
-
 ScriptCall return_set_aside(const std::string& aside, const std::string& home, std::int64_t most) {
   return {&scripts::return_set_aside,
           {keys::queue(aside), keys::queue(home), keys::brood_set_aside, keys::queues,

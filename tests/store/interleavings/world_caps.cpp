@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shared/store/keys.hpp"
+#include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/set_aside.hpp"
 #include "tests/store/interleavings/payloads.hpp"
 #include "tests/store/interleavings/world.hpp"

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/command.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/redis/keyspace.hpp"
+
+namespace brood {
+
+// Every place where a job may lie.  Code that looks for a job, or for the queue that a job belongs to, asks here: so a
+// place that is added here is known to all of it.  Locks, limits and periodic jobs have no places of their own: their
+// jobs wait in `schedule`.
+
+// A list or a sorted set that has jobs in it.
+struct PlaceOfJobs {
+  enum class Kind { queue, in_flight, schedule, retry, dead, quarantine } kind = Kind::queue;
+  RedisKey key;
+  std::string queue = {};                 // bare name; of lists
+  std::string home = {};                  // the queue that it stands beside; of places_of_waiting_jobs()
+  std::string identity = {}, field = {};  // of the worker that holds it; of lists in flight
+};
+
+// The sets whose jobs run later without a person's help: the schedule, the retries, and what waits in quarantine or for
+// its paused class.
+std::vector<PlaceOfJobs> sets_of_waiting_jobs();
+
+// Calls `look` with each place of this Redis where a job waits or is in flight.  The order is the one in which jobs
+// go, and ends with the sets once more: so a job that moves meanwhile is met further on, perhaps twice.  Finds queues
+// by the names of all keys.  Throws ConnectionLost or UnexpectedReply.
+void for_each_place_of_jobs(Channel& redis, const std::function<void(const PlaceOfJobs&)>& look);
+
+// The places where jobs of these queues wait, in the order in which they go.  `set_aside` are the queues that Redis
+// knows to stand beside others.
+std::vector<PlaceOfJobs> places_of_waiting_jobs(const std::vector<std::string>& queues,
+                                                const std::vector<std::string>& set_aside);
+
+// ---- Queues beside others: "<queue>@<cap>", in which jobs wait for a place of their class's cap
+
+// Those in which jobs have waited, whether or not a cap is still configured.  Read with read_name_list().  Redis knows
+// each of them for as long as jobs wait in it or a worker holds jobs of it.
+Command ask_set_aside();
+// Whether this is one of them.
+Command ask_is_set_aside(std::string_view queue);
+bool read_is_set_aside(ReplyView reply);  // false where Redis does not tell
+
+// The queue that one of them stands beside, by its name; empty: the name is none of theirs.  A queue of any name may
+// have an @ in it, so its name alone does not make it one of them.
+std::string_view home_by_name(std::string_view aside);
+
+// Those of them that stand beside this queue.
+std::vector<std::string> beside(std::string_view queue, const std::vector<std::string>& set_aside);
+
+}  // namespace brood

@@ -15,15 +15,17 @@ JobPlace::Kind kind_of(std::string_view name) {
   if (name == "waits") return JobPlace::Kind::waits;
   if (name == keys::schedule.name()) return JobPlace::Kind::schedule;
   if (name == keys::retry.name()) return JobPlace::Kind::retry;
+  if (name == "quarantine") return JobPlace::Kind::quarantine;
   return name == keys::dead.name() ? JobPlace::Kind::dead : JobPlace::Kind::nowhere;
 }
 
 }  // namespace
 
 Command find_job(std::string_view part_of_its_text) {
-  const ScriptCall call{&scripts::find_job,
-                        {keys::schedule, keys::retry, keys::dead, keys::queue("*"), keys::in_flight_hash("*:*")},
-                        {std::string(part_of_its_text)}};
+  const ScriptCall call{
+      &scripts::find_job,
+      {keys::schedule, keys::retry, keys::dead, keys::brood_quarantined, keys::queue("*"), keys::in_flight_hash("*:*")},
+      {std::string(part_of_its_text)}};
   return call.eval();
 }
 

@@ -12,8 +12,9 @@ namespace brood {
 // Where a job of a small Redis is.  These commands look through all keys, each in one step, so that a job that moves is
 // not missed.  Reading throws UnexpectedReply.
 struct JobPlace {
-  enum class Kind { waits, schedule, retry, dead, nowhere } kind = Kind::nowhere;  // waits: in a queue, or in flight
-  std::string member = {}, score_text = {};  // in schedule, retry and dead; else empty
+  // waits: in a queue, or in flight; quarantine: there, or for its class, which is paused
+  enum class Kind { waits, schedule, retry, dead, quarantine, nowhere } kind = Kind::nowhere;
+  std::string member = {}, score_text = {};  // in a set; else empty
 };
 Command find_job(std::string_view part_of_its_text);
 JobPlace read_job_place(ReplyView reply);

@@ -278,6 +278,10 @@ void Shard::change_sets() {
   BOOST_TEST(read_scores({&member, 1}, ask(ask_scores(scheduled_set, {&member, 1})).view()).size() == 1u);
   BOOST_TEST(read_job_place(ask(find_job("s1")).view()).score_text == "10");
   BOOST_TEST(read_waiting_jobs(ask(count_waiting_jobs()).view()) == 5u);
+  const std::string fourth = job("s4");
+  ask({"ZADD", RedisKey("brood:quarantined"), "5", fourth});
+  BOOST_TEST((read_job_place(ask(find_job("s4")).view()).kind == JobPlace::Kind::quarantine));
+  ask({"ZREM", RedisKey("brood:quarantined"), fourth});
   BOOST_TEST(run(remove_entries(scheduled_set, {{first, "10"}})).view().integer() == 1);
 }
 

@@ -65,6 +65,8 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_nowhere_is_judged_by_its_last_run) {
   BOOST_TEST(judge(Place::nowhere, done + failed)->text() == "discarded after 2 runs: E: m");
   BOOST_TEST(!judge(Place::nowhere, done + began()).has_value());
   BOOST_TEST(!judge(Place::nowhere, "").has_value());
+  for (const Place waits : {Place::waits, Place::schedule, Place::quarantine})
+    BOOST_TEST(!judge(waits, failed).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(the_crash_of_an_earlier_attempt_is_not_that_of_the_last) {

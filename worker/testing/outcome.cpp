@@ -81,7 +81,8 @@ Outcome with_failure(Outcome outcome, const std::vector<LogLine>& run) {
 
 std::optional<Outcome> judge_outcome(const JobPlaces::Found& found, std::string_view jid, std::string_view log) {
   using Place = JobPlaces::Place;
-  if (found.place == Place::waits || found.place == Place::schedule) return std::nullopt;
+  if (found.place == Place::waits || found.place == Place::schedule || found.place == Place::quarantine)
+    return std::nullopt;
   const std::vector<LogLine> lines = lines_of_job(log, jid);
   const std::vector<LogLine> run = last_run(lines);
   Outcome outcome;

@@ -177,6 +177,8 @@ Outcome Supervised::wait_for(std::string_view jid) {
   const auto what = [&] {
     const std::string job = "job " + std::string(jid);
     if (found.place == JobPlaces::Place::schedule) return job + " stayed in the schedule";
+    if (found.place == JobPlaces::Place::quarantine)
+      return job + " stayed in quarantine, since its class crashes, or waits for its class, which is paused";
     if (found.place == JobPlaces::Place::nowhere) return job + " is nowhere, and did not run to an end";
     return running_in(jid, state_->log()) ? job + " did not end" : job + " stayed in its queue";
   };

@@ -109,6 +109,22 @@ BOOST_AUTO_TEST_CASE(a_job_that_a_cap_had_set_aside_is_retried_in_its_own_queue)
   BOOST_TEST(death.only("retry").string("queue").value() == "default");
 }
 
+// The worker goes by its configuration to its end; by now another holds.
+BOOST_AUTO_TEST_CASE(it_is_retried_there_too_when_the_cap_is_configured_no_more) {
+  for (const bool was_set_aside : {true, false}) {
+    const std::string payload = payload_text("Segfault", "[]");
+    Death death(payload);
+    death.redis.command({"DEL", keys::in_flight_list(identity, "0.1", "default")});
+    death.redis.command({"HSET", keys::in_flight_hash(identity), "0.1", "3 default@heavy"});
+    death.redis.command({"LPUSH", keys::in_flight_list(identity, "0.1", "default@heavy"), payload});
+    death.redis.command({"SADD", keys::brood_set_aside, was_set_aside ? "default@heavy" : "default@other"});
+    death.config.capsules = {{.caps = {{.name = "renamed", .queues = {}, .classes = {"Segfault"}}}}};
+    death.examine();
+    BOOST_TEST(death.only("retry").string("queue").value() == (was_set_aside ? "default" : "default@heavy"));
+    BOOST_TEST(death.book().at(0).queue == (was_set_aside ? "default" : "default@heavy"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_crash_is_charged_with_its_stack_and_its_facts_and_noted_in_the_book) {
   Death death(payload_text("Segfault", "[]"));
   death.examine();

@@ -20,6 +20,7 @@
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/name_list.hpp"
+#include "shared/store/places_of_jobs.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/owners.hpp"
 #include "shared/store/worker_field.hpp"
@@ -123,13 +124,16 @@ class RecoveryChild {
   const RecoveryResult& total() const { return total_; }
 
  private:
-  // Of a queue of jobs that a cap has set aside the one that they come from, whichever capsule serves it.
-  std::string home(const std::string& fetched_from) const {
-    for (const CapsuleSettings& capsule : config_.capsules) {
-      const std::string_view home = home_of(capsule.caps, fetched_from);
-      if (home != fetched_from) return std::string(home);
-    }
-    return fetched_from;
+  // Returns the queue that a job belongs to which was fetched from beside it.  The configuration is not enough: the
+  // worker may have gone by another one, with a cap that is gone or is called otherwise by now.  Redis knows it still.
+  std::string home(const std::string& fetched_from) {
+    const std::string_view home = home_by_name(fetched_from);
+    if (home.empty()) return fetched_from;
+    const Reply known = redis_.call(ask_is_set_aside(fetched_from));
+    const bool is_configured = std::any_of(
+        config_.capsules.begin(), config_.capsules.end(),
+        [&](const CapsuleSettings& capsule) { return home_of(capsule.caps, fetched_from) != fetched_from; });
+    return is_configured || read_is_set_aside(known.view()) ? std::string(home) : fetched_from;
   }
 
   Outcome noted_if_poison(const Payload& job, const std::string& queue, Outcome outcome) {

@@ -17,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds between_looks_aside = 5s;
-constexpr auto looks_after_change = 10min;  // a rolling restart may take its time
 constexpr std::int64_t returned_at_once = 1'000;
 
 }  // namespace
@@ -38,12 +37,12 @@ std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const 
   return left;
 }
 
-SetAsideWatch::SetAsideWatch(EventLoop& loop, AsyncConnection& redis, std::chrono::nanoseconds between_looks_in_vain)
-    : redis_(redis), between_looks_in_vain_(between_looks_in_vain), next_(loop, [this] { ask(); }) {}
+SetAsideWatch::SetAsideWatch(EventLoop& loop, AsyncConnection& redis, Pace pace)
+    : redis_(redis), pace_(pace), next_(loop, [this] { ask(); }) {}
 
 void SetAsideWatch::look(const std::vector<CapsuleSettings>& ours) {
   ours_ = ours;
-  looks_until_ = steady_now() + looks_after_change;
+  looks_soon_until_ = steady_now() + pace_.soon_for;
   ask();
 }
 
@@ -57,7 +56,8 @@ void SetAsideWatch::ask() {
     if (result.ok()) asides = read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
     std::vector<LeftAside> left = left_aside(asides, ours_);
     if (!left.empty()) return give_back(std::move(left));
-    if (steady_now() < looks_until_) next_.start_in(asides.empty() ? between_looks_in_vain_ : between_looks_aside);
+    if (steady_now() >= looks_soon_until_) return next_.start_in(pace_.later);
+    next_.start_in(asides.empty() ? pace_.in_vain : between_looks_aside);
   });
 }
 

@@ -18,18 +18,26 @@ struct LeftAside {
   bool operator==(const LeftAside&) const = default;
 };
 
-// Pure.  Those of queues of ours that no cap of ours sets jobs aside for any more.
+// Pure.  Those of queues of ours that no cap of ours sets jobs aside for any more.  `ours` are the capsules of every
+// generation whose workers fetch.
 std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const std::vector<CapsuleSettings>& ours);
 
 // Gives jobs back to their queues that wait for a place of a cap which is configured no more.
 class SetAsideWatch {
  public:
-  SetAsideWatch(EventLoop& loop, AsyncConnection& redis,
-                std::chrono::nanoseconds between_looks_in_vain = std::chrono::seconds(30));
+  // How long it waits between two looks.
+  struct Pace {
+    std::chrono::nanoseconds in_vain = std::chrono::seconds(30);  // while no queue is known
+    std::chrono::nanoseconds soon_for =
+        std::chrono::minutes(10);  // after a change; a rolling restart may take its time
+    std::chrono::nanoseconds later = std::chrono::seconds(60);
+  };
+  SetAsideWatch(EventLoop& loop, AsyncConnection& redis, Pace pace);
+  SetAsideWatch(EventLoop& loop, AsyncConnection& redis) : SetAsideWatch(loop, redis, Pace()) {}
 
-  // Looks now: when Redis has become usable, and when the configuration has changed.  As long as there are jobs that
-  // were set aside it looks again, and some times more: workers that go by the old configuration may set more aside,
-  // and Redis may refuse to tell for a while.
+  // Looks now: when Redis has become usable, and when the configurations have changed by which workers go.  For some
+  // minutes it looks again soon: workers that go by the old one may set more aside, and Redis may refuse to tell for a
+  // while.  Then it looks once a minute: hours later a worker's recovery may give back what was fetched from there.
   void look(const std::vector<CapsuleSettings>& ours);
 
  private:
@@ -37,10 +45,10 @@ class SetAsideWatch {
   void give_back(std::vector<LeftAside> left);
 
   AsyncConnection::Scope redis_;
-  const std::chrono::nanoseconds between_looks_in_vain_;
+  const Pace pace_;
   Timer next_;
   std::vector<CapsuleSettings> ours_;
-  SteadyTime looks_until_{};
+  SteadyTime looks_soon_until_{};
   bool asking_ = false;
 };
 

@@ -120,6 +120,7 @@ void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
       capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
   capsules_ = capsules;
   tell_of_capsules();
+  if (redis_.connected()) set_aside_watch_.look(capsules_);
 }
 
 // Of caps this shard has its share.
@@ -138,7 +139,6 @@ void Shard::follow_config() {
   gem_schedules_.set(gem_schedule_settings());
   heartbeat_.set_facts(owner_.process_facts());
   queue_rivals_.look(owner_.config().capsules);
-  set_aside_watch_.look(owner_.config().capsules);
   heartbeat_.tell_metrics(owner_.config().metrics);
   heartbeat_.beat();
 }
@@ -213,7 +213,7 @@ void Shard::redis_is_usable() {
   batch_watch_.look_for_a_while();
   pruning_.start();
   queue_rivals_.look(owner_.config().capsules);
-  set_aside_watch_.look(owner_.config().capsules);
+  set_aside_watch_.look(capsules_);
 }
 
 void Shard::redis_has_moved() {

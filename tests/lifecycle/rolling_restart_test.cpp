@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -223,6 +224,39 @@ BOOST_AUTO_TEST_CASE(a_generation_that_dies_is_rolled_back_and_the_old_one_goes_
   BOOST_TEST(fetching_workers(*site.brood) == 3);
   site.run_versioned();
   BOOST_TEST(site.writes("ran 1"));
+}
+
+// The old workers know of no cap, and never look beside the queue.
+BOOST_AUTO_TEST_CASE(what_workers_have_set_aside_that_are_taken_back_goes_back_to_its_queue) {
+  Deployed site(3);
+  const std::string go = site.directory / "go", holder = "brood:inflight:another:1.1:default@few";
+  for (long job = 1; job <= 3; ++job) site.run_until(go, job);
+  BOOST_REQUIRE(eventually([&] { return site.redis.size_of("queue:default") == 0; }));
+  for (int i = 0; i < 3; ++i) site.run_versioned();
+  // The only place is another's.
+  site.redis.command({"LPUSH", RedisKey(holder), "a job"});
+  site.redis.command({"SADD", RedisKey("brood:cap:few"), holder});
+  site.let_live(3);
+  site.install("roll_jobs_that_die");
+  site.configure(
+      "concurrency = 3\n[restart]\ncanary = false\n[limits.few]\nclasses = [\"Versioned\"]\nconcurrent = 1\n");
+
+  BOOST_REQUIRE(site.command({"restart"}).status == 70);
+
+  BOOST_REQUIRE_MESSAGE(site.logs("event=set_aside_jobs_given_back queue=default waited_in=default@few jobs=3"),
+                        site.brood->log_tail());
+  // At once, and not when the supervisor looks anyway: it does each 30 s in its first ten minutes.
+  const auto when = [log = site.brood->log()](const std::string& event) {
+    const std::size_t line = log.rfind('\n', log.find("event=" + event)) + 1;
+    int hours = 0, minutes = 0;
+    double seconds = 0;
+    BOOST_REQUIRE(sscanf(log.c_str() + line, "%*d-%*d-%*dT%d:%d:%lf", &hours, &minutes, &seconds) == 3);
+    return 3600 * hours + 60 * minutes + seconds;
+  };
+  BOOST_TEST(when("set_aside_jobs_given_back") - when("restart_ended") < 10);
+  site.redis.command({"DEL", RedisKey(holder)});
+  site.touch(go);
+  BOOST_TEST(eventually([&] { return no_job_is_left(site.redis); }), site.brood->log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(periodic_jobs_of_a_library_that_is_taken_back_never_come_and_those_of_the_old_one_go_on) {

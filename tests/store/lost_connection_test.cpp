@@ -169,7 +169,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_set_aside_is_given_back_again, Losing) {
 }
 
 BOOST_FIXTURE_TEST_CASE(what_was_set_aside_is_given_back_once_redis_no_longer_refuses, Losing) {
-  SetAsideWatch watch(loop, connection, 20ms);
+  SetAsideWatch watch(loop, connection, {.in_vain = 20ms});
   redis.command({"SET", "brood:set_aside", "no set"});
   const long before = redis.figure("stats", "total_error_replies");
   watch.look({capsule_of("default")});
@@ -179,6 +179,17 @@ BOOST_FIXTURE_TEST_CASE(what_was_set_aside_is_given_back_once_redis_no_longer_re
   redis.command({"LPUSH", "queue:default@cap", job(1)});
   redis.command({"SADD", "brood:set_aside", "default@cap"});
   BOOST_TEST(run_until([&] { return redis.size_of("queue:default") == 1; }));
+}
+
+// As when a worker's recovery gives back what it had fetched from there, long after the configuration has changed.
+BOOST_FIXTURE_TEST_CASE(what_is_set_aside_long_after_a_change_is_given_back_too, Losing) {
+  SetAsideWatch watch(loop, connection, {.soon_for = 0s, .later = 20ms});
+  watch.look({capsule_of("default")});
+  for (int round = 0; round < 2; ++round) {
+    redis.command({"LPUSH", "queue:default@cap", job(round)});
+    redis.command({"SADD", "brood:set_aside", "default@cap", "elsewhere@cap"});
+    BOOST_TEST(run_until([&] { return redis.size_of("queue:default") == static_cast<unsigned>(round) + 1; }));
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(quarantine_is_watched_again, Losing) {

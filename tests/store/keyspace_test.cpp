@@ -426,7 +426,7 @@ void Shard::hold() {
   const std::vector<PlacedJob> placed = search_job(redis, "u1");
   BOOST_REQUIRE(!placed.empty());
   BOOST_TEST(placed.front().queue == "u");
-  const auto waits = find_waiting_holder([&](const ScriptCall& call) { return run(call); }, "u", "digest", "u1");
+  const auto waits = find_waiting_holder([&](const ScriptCall& call) { return run(call); }, {"u"}, {}, "digest", "u1");
   BOOST_REQUIRE(waits.has_value());
   BOOST_TEST(read_replaced(
       run(replace_unique("u", *waits, {"digest", "u2", {}, "", holding}, BatchNumber{"client", 2})).view()));

@@ -284,12 +284,12 @@ std::vector<Operation> operations() {
     const std::string target = later ? "" : "a";
     add({"replace a unique job of a queue",
          holding(held({})),
-         replace_unique(target, {"J1", "A2", keys::queue("a"), ""}, job, BatchNumber{"c", 2}),
+         replace_unique(target, {"J1", "A2", {.key = keys::queue("a")}, ""}, job, BatchNumber{"c", 2}),
          {"A2"},
          {"N1"}});
     add({"replace a unique job of the schedule",
          holding(waiting_for_time),
-         replace_unique(target, {"J1", "D1", keys::schedule, "5"}, job),
+         replace_unique(target, {"J1", "D1", {.key = keys::schedule}, "5"}, job),
          {"D1"},
          {"N1"}});
   }

@@ -276,6 +276,44 @@ BOOST_FIXTURE_TEST_CASE(what_replaces_a_job_runs_when_it_says, UniqueFixture) {
   BOOST_TEST(only_holder() == after_failure);
 }
 
+// Beside its queue for a place of its class's cap, in quarantine or since its class is paused, and in the queue of its
+// retries and beside that.
+BOOST_FIXTURE_TEST_CASE(a_job_is_replaced_wherever_it_waits, UniqueFixture) {
+  redis.command({"SADD", RedisKey("brood:set_aside"), "latest@heavy", "again@heavy"});
+  const EnqueueOptions retried_elsewhere{.retry_queue = "again"};
+  for (const char* const place : {"queue:latest@heavy", "queue:again", "queue:again@heavy", "brood:quarantined"}) {
+    BOOST_TEST_CONTEXT(place) {
+      client.enqueue(LatestOfCustomer{"acme", 1}, retried_elsewhere);
+      client.enqueue(LatestOfCustomer{"other", 1});
+      const RedisKey there(place), queue("queue:latest");
+      const bool is_set = there.name() == "brood:quarantined";
+      for (const std::string& payload : redis.lrange("queue:latest")) {
+        if (is_set)
+          redis.command({"ZADD", there, "5", payload});
+        else
+          redis.command({"RPUSH", there, payload});
+      }
+      redis.command({"DEL", queue});
+
+      const std::string newest = client.enqueue(LatestOfCustomer{"acme", 2}, retried_elsewhere);
+      BOOST_TEST(newest != "");
+      BOOST_TEST(client.holder(LatestOfCustomer{"acme", 0}) == newest);
+      // In its own queue, unless that is the one beside which the other waits: there it stands where that stood.
+      const bool stays = there.name() == "queue:latest@heavy";
+      BOOST_TEST(redis.size_of(place) == (stays ? 2u : 1u));
+      BOOST_REQUIRE(redis.size_of(stays ? place : "queue:latest") == (stays ? 2u : 1u));
+      const std::string payload = redis.lrange(stays ? place : "queue:latest").back();
+      BOOST_TEST(Payload::parse(payload).jid() == newest);
+
+      const std::string scheduled = client.enqueue_in(1h, LatestOfCustomer{"other", 2}, retried_elsewhere);
+      BOOST_TEST(client.holder(LatestOfCustomer{"other", 0}) == scheduled);
+      BOOST_TEST(redis.size_of("schedule") == 1u);
+      redis.command({"DEL", there, queue, RedisKey("schedule")});
+      for (const std::string& lock : locks()) redis.command({"DEL", RedisKey(lock)});
+    }
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_job_that_runs_is_not_replaced, UniqueFixture) {
   const std::string runs = client.enqueue(LatestOfCustomer{"acme", 1});
   redis.command({"LMOVE", RedisKey("queue:latest"), RedisKey("brood:inflight:x:1.1:latest"), "RIGHT", "LEFT"});
@@ -293,7 +331,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_has_moved_or_lost_its_lock_is_not_replaced, U
   for (const bool scheduled : {false, true}) {
     client.enqueue_in(scheduled ? 1000s : 0s, LatestOfCustomer{"acme", 1});
     const std::string jid = only_holder(), lock = locks().at(0).substr(std::string("brood:unique:").size());
-    const auto waits = find_waiting_holder(run, "latest", lock, jid);
+    const auto waits = find_waiting_holder(run, {"latest"}, {}, lock, jid);
     BOOST_REQUIRE(waits.has_value());
     const UniqueJob job{.lock = lock, .jid = "new", .score_text = scheduled ? "5" : "", .payload = "{}"};
     const auto replaces = [&] {

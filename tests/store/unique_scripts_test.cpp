@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_pushed_under_its_number_replaces_nothing_any_mo
   push({job("J1")});
   for (const char* last : {"4", "5"}) {
     redis.command({"SET", "brood:pushes:c", last});
-    const WaitingHolder waits{"J1", "J1", RedisKey("queue:a"), ""};
+    const WaitingHolder waits{"J1", "J1", {.key = RedisKey("queue:a")}, ""};
     BOOST_TEST(read_replaced(ask(replace_unique("a", waits, job("J2"), BatchNumber{"c", 4})).view()));
     BOOST_TEST(redis.lrange("queue:a") == Strings{"J1"}, boost::test_tools::per_element());
     BOOST_TEST(holder() == "J1");
@@ -168,7 +168,8 @@ BOOST_FIXTURE_TEST_CASE(what_replaces_another_takes_the_number_of_its_batch, Sit
   redis.command({"SET", lock_key, "J0"});
   const auto replaces = [&] {
     return read_replaced(
-        ask(replace_unique("a", {"J0", "B1", RedisKey("queue:b"), ""}, job("J1"), BatchNumber{"c", 1})).view());
+        ask(replace_unique("a", {"J0", "B1", {.key = RedisKey("queue:b")}, ""}, job("J1"), BatchNumber{"c", 1}))
+            .view());
   };
   BOOST_TEST(!replaces());
   BOOST_TEST(last_batch() == "none");
@@ -193,7 +194,8 @@ BOOST_FIXTURE_TEST_CASE(keys_of_another_type_are_named_before_a_unique_job_is_pu
 BOOST_FIXTURE_TEST_CASE(keys_of_another_type_are_named_before_a_unique_job_is_replaced, Site) {
   UniqueJob later = job("J1");
   later.score_text = "7";
-  const WaitingHolder in_queue{"J0", "B1", RedisKey("queue:b"), ""}, scheduled{"J0", "S1", RedisKey("schedule"), "5"};
+  const WaitingHolder in_queue{"J0", "B1", {.key = RedisKey("queue:b")}, ""},
+      scheduled{"J0", "S1", {.key = RedisKey("schedule")}, "5"};
   for (const std::string& key : {lock_key, std::string("queue:b"), std::string("queue:a"), std::string("queues")})
     refuses(key, replace_unique("a", in_queue, job("J1")));
   for (const std::string& key : {lock_key, std::string("schedule"), std::string("queue:a"), std::string("queues")})
@@ -213,9 +215,9 @@ BOOST_FIXTURE_TEST_CASE(what_replaces_another_names_its_queue_and_has_the_lock_f
     redis.command({"SET", lock_key, "J0"});
     redis.command({"ZADD", "schedule", "5", "S1"});
     redis.command({"SADD", "queues", "b"});
-    BOOST_TEST(read_replaced(
-        ask(replace_unique("a", {"J0", "S1", RedisKey("schedule"), "5"}, job("J1", OnConflict::replace, longest)))
-            .view()));
+    BOOST_TEST(read_replaced(ask(replace_unique("a", {"J0", "S1", {.key = RedisKey("schedule")}, "5"},
+                                                job("J1", OnConflict::replace, longest)))
+                                 .view()));
     BOOST_TEST(holder() == "J1");
     BOOST_TEST(redis.lrange("queue:a") == Strings{"J1"}, boost::test_tools::per_element());
     BOOST_TEST(redis.smembers("queues") == (Strings{"a", "b"}), boost::test_tools::per_element());

@@ -5,6 +5,8 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/redis/size_refusals.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/replace_unique.hpp"
 
 namespace brood {
@@ -42,13 +44,23 @@ std::string push_alone(ClientConnection& redis, const ClientPush& job, const std
   return holders.empty() ? std::string() : holders.front();
 }
 
+// The queues in which a job like this one may wait: its own, and that of its retries.
+std::vector<std::string> queues_of(const ClientPush& job) {
+  std::vector<std::string> queues{job.queue};
+  const auto of_retries = Payload::parse(job.payload).string("retry_queue");
+  if (of_retries && !of_retries->empty() && *of_retries != job.queue) queues.push_back(*of_retries);
+  return queues;
+}
+
 // A job that runs is never replaced: then this one is dropped, and told who runs.
 void replace(ClientConnection& redis, ClientPush& job, const std::optional<BatchNumber>& batch) {
   std::string& holder = *job.lock->holder;
   const auto holds_it = [&] { return holder.empty() || holder == job.jid; };
+  const std::vector<std::string> queues = queues_of(job);
   for (int attempt = 0; attempt < most_attempts_to_replace; ++attempt) {
-    const auto waiting =
-        find_waiting_holder([&](const ScriptCall& call) { return redis.run(call); }, job.queue, job.lock->name, holder);
+    const std::vector<std::string> set_aside = read_name_list(redis.call(ask_set_aside()).view());
+    const auto waiting = find_waiting_holder([&](const ScriptCall& call) { return redis.run(call); }, queues, set_aside,
+                                             job.lock->name, holder);
     if (waiting &&
         read_replaced(run_push(redis, replace_unique(place_of(job), *waiting, unique_job(job), batch)).view())) {
       holder.clear();

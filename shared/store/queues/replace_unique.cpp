@@ -13,16 +13,17 @@ extern const Script replace_unique;
 }
 
 std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const ScriptCall&)>& run,
-                                                 std::string_view queue, std::string_view lock, std::string_view jid) {
+                                                 const std::vector<std::string>& queues,
+                                                 const std::vector<std::string>& set_aside, std::string_view lock,
+                                                 std::string_view jid) {
   const std::string mark = '"' + std::string(jid) + '"';
-  // As jobs go: one that becomes due while we look is met in the queue.
-  for (const RedisKey& key : {RedisKey(keys::schedule), RedisKey(keys::retry), keys::queue(queue)}) {
+  for (const PlaceOfJobs& place : places_of_waiting_jobs(queues, set_aside)) {
     for (std::size_t first = 0;;) {
-      MarkedJobs page = read_marked_jobs(run(marked_jobs(key, first, {mark})).view());
+      MarkedJobs page = read_marked_jobs(run(marked_jobs(place.key, first, {mark})).view());
       for (MarkedJob& job : page.jobs) {
         const auto held = lock_named_by(job.payload);
         if (held && held->lock == lock && held->jid == jid)
-          return WaitingHolder{std::string(jid), std::move(job.payload), key, std::move(job.score_text)};
+          return WaitingHolder{std::string(jid), std::move(job.payload), place, std::move(job.score_text)};
       }
       if (page.looked_at == 0) break;
       first += page.looked_at;
@@ -33,9 +34,13 @@ std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const
 
 ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job,
                           const std::optional<BatchNumber>& batch) {
+  const bool waits_beside = !queue.empty() && holder.place.home == queue;
   ScriptCall call{&scripts::replace_unique,
-                  {keys::unique_lock(job.lock), holder.key,
-                   queue.empty() ? RedisKey(keys::schedule) : keys::queue(queue), keys::queues},
+                  {keys::unique_lock(job.lock), holder.place.key,
+                   queue.empty()  ? RedisKey(keys::schedule)
+                   : waits_beside ? holder.place.key
+                                  : keys::queue(queue),
+                   keys::queues},
                   {holder.jid, holder.payload, holder.score_text, std::string(job.jid),
                    std::to_string(job.longest.count()), job.score_text, job.payload}};
   if (batch) {

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shared/redis/reply.hpp"
+#include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/push_unique.hpp"
 #include "shared/store/script.hpp"
 
@@ -14,17 +16,21 @@ namespace brood {
 // A unique job that holds its lock and waits, where it was seen.
 struct WaitingHolder {
   std::string jid, payload;
-  RedisKey key;            // a queue, the schedule or the retries
+  PlaceOfJobs place;
   std::string score_text;  // empty in a queue
 };
 
-// Looks for it in `schedule`, in `retry` and in that queue, one page after the other by `run`, which sends a script and
-// returns its reply.  nullopt: it waits nowhere there; so it runs, or moved while we looked.  Throws UnexpectedReply.
+// Looks for it wherever jobs of these queues wait, one page after the other by `run`, which sends a script and returns
+// its reply: see places_of_jobs.hpp.  nullopt: it waits nowhere there; so it runs, or moved while we looked.  Throws
+// UnexpectedReply.
 std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const ScriptCall&)>& run,
-                                                 std::string_view queue, std::string_view lock, std::string_view jid);
+                                                 const std::vector<std::string>& queues,
+                                                 const std::vector<std::string>& set_aside, std::string_view lock,
+                                                 std::string_view jid);
 
-// Puts the job in its place and gives it the lock, in one step: `queue` is empty for the schedule.  In the queue where
-// the other waits it stands where that stood.  It takes the number of its batch.
+// Puts the job in its place and gives it the lock, in one step: `queue` is empty for the schedule.  Where the other
+// waits in that queue, or beside it for a place of a cap, it stands where that stood.  It takes the number of its
+// batch.
 ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job,
                           const std::optional<BatchNumber>& batch = std::nullopt);
 // False: the other does not hold the lock any more, or does not wait there.  Nothing was changed.

@@ -1,6 +1,6 @@
 -- Puts a unique job in the place of the one that holds its lock, if that still waits where it was seen.
--- KEYS[1] the lock    KEYS[2] where that waits: a queue, "schedule" or "retry"
--- KEYS[3] where the new one goes: its queue, or "schedule"    KEYS[4] "queues"
+-- KEYS[1] the lock    KEYS[2] where that waits: a queue, or a set
+-- KEYS[3] where the new one goes: its queue, that beside it in which the other waits, or "schedule"    KEYS[4] "queues"
 -- KEYS[5] the number of the client's last batch, if the batch is numbered
 -- ARGV[1] jid of the one that waits, its text and its score ("" in a queue)
 -- ARGV[4] jid of the new one, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and

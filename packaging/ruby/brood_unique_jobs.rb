@@ -58,7 +58,8 @@ module BroodUniqueJobs
     -- Both change nothing: they fail before anything is pushed where we may not write these.
     redis.call("SET", lock, "", "NX")
     if waits_in_queue then redis.call("LREM", from, 1, "\\0") else redis.call("ZREM", from, "\\0") end
-    if waits_in_queue and from == to then
+    local is_beside = from:sub(1, #to + 1) == to .. "@" and not from:find("@", #to + 2, true)
+    if waits_in_queue and (from == to or is_beside) then
       redis.call("LSET", from, place, new)
     else
       if score == "" then
@@ -118,13 +119,16 @@ module BroodUniqueJobs
     connection.eval(text, keys, arguments)
   end
 
-  # Where the job waits that holds the lock, its jid and its text; nil: it runs.
-  def waiting(lock, queue, holder)
-    { "schedule" => Sidekiq::ScheduledSet.new, "retry" => Sidekiq::RetrySet.new, "queue:#{queue}" => Sidekiq::Queue.new(queue) }
-      .each do |key, jobs|
-        found = jobs.find_job(holder)
-        return [key, holder, found.value] if found && found["unique_lock"] == lock
-      end
+  # Where the job waits that holds the lock, its jid and its text; nil: it runs.  In brood jobs also wait in quarantine,
+  # and in queues beside their own for a place of a cap: "<queue>@<cap>".
+  def waiting(lock, queues, holder)
+    sets = ["schedule", "retry", "brood:quarantined"].to_h { |key| [key, Sidekiq::JobSet.new(key)] }
+    beside = Sidekiq.redis { |connection| connection.smembers("brood:set_aside") }
+    lists = queues.flat_map { |queue| [queue, *beside.select { |aside| aside.rpartition("@").first == queue }] }
+    sets.merge(lists.to_h { |name| ["queue:#{name}", Sidekiq::Queue.new(name)] }).each do |key, jobs|
+      found = jobs.find_job(holder)
+      return [key, holder, found.value] if found && found["unique_lock"] == lock
+    end
     nil
   end
 
@@ -140,7 +144,7 @@ module BroodUniqueJobs
   def pushed_beside?(job, queue, lock, holder)
     case job["on_conflict"].to_s
     when "after" then true
-    when "replace" then !(job[REPLACES] = waiting(lock, queue, holder)).nil?
+    when "replace" then !(job[REPLACES] = waiting(lock, [queue, job["retry_queue"]].compact.uniq, holder)).nil?
     when "extend"
       Sidekiq.redis { |connection| script(connection, EXTEND, [key(lock)], [milliseconds_of(job)]) }
       false

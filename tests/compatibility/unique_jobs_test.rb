@@ -100,6 +100,29 @@ class UniqueJobsTest < CompatibilityTest
     assert_nil push("Any", [4], more)
   end
 
+  # As brood's workers lay it aside: for a place of a cap, in quarantine or for its paused class; and where it is retried.
+  def test_a_job_is_replaced_wherever_it_waits
+    more = { "queue" => "elsewhere", "retry_queue" => "again", "unique_until" => "done", "unique_by" => [7], "on_conflict" => "replace" }
+    redis.command("SADD", "brood:set_aside", "elsewhere@heavy", "again@heavy")
+    %w[queue:elsewhere@heavy queue:again queue:again@heavy brood:quarantined].each do |place|
+      push("Any", [1], more)
+      first = redis.command("LPOP", "queue:elsewhere")
+      place.start_with?("queue:") ? redis.command("LPUSH", place, first, "another") : redis.command("ZADD", place, "5", first)
+      second = push("Any", [2], more)
+      assert_equal [second], locks.map { |key| redis.command("GET", key) }, place
+      stays = place == "queue:elsewhere@heavy"
+      assert_equal [[2]], waiting("elsewhere").map(&:args), place unless stays
+      next assert_equal 0, redis.command("ZCARD", place) unless place.start_with?("queue:")
+      left = redis.command("LRANGE", place, "0", "-1")
+      assert_equal stays ? 2 : 1, left.size, place
+      assert_equal [2], Sidekiq.load_json(left.last)["args"] if stays
+    ensure
+      redis.command("DEL", place, "queue:elsewhere", *locks)
+    end
+  ensure
+    redis.command("DEL", "brood:set_aside")
+  end
+
   def test_a_refused_push_may_extend_the_lock
     more = { "queue" => "elsewhere", "unique_for" => 60, "on_conflict" => "extend" }
     push("Any", [1], more)

@@ -102,7 +102,8 @@ class Worker {
                     .looks_again_soon = [this] { return performer_.has_quarantined(); },
                     .wait = shards.at(served_).wait,
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
-        batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
+        batch_size_(jobs_at_once(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)),
+                                 config.worker_of(worker_setup.capsule).max_batch)) {
     forget_time_of_another(shards.at(served_));
     performer_.keep_limits({.holder = [this] { return in_flight_.holder(); },
                             .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },

@@ -320,6 +320,20 @@ concurrent = 1
   BOOST_TEST(api.queue("default@erp").size() == 3);
 }
 
+BOOST_AUTO_TEST_CASE(a_capsule_of_one_worker_keeps_its_order_though_a_class_has_a_cap) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  std::vector<std::string> payloads, in_order;
+  for (int i = 0; i < 300; ++i) {
+    payloads.push_back(hold_job(i % 3 == 1 ? "InCappedQueue" : "Uncapped", directory, i, 9, 0));
+    in_order.push_back(std::to_string(i));
+  }
+  enqueue(redis, payloads);
+  const BroodProcess brood(redis, with_limits(1, capped_class));
+  BOOST_TEST(eventually([&] { return done_in(directory).size() == in_order.size(); }), brood.log_tail());
+  BOOST_TEST(lines_of_file(directory / "done") == in_order, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(what_waits_for_a_cap_that_is_configured_no_more_goes_back_to_its_queue) {
   RedisServer redis;
   const TemporaryDirectory directory;

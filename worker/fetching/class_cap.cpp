@@ -29,6 +29,16 @@ std::string aside_for_job(const std::vector<CapSettings>& caps, std::string_view
   }
 }
 
+int jobs_at_once(const CapsuleSettings& capsule, int most) {
+  const std::vector<std::string> queues = capsule.queues.names();
+  const bool sets_aside = std::any_of(capsule.caps.begin(), capsule.caps.end(), [&](const CapSettings& cap) {
+    return std::any_of(queues.begin(), queues.end(), [&](const std::string& queue) {
+      return queue == "*" ? !cap.classes.empty() : cap.may_set_aside(queue);
+    });
+  });
+  return capsule.concurrency == 1 && sets_aside ? 1 : most;
+}
+
 std::vector<std::vector<CapSettings>> shares_of_caps(const std::vector<CapSettings>& caps,
                                                      const std::vector<RedisAddress>& shards) {
   const auto is_there = [](const RedisAddress& shard) { return !shard.is_empty_place; };

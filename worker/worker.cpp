@@ -283,6 +283,8 @@ class Worker {
     log::flush();
     if (draw_.is_stale()) return;
     if (!may_wait() || in_flight_.batch().queue.empty()) {
+      // Only the supervisor sees the next job now, and may believe that all wait in Redis, or are busy.
+      say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
       if (!orders_.told_to_quiet()) orders_.wait(draw_.has_looked() ? idle_poll : look_again);
       return;
     }

@@ -34,7 +34,7 @@ enum class ControlByte : char {
   look_at_flags = '!',     // supervisor: your slot's flags, or its incarnation, have changed
   ready = 'R',             // worker: my libraries are loaded
   batching = 'B',          // worker: I begin to fetch more than one job at a time
-  left_wait = 'L',         // worker: a job came out of the queue that I waited on, where now perhaps nobody waits
+  left_wait = 'L',         // worker: I waited on a queue, where now perhaps nobody waits; or I wait outside of Redis
   need_incarnation = 'I',  // worker: mine was recovered by somebody else, or I have left it in order
   left_behind = 'A',       // worker: the same, but it stays in its shard, which is away; nothing of it has begun
   redis_moved = 'M',       // worker: I go to another server of my shard than before

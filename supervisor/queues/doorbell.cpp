@@ -57,7 +57,7 @@ void Doorbell::listen() {
 }
 
 void Doorbell::look() {
-  changed_at_ = steady_now();
+  told_at_ = changed_at_ = steady_now();
   tick();
 }
 
@@ -95,20 +95,21 @@ void Doorbell::read_capsules() {
   queues_.clear();
   caps_.clear();
   capped_.clear();
-  has_a_choice_ = false;
+  each_waits_ = true;
   for (const CapsuleSettings& capsule : capsules_) {
     for (const CapSettings& cap : capsule.caps) {
       const auto has_name = [&](const CapSettings& other) { return other.name == cap.name; };
       if (std::none_of(caps_.begin(), caps_.end(), has_name)) caps_.push_back(cap);
     }
-    has_a_choice_ |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
     queues_.push_back(with_asides(expand_queues(by_priority(capsule.queues), known_), capsule.caps, known_));
+    each_waits_ &= !capsule.follows_all_queues && capsule.queues.names().size() == 1 && queues_.back().size() <= 1;
   }
   for (const std::vector<std::string>& queues : caps_.empty() ? CapsuleQueues() : queues_) {
     for (const std::string& queue : queues) {
       if (!caps_of(caps_, queue).empty()) capped_.insert(queue);
     }
   }
+  each_waits_ &= capped_.empty();  // nobody waits on a capped queue
 }
 
 // ---- The rhythm
@@ -163,7 +164,9 @@ void Doorbell::carry_out(const std::vector<IdleWorker>& idle, SteadyTime now) {
 
 std::chrono::milliseconds Doorbell::interval(SteadyTime now) const {
   const bool others_may_come = workers_.others_may_come();
-  if (!has_a_choice_ && !others_may_come && plan_.doorbells.empty() && plan_.looked_at.empty())
+  // Workers that Redis does not let wait there have said so.
+  if (each_waits_ && now - told_at_ >= a_while && !others_may_come && plan_.doorbells.empty() &&
+      plan_.looked_at.empty())
     return rare_look_interval;
   return plan_is_carried_out_ && !(others_may_come && workers_.somebody_is_busy()) && now - changed_at_ >= a_while
              ? calm_look_interval

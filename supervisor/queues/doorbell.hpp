@@ -34,7 +34,8 @@ class Doorbell {
   // Call this to begin, and again whenever Redis is back.  From then on it goes by itself.
   void listen();
 
-  // A worker has said ControlByte::left_wait: looks now who waits where, and more often for a while.
+  // A worker has said ControlByte::left_wait: it has left its wait in Redis, or waits outside.  Looks now who waits
+  // where, and more often for a while.
   void look();
 
   // The capsules whose workers are rung for; before the first call there are none.
@@ -84,7 +85,7 @@ class Doorbell {
   std::vector<CapsuleSettings> capsules_;
   KnownQueues known_;
   CapsuleQueues queues_;
-  bool has_a_choice_ = false;  // some capsule has more than one
+  bool each_waits_ = false;  // every worker waits in Redis when it is idle, on the only queue that it has
   std::vector<CapSettings> caps_;
   std::set<std::string> capped_;  // queues
 
@@ -92,7 +93,7 @@ class Doorbell {
   std::set<int> to_call_;  // capsules
   DoorbellPlan plan_;
   bool plan_is_carried_out_ = false;
-  SteadyTime changed_at_{};
+  SteadyTime changed_at_{}, told_at_{};
 
   std::vector<std::unique_ptr<QueuePeek>> peeks_;
   QueueBackoff backoff_;

@@ -320,6 +320,26 @@ concurrent = 1
   BOOST_TEST(api.queue("default@erp").size() == 3);
 }
 
+// Alone in its capsule: nobody waits on it, and there is no other queue that the supervisor would look at.
+BOOST_AUTO_TEST_CASE(a_job_of_a_capped_queue_or_class_that_is_pushed_to_an_idle_worker_begins_soon) {
+  const std::string capped_alone = "queues = [\"erp\"]\n[limits.erp]\nqueues = [\"erp\"]\nconcurrent = 2\n";
+  for (const std::string& config : {capped_alone, capped_class}) {
+    RedisServer redis;
+    const TemporaryDirectory directory;
+    const BroodProcess brood(redis, with_limits(1, config));
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+    std::vector<std::chrono::nanoseconds> took;
+    for (int i = 0; i < 9; ++i) {
+      const SteadyTime pushed = steady_now();
+      enqueue(redis, {hold_job("InCappedQueue", directory, i, 9, 0)}, config == capped_class ? "default" : "erp");
+      BOOST_REQUIRE(eventually([&] { return done_in(directory).size() == static_cast<std::size_t>(i) + 1; }));
+      took.push_back(steady_now() - pushed);
+    }
+    std::sort(took.begin(), took.end());
+    BOOST_TEST((took[4] < 500ms), took[4].count());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_capsule_of_one_worker_keeps_its_order_though_a_class_has_a_cap) {
   RedisServer redis;
   const TemporaryDirectory directory;

@@ -219,7 +219,17 @@ BOOST_AUTO_TEST_CASE(queues_are_listed_shown_paused_and_emptied) {
   BOOST_TEST(brood_on(redis, {"queues", "delete", "images", "--class", "Mail", "--yes"}).output == "1 job deleted\n");
   BOOST_TEST(brood_on(redis, {"queues", "delete", "images", jid(1)}).status == 0);
   BOOST_TEST(redis.size_of("queue:images") == 0U);
+  // With what waits beside it for a place of a cap; a queue of such a name need not be one of those.
+  redis.command({"SADD", "brood:set_aside", "other@cap"});
+  for (const char* name : {"other@cap", "other@host"}) {
+    redis.command({"LPUSH", RedisKey(std::string("queue:") + name), payload_text("Zip", "[]", 9)});
+    redis.command({"SADD", "queues", name});
+  }
+  BOOST_TEST(brood_on(redis, {"queues", "clear", "other", "--dry-run"}).output.find("2 of 2 jobs") == 0U);
   BOOST_TEST(brood_on(redis, {"queues", "clear", "other", "--yes"}).status == 0);
+  BOOST_TEST(redis.size_of("queue:other@cap") == 0U);
+  BOOST_TEST(redis.size_of("queue:other@host") == 1U);
+  BOOST_TEST(brood_on(redis, {"queues", "clear", "other@host", "--yes"}).status == 0);
   BOOST_TEST(redis.smembers("queues") == Jids{"images"}, boost::test_tools::per_element());
 }
 

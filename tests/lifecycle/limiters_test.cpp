@@ -318,6 +318,17 @@ concurrent = 1
   BOOST_TEST(redis.size_of("queue:default") == 0u);
   Api api(redis.url());
   BOOST_TEST(api.queue("default@erp").size() == 3);
+
+  // Whoever fetches from the queue fetches from there.
+  const auto says = [&](std::vector<std::string> words, const std::string& text) {
+    words.insert(words.end(), {"--redis", redis.url()});
+    return eventually([&] { return run_brood(words, brood.environment()).output.find(text) != std::string::npos; });
+  };
+  BOOST_TEST(says({"status", "--format", "prometheus"}, "brood_queue_served{queue=\"default@erp\"} 1"));
+  const std::string queues = run_brood({"queues", "--json", "--redis", redis.url()}, brood.environment()).output;
+  const std::size_t at = queues.find("\"default@erp\"");
+  BOOST_REQUIRE(at != std::string::npos);
+  BOOST_TEST(queues.substr(at, queues.find('}', at) - at).find("\"served\":true") != std::string::npos, queues);
 }
 
 // Alone in its capsule: nobody waits on it, and there is no other queue that the supervisor would look at.

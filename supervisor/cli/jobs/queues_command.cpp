@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/places_of_jobs.hpp"
 #include "supervisor/cli/access/api_access.hpp"
 #include "supervisor/cli/access/served_queues.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
@@ -237,15 +240,35 @@ int delete_jobs(const QueuesOrder& order) {
   return report(result, jobs, deleting, order.json);
 }
 
+// These, and those beside them in which their jobs wait for a place of a cap.
+std::vector<std::string> with_those_beside(const std::vector<std::string>& names, const RedisAccess& access) {
+  std::set<std::string> known;  // of all shards
+  ShardConnections shards(access, {.connect = 3s, .command = 5s}, "brood-queues");
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply reply = shard.redis.call(ask_set_aside());
+    if (const auto names_here = read_name_list_if_told(reply.view()))
+      known.insert(names_here->begin(), names_here->end());
+  });
+  const std::vector<std::string> set_aside(known.begin(), known.end());
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    all.push_back(name);
+    for (std::string& aside : beside(name, set_aside)) all.push_back(std::move(aside));
+  }
+  return all;
+}
+
 int clear_queues(const QueuesOrder& order) {
   Api api = open_api(order.redis);
   std::vector<Queue> queues;
   std::vector<std::string> names;
   BulkResult result;
-  for (const std::string& name : names_of(order)) {
-    queues.push_back(known_queue(api, name));
+  for (const std::string& name : names_of(order)) known_queue(api, name);
+  for (const std::string& name : with_those_beside(names_of(order), order.redis)) {
+    queues.push_back(api.queue(name));
+    const std::size_t size = queues.back().size();
     names.push_back(log::printable(name));
-    result.wanted += queues.back().size();
+    result.wanted += size;
   }
   result.looked_at = result.wanted;
   if (order.dry_run) return say_dry_run(order, result.wanted, result.wanted);

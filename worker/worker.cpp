@@ -398,7 +398,8 @@ class Worker {
         in_flight_.let_go_of_taken();
         break;
       }
-      const bool waits = turn == UniqueTurn::waits || turn == UniqueTurn::dropped;
+      // One that has come too late needs no lock: it ends, and asks for a turn no more.
+      const bool waits = turn == UniqueTurn::dropped || (turn == UniqueTurn::waits && !performer_.is_too_late(payload));
       std::optional<Outcome> outcome = waits ? performer_.put_off(performed, payload, home, turn == UniqueTurn::dropped)
                                              : performer_.perform_entry(performed, payload, home, performed > 0);
       reading_.reset();

@@ -1,7 +1,14 @@
 #include "worker/job/run_later.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <functional>
+#include <random>
 #include <string>
+#include <string_view>
+
+#include "shared/job/due_job.hpp"
+#include "shared/job/expiry.hpp"
+#include "shared/job/retry_decision.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -19,14 +26,14 @@ bool is_kind(const Outcome& outcome, Outcome::Kind kind) { return outcome.kind =
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(an_interrupted_job_goes_behind_what_waits_with_the_time_of_now) {
-  const Outcome outcome = go_on_later(job(), now, 5s, 0ms);
+  const Outcome outcome = go_on_later(job(), "q", now, 5s, 0ms);
 
   BOOST_TEST(is_kind(outcome, Outcome::Kind::requeue_back));
   BOOST_TEST((Payload::parse(outcome.payload).time("enqueued_at") == now));
 }
 
 BOOST_AUTO_TEST_CASE(one_that_interrupts_itself_at_once_waits_a_second_first) {
-  const Outcome outcome = go_on_later(job(), now, 10ms, 0ms);
+  const Outcome outcome = go_on_later(job(), "q", now, 10ms, 0ms);
 
   BOOST_TEST(is_kind(outcome, Outcome::Kind::schedule));
   BOOST_TEST(outcome.score == 1.7e9 + 1);
@@ -34,7 +41,7 @@ BOOST_AUTO_TEST_CASE(one_that_interrupts_itself_at_once_waits_a_second_first) {
 
 BOOST_AUTO_TEST_CASE(one_that_says_when_it_goes_on_is_due_then_however_long_it_ran) {
   for (const auto ran_for : {10ms, 5000ms}) {
-    const Outcome outcome = go_on_later(job(), now, ran_for, 300ms);
+    const Outcome outcome = go_on_later(job(), "q", now, ran_for, 300ms);
     BOOST_TEST(is_kind(outcome, Outcome::Kind::schedule));
     BOOST_TEST(outcome.score == 1.7e9 + 0.3);
   }
@@ -43,12 +50,12 @@ BOOST_AUTO_TEST_CASE(one_that_says_when_it_goes_on_is_due_then_however_long_it_r
 BOOST_AUTO_TEST_CASE(a_job_that_runs_again_expires_when_it_would_have_at_first) {
   const Payload expiring = job(R"(,"enqueued_at":1699999990.0,"expires_in":60)");
 
-  for (const Outcome& outcome : {go_on_later(expiring, now, 5s, 0ms), try_after_limit(expiring, now, 1s)})
+  for (const Outcome& outcome : {go_on_later(expiring, "q", now, 5s, 0ms), try_after_limit(expiring, "q", now, 1s)})
     BOOST_TEST(Payload::parse(outcome.payload).number("expiry").value() == 1'700'000'050.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_over_a_limit_is_due_after_its_delay_and_counts_how_often) {
-  const Outcome outcome = try_after_limit(job(R"(,"overrated":2)"), now, 90s);
+  const Outcome outcome = try_after_limit(job(R"(,"overrated":2)"), "q", now, 90s);
 
   BOOST_TEST(is_kind(outcome, Outcome::Kind::schedule));
   BOOST_TEST(outcome.score == 1.7e9 + 90);
@@ -78,4 +85,107 @@ BOOST_AUTO_TEST_CASE(a_job_of_a_class_in_quarantine_is_parked_with_the_time_of_n
 
   BOOST_TEST(is_kind(outcome, Outcome::Kind::park));
   BOOST_TEST(outcome.score == 1.7e9);
+}
+
+// Every way back into a queue or a set, and what the clocks of a payload say when the job is fetched the next time.
+//
+// | the way back                              | by                                        | expires_in | enqueued_at |
+// at            |
+// |-------------------------------------------|-------------------------------------------|------------|-------------|---------------|
+// | interrupted, to the back of its queue     | go_on_later                               | goes on    | now         |
+// | | interrupted, for a chosen time            | go_on_later, the schedule                 | goes on    | when due | |
+// | over a limit                              | try_after_limit, the schedule             | goes on    | when due    |
+// | | another has the lock that it runs under   | wait_for_turn, the schedule               | goes on    | when due | |
+// | its class is in quarantine, or paused     | wait_for_release, release_quarantined     | goes on    | stays       |
+// | | set aside for a cap, and given back       | settle_and_fetch, return_set_aside        | goes on    | stays | as
+// it lies    | | given back, by a worker or its recovery   | give_back, recover                        | goes on    |
+// stays       | as it lies    | | its field was lost                        | settle_without_field | goes on    | stays
+// | as it lies    | | failed or crashed                         | judge_failure, the retries                | goes on
+// | when due    |               | | ended by hand, to be retried              | retry_uncharged, the retries | goes on
+// | when due    |               | | out of the retries at once, by hand       | prepare_due_job | goes on    | now | |
+// | scheduled by its push                     | prepare_due_job                           | when due   | when due    |
+// not written   | | rescheduled                               | reschedule_entry                          | when due |
+// when due    | the new score | | out of the dead set                       | prepare_due_job | anew       | now | | |
+// too large to be rewritten                 | move_due_as_it_is                         | goes on    | stays       | as
+// it lies    |
+//
+// created_at never changes.  failed_at is the first failure's, also after a job was raised from the dead: retry_for
+// counts from it, as in Sidekiq.  retried_at is the last failure's.  The lock of a job with unique_for lives so long
+// from when the job is due, which a reschedule moves (tests/store/unique_jobs_test), and anew when it is raised from
+// the dead.  A timeout begins with each run, that of an iterable job with each item; its run time adds up over all
+// runs.
+BOOST_AUTO_TEST_CASE(no_way_back_begins_a_clock_anew_but_that_out_of_the_dead) {
+  constexpr WallTime enqueued = now - 50s;
+  constexpr auto lives = 60s;
+  const std::string first =
+      R"({"class":"A","args":[],"jid":"1","retry":true,"created_at":1699999900.0,)"
+      R"("failed_at":1699999960.0,"retry_count":0,"queue":"q","enqueued_at":1699999950.0,"expires_in":60})";
+  const Failure failure{"E", "m", {}};
+  const auto as_it_is = [](const std::string& text) { return text; };
+  const auto out_of = [](ExpiryClock clock) {
+    return [clock](const std::string& text) {
+      std::mt19937_64 random(1);
+      return prepare_due_job(text, now + 3600s, random, usual_time_unit, RetryCount::as_it_is, clock).payload;
+    };
+  };
+  const auto out_of_schedule = out_of({ExpiryClock::Kind::begins, now + 3000s}), out_of_retries = out_of({});
+  using Change = std::function<std::string(const Payload&)>;
+  using Return = std::function<std::string(const std::string&)>;
+  const auto outcome = [](auto make) {
+    return [make](const Payload& job) {
+      const Outcome outcome = make(job);
+      return outcome.payload.empty() ? job.text() : outcome.payload;
+    };
+  };
+  struct Row {
+    std::string_view way;
+    Change leaves;
+    Return comes_back;
+  };
+  const Row rows[] = {
+      {"interrupted", outcome([](const Payload& job) { return go_on_later(job, "q", now, 5s, 0ms); }), as_it_is},
+      {"interrupted, for a chosen time", outcome([](const Payload& job) { return go_on_later(job, "q", now, 5s, 1h); }),
+       out_of_schedule},
+      {"over a limit", outcome([](const Payload& job) { return try_after_limit(job, "q", now, 1h); }), out_of_schedule},
+      {"waits for a lock", outcome([](const Payload& job) { return wait_for_turn(job, "q", now); }), out_of_schedule},
+      {"waits for a lock, of another queue",
+       outcome([](const Payload& job) { return wait_for_turn(job, "other", now); }), out_of_schedule},
+      {"quarantined", outcome([](const Payload& job) { return wait_for_release(job, "q", now); }), as_it_is},
+      {"quarantined, of another queue", outcome([](const Payload& job) { return wait_for_release(job, "other", now); }),
+       as_it_is},
+      {"set aside, or given back", [](const Payload& job) { return job.text(); }, as_it_is},
+      {"failed",
+       [&](const Payload& job) {
+         return judge_failure(job, failure, {}, std::nullopt, "q", now, 0, RetryPolicy{}).payload.text();
+       },
+       out_of_retries},
+      {"ended by hand", [&](const Payload& job) { return retry_uncharged(job, failure, "q", now, 0).payload.text(); },
+       out_of_retries},
+  };
+  for (const Row& row : rows) {
+    BOOST_TEST_CONTEXT(row.way) {
+      std::string text = first;
+      for (int times = 0; times < 2; ++times) {
+        text = row.comes_back(row.leaves(Payload::parse(text)));
+        const Payload job = Payload::parse(text);
+        BOOST_TEST((expiry_of(job) == enqueued + lives));
+        BOOST_TEST((job.time("created_at") == now - 100s));
+        BOOST_TEST((job.time("failed_at") == now - 40s));
+        const auto enqueued_at = job.time("enqueued_at").value();
+        BOOST_TEST((enqueued_at == enqueued || enqueued_at == now || enqueued_at == now + 3600s));
+        BOOST_TEST(!job.raw("at").has_value());
+      }
+    }
+  }
+  const Payload raised = Payload::parse(out_of({ExpiryClock::Kind::begins_again, now})(first));
+  BOOST_TEST((expiry_of(raised) == now + lives));
+}
+
+// Only the payload tells the queue then.
+BOOST_AUTO_TEST_CASE(a_job_that_waits_in_the_schedule_names_the_queue_it_came_from) {
+  const Payload unnamed = Payload::parse(R"({"class":"A","args":[],"jid":"1"})");
+  for (const Outcome& outcome : {go_on_later(unnamed, "q", now, 5s, 1s), try_after_limit(unnamed, "q", now, 1s),
+                                 wait_for_turn(unnamed, "q", now), wait_for_release(unnamed, "q", now)})
+    BOOST_TEST(Payload::parse(outcome.payload).string("queue").value() == "q");
+  BOOST_TEST(!Payload::parse(go_on_later(unnamed, "q", now, 5s, 0ms).payload).raw("queue").has_value());
 }

@@ -321,7 +321,7 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
       slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
       log_end(level_of_jobs(), "job_interrupted", job, queue, started);
       ask_redis_time(redis_);
-      return go_on_later(job, redis_now(), steady_now() - started, performed.delay);
+      return go_on_later(job, queue, redis_now(), steady_now() - started, performed.delay);
     case Performed::Kind::over_limit:
       end_entry(entry, EntryState::interrupted);
       return put_off_job(job, queue, performed);
@@ -415,6 +415,15 @@ bool Performer::is_to_park(const std::string& text) {
   return !came_too_late() && quarantine_.parks(job_);
 }
 
+bool Performer::is_too_late(const std::string& text) {
+  try {
+    job_.read(text);
+  } catch (const BadPayload&) {
+    return false;
+  }
+  return came_too_late();
+}
+
 // The job that was asked about last has not begun, and is counted nowhere.
 std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
   ask_redis_time(redis_);
@@ -448,7 +457,7 @@ Outcome Performer::put_off_job(const Payload& job, const std::string& queue, con
                 {"reason", performed.failure.message},
                 {"times", put_off_once_more(job).front().raw.value_or("")},
                 {"in", fmt::format("{:.1f}s", std::chrono::duration<double>(performed.delay).count())}});
-  return try_after_limit(job, redis_now(), performed.delay);
+  return try_after_limit(job, queue, redis_now(), performed.delay);
 }
 
 void Performer::begin_batch(std::size_t jobs) {

@@ -87,6 +87,8 @@ class Performer {
   bool may_park() { return quarantine_.may_park(); }
   bool is_to_park(const std::string& text);
   std::optional<Outcome> park(int entry, const std::string& queue);
+  // Whether a job has come too late to begin: perform_entry() ends it then.
+  bool is_too_late(const std::string& text);
 
   // There is no memory to read entry `entry`.  It counts as begun, so that it is charged when the worker ends for that.
   void begin_unread(int entry);

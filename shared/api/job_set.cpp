@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -10,7 +12,10 @@
 #include "shared/api/entry_cursor.hpp"
 #include "shared/api/entry_moves.hpp"
 #include "shared/api/pages.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/uniqueness.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/marked_jobs.hpp"
 #include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
@@ -52,6 +57,21 @@ bool scan_pattern(detail::ApiState& state, const std::string& set, const std::st
     if (round && position != scan_begins && !round()) return false;
   } while (position != scan_begins);
   return true;
+}
+
+// Of a scheduled job with `unique_for`, which counts from when the job is due.
+std::optional<LockToKeep> lock_until_due(ClientConnection& redis, std::string_view payload, WallTime due) {
+  const auto named = lock_named_by(payload);
+  if (!named) return std::nullopt;
+  try {
+    const auto unique = uniqueness_of(Payload::parse(payload));
+    if (!unique || unique->longest.count() == 0) return std::nullopt;
+    redis.ask_time();
+    const auto until_due = std::chrono::duration_cast<std::chrono::milliseconds>(due - redis_now());
+    return LockToKeep{named->lock, named->jid, unique->longest + std::max(until_due, std::chrono::milliseconds(0))};
+  } catch (const BadPayload&) {
+    return std::nullopt;
+  }
 }
 
 std::size_t set_size(detail::ApiState& state, const std::string& set) {
@@ -245,7 +265,8 @@ bool JobSet::reschedule(const SetEntry& entry, Time time) {
   const std::string score = json_time(wall_time(time), TimeUnit::float_seconds);  // to the microsecond, as Ruby's
   return shards_->any(entry.shard, [&](detail::ApiState& shard) {
     return shard.converse([&](ClientConnection& redis) {
-      return redis.run(reschedule_entry(name_, {entry.payload, entry.score_text}, score)).view().integer() == 1;
+      const auto lock = name_ == scheduled_set ? lock_until_due(redis, entry.payload, wall_time(time)) : std::nullopt;
+      return redis.run(reschedule_entry(name_, {entry.payload, entry.score_text}, score, lock)).view().integer() == 1;
     });
   });
 }

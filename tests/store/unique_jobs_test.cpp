@@ -142,6 +142,24 @@ BOOST_FIXTURE_TEST_CASE(a_lock_of_a_scheduled_job_lives_from_when_that_is_due, U
   BOOST_TEST(left <= 1'601'000);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_lock_of_a_job_that_is_rescheduled_lives_from_when_that_is_due_by_then, UniqueFixture) {
+  client.enqueue_in(1000s, ReportOfCustomer{"acme", 1});
+  const auto left = [&] { return redis.command({"PTTL", RedisKey(locks().at(0))}).view().integer(); };
+  Api api(redis.url());
+  JobSet scheduled = api.scheduled();
+  const auto move = [&](std::chrono::seconds in) {
+    return scheduled.reschedule(scheduled.page(0, 1).at(0), std::chrono::system_clock::now() + in);
+  };
+  BOOST_TEST(move(5000s));
+  BOOST_TEST(left() > 5'500'000);
+  BOOST_TEST(left() <= 5'601'000);
+  BOOST_TEST(move(10s));  // it lives longer than it must, and goes with its job
+  BOOST_TEST(left() > 5'500'000);
+  redis.command({"SET", RedisKey(locks().at(0)), "another", "PX", "1000"});
+  BOOST_TEST(move(5000s));
+  BOOST_TEST(left() <= 1000);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_bulk_with_duplicates_tells_which_were_not_pushed, UniqueFixture) {
   std::vector<MonthlyReport> reports;
   for (int i = 0; i < 300; ++i) reports.push_back({"acme", i % 250});

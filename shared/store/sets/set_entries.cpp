@@ -56,10 +56,17 @@ ScriptCall kill_entries(std::string_view set_key, const std::vector<EntryAsRead>
 
 Killed read_killed(ReplyView reply) { return {static_cast<std::size_t>(reply[0].integer()), reply[1].integer() == 0}; }
 
-ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score) {
-  return {&scripts::reschedule_entry,
-          {RedisKey(set_key)},
-          {std::string(entry.member), std::string(entry.score_text), new_score}};
+ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score,
+                            const std::optional<LockToKeep>& lock) {
+  ScriptCall call{&scripts::reschedule_entry,
+                  {RedisKey(set_key)},
+                  {std::string(entry.member), std::string(entry.score_text), new_score}};
+  if (lock) {
+    call.keys.push_back(keys::unique_lock(lock->lock));
+    call.args.push_back(lock->jid);
+    call.args.push_back(std::to_string(lock->longest.count()));
+  }
+  return call;
 }
 
 }  // namespace brood

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +38,13 @@ struct Killed {
 };
 Killed read_killed(ReplyView reply);
 
+// The lock of an entry that ends by itself: it is to live so long from now at least.
+struct LockToKeep {
+  std::string lock, jid;
+  std::chrono::milliseconds longest{};
+};
 // Answers 1, or 0 when somebody else moved, deleted or rescheduled it.
-ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score);
+ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score,
+                            const std::optional<LockToKeep>& lock = std::nullopt);
 
 }  // namespace brood

@@ -40,6 +40,7 @@ struct RetryPolicy {
   std::int64_t max_retries = 25;
   int max_crashes = 3;
   RetryFor retry_for = RetryFor::alone;
+  std::optional<RetryOption> class_retry = {};  // for settle_failure(), where no library of this process tells it
 };
 
 // The decision of the specification's section 5.2.

@@ -108,6 +108,7 @@ struct alignas(64) SlotRecord {
 
 enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2 };
 enum ClassFlag : std::uint32_t { class_has_hooks = 1, class_has_handlers = 2, class_is_unsafe_html = 4 };
+inline constexpr int class_flags_end = 8;  // above that bit: what the class says of retries, see worker/job/retry_flags
 
 // A consistent-enough copy of a record for one decision.  `entries` holds states whose number bits match `number`; a
 // state with other bits, or no known state, is `none`.

@@ -18,6 +18,7 @@
 #include "tests/support/build_id.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/redis_server.hpp"
+#include "worker/job/retry_flags.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -152,6 +153,34 @@ BOOST_AUTO_TEST_CASE(a_crash_is_charged_with_its_stack_and_its_facts_and_noted_i
     BOOST_TEST(log.find(fact) != std::string::npos, log);
   BOOST_TEST(log.find("fingerprint=" + book[0].fingerprint) != std::string::npos, log);
   BOOST_TEST(log.find("crash_stack") == std::string::npos);
+}
+
+// Its library is not loaded for that: the class has no hooks.
+BOOST_AUTO_TEST_CASE(a_crash_goes_by_the_retry_of_its_class_where_the_payload_has_none) {
+  const std::string payload = R"({"class":"Segfault","args":[],"jid":"b1"})";
+  struct Row {
+    std::optional<RetryOption> of_class;
+    std::optional<std::string_view> retry;  // of the record; nullopt: there is none
+  };
+  for (const RecoveryMode mode : {RecoveryMode::full, RecoveryMode::no_library}) {
+    for (const auto& [of_class, retry] :
+         {Row{RetryOption{RetryOption::Kind::no, 0}, std::nullopt}, Row{RetryOption{RetryOption::Kind::count, 3}, "3"},
+          Row{RetryOption{RetryOption::Kind::yes, 0}, "true"}, Row{std::nullopt, "true"}}) {
+      Death death(payload);
+      death.worker_death.class_flags = flags_of_retry(of_class);
+      death.examine(mode);
+      if (retry)
+        BOOST_TEST(death.only("retry").raw("retry").value() == *retry);
+      else
+        BOOST_TEST(death.redis.size_of("retry") == 0U);
+      BOOST_TEST(death.redis.size_of("dead") == 0U);
+    }
+    // What the payload says wins.
+    Death death(R"({"class":"Segfault","args":[],"jid":"b1","retry":7})");
+    death.worker_death.class_flags = flags_of_retry(RetryOption{RetryOption::Kind::no, 0});
+    death.examine(mode);
+    BOOST_TEST(death.only("retry").raw("retry").value() == "7");
+  }
 }
 
 // Its supervisor ends a child that makes no progress for some seconds, and the next one dares less.

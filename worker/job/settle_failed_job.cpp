@@ -32,8 +32,9 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
   if (ask_hooks) tell_of_failure(registry, job, queue, failure);
   const HookAnswer hook = ask_hooks ? ask_retry_in(registry, job, queue, failure) : HookAnswer{};
   const WallTime now = redis_now();
-  Verdict verdict =
-      judge_failure(job, failure, hook, class_retry(registry, job), queue, now, random_fraction(), policy);
+  std::optional<RetryOption> retry_of_class = class_retry(registry, job);
+  if (!retry_of_class) retry_of_class = policy.class_retry;
+  Verdict verdict = judge_failure(job, failure, hook, retry_of_class, queue, now, random_fraction(), policy);
 
   if (verdict.kind == Verdict::Kind::retry) {
     return {Outcome::Kind::retry, verdict.payload.text(), epoch_seconds(verdict.at)};

@@ -25,6 +25,7 @@
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
 #include "worker/job/put_off.hpp"
+#include "worker/job/retry_flags.hpp"
 #include "worker/job/run_later.hpp"
 #include "worker/job/settle_failed_job.hpp"
 #include "worker/performing/memory_victim.hpp"
@@ -38,7 +39,7 @@ constexpr auto look_for_the_end = 1000ms;
 constexpr auto longest_look_at_fleet = 2000ms;
 
 std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
-  std::uint32_t flags = 0;
+  std::uint32_t flags = flags_of_retry(class_retry(registry, job));
   const auto* known = registry.find(job.job_class());
   if (known != nullptr && known->has_hooks()) flags |= class_has_hooks;
   if (registry.has_failure_handlers(job.job_class())) flags |= class_has_handlers;

@@ -30,6 +30,7 @@
 #include "worker/job/encrypted_job.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/job_registry.hpp"
+#include "worker/job/retry_flags.hpp"
 #include "worker/job/settle_failed_job.hpp"
 #include "worker/recovery/crash_notes.hpp"
 #include "worker/recovery/recovery_news.hpp"
@@ -163,6 +164,7 @@ class RecoveryChild {
       }
       RetryPolicy policy{config_.max_retries, worker_death.max_crashes.value_or(config_.worker.max_crashes)};
       policy.retry_for = retry_for(job);
+      policy.class_retry = retry_of_flags(worker_death.class_flags);
       Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
       if (report.failure.crash) outcome = noted_if_poison(job, queue, std::move(outcome));
       if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);

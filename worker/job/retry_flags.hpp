@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "shared/job/retry_decision.hpp"
+
+namespace brood {
+
+// The option `retry` of a job class within the flags of a worker's record.  So the recovery of a worker knows it
+// without the library: for a job whose payload says nothing of retries.
+std::uint32_t flags_of_retry(const std::optional<RetryOption>& retry);
+std::optional<RetryOption> retry_of_flags(std::uint32_t flags);  // nullopt: the class was not known
+
+}  // namespace brood

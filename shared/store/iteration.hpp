@@ -16,7 +16,7 @@ namespace brood {
 struct IterationState {
   std::int64_t executions = 0;                 // runs that were begun
   std::string cursor = {};                     // JSON text; empty: none yet
-  double run_seconds = 0;                      // of the runs that have ended
+  double run_seconds = 0;                      // of all runs, until the last save
   std::optional<std::int64_t> cancelled = {};  // when, in epoch seconds
 };
 

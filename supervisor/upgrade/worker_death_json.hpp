@@ -131,6 +131,7 @@ void members(Io& io, Of<Io, WorkerDeath>& death) {
   io.number("fate", fate);
   io.truth("cause_unknown", death.cause_unknown);
   io.number("class_flags", death.class_flags);
+  io.bytes("jid", death.jid);
   int max_crashes = death.max_crashes.value_or(as_configured);
   io.number("max_crashes", max_crashes);
   if constexpr (!std::is_same_v<Io, Writer>) {

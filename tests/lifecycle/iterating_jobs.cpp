@@ -65,12 +65,24 @@ struct WalkUnsaved {
   }
 };
 
-// Has less time than its items take.
+// Each item has time enough, and all together take longer.
 struct WalkInTime {
   std::string path;
   int count = 0, milliseconds = 0;
 
-  static constexpr brood::JobOptions options{.timeout = 300ms};
+  static constexpr brood::JobOptions options{.timeout = 3s};
+  brood::Items<int> items(std::optional<std::int64_t> cursor) const { return numbers_below(count, cursor); }
+  void each(int item) {
+    append(path, line(item));
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  }
+};
+
+struct WalkInTimeApart {
+  std::string path;
+  int count = 0, milliseconds = 0;
+
+  static constexpr brood::JobOptions options{.timeout = 3s, .isolation = brood::Isolation::process};
   brood::Items<int> items(std::optional<std::int64_t> cursor) const { return numbers_below(count, cursor); }
   void each(int item) {
     append(path, line(item));
@@ -98,4 +110,4 @@ void brood_setup(brood::Setup& setup) {
   });
 }
 
-BROOD_JOBS(Walk, WalkUnsaved, WalkInTime, IterJob)
+BROOD_JOBS(Walk, WalkUnsaved, WalkInTime, WalkInTimeApart, IterJob)

@@ -211,19 +211,81 @@ BOOST_AUTO_TEST_CASE(a_run_that_outlasts_its_limit_goes_to_the_back_of_its_queue
   BOOST_TEST(log.find("event=job_done jid=000000000000000000000002") < log.find("event=job_done jid=" + jid));
 }
 
-BOOST_AUTO_TEST_CASE(a_job_s_timeout_winds_it_up_and_its_retry_goes_on) {
-  Site site(1, "[worker]\ntimeout_grace = \"20s\"\n");
-  site.walk(100, 10, "WalkInTime");
+BOOST_AUTO_TEST_CASE(a_job_s_timeout_counts_from_its_last_item) {
+  for (const std::string job_class : {"WalkInTime", "WalkInTimeApart"}) {
+    BOOST_TEST_CONTEXT(job_class) {
+      Site site(1, "[worker]\ntimeout_grace = \"20s\"\n" + log_jobs);
+      site.walk(400, 10, job_class);
+      BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
+      site.check_all_once(400);
+      BOOST_TEST(site.runs() == 0U);
+      BOOST_TEST(times_logged(*site.brood, "job_failed") == 0U);
+    }
+  }
+}
+
+// From within a sandbox no deadline can be moved.
+BOOST_AUTO_TEST_CASE(in_a_sandbox_a_run_is_interrupted_uncharged_before_its_time_is_up) {
+  Site site(1, "[worker]\ntimeout_grace = \"20s\"\n[classes.WalkInTimeApart.sandbox]\nnetwork = false\n" + log_jobs);
+  site.walk(400, 10, "WalkInTimeApart");
+  BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
+  site.check_all_once(400);
+  BOOST_TEST(site.runs() >= 1U);
+  BOOST_TEST(times_logged(*site.brood, "job_failed") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_item_that_takes_longer_than_the_job_s_timeout_is_the_last_of_its_run_which_has_failed) {
+  for (const std::string job_class : {"WalkInTime", "WalkInTimeApart"}) {
+    BOOST_TEST_CONTEXT(job_class) {
+      Site site(1, "[worker]\ntimeout_grace = \"20s\"\n");
+      site.walk(2, 4000, job_class);
+      BOOST_REQUIRE_MESSAGE(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s), site.brood->log_tail());
+      const std::string record = site.redis.zrange("retry").front().first;
+      BOOST_TEST(record.find("\"error_class\":\"JobTimeout\"") != std::string::npos, record);
+      BOOST_TEST(site.redis.hget(state, "c").value() == "1");
+      BOOST_TEST(site.done().size() == 1U);
+    }
+  }
+}
+
+// As other clients may push them.
+BOOST_AUTO_TEST_CASE(jobs_that_were_pushed_without_an_id_have_cursors_of_their_own) {
+  Site site(2);
+  const auto walk = [&](const std::string& path) {
+    enqueue(site.redis, {R"({"class":"Walk","retry":true,"args":[")" + path + "\",1000000,3]}"});
+  };
+  const auto first_of = [](const std::string& path) {
+    std::string item;
+    std::ifstream(path) >> item;
+    return item;
+  };
+  const std::string other = site.directory / "other";
+  walk(site.path);
+  BOOST_REQUIRE_MESSAGE(site.reaches(50), site.brood->log_tail());
+  walk(other);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return !first_of(other).empty(); }, 20s), site.brood->log_tail());
+  BOOST_TEST(first_of(other) == "0");
+  BOOST_TEST(site.redis.keys("it-*").size() == 2U);
+  std::ofstream(other + ".enough") << "x";
+  BOOST_REQUIRE(eventually([&] { return site.redis.keys("it-*").size() == 1; }, 20s));
+
+  // A crash leaves it the id by which it finds its cursor.
+  kill(site.done().back().worker, SIGKILL);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s), site.brood->log_tail());
-  const std::string record = site.redis.zrange("retry").front().first;
-  BOOST_TEST(record.find("\"error_class\":\"JobTimeout\"") != std::string::npos, record);
-  BOOST_TEST(eventually(
-      [&] {
-        make_retries_due(site.redis);
-        return site.done().size() == 100 && site.redis.keys("it-*").empty();
-      },
-      60s));
-  site.check_all_once(100);
+  const std::size_t cut_off = site.done().size();
+  const std::string key = site.redis.keys("it-*").front(), saved = site.redis.hget(key, "c").value();
+  BOOST_TEST(site.redis.zrange("retry").front().first.find("\"jid\":\"" + key.substr(3) + "\"") != std::string::npos);
+  make_retries_due(site.redis);
+  BOOST_REQUIRE_MESSAGE(site.reaches(cut_off + 1), site.brood->log_tail());
+  BOOST_TEST(std::to_string(site.done().at(cut_off).item) == saved);
+
+  // So does an interruption.
+  site.brood->quiet();
+  BOOST_REQUIRE(eventually([&] { return site.waiting() == 1; }, 20s));
+  BOOST_TEST(run_brood({"resume"}, site.brood->environment()).status == 0);
+  site.enough();
+  BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
+  BOOST_TEST(site.times().size() == static_cast<std::size_t>(site.times().rbegin()->first + 1));
 }
 
 BOOST_AUTO_TEST_CASE(who_cancels_a_job_ends_it_for_good) {

@@ -20,6 +20,7 @@
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
 #include "worker/job/encrypted_job.hpp"
+#include "worker/job/item_clock.hpp"
 #include "worker/job/program_job.hpp"
 
 namespace brood {
@@ -109,6 +110,7 @@ class Attempt {
     started_ = steady_now();
     slot_.begin(0, job.jid(), job.display_class(), wall_now(), started_, 0);
     host_.timeout = timeout;
+    item_clock_.begin(started_, timeout);
     if (timeout) set_time_left(*timeout);
   }
 
@@ -118,9 +120,24 @@ class Attempt {
     slot_.end(0, EntryState::succeeded);
   }
 
-  bool out_of_time() const { return deadline_ && *deadline_ <= steady_now(); }
+  // As a worker counts the time of an iterable job's items: see Performer.
+  bool ran_out_of_time() const {
+    return item_clock_.iterates() ? item_clock_.overran(steady_now(), time_left()) : out_of_time();
+  }
 
  private:
+  bool out_of_time() const { return deadline_ && *deadline_ <= steady_now(); }
+
+  bool ends_between_items() {
+    const SteadyTime now = steady_now();
+    const auto left = time_left();
+    item_clock_.next_item(now, left);
+    if (item_clock_.overran(now, left)) return true;
+    if (left && item_clock_.timeout() && *left < *item_clock_.timeout() && stop_came == 0)
+      set_time_left(std::chrono::ceil<milliseconds>(*item_clock_.timeout()));
+    return false;
+  }
+
   std::optional<milliseconds> time_left() const {
     if (wakes_program_watch != nullptr && stop_came != 0) return 0ms;
     if (!deadline_) return std::nullopt;
@@ -138,13 +155,14 @@ class Attempt {
   const milliseconds grace_;
   const Alarm abort_{SIGABRT}, kill_{SIGKILL};
   SteadyTime started_{};
+  ItemClock item_clock_;
   std::optional<SteadyTime> deadline_;
   JobHost host_{.stopping = [this] { return stop_came != 0 || out_of_time(); },
                 .time_left = [this] { return time_left(); },
                 .set_time_left = [this](milliseconds left) { set_time_left(left); },
                 .capsule = capsule,
                 // It begins with the first item, and leaves no state: there is no Redis.
-                .iterations = IterationHost{.interrupt = [this] { return stop_came != 0 || out_of_time(); },
+                .iterations = IterationHost{.interrupt = [this] { return ends_between_items() || stop_came != 0; },
                                             .load = [] { return IterationState{}; },
                                             .save = [](const IterationState&) { return false; },
                                             .end = [] {}},
@@ -155,7 +173,7 @@ class Attempt {
 
 // Judges an attempt that ended by itself as a worker does: see Performer.
 Performed judge(Performed performed, const Attempt& attempt, const MemoryLimit& limit) {
-  if (performed.kind == Performed::Kind::interrupted && stop_came == 0 && attempt.out_of_time()) {
+  if (performed.kind == Performed::Kind::interrupted && stop_came == 0 && attempt.ran_out_of_time()) {
     performed.kind = Performed::Kind::failed;
     performed.failure.error_class = "JobTimeout";
     performed.failure.message =

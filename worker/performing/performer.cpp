@@ -15,6 +15,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
+#include "shared/json/json.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/crash/throw_watch.hpp"
@@ -111,15 +112,14 @@ Performer::Performer(const Config& config, const Identity& of_supervisor, const 
 
 // A copy of this worker, forked by a job, must not touch the connection.
 IterationHost Performer::iteration_host() {
-  const auto interrupt = [this] { return orders_.told_to_quiet() || out_of_time(); };
   return {.max_runtime = config_.max_iteration_runtime,
-          .interrupt = interrupt,
+          .interrupt = [this] { return ends_between_items() || orders_.told_to_quiet(); },
           .load =
-              [this, interrupt] {
+              [this] {
                 end_if_a_copy(job_.jid(), job_.display_class());
                 return iterations_.load(job_.jid(), [&](std::chrono::milliseconds length) {
                   orders_.wait(length);
-                  return !interrupt();
+                  return !orders_.told_to_quiet() && !out_of_time();
                 });
               },
           .save =
@@ -172,7 +172,7 @@ void Performer::note_process_state() {
 std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue,
                                                 bool others_wait) {
   try {
-    job_.read(text);
+    read_job(text);
   } catch (const BadPayload& bad) {
     if (!slot_.begin(entry, "", "", wall_now(), steady_now(), 0)) return std::nullopt;
     ++age_.jobs;
@@ -208,7 +208,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
   foreign_batches_.note(job_, started);
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
-  if (apart) return perform_apart(entry, text, queue, started);
+  if (apart) return perform_apart(entry, job_.text(), queue, started);
   runs_.note_recent();
   open_job();
   const Performed performed = perform_within_limits(job_, queue, started);
@@ -237,6 +237,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
 // A job that finds no memory under its limit has failed like any other; but what it has leaked is still there.
 Performed Performer::perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started) {
   Performed performed;
+  item_clock_.begin(steady_now(), host_.timeout ? host_.timeout : time_left());
   try {
     const auto imposed = memory_limit_->impose();
     performed = perform_watched(job, queue);
@@ -245,7 +246,7 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
     performed.kind = Performed::Kind::failed;
     performed.failure.error_class = "std::bad_alloc";
   }
-  if (performed.kind == Performed::Kind::interrupted && out_of_time()) return wound_up_at_timeout(started);
+  if (performed.kind == Performed::Kind::interrupted && ran_out_of_time()) return wound_up_at_timeout(started);
   if (performed.kind != Performed::Kind::failed) return performed;
   if (auto out_of_memory = memory_limit_->judge(performed.failure)) {
     performed.failure = std::move(*out_of_memory);
@@ -341,6 +342,15 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
 void Performer::open_job() {
   locked_.reset();
   if (is_encrypted(job_)) locked_ = open_arguments(job_, registry_.keys(), config_.encryption);
+}
+
+// A job that was pushed without an id gets one for its run, and keeps it over what follows: by it its cursor is found,
+// and people find the job.
+void Performer::read_job(const std::string& text) {
+  job_.read(text);
+  if (job_.truthy("jid")) return;
+  std::random_device random;
+  job_ = job_.with({{"jid", json_string(fmt::format("{:08x}{:08x}{:08x}", random(), random(), random()))}});
 }
 
 // A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.  A
@@ -503,6 +513,23 @@ std::optional<std::chrono::milliseconds> Performer::time_left() const {
 }
 
 bool Performer::out_of_time() const { return time_left().value_or(1ms) <= 0ms; }
+
+// Each item of an iterable job has all of the timeout.  From within a sandbox the deadline cannot be moved: then the
+// run ends in time, and the next one goes on.
+bool Performer::ends_between_items() {
+  const SteadyTime now = steady_now();
+  const auto left = time_left();
+  item_clock_.next_item(now, left);
+  if (!item_clock_.timeout() || !left) return false;
+  if (item_clock_.overran(now, left)) return true;
+  if (!moves_deadline_) return !item_clock_.fits_another(left);
+  if (*left < *item_clock_.timeout()) slot_.set_deadline(now + *item_clock_.timeout());
+  return false;
+}
+
+bool Performer::ran_out_of_time() const {
+  return item_clock_.iterates() ? item_clock_.overran(steady_now(), time_left()) : out_of_time();
+}
 
 // As Sidekiq counts them: the difference of whole milliseconds, so that many short runs add up to what they took.
 std::chrono::milliseconds Performer::whole_ms(SteadyTime from, SteadyTime to) {

@@ -26,6 +26,7 @@
 #include "worker/isolation/job_channel.hpp"
 #include "worker/isolation/job_forker.hpp"
 #include "worker/isolation/job_messages.hpp"
+#include "worker/job/item_clock.hpp"
 #include "worker/job/iteration_keeper.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/limit_keeper.hpp"
@@ -137,6 +138,7 @@ class Performer {
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
   void open_job();
+  void read_job(const std::string& text);
   bool came_too_late();
   Outcome expire(int entry, const std::string& queue);
   Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
@@ -144,6 +146,8 @@ class Performer {
   Outcome put_off_job(const Payload& job, const std::string& queue, const Performed& performed) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   std::optional<std::chrono::milliseconds> time_left() const;
+  bool ends_between_items();
+  bool ran_out_of_time() const;
   bool out_of_time() const;
   static std::chrono::milliseconds whole_ms(SteadyTime from, SteadyTime to);
   static void log_failure(const Payload& job, const std::string& queue, SteadyTime started, const Failure& failure);
@@ -172,6 +176,8 @@ class Performer {
   JobHost host_;
   Payload job_;                      // the one under way; its memory serves them all
   std::optional<Failure> locked_;    // why its arguments cannot be decrypted
+  ItemClock item_clock_;             // its run's
+  bool moves_deadline_ = true;       // false: in a sandbox
   std::optional<WallTime> expired_;  // it came too late to begin, and of its class the on_expired hook alone runs
   JobRegistry& registry_;
   const ClassRules rules_;

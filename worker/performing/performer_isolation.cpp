@@ -109,6 +109,7 @@ std::optional<Failure> Performer::enter_class_sandbox() {
   }
   if (sandbox->memory_bytes > 0) memory_limit_.emplace(limits.memory_bytes);
   host_.set_time_left = [](std::chrono::milliseconds) {};  // the job may not move its own deadline
+  moves_deadline_ = false;
   return std::nullopt;
 }
 

@@ -13,6 +13,7 @@
 #include "shared/config/told_keys.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
+#include "shared/json/json.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/gem_lock.hpp"
@@ -145,6 +146,8 @@ class RecoveryChild {
   Outcome charge_job(const WorkerDeath& worker_death, const std::string& payload, const std::string& queue) {
     try {
       Payload job = Payload::parse(payload);
+      if (!job.truthy("jid") && !worker_death.jid.empty())
+        job = job.with({{"jid", json_string(worker_death.jid)}});  // by which the next run finds its cursor
       const CrashReport report = describe(worker_death, job);
       news_.note_crash(worker_death, job, queue, report);
       if (!worker_death.fate) log_crash(job, queue, report);

@@ -235,7 +235,7 @@ struct BROOD_API Work {
 struct BROOD_API IterationRecord {
   std::int64_t executions = 0;            // runs that were begun
   std::string cursor;                     // JSON text; empty: none yet
-  double run_seconds = 0;                 // of the runs that have ended
+  double run_seconds = 0;                 // of all runs, until the last save
   std::optional<Time> cancelled_at = {};  // somebody has cancelled it
 };
 

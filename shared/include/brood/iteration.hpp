@@ -38,10 +38,13 @@
 // throws.  So an item runs again when it threw, and when its run was cut off (a crash, the kill at the end of a stop)
 // those since the last flush do: work that must not happen twice has to see for itself that it is done.
 //
-// A run is interrupted, between two items, once its worker quiets or stops, when the job's timeout has passed (that is
-// a failure, JobTimeout), and after max_iteration_runtime; also by an item that throws brood::Interrupted.  The job
-// then goes to the back of its queue and is charged nothing.  An item that throws anything else fails the job: its
-// retry begins with this item.  Fields of the job that a run changes are not saved.
+// A run is interrupted, between two items, once its worker quiets or stops, and after max_iteration_runtime; also by an
+// item that throws brood::Interrupted.  The job then goes to the back of its queue and is charged nothing.  An item
+// that throws anything else fails the job: its retry begins with this item.  Fields of the job that a run changes are
+// not saved.
+//
+// The job's timeout counts from its last progress: each item has all of it.  An item that takes longer is the last of
+// its run, which has failed (JobTimeout), and is aborted when it takes longer by timeout_grace.
 //
 // brood::Client::cancel_iteration(jid) ends a job for good; it takes effect at the next flush or start.
 //
@@ -67,7 +70,7 @@ class Iteration : public Context {
 
   // How long this run has lasted, in seconds.
   std::chrono::duration<double> run_time() const { return std::chrono::steady_clock::now() - began_; }
-  // This run and those before.
+  // This run and those before.  A run that was cut off counts until its last flush.
   std::chrono::duration<double> total_run_time() const { return earlier_runs_ + run_time(); }
 
   // No item after this one: the job is done.

@@ -97,7 +97,7 @@ enum class OnConflict {
 struct JobOptions {
   std::string_view queue = "default";    // characters A-Z a-z 0-9 _ . : @ / -, at most 255
   YesNoOrCount retry = true;             // true: the server's max_retries; false: a failure is stored nowhere
-  std::chrono::milliseconds timeout{0};  // of one attempt; 0: the worker's job_timeout
+  std::chrono::milliseconds timeout{0};  // of one attempt, or of an iterable job's item; 0: the worker's job_timeout
   YesNoOrCount backtrace = false;        // how many lines say where a failure was thrown; a crash's always do
   bool dead = true;                      // false: an exhausted job is dropped
   Tags tags = {};                        // shown by Sidekiq's Web UI, and for filters

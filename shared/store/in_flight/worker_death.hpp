@@ -60,6 +60,7 @@ struct WorkerDeath {
   };
   std::optional<Run> run = {};
   std::uint32_t class_flags = 0;        // ClassFlag bits of the class that ran
+  std::string jid = {};                 // of the job that ran, also where its payload names none; cut to fit
   std::optional<int> max_crashes = {};  // where it ran; nullopt: as configured in general
 };
 

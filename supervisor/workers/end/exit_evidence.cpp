@@ -78,6 +78,7 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
   worker_death.fate = taken.fate;
   worker_death.class_flags =
       end.cause_before_begin ? class_has_hooks | class_has_handlers : exit.last.class_flags;  // nobody knows its class
+  worker_death.jid = exit.last.jid;
   if (exit.last.current >= 0)
     worker_death.run = {.began = exit.last.started_at, .took = exit.now - exit.last.started_steady};
   if (worker_death.cause) {

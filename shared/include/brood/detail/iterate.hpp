@@ -38,14 +38,14 @@ class IterableRun {
     try {
       done = perform();
     } catch (...) {
-      if (cursor_) save(iteration_.total_run_time());
+      if (cursor_) save();
       throw;
     }
     if (done) {
       worker_->end(call_.host);
       return;
     }
-    save(iteration_.total_run_time());
+    save();
     throw Interrupted{.in = rest_};
   }
 
@@ -71,7 +71,7 @@ class IterableRun {
       cursor_ = step->cursor;
       const bool leaves = worker_->interrupt(call_.host) != 0 || ran_long_enough();
       if (leaves || Clock::now() - saved >= flush_interval()) {
-        save(iteration_.earlier_runs_);
+        save();
         if (iteration_.cancelled_) return end_cancelled();
         if (leaves) return false;
         saved = Clock::now();
@@ -80,7 +80,7 @@ class IterableRun {
         work_on(static_cast<typename ItemsOf<Job>::Item&&>(step->item));
       } catch (const Interrupted& interrupted) {
         rest_ = interrupted.in;
-        save(iteration_.earlier_runs_);
+        save();
         return iteration_.cancelled_ ? end_cancelled() : false;
       }
       ++iteration_.items_done_;
@@ -154,13 +154,14 @@ class IterableRun {
     }
   }
 
-  void save(Seconds run_time) {
+  // With the time of this run so far: a run that is killed counts until its last flush.
+  void save() {
     std::string json;
     if (cursor_) write_value(json, *cursor_);
     abi::IterationState state{};
     state.size = sizeof state;
     state.executions = iteration_.executions_;
-    state.run_seconds = run_time.count();
+    state.run_seconds = iteration_.total_run_time().count();
     state.cursor = text_of(json);
     if (worker_->save(call_.host, &state) != 0) iteration_.cancelled_ = true;
   }

@@ -65,6 +65,19 @@ struct WalkUnsaved {
   }
 };
 
+// Says how often it is retried.
+struct WalkTwice {
+  std::string path;
+  int count = 0, milliseconds = 0;
+
+  static constexpr brood::JobOptions options{.retry = 2};
+  brood::Items<int> items(std::optional<std::int64_t> cursor) const { return numbers_below(count, cursor); }
+  void each(int item) {
+    append(path, line(item));
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  }
+};
+
 // Each item has time enough, and all together take longer.
 struct WalkInTime {
   std::string path;
@@ -110,4 +123,4 @@ void brood_setup(brood::Setup& setup) {
   });
 }
 
-BROOD_JOBS(Walk, WalkUnsaved, WalkInTime, WalkInTimeApart, IterJob)
+BROOD_JOBS(Walk, WalkTwice, WalkUnsaved, WalkInTime, WalkInTimeApart, IterJob)

@@ -160,6 +160,16 @@ BOOST_AUTO_TEST_CASE(after_a_kill_the_retry_begins_at_the_last_save) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(after_a_kill_the_class_says_how_often_a_job_is_retried_whose_payload_does_not) {
+  Site site;
+  enqueue(site.redis, {R"({"class":"WalkTwice","jid":"J","args":[")" + site.path + "\",1000000,3]}"});
+  BOOST_REQUIRE_MESSAGE(site.reaches(10), site.brood->log_tail());
+  kill(site.done().back().worker, SIGKILL);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s), site.brood->log_tail());
+  const std::string record = site.redis.zrange("retry").front().first;
+  BOOST_TEST(record.find("\"retry\":2,") != std::string::npos, record);
+}
+
 BOOST_AUTO_TEST_CASE(items_since_the_last_save_run_again_and_no_others) {
   Site site;
   site.walk_on();

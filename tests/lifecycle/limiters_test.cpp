@@ -319,7 +319,7 @@ concurrent = 1
   Api api(redis.url());
   BOOST_TEST(api.queue("default@erp").size() == 3);
 
-  // Whoever fetches from the queue fetches from there.
+  // A process that fetches from the queue fetches from there.
   const auto says = [&](std::vector<std::string> words, const std::string& text) {
     words.insert(words.end(), {"--redis", redis.url()});
     return eventually([&] { return run_brood(words, brood.environment()).output.find(text) != std::string::npos; });
@@ -376,6 +376,27 @@ BOOST_AUTO_TEST_CASE(what_waits_for_a_cap_that_is_configured_no_more_goes_back_t
   BOOST_REQUIRE_MESSAGE(eventually([&] { return done_in(directory).size() == 3; }), brood.log_tail());
   BOOST_TEST((lines_of_file(directory / "done") == std::vector<std::string>{"1", "2", "3"}));
   BOOST_TEST(eventually([&] { return redis.keys("brood:set_aside").empty(); }));
+}
+
+// The old worker goes by the cap to its end, and nobody serves the queue any more that its job was fetched from.
+BOOST_AUTO_TEST_CASE(a_job_that_crashes_when_its_cap_has_another_name_is_retried_in_its_queue) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const BroodProcess brood(redis, with_limits(1, capped_class));
+  enqueue(redis, {hold_job("InCappedQueue", directory, 0, 9, 60'000)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return places_held(redis) == 1; }), brood.log_tail());
+  const pid_t old = brood.workers().at(0);
+  std::ofstream(brood.home() / "brood.toml")
+      << "queues = [\"default\"]\n[limits.few]\nclasses = [\"InCappedQueue\"]\nconcurrent = 2\n";
+  kill(brood.pid(), SIGHUP);
+  BOOST_REQUIRE(eventually([&] { return brood.log().find("event=restart_ended outcome=done") != std::string::npos; }));
+
+  kill(old, SIGSEGV);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }), brood.log_tail());
+  const std::string record = redis.zrange("retry").front().first;
+  BOOST_TEST(record.find("\"queue\":\"default\"") != record.npos, record);
+  BOOST_TEST(eventually([&] { return redis.smembers("brood:set_aside") == std::vector<std::string>(); }),
+             brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(the_command_line_shows_limits_and_begins_one_anew) {

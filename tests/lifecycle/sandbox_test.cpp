@@ -72,7 +72,8 @@ struct Sandboxed {
   std::optional<BroodProcess> brood;
 
   // ROOT stands for the directory.
-  explicit Sandboxed(std::string config, bool is_checked_alone = false, int workers = 1) {
+  explicit Sandboxed(std::string config, bool is_checked_alone = false, int workers = 1,
+                     const std::vector<std::string>& prefix = {}, const std::vector<std::string>& arguments = {}) {
     for (const char* name : {"/in", "/out", "/outside"}) std::filesystem::create_directory(root + name);
     std::ofstream(root + "/in/text") << "read";
     std::ofstream(root + "/outside/file") << "kept";
@@ -82,7 +83,10 @@ struct Sandboxed {
       directory.write("brood.toml", config);
       return;
     }
-    brood.emplace(redis, BroodOptions{.workers = workers, .libraries = {library}, .config = config});
+    brood.emplace(
+        redis,
+        BroodOptions{
+            .workers = workers, .libraries = {library}, .config = config, .arguments = arguments, .prefix = prefix});
   }
   void ready() const { BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail()); }
   void run(const std::string& job_class, const std::string& more = "", const std::string& members = "") {
@@ -134,6 +138,13 @@ boost::test_tools::assertion_result kernel_has_sandboxes(boost::unit_test::test_
 }
 const auto if_kernel_has_sandboxes = boost::unit_test::precondition(kernel_has_sandboxes);
 
+// What executes brood under a filter that answers these calls with that error.
+std::vector<std::string> under_filter(const std::string& error, const std::string& calls) {
+  return {BROOD_SOURCE_DIR "/tests/support/under_filter", error, calls};
+}
+
+constexpr const char* any_sandbox = "[classes.Works.sandbox]\nwrite = [\"ROOT/out\"]\n";
+
 constexpr std::size_t attempts = 120, attempts_by_calls = 40;
 
 }  // namespace
@@ -155,7 +166,7 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_
 // Nor does what needs neither files nor sockets, where the sandbox limits something else.
 BOOST_AUTO_TEST_CASE(no_sandbox_lets_a_job_reach_other_processes_or_the_kernel, *if_kernel_has_sandboxes) {
   for (const char* const settings :
-       {"memory = \"2G\"", "network = false", "read = [\"/\"]", "write = [\"ROOT/out\"]"}) {
+       {"memory = \"2G\"\nstrict = false", "network = false", "read = [\"/\"]", "write = [\"ROOT/out\"]"}) {
     BOOST_TEST_CONTEXT(settings) {
       const Bystander bystander;
       Sandboxed sandboxed(std::string("[worker]\nseccomp = false\n[classes.Reaches.sandbox]\n") + settings + "\n");
@@ -263,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_job_in_a_sandbox_asks_for_no_more_time, *if_kernel_has_sa
 
 BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
   if (!MemoryLimit::works()) return;
-  Sandboxed sandboxed(of_class("Grows", "memory = \"64M\""));
+  Sandboxed sandboxed(of_class("Grows", "memory = \"64M\"\nstrict = false"));
   sandboxed.ready();
   sandboxed.run("Grows", ",16");
   BOOST_TEST(eventually([&] { return sandboxed.out("grown") == "16777216\n"; }, 30s), sandboxed.brood->log_tail());
@@ -274,7 +285,7 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_limited_for_all_of_a_job_where_there_is_a_cgroup_for_it) {
-  Sandboxed sandboxed(of_class("Hoards", "memory = \"64M\""));
+  Sandboxed sandboxed(of_class("Hoards", "memory = \"64M\"\nstrict = false"));
   sandboxed.ready();
   const pid_t worker = sandboxed.brood->workers().at(0);
   if (JobCgroup(0, getpid()).lacks({.memory_bytes = 1}).empty()) {
@@ -304,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_job_within_its_limits_that_the_kernel_ends_is_given_back_
     RedisServer redis;
     const TemporaryDirectory directory;
     BroodOptions options{.workers = 1, .libraries = {library}, .shutdown_timeout = "1"};
-    options.config = "[classes.Swells.sandbox]\nmemory = \"1G\"\n";
+    options.config = "[classes.Swells.sandbox]\nmemory = \"1G\"\nstrict = false\n";
     options.prefix = {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
     BroodProcess brood(redis, options);
     enqueue(redis, {payload_text("Swells", "[\"" + directory.path() + "\",400,50]", 1, R"("retry":3)")});
@@ -371,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_fills_the_sockets_of_its_user_costs_no_other_job
 
 BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
   const SandboxSettings wanted{.processes = 5};
-  Sandboxed sandboxed(of_class("Forks", "processes = 5"));
+  Sandboxed sandboxed(of_class("Forks", "processes = 5\nstrict = false"));
   sandboxed.ready();
   sandboxed.run("Forks", ",50");
   sandboxed.logs("event=job_done");
@@ -384,11 +395,76 @@ BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
   sandboxed.stops();
 }
 
-BOOST_AUTO_TEST_CASE(a_strict_sandbox_that_lacks_something_starts_no_worker) {
+BOOST_AUTO_TEST_CASE(no_worker_starts_where_a_sandbox_lacks_something) {
   if (JobCgroup(0, getpid()).lacks({.cpu = 1}).empty()) return;
-  Sandboxed sandboxed(of_class("Works", "cpu = 1.5\nstrict = true"));
-  sandboxed.logs("the sandbox of class Works is strict, and lacks here: a cgroup with the controller cpu");
+  Sandboxed sandboxed(of_class("Works", "cpu = 1.5"));
+  sandboxed.logs("the sandbox of class Works cannot be had here: this machine lacks a cgroup with the controller cpu");
   BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
+}
+
+// Under the filter of a systemd unit, say.
+BOOST_AUTO_TEST_CASE(no_worker_starts_where_something_forbids_a_sandbox, *if_kernel_has_sandboxes) {
+  for (const char* const call :
+       {"close_range", "capget", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}) {
+    for (const bool strict : {true, false}) {
+      BOOST_TEST_CONTEXT(call << ", strict " << strict) {
+        const std::string config = any_sandbox + std::string(strict ? "" : "strict = false\n");
+        Sandboxed sandboxed(config, false, 1, under_filter("EPERM", call));
+        sandboxed.run("Works");
+        sandboxed.logs("the sandbox of class Works cannot be had here: something around this process forbids");
+        sandboxed.logs(std::string("forbids what it needs (") + call);
+        sandboxed.logs(": Operation not permitted)");
+        BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
+        BOOST_TEST(sandboxed.redis.size_of("retry") == 0u);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_check_tells_what_something_forbids, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed(any_sandbox, false, 1, under_filter("EPERM", "landlock_restrict_self"), {"--check"});
+  BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
+  sandboxed.logs("landlock_restrict_self: Operation not permitted");
+  BOOST_TEST(sandboxed.brood->log().find("everything can run") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(without_landlock_jobs_run_only_where_the_configuration_says_so, *if_kernel_has_sandboxes) {
+  const std::vector<std::string> as_an_old_kernel = under_filter("ENOSYS", "landlock_create_ruleset");
+  {
+    Sandboxed sandboxed(any_sandbox, false, 1, as_an_old_kernel);
+    sandboxed.logs("Landlock ABI 1, for read and write (the kernel says that it has none)");
+    BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
+  }
+  Sandboxed sandboxed(any_sandbox + std::string("strict = false\n"), false, 1, as_an_old_kernel);
+  sandboxed.ready();
+  sandboxed.logs("event=sandbox_incomplete class=Works lacks=\"Landlock ABI 1");
+  sandboxed.run("Works");
+  sandboxed.logs("event=job_done");
+}
+
+// Whoever has no capabilities loses none.
+BOOST_AUTO_TEST_CASE(a_filter_that_forbids_capset_hinders_only_who_has_capabilities, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed(any_sandbox, false, 1, under_filter("EPERM", "capset"));
+  if (geteuid() == 0) {
+    sandboxed.logs("capset: Operation not permitted");
+    BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
+    return;
+  }
+  sandboxed.ready();
+  sandboxed.run("Works");
+  sandboxed.logs("event=job_done");
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_that_brings_a_sandbox_that_is_forbidden_is_refused, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed("tag = \"before\"\n", false, 1, under_filter("EPERM", "landlock_add_rule"));
+  sandboxed.ready();
+  const pid_t worker = sandboxed.brood->workers().at(0);
+  sandboxed.brood->home().write("brood.toml", "[classes.Works.sandbox]\nwrite = []\n");
+  const CommandResult restarted = run_brood({"restart"}, sandboxed.brood->environment());
+  BOOST_TEST(restarted.status == 78, restarted.output + restarted.errors);
+  BOOST_TEST(restarted.errors.find("landlock_add_rule for /usr: Operation not permitted") != std::string::npos,
+             restarted.errors);
+  BOOST_TEST(sandboxed.brood->workers().at(0) == worker);
 }
 
 BOOST_AUTO_TEST_CASE(check_names_paths_that_are_not_there) {

@@ -117,10 +117,33 @@ BOOST_AUTO_TEST_CASE(what_the_kernel_lacks_is_named_for_what_was_asked) {
   BOOST_TEST(sandbox_lacks(settings, {.landlock_abi = 2, .seccomp = true}, nullptr).size() == 3u);
   const std::vector<std::string> none = sandbox_lacks(settings, {.landlock_abi = 0, .seccomp = false}, nullptr);
   BOOST_REQUIRE(none.size() == 3u);
-  BOOST_TEST(none[0] == "Landlock ABI 1, for read and write (this kernel has none)");
-  BOOST_TEST(none[1] == "Landlock ABI 6, for signals to other processes (this kernel has none)");
+  BOOST_TEST(none[0] == "Landlock ABI 1, for read and write (the kernel says that it has none)");
+  BOOST_TEST(none[1] == "Landlock ABI 6, for signals to other processes (the kernel says that it has none)");
   BOOST_TEST(none[2] == "seccomp, for calls that reach other processes");
   BOOST_TEST(sandbox_lacks({}, {.landlock_abi = 5, .seccomp = true}, nullptr).size() == 1u);
   BOOST_TEST(sandbox_lacks({}, {.landlock_abi = 0, .seccomp = true}, nullptr).at(0) ==
-             "Landlock ABI 1, for the kernel's own files (this kernel has none)");
+             "Landlock ABI 1, for the kernel's own files (the kernel says that it has none)");
+}
+
+BOOST_AUTO_TEST_CASE(only_what_the_kernel_lacks_may_be_done_without_and_only_where_that_is_said) {
+  Config config;
+  config.classes["A"].sandbox.emplace();
+  config.classes["Free"];
+  BOOST_TEST(lacking_sandboxes(config, {.landlock_abi = 6, .seccomp = true}, nullptr).empty());
+
+  const SandboxOffers of_an_old_kernel{.landlock_abi = 5, .seccomp = true};
+  BOOST_REQUIRE(lacking_sandboxes(config, of_an_old_kernel, nullptr).size() == 1u);
+  BOOST_TEST(!lacking_sandboxes(config, of_an_old_kernel, nullptr)[0].may_run());
+  BOOST_TEST(lacking_sandboxes(config, of_an_old_kernel, nullptr)[0].text() ==
+             "the sandbox of class A cannot be had here: this machine lacks Landlock ABI 6, for signals to other "
+             "processes (the kernel says that it has 5); with strict = false in [classes.\"A\".sandbox] its jobs run "
+             "without what is lacking");
+
+  const SandboxOffers under_a_filter{
+      .landlock_abi = 0, .seccomp = true, .forbidden = {"capset: Operation not permitted"}};
+  config.classes["A"].sandbox->strict = false;
+  BOOST_TEST(lacking_sandboxes(config, of_an_old_kernel, nullptr)[0].may_run());
+  BOOST_TEST(!lacking_sandboxes(config, under_a_filter, nullptr)[0].may_run());
+  const std::string text = lacking_sandboxes(config, under_a_filter, nullptr)[0].text();
+  BOOST_TEST(text.find("forbids what it needs (capset: Operation not permitted)") != std::string::npos, text);
 }

@@ -208,7 +208,13 @@ class Forker {
   OffspringUse use_;
 };
 
-void require_one_thread_to_copy(const std::string& isolated_class) {
+// As fork(), but its end sends no signal, so that no wait() of a job finds it.  The C library does not know of this
+// fork: that suits the copy, which only forks on, by fork(), and has one thread.
+pid_t fork_unseen() { return static_cast<pid_t>(syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, 0UL)); }
+
+}  // namespace
+
+void JobForker::require_one_thread(const std::string& isolated_class) {
   const std::vector<std::string> others = names_of_other_threads();
   if (others.empty()) return;
   throw LibraryError(fmt::format(
@@ -219,14 +225,8 @@ void require_one_thread_to_copy(const std::string& isolated_class) {
       fmt::join(others, ", "), isolated_class));
 }
 
-// As fork(), but its end sends no signal, so that no wait() of a job finds it.  The C library does not know of this
-// fork: that suits the copy, which only forks on, by fork(), and has one thread.
-pid_t fork_unseen() { return static_cast<pid_t>(syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, 0UL)); }
-
-}  // namespace
-
 JobForker::JobForker(Setup setup, const std::string& isolated_class) {
-  require_one_thread_to_copy(isolated_class);
+  require_one_thread(isolated_class);
   log::flush();
   std::fflush(nullptr);  // what lies in a buffer now must not be written by each of them
   tzset();               // read once, not by each of them

@@ -34,7 +34,10 @@ class JobForker {
     std::function<void(UniqueFd channel)> perform;  // then; the process ends when it returns
   };
 
-  // Throws LibraryError when a library has started threads, std::system_error when there is no copy to be had.
+  // Throws LibraryError when a library has started threads in this process, which a copy would not have.
+  static void require_one_thread(const std::string& isolated_class);
+
+  // Likewise, and std::system_error when there is no copy to be had.
   JobForker(Setup setup, const std::string& isolated_class);
   JobForker(const JobForker&) = delete;
   JobForker& operator=(const JobForker&) = delete;

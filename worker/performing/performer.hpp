@@ -194,6 +194,7 @@ class Performer {
   std::string event_;                     // whose handlers run
   std::optional<ScratchRecord> scratch_;  // of a worker that knows classes with a sandbox
   std::optional<JobCgroup> job_cgroup_;   // likewise
+  SandboxOffers sandbox_offers_;          // likewise
   std::optional<JobForker> forker_;       // of a worker that knows isolated classes
   std::optional<JobChannel> channel_;     // in the process of an isolated job
 };

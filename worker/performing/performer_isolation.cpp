@@ -50,6 +50,7 @@ void Performer::prepare_isolation() {
       std::find_if(names.begin(), names.end(), [this](const std::string& name) { return rules_.is_isolated(name); });
   if (isolated == names.end()) return;
   slot_.record().forks_jobs.store(1);
+  JobForker::require_one_thread(*isolated);
   prepare_sandboxes();
   const std::string whose = fmt::format("{} {}", worker_setup_.slot, host_.capsule);
   forker_.emplace(JobForker::Setup{.title = "brood: forker " + whose,
@@ -74,15 +75,13 @@ void Performer::leave_isolation() {
 void Performer::prepare_sandboxes() {
   if (!rules_.any_has_sandbox()) return;
   job_cgroup_.emplace(worker_setup_.slot, worker_setup_.supervisor);
-  for (const LackingSandbox& one : lacking_sandboxes(config_, &*job_cgroup_)) {
-    const std::string lacks = fmt::format("{}", fmt::join(one.lacks, "; "));
-    if (one.strict)
-      throw LibraryError(fmt::format(
-          "the sandbox of class {} is strict, and lacks here: {}; take out of [classes.\"{}\".sandbox] what "
-          "this machine cannot do, or strict = true",
-          one.job_class, lacks, one.job_class));
+  sandbox_offers_ = sandbox_offers();
+  for (const LackingSandbox& one : lacking_sandboxes(config_, sandbox_offers_, &*job_cgroup_)) {
+    if (!one.may_run()) throw LibraryError(one.text());
     // Once for all workers of a capsule.
-    if (worker_setup_.number == 0) log::warn("sandbox_incomplete", {{"class", one.job_class}, {"lacks", lacks}});
+    if (worker_setup_.number == 0)
+      log::warn("sandbox_incomplete",
+                {{"class", one.job_class}, {"lacks", fmt::format("{}", fmt::join(one.lacks, "; "))}});
   }
   scratch_.emplace(slot_.record());
 }
@@ -99,7 +98,8 @@ std::optional<Failure> Performer::enter_class_sandbox() {
   log::inherit(of_output, -1);
   const SandboxSettings limits = with_memory_of_worker(*sandbox, settings_.memory_limit_bytes);
   try {
-    const SlotRecord* const orders = enter_sandbox(limits, *job_cgroup_, *scratch_, code, channel_->descriptor());
+    const SlotRecord* const orders =
+        enter_sandbox(limits, sandbox_offers_, *job_cgroup_, *scratch_, code, channel_->descriptor());
     if (orders != nullptr) orders_.read_flags_of(*orders);
   } catch (const std::system_error& error) {
     Failure failure;

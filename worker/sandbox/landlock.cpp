@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
 
@@ -33,14 +35,16 @@ void allow(int ruleset, const LandlockRules::Beneath& rule) {
   const std::uint64_t access = S_ISDIR(status.st_mode) ? rule.access : rule.access & landlock::of_files;
   if (access == 0) return;
   const BeneathAttributes attributes{access, path.get()};
-  check(rule.path.c_str(), syscall(SYS_landlock_add_rule, ruleset, rule_beneath, &attributes, 0));
+  check(("landlock_add_rule for " + rule.path).c_str(),
+        syscall(SYS_landlock_add_rule, ruleset, rule_beneath, &attributes, 0));
 }
 
 }  // namespace
 
 int landlock_abi() {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, ask_for_version);
-  return abi > 0 ? static_cast<int>(abi) : 0;
+  if (abi < 0 && (errno == ENOSYS || errno == EOPNOTSUPP)) return 0;
+  return static_cast<int>(check("landlock_create_ruleset", abi));
 }
 
 void enter_landlock(const LandlockRules& rules) {

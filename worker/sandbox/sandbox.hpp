@@ -5,35 +5,37 @@
 
 #include "shared/config/config.hpp"
 #include "worker/sandbox/job_cgroup.hpp"
+#include "worker/sandbox/sandbox_offers.hpp"
 #include "worker/sandbox/scratch_record.hpp"
 
 namespace brood {
 
-// What this machine's kernel has for sandboxes.
-struct SandboxOffers {
-  int landlock_abi = 0;
-  bool seccomp = false;
-};
-SandboxOffers sandbox_offers();
-
-// Which of the settings this kernel cannot enforce, half a sentence each; empty: it enforces all.  Without `cgroup`
+// Which of the settings the kernel cannot enforce, half a sentence each; empty: it enforces all.  Without `cgroup`
 // nothing is said of settings that need one.
 std::vector<std::string> sandbox_lacks(const SandboxSettings& settings, const SandboxOffers& offers,
                                        const JobCgroup* cgroup);
 
-// Classes whose sandbox lacks something here, and what.
+// A class whose sandbox cannot be had here as a whole.
 struct LackingSandbox {
   std::string job_class;
-  bool strict = false;
-  std::vector<std::string> lacks;
+  bool strict = true;
+  std::vector<std::string> lacks;      // what the kernel does not have
+  std::vector<std::string> forbidden;  // what something forbids to this process: see SandboxOffers
+
+  // Whether the configuration says that its jobs may run with less.  That is said of the kernel.  What is forbidden can
+  // be allowed, and is no reason to run a job without its sandbox.
+  bool may_run() const { return !strict && forbidden.empty(); }
+  // What is wrong and what to do, a sentence.
+  std::string text() const;
 };
-std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const JobCgroup* cgroup);
+std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const SandboxOffers& offers,
+                                              const JobCgroup* cgroup);
 
 // Puts the calling process, in which nothing of the class has run yet, and all that it starts, into the sandbox for
-// good.  Of its descriptors only standard input, output and error stay open, and `kept`.  What the kernel cannot
-// enforce is left out.  Returns where the supervisor's orders can still be read: see ScratchRecord.  Throws
-// std::system_error.
-const SlotRecord* enter_sandbox(const SandboxSettings& settings, const JobCgroup& cgroup, ScratchRecord& scratch,
-                                const std::vector<std::string>& code, int kept);
+// good.  Of its descriptors only standard input, output and error stay open, and `kept`.  Leaves out what
+// sandbox_lacks() names for these offers, and nothing else.  Returns where the supervisor's orders can still be read:
+// see ScratchRecord. Throws std::system_error.
+const SlotRecord* enter_sandbox(const SandboxSettings& settings, const SandboxOffers& offers, const JobCgroup& cgroup,
+                                ScratchRecord& scratch, const std::vector<std::string>& code, int kept);
 
 }  // namespace brood

@@ -182,6 +182,7 @@ class SandboxFilter {
     if (!filter_) throw std::system_error(ENOMEM, std::generic_category(), "seccomp_init");
     check_seccomp("seccomp_attr_set", seccomp_attr_set(filter_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM)));
     seccomp_attr_set(filter_.get(), SCMP_FLTATR_CTL_SSB, 1);
+    seccomp_attr_set(filter_.get(), SCMP_FLTATR_API_SYSRAWRC, 1);  // the kernel's own errors
     seccomp_attr_set(filter_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // by a tree, not by a list
   }
 

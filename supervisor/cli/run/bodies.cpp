@@ -1,5 +1,7 @@
 #include "supervisor/cli/run/bodies.hpp"
 
+#include <unistd.h>
+
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "supervisor/cli/run/certificates.hpp"
 #include "supervisor/cli/run/check_libraries.hpp"
 #include "supervisor/cli/run/check_redis.hpp"
+#include "supervisor/cli/run/check_sandboxes.hpp"
 #include "supervisor/restart/what_is_left.hpp"
 #include "worker/crash/dump_report.hpp"
 #include "worker/guard/seccomp_filter.hpp"
@@ -70,7 +73,8 @@ class UnderOneConfiguration {
 
   std::string why_not_usable() const {
     supervisor_.log.follow(*config_);
-    const std::string why = why_not_loadable(*config_);
+    std::string why = why_no_sandbox(*config_, getppid());  // before a library starts threads
+    if (why.empty()) why = why_not_loadable(*config_);
     return why.empty() ? why_refused(*config_, shards_) : why;
   }
 

@@ -149,7 +149,8 @@ class Machine:
         for unit in ("systemd-networkd.socket", "systemd-timesyncd.service", "redis-server.service"):
             self.mask(unit)
         command = ["systemd-nspawn", "--quiet", f"--directory={self.root}", "--boot", f"--machine={self.name}", "--console=pipe",
-                   "--capability=all", "--system-call-filter=@keyring bpf"]
+                   "--capability=all",
+                   "--system-call-filter=@keyring bpf landlock_create_ruleset landlock_add_rule landlock_restrict_self"]
         if not self.network:
             command.append("--private-network")
         if not os.path.isdir("/run/systemd/system"):  # nobody there to register with, nor to make a cgroup for it

@@ -7,6 +7,7 @@ Exit status 77: no machine could be booted here, and the reason was said.
 """
 
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -91,6 +92,31 @@ class Journal(Unit):
         self.assertFalse([line for line in lines if not re.match(r"(INFO|WARN|ERROR) pid=\d+ event=", line)])
         priorities = {re.search(r"event=(\w+)", line)[1]: entry["PRIORITY"] for line, entry in zip(lines, entries)}
         self.assertEqual((priorities["ready"], priorities["job_died"], priorities["worker_crashed"]), ("6", "4", "3"))
+
+
+class LogFile(Unit):
+    LOG = "/var/log/brood/jobs.log"
+    RULES = "/usr/share/doc/brood/examples/logrotate/brood"
+
+    def log(self, more=""):
+        return self.brood.read(self.LOG + more)
+
+    def test_logrotate_needs_no_restart(self):
+        if machine.run("which logrotate", check=False).returncode != 0:
+            self.skipTest("there is no logrotate; packaging/install-dependencies installs it")
+        self.addCleanup(lambda: machine.run(f"rm -f {self.LOG}*", check=False))
+        self.start(f'[log]\nfile = "{self.LOG}"\nlog_jobs = true\n', workers=1)
+        self.assertEqual(self.brood.shell("true"), 0)
+        self.assertSoon(lambda: "event=job_done" in self.log())
+        before, worker = self.log(), machine.ask("pgrep -f '^brood: worker 0'")
+
+        machine.run(f"logrotate --force --state /root/logrotate.state {self.RULES}")
+
+        self.assertEqual(self.brood.shell("true"), 0)
+        self.assertSoon(lambda: "event=job_done" in self.log())
+        self.assertEqual((self.log(".1"), machine.ask(f"stat -c %U {self.LOG}")), (before, "brood"))
+        self.assertEqual(machine.ask("pgrep -f '^brood: worker 0'"), worker)
+        self.assertEqual(machine.ask("brood reopen"), f"reopened: {self.LOG}")
 
 
 class Recovery(Unit):
@@ -437,6 +463,213 @@ class Sandbox(Unit):
         self.assertNotEqual(self.brood.shell(f"kill -TERM {self.brood.main_pid}"), 0)
         self.assertFalse(self.brood.says("supervisor_not_shielded"))
         self.assertEqual(self.brood.state, "active")
+
+
+class Features(Unit):
+    """What brood can do, inside of its unit: the filter, the missing rights and the read-only directories of that are no obstacle."""
+
+    OUT, IN = f"{STATE}/out", f"{STATE}/in"
+    WITHOUT_LANDLOCK = "[Service]\nSystemCallFilter=~landlock_restrict_self\n"
+    SANDBOX = f'[classes.Shell.sandbox]\nnetwork = false\nwrite = ["{OUT}"]\nread = ["{IN}"]\n'
+
+    def setUp(self):
+        super().setUp()
+        machine.run(f"install -d -o brood -g brood {STATE} {self.OUT} {self.IN}")
+        machine.write(f"{self.IN}/text", "to be read")
+        machine.write(f"{STATE}/secret", "a secret")
+
+    def out(self, name):
+        return self.brood.read(f"{self.OUT}/{name}")
+
+    def written(self, name):
+        """The content of a file in OUT, once a job has written it."""
+        self.assertSoon(lambda: self.out(name) != "")
+        return self.out(name)
+
+    def processes(self):
+        return machine.ask("ps -u brood -o args=")
+
+    # Ways to run a command: as root, and as the unit's own user.
+    RUNNERS = ("", f"setpriv --reuid=brood --regid=brood --clear-groups env RUNTIME_DIRECTORY=/run/brood STATE_DIRECTORY={STATE} ")
+
+    def attempts(self):
+        """A command of the shell that tries what the sandbox refuses, and writes down what has succeeded."""
+        tries = {"wrote": f"echo x >{STATE}/outside", "read": f"cat {STATE}/secret", "listed": f"ls {STATE}", "connected": f"redis-cli -s {STATE}/redis.sock ping | grep PONG",
+                 "signalled": f"kill -0 {self.brood.main_pid}", "made a namespace": "unshare --user true"}
+        lines = [f"cat {self.IN}/text >{self.OUT}/copied", *(f"({what}) >/dev/null 2>&1 && echo {name} >>{self.OUT}/escapes" for name, what in tries.items()), f"echo done >{self.OUT}/done"]
+        return "; ".join(lines)
+
+    def test_a_sandbox_holds_its_class_and_lets_it_do_what_it_may(self):
+        self.start(self.SANDBOX)
+        self.brood.enqueue("Shell", self.attempts())
+        self.assertEqual(self.written("done"), "done\n")
+        self.assertEqual((self.out("copied"), self.out("escapes")), ("to be read", ""))
+        self.assertFalse(self.brood.says("event=sandbox_incomplete"))
+        self.assertEqual(self.brood.cli("zcard retry"), "0")
+
+    def test_each_kind_of_sandbox_is_entered(self):
+        for setting in ("network = false", f'write = ["{self.OUT}"]', f'read = ["{self.IN}"]', "strict = true"):
+            with self.subTest(setting=setting):
+                self.brood = Service(machine)  # whose journal begins now
+                self.start(f"[log]\nlog_jobs = true\n[classes.Shell.sandbox]\n{setting}\n")
+                self.brood.enqueue("Shell", "true")
+                self.assertSoon(lambda: self.brood.says("event=job_done") or self.brood.says("event=job_failed"))
+                self.assertEqual(self.brood.cli("zcard retry"), "0", self.brood.cli("zrange retry 0 -1"))
+                self.brood.clear()
+                machine.run(f"install -d -o brood -g brood {STATE} {self.OUT} {self.IN}")
+
+    def test_a_sandbox_of_processes_that_the_unit_cannot_have_starts_nothing(self):
+        # Where cgroups are delegated it works; elsewhere the service says that it does not.
+        self.brood.configure("[classes.Shell.sandbox]\nprocesses = 3\n")
+        machine.run("systemctl start brood", check=False)
+        if self.brood.state == "active":
+            self.brood.enqueue("Shell", f"sh -c 'for i in 1 2 3 4 5 6; do sleep 0.1 & done; wait' 2>{self.OUT}/refused")
+            self.assertSoon(lambda: "fork" in self.out("refused"))
+        else:
+            self.assertSoon(lambda: (self.brood.state, self.brood.show("ExecMainStatus")), ("failed", "78"))
+            self.assertTrue(self.brood.says("the sandbox of class Shell cannot be had here", "cgroup with the controller pids"))
+
+    def test_a_filter_that_forbids_a_sandbox_starts_nothing(self):
+        for strict in ("true", "false"):
+            with self.subTest(strict=strict):
+                self.brood.configure(f"{self.SANDBOX}strict = {strict}\n")
+                self.brood.drop_in(self.WITHOUT_LANDLOCK)
+                machine.run("systemctl start brood", check=False)
+                self.assertSoon(lambda: (self.brood.state, self.brood.show("ExecMainStatus")), ("failed", "78"))
+                self.assertTrue(self.brood.says("the sandbox of class Shell cannot be had here", "landlock_restrict_self: Operation not permitted"))
+                self.brood.clear()
+
+    def test_a_check_in_the_unit_tells_what_the_unit_forbids(self):
+        self.brood.configure(self.SANDBOX)
+        check = f"[Service]\nType=oneshot\nExecStart=\nExecStart=/usr/bin/brood run --check -C {self.brood.config}\nRestart=no\nWatchdogSec=0\n"
+        self.brood.drop_in(check)
+        machine.run("systemctl start brood")
+        self.assertSoon(lambda: self.brood.says("everything can run"))
+        self.brood.clear()
+
+        self.setUp()
+        self.brood.configure(self.SANDBOX)
+        self.brood.drop_in(check + self.WITHOUT_LANDLOCK)
+        self.assertNotEqual(machine.run("systemctl start brood", check=False).returncode, 0)
+        self.assertEqual(self.brood.show("ExecMainStatus"), "78")
+        self.assertSoon(lambda: self.brood.says("landlock_restrict_self: Operation not permitted"))
+        self.assertFalse(self.brood.says("everything can run"))
+
+    def test_a_template_and_processes_of_jobs(self):
+        self.start('[worker]\npreload = true\n[classes.Shell]\nisolation = "process"\n')
+        self.assertSoon(lambda: all(title in self.processes() for title in ("brood: template", "brood: forker 0 default")))
+        self.assertEqual(self.brood.shell("true"), 0)
+        self.assertFalse(self.brood.says("event=sandbox_incomplete"))
+
+    def test_programs_as_jobs(self):
+        self.start(f'''[commands.Told]
+run = ["/bin/sh", "-c", "echo $1 $LEVEL >{self.OUT}/told", "told", "{{0}}"]
+env = {{ LEVEL = "high" }}
+directory = "{STATE}"
+[commands.Fails]
+run = ["/bin/false"]
+[on_error]
+run = ["/bin/sh", "-c", "cat >{self.OUT}/new; mv {self.OUT}/new {self.OUT}/reported"]
+''')
+        self.brood.enqueue("Told", "a word")
+        self.assertEqual(self.written("told"), "a word high\n")
+        self.brood.enqueue("Fails")
+        self.assertEqual(json.loads(self.written("reported"))["class"], "Fails")
+
+    ASKS = "python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())' "
+
+    def test_the_page_and_its_metrics(self):
+        self.start('[web]\nlisten = "127.0.0.1:7979"\n')
+        self.assertSoon(lambda: '"ready":true' in machine.run(self.ASKS + "http://127.0.0.1:7979/readyz", check=False).stdout)
+        self.assertIn("brood_", machine.ask(self.ASKS + "http://127.0.0.1:7979/metrics"))
+        self.assertIn("<html", machine.ask(self.ASKS + "http://127.0.0.1:7979/"))
+
+    def test_the_page_at_a_local_socket(self):
+        self.start('[web]\nlisten = "unix:/run/brood/web.sock"\n')
+        asks = "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"/run/brood/web.sock\"); s.sendall(b\"GET /readyz HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n\"); print(s.recv(9999).decode())'"
+        self.assertSoon(lambda: " 200 " in machine.run(asks, check=False).stdout)
+
+    def listen(self, program):
+        """Has a program listen in the machine, and write into OUT what it is told."""
+        machine.write("/root/listener.py", f"import http.server, os, socket\nout = {self.OUT!r}\n{program}")
+        machine.run("systemd-run --quiet --collect --unit=test-listener python3 /root/listener.py")
+        self.addCleanup(lambda: machine.run("systemctl stop test-listener", check=False))
+        self.assertSoon(lambda: os.path.exists(f"{machine.root}{self.OUT}/listens"))
+
+    def test_spans_by_otlp(self):
+        self.listen('''
+class Collector(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        open(out + "/new", "wb").write(body)
+        os.rename(out + "/new", out + "/spans")
+        self.send_response(200); self.end_headers(); self.wfile.write(b"{}")
+server = http.server.HTTPServer(("127.0.0.1", 4318), Collector)
+open(out + "/listens", "w")
+server.serve_forever()
+''')
+        self.start('[otlp]\nendpoint = "http://127.0.0.1:4318"\n')
+        self.assertEqual(self.brood.shell("true"), 0)
+        self.assertIn("Shell", self.written("spans"))
+
+    def test_counts_by_statsd(self):
+        self.listen('''
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 8125))
+open(out + "/listens", "w")
+while True:
+    open(out + "/counts", "ab").write(server.recv(65536) + b"\\n")
+''')
+        self.start('[statsd]\naddress = "127.0.0.1:8125"\n')
+        self.assertEqual(self.brood.shell("true"), 0)
+        self.assertSoon(lambda: "sidekiq.jobs.success" in self.out("counts"))
+
+    def test_encrypted_arguments_by_a_key_that_is_a_credential(self):
+        machine.run("brood keys new /etc/brood/key1")
+        self.addCleanup(lambda: machine.run("rm -f /etc/brood/key1", check=False))
+        self.start('[encryption.keys]\n1 = "credential:key1"\n', drop_in="[Service]\nLoadCredential=key1:/etc/brood/key1\n")
+        machine.run(f"env CREDENTIALS_DIRECTORY=/run/credentials/brood.service brood enqueue -C {self.brood.config} --encrypt Shell '\"cat /run/credentials/brood.service/key1 >/dev/null && echo opened >{self.OUT}/opened\"'")
+        self.assertEqual(self.written("opened"), "opened\n")
+
+    def test_core_files(self):
+        pattern = machine.ask("cat /proc/sys/kernel/core_pattern")
+        if pattern.startswith(("|", "/")):
+            self.skipTest(f"core files go elsewhere here: {pattern}")
+        for isolation in ("worker", "process"):
+            with self.subTest(isolation=isolation):
+                self.start(f'[classes.Segfault]\nisolation = "{isolation}"\n', drop_in="[Service]\nLimitCORE=infinity\n")
+                self.brood.enqueue("Segfault")
+                self.assertSoon(lambda: machine.ask(f"find {STATE} -maxdepth 1 -name 'core*' -size +0", check=False) != "")
+                self.brood.clear()
+                machine.run(f"install -d -o brood -g brood {STATE} {self.OUT} {self.IN}")
+
+    def test_a_limit_of_memory(self):
+        self.start('[worker]\nmemory_limit = "256M"\n')
+        self.assertSoon(lambda: self.brood.says("event=memory_limit"))
+        delegated = "memory" in machine.run("cat /sys/fs/cgroup/system.slice/brood.service/cgroup.controllers", check=False).stdout.split()
+        self.assertTrue(self.brood.says("event=memory_limit", "by=cgroup" if delegated else "by=RLIMIT_DATA"))
+        takes = "python3 -c 'x = bytearray({} << 20); print(len(x))'"
+        self.assertEqual(self.brood.shell(takes.format(32)), 0, self.brood.shell_output())
+        self.brood.enqueue("Shell", f"{takes.format(1024)} >{self.OUT}/taken; echo ended >{self.OUT}/ended")
+        self.assertSoon(lambda: self.out("ended") != "" or self.brood.cli("zcard retry") != "0" or self.brood.cli("zcard dead") != "0" or self.brood.says("event=worker_crashed"))
+        self.assertEqual(self.out("taken"), "")
+
+    def test_commands_as_root_and_as_the_units_own_user(self):
+        for runner in self.RUNNERS:
+            with self.subTest(runner=runner or "root"):
+                self.start()
+                self.brood.begin_a_job("long")
+                status = json.loads(machine.ask(f"{runner}brood status --json"))
+                jid = next(worker["job"]["jid"] for worker in status["workers"] if worker["job"])
+                self.assertIn("Shell::perform", machine.ask(f"{runner}brood dump"))
+                for command in ("scale 3", "restart", "reopen", f"kill {jid}", "quiet", "resume", "upgrade", f"restart -C {self.brood.config}"):
+                    self.assertEqual(machine.run(f"{runner}brood {command}", check=False).returncode, 0, f"{command}\n{self.brood.journal()[-5:]}")
+                machine.run("systemctl reload brood")
+                self.assertSoon(lambda: (self.brood.state, self.brood.show("NRestarts")), ("active", "0"))
+                machine.run(f"{runner}brood stop")
+                self.assertSoon(lambda: self.brood.state, "inactive")
+                self.brood.clear()
+                machine.run(f"install -d -o brood -g brood {STATE} {self.OUT} {self.IN}")
 
 
 def main():

@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -20,6 +23,19 @@ using namespace std::chrono_literals;
 constexpr std::size_t most_killed_a_turn = 256, most_children_seen = 4096;
 constexpr std::chrono::milliseconds until_they_are_dead{5}, longest_until_they_are_dead{1'000};
 constexpr auto report_interval = 10s;
+
+// A process that is to die with its parent, such as the one that forks a worker's jobs, has SIGKILL before it becomes
+// ours.
+bool is_being_killed(pid_t child) {
+  std::ifstream status("/proc/" + std::to_string(child) + "/status");
+  for (std::string name; status >> name;) {
+    if (name != "ShdPnd:") continue;
+    std::uint64_t pending = 0;
+    status >> std::hex >> pending;
+    return (pending >> (SIGKILL - 1) & 1) != 0;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -45,12 +61,13 @@ void Strays::look(SteadyTime now) {
       killed_.erase(child);
       continue;
     }
+    const bool dies_anyway = is_being_killed(child);
     // It runs as another user, by a set-user-ID program.  We cannot kill it, and to wait for it would hold up whoever
     // waits for all strays to be gone.
     if (kill(child, SIGKILL) != 0 && errno == EPERM) continue;
     ++seen;
     if (getpgid(child) == child) kill(-child, SIGKILL);
-    if (!killed_.insert(child).second) continue;
+    if (!killed_.insert(child).second || dies_anyway) continue;
     if (count_++ == 0) reported_at_ = now;
   }
   if (seen == 0) {

@@ -28,7 +28,8 @@ class Strays {
   void look_soon();
 
   // Each turn, when its time has come.  Kills and reaps what it finds, a bounded number, so that a fork bomb does not
-  // keep the loop; goes on in a later turn until none is left, and then logs how many it found alive.
+  // keep the loop; goes on in a later turn until none is left, and then logs how many it found alive, without those
+  // that were to die with their parent.
   void look(SteadyTime now);
 
   // It was a child of this process before it became a supervisor.

@@ -417,6 +417,18 @@ BOOST_AUTO_TEST_CASE(many_isolated_jobs_run_once_each_among_others) {
   BOOST_TEST(!holds(server.brood.log(), "strays_killed"), server.brood.log_tail());
 }
 
+BOOST_AUTO_TEST_CASE(what_a_worker_had_for_its_isolated_jobs_is_no_stray_when_it_is_killed) {
+  Server server("", 6);
+  BOOST_REQUIRE(server.brood.wait_ready());
+  const std::vector<pid_t> workers = server.brood.workers();
+  for (const pid_t worker : workers) kill(worker, SIGKILL);
+  const auto are_gone = [&] { return std::none_of(workers.begin(), workers.end(), process_exists); };
+  BOOST_REQUIRE(eventually([&] { return are_gone() && server.brood.workers().size() == workers.size(); }, 30s));
+  server.brood.term();
+  BOOST_TEST(server.brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(!holds(server.brood.log(), "strays_killed"), server.brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(what_an_isolated_job_prints_is_logged_as_its_own) {
   Server server;
   server.push("Print", 1, "[]");

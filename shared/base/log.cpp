@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -73,6 +74,12 @@ class Destination {
     return ::write(fd_.get(), text, size);
   }
 
+  // False when the file has been moved away or removed, and its name is another's or nobody's.
+  bool is_called(const std::string& file) const {
+    struct stat status {};
+    return stat(file.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+  }
+
   int fd() const { return fd_.get(); }
 
   // Gives up the number without closing it: it is somebody else's now.
@@ -98,13 +105,14 @@ class Destination {
 class RingSink : public spdlog::sinks::sink {
  public:
   void open(const Options& options) {
-    destination_ = std::make_unique<Destination>(Destination::open(options.file));
-    options_ = options;
+    const Options wanted = with_whole_path(options);
+    destination_ = std::make_unique<Destination>(Destination::open(wanted.file));
+    options_ = wanted;
   }
 
   void inherit(const Options& options, int descriptor) {
     destination_ = std::make_unique<Destination>(Destination::of(descriptor));
-    options_ = options;
+    options_ = with_whole_path(options);
   }
 
   void reopen() {
@@ -152,6 +160,27 @@ class RingSink : public spdlog::sinks::sink {
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
  private:
+  // The file is looked for again later, when a job may have changed the working directory.
+  static Options with_whole_path(Options options) {
+    std::error_code refused;
+    const std::filesystem::path whole = std::filesystem::absolute(options.file, refused);
+    if (!options.file.empty() && !refused) options.file = whole;
+    return options;
+  }
+
+  // Log rotation has moved the file away: this process opens its name anew, as each other does for itself.  Where that
+  // fails, the old file stays in use, and has a line of it.
+  void follow_rotation() {
+    if (options_.file.empty() || written_of_first_ > 0 || destination_->is_called(options_.file)) return;
+    try {
+      reopen();
+      said_not_reopened_ = false;
+    } catch (const std::system_error& error) {
+      if (std::exchange(said_not_reopened_, true)) return;
+      keep(format_line(options_, Level::warn, wall_now(), getpid(), "log_not_reopened", {{"reason", error.what()}}));
+    }
+  }
+
   void keep(std::string line) {
     if (std::exchange(line_is_torn_, false)) line.insert(0, 1, '\n');
     if (waiting_bytes_ + line.size() > ring_bytes) {
@@ -198,7 +227,7 @@ class RingSink : public spdlog::sinks::sink {
   }
 
   bool ensure_destination() {
-    if (destination_ && destination_->still_open()) return true;
+    if (destination_ && destination_->still_open()) return follow_rotation(), true;
     if (destination_) destination_->abandon();
     destination_.reset();
     try {
@@ -215,6 +244,7 @@ class RingSink : public spdlog::sinks::sink {
   std::deque<std::string> waiting_;
   std::size_t waiting_bytes_ = 0;
   std::size_t written_of_first_ = 0;
+  bool said_not_reopened_ = false;
   bool line_is_torn_ = false;  // the last line was dropped half-written: the next begins on a line of its own
   std::uint64_t dropped_ = 0, reported_ = 0;
   std::string trouble_;

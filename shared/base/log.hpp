@@ -45,8 +45,8 @@ void open(const Options& options);
 // standard error.  reopen() tries the file again.
 void inherit(const Options& options, int descriptor);
 
-// Opens the file anew under its name, after log rotation has moved the old one away.  Without a file it does nothing.
-// Throws std::system_error; the old file then stays in use.
+// Opens the file anew under its name.  After log rotation has moved the old one away, the next line does the same, in
+// each process.  Without a file it does nothing.  Throws std::system_error; the old file then stays in use.
 void reopen();
 
 // True when journald itself reads our standard error (JOURNAL_STREAM names its device and inode).

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -122,6 +123,7 @@ void ControlVerbs::obey(const std::string& verb, const Arguments& arguments, con
     if (!upgrade_.answer_failure(reply)) restart_.await(reply);
     return;
   }
+  if (verb == "reopen") return reopen(reply);
   if (verb == "scale") return scale(arguments, reply);
   if (verb == "kill") return kill(arguments, reply);
   if (verb == "stack") return stack(arguments, reply);
@@ -173,6 +175,17 @@ void ControlVerbs::upgrade(const Reply& reply) {
   if (phase != Phase::running && phase != Phase::quiet)
     return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(phase))));
   upgrade_.begin(reply);
+}
+
+void ControlVerbs::reopen(const Reply& reply) {
+  const std::string& file = restart_.present()->config->log.file;
+  try {
+    log::reopen();
+  } catch (const std::system_error& error) {
+    log::warn("log_not_reopened", {{"reason", error.what()}});
+    return reply.ok(not_now(std::string(error.what()) + "; the old file is written on"));
+  }
+  reply.ok(JsonWriter().text("outcome", "done").text("file", file).object());
 }
 
 void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
@@ -268,6 +281,7 @@ std::string ControlVerbs::status() const {
       .text("identity", identity_)
       .number("pid", getpid())
       .text("tag", facts.tag)
+      .text("config", facts.config_file)
       .texts("queues", queues_of(facts.capsules))
       .decimal("started_at", epoch_seconds(facts.started_at))
       .text("phase", name_of(supervisor_.phase()))

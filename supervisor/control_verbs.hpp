@@ -24,12 +24,12 @@ namespace brood {
 
 // What a supervisor does for its command line, and whom it still owes an answer:
 //
-//   status                   an object: phase, tag, queues, generation, workers, drained shards, restart, pressure
-//   quiet                    answered when no worker runs a job any more
-//   resume                   undoes quiet
+//   status                   an object: phase, tag, config, queues, generation, workers, drained shards, restart,
+//   pressure quiet                    answered when no worker runs a job any more resume                   undoes quiet
 //   stop [now]               answered when everything is in order; `now` ends running jobs
 //   restart                  answered when it is done, refused or rolled back
 //   scale N CAPSULE          the same
+//   reopen                   the log's file is opened anew; its workers do that by themselves at their next line
 //   upgrade                  answered when it comes to nothing; else the connection ends after the word "handing over",
 //                            and the successor restarts its workers
 //   await_restart            answered when no restart is under way any more
@@ -74,6 +74,7 @@ class ControlVerbs {
   void refuse_in_this_phase(const Reply& reply) const;
   void restart(const Reply& reply);
   void upgrade(const Reply& reply);
+  void reopen(const Reply& reply);
   void scale(const Arguments& arguments, const Reply& reply);
   void kill(const Arguments& arguments, const Reply& reply);
   void stack(const Arguments& arguments, const Reply& reply);

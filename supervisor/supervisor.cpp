@@ -57,6 +57,7 @@ Supervisor::Supervisor(Setup setup)
     : config_(std::move(setup.config)),
       identity_(std::move(setup.identity)),
       runtime_directory_(setup.runtime_directory),
+      config_file_(setup.config_file),
       bodies_(setup.bodies(config_)),
       follow_(std::move(setup.follow)),
       locate_(std::move(setup.locate)),
@@ -477,7 +478,8 @@ ProcessFacts Supervisor::process_facts() const {
           .tag = config_->tag,
           .labels = config_->labels,
           .version = std::string(version),
-          .started_at = started_at_};
+          .started_at = started_at_,
+          .config_file = config_file_};
 }
 
 std::vector<std::string> Supervisor::drained_shards() const {

@@ -50,7 +50,8 @@ class Supervisor : private Shard::Owner,
     std::vector<RedisAddress> shards;               // at least one
     std::unique_ptr<EmbeddedRedis> embedded_redis;  // the only shard's; none: Redis is elsewhere
     std::string runtime_directory;
-    std::string instance = {};  // the operator's name for this supervisor, where several run
+    std::string instance = {};     // the operator's name for this supervisor, where several run
+    std::string config_file = {};  // its whole path; empty: there is none
     BodiesFor bodies;
     const Successor& successor;
     std::optional<Handover> handover = {};  // what the program before this one has left
@@ -143,7 +144,7 @@ class Supervisor : private Shard::Owner,
 
   std::shared_ptr<const Config> config_;
   Identity identity_;
-  const std::string runtime_directory_;
+  const std::string runtime_directory_, config_file_;
   ChildBodies bodies_;
   const std::function<void(const Config&)> follow_;
   const std::function<std::vector<RedisAddress>(const Config&)> locate_;

@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -45,9 +45,9 @@ _brood() {
     keys) options="--json $every" verbs="new" ;;
     limits) options="--json $where $every" verbs="list show reset" ;;
     mark) options="--json $where $every" ;;
-    restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
+    restart | upgrade | quiet | resume | reopen) options="--pid --instance -C --config --json $every" ;;
     scale) options="--capsule --process --all --pid --instance --json $where $every" ;;
-    stop) options="--now --pid --instance --json $every" ;;
+    stop) options="--now --pid --instance -C --config --json $every" ;;
     dump) options="--json $every" ;;
     kill) options="--outcome --json $where $every" ;;
     cancel) options="--iterable --json $where $every" ;;

@@ -11,6 +11,7 @@ int status_command(const std::vector<std::string>& args);
 int dump_command(const std::vector<std::string>& args);
 int quiet_command(const std::vector<std::string>& args);
 int resume_command(const std::vector<std::string>& args);
+int reopen_command(const std::vector<std::string>& args);
 int stop_command(const std::vector<std::string>& args);
 int upgrade_command(const std::vector<std::string>& args);
 int restart_command(const std::vector<std::string>& args);

@@ -48,6 +48,7 @@ const std::vector<NamedCommand>& commands() {
       {"quiet", "fetch no more jobs", quiet_command},
       {"resume", "after a quiet: fetch jobs again", resume_command},
       {"stop", "stop the supervisor of this machine", stop_command},
+      {"reopen", "open the log's file anew", reopen_command},
       {"dump", "print the native stacks of this machine's workers", dump_command},
       {"kill", "end one running job", kill_command},
       {"cancel", "cancel a scheduled or an iterable job", cancel_command},

@@ -80,6 +80,11 @@ Identity own_identity(const std::optional<Handover>& handover, const std::string
   return identity;
 }
 
+std::string whole_path(const std::string& file) {
+  std::error_code refused;
+  return file.empty() ? "" : std::filesystem::absolute(file, refused).string();
+}
+
 std::unique_ptr<EmbeddedRedis> embedded_redis(const RedisSettings& redis) {
   if (!uses_embedded_redis(redis)) return nullptr;
   return std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), redis.appendfsync);
@@ -163,6 +168,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
                          .embedded_redis = std::move(embedded),
                          .runtime_directory = runtime,
                          .instance = options.instance,
+                         .config_file = whole_path(options.config_path),
                          .bodies = bodies,
                          .successor = successor,
                          .handover = std::move(handover),

@@ -18,6 +18,7 @@ struct ProcessFacts {
   std::vector<std::string> labels;
   std::string version;  // the Web UI shows it where it differs from the UI's own version
   WallTime started_at{};
+  std::string config_file = {};  // its whole path; empty: none.  For the commands of this machine alone
 
   int concurrency() const;  // workers of all capsules together
 };

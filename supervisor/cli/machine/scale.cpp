@@ -67,7 +67,7 @@ int scale_command(const std::vector<std::string>& args) {
   line.option("--process", process, "IDENTITY",
               "A supervisor of any machine, asked through Redis; its beginning will do");
   line.flag("--all", all, "All supervisors of all machines, asked through Redis");
-  order.add_options(line);
+  order.add_options_but_config(line);
   redis.add_options(line);
   line.footer(restart_footer);
   const std::vector<std::string> words = line.parse(args);
@@ -86,8 +86,9 @@ int scale_command(const std::vector<std::string>& args) {
   if (all && !process.empty()) throw UsageError("--all and --process exclude each other");
   if (over_redis && (order.pid != 0 || !order.instance.empty()))
     throw UsageError("--pid and --instance are of this machine, --all and --process of all");
-  if (!over_redis && !(redis.url.empty() && redis.config.empty() && !redis.shard))
-    throw UsageError("--redis, --config and --shard go with --all or --process");
+  if (!over_redis && !(redis.url.empty() && !redis.shard))
+    throw UsageError("--redis and --shard go with --all or --process");
+  if (!over_redis) order.config = redis.config;
   if (over_redis) return scale_fleet(redis, process, order);
   return give(order, [](const JsonObject& answer) {
     return fmt::format("scaled: {}, after {}{}", workers_text(answer), took(answer), still_finishing(answer));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "shared/base/clock.hpp"
@@ -35,6 +36,21 @@ std::string choice(const LocalSupervisor& one) {
   }
 }
 
+// Whether that supervisor was started with this configuration file.
+bool goes_by(const LocalSupervisor& one, const std::string& file) {
+  try {
+    const ControlAnswer answer = ask(one, "status", {}, longest_introduction);
+    const std::string config = answer.ok ? JsonObject::parse(answer.text).string("config").value_or("") : "";
+    std::error_code not_there;
+    return !config.empty() && (std::filesystem::absolute(file, not_there) == config ||
+                               std::filesystem::equivalent(file, config, not_there));
+  } catch (const NoAnswer&) {
+    return false;
+  } catch (const BadJson&) {
+    return false;
+  }
+}
+
 int status_of(const JsonObject& answer) {
   const std::string outcome = answer.string("outcome").value_or("");
   if (outcome == "done") return exit_status::ok;
@@ -63,8 +79,16 @@ const char* const restart_footer =
     R"(Exit status: 0 all workers are new; 69 no supervisor of this user runs here, or it does not answer; 70 the new workers
 failed and the old ones go on; 75 not now: it is quiet or being stopped; 78 the configuration or a job library was
 refused and nothing has changed.)";
+const char* const reopen_footer =
+    R"(Exit status: 0 it is done; 69 no supervisor of this user runs here, or it does not answer; 75 the file cannot be opened,
+and the old one is written on.)";
 
 void SupervisorOrder::add_options(CommandLine& line) {
+  add_options_but_config(line);
+  line.option("-C,--config", config, "FILE", "The same, by the configuration file that it was started with");
+}
+
+void SupervisorOrder::add_options_but_config(CommandLine& line) {
   line.option("--pid", pid, "PID", "The supervisor that is meant, where several run");
   line.option("--instance", instance, "NAME", "The same, by the name that it was given");
   line.flag("--json", json, "Answer in JSON, for programs");
@@ -75,6 +99,8 @@ std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order) {
   if (order.pid != 0) std::erase_if(found, [&](const LocalSupervisor& one) { return one.pid != order.pid; });
   if (!order.instance.empty())
     std::erase_if(found, [&](const LocalSupervisor& one) { return one.instance != order.instance; });
+  if (!order.config.empty())
+    std::erase_if(found, [&](const LocalSupervisor& one) { return !goes_by(one, order.config); });
   if (found.empty()) return std::nullopt;
   if (found.size() == 1) return found.front();
   std::vector<std::string> choices;
@@ -95,7 +121,10 @@ int give(const SupervisorOrder& order, const std::function<std::string(const Jso
   const auto supervisor = find_supervisor(order);
   if (!supervisor) {
     if (order.json) print("null\n");
-    return complain("no supervisor of this user runs on this machine", exit_status::unavailable);
+    return complain("no supervisor of this user" +
+                        (order.config.empty() ? "" : " and with the configuration " + order.config) +
+                        " runs on this machine",
+                    exit_status::unavailable);
   }
   const std::uint64_t start_time = process_start_time(supervisor->pid);
   const auto progress = [&](const std::string& sentence) {

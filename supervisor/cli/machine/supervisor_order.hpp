@@ -14,21 +14,24 @@
 
 namespace brood {
 
-// An order (quiet, resume, stop, restart, upgrade or scale) to a supervisor of this machine; the command waits until it
-// is done.
+// An order (quiet, resume, stop, restart, upgrade, scale or reopen) to a supervisor of this machine; the command waits
+// until it is done.
 struct SupervisorOrder {
   std::string verb;
   std::vector<std::string> arguments = {};
   bool json = false;
   pid_t pid = 0;  // of the supervisor that is meant; 0: the only one
   std::string instance = {};
+  std::string config = {};  // the configuration file that it was started with
 
   void add_options(CommandLine& line);
+  void add_options_but_config(CommandLine& line);  // where -C has another meaning too
 };
 
 // The exit statuses of these commands, for their help.
 extern const char* const order_footer;
 extern const char* const restart_footer;
+extern const char* const reopen_footer;
 
 // The supervisor that is meant; nullopt: none runs here.  Throws UsageError when several might be.
 std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order);

@@ -221,7 +221,6 @@ BOOST_AUTO_TEST_CASE(a_check_refuses_each_name_that_cannot_work_and_warns_of_eac
       {"[limits.l]\nqueues = [\"other\"]\nconcurrent = 1\n", "limits.l: no capsule fetches the queue other", false},
       {"[log]\nfile = \"/nowhere/brood.log\"\n", "log.file: /nowhere/brood.log cannot be written", true},
       {"[web]\nlisten = \"127.0.0.1:1\"\nusers = \"/nowhere/users\"\n", "web.users: /nowhere/users", true},
-      {"[web]\nlisten = \"unix:/nowhere/web.sock\"\n", "web.listen: the directory /nowhere", true},
       {"[otlp]\nendpoint = \"http://127.0.0.1:4318\"\nheaders_file = \"/nowhere/headers\"\n",
        "otlp.headers_file: /nowhere/headers", true},
       {"[otlp]\nendpoint = \"http://no-such-host.invalid:4318\"\n", "the host no-such-host.invalid is not known",

@@ -540,11 +540,20 @@ class Features(Unit):
                 self.brood.clear()
 
     def test_a_check_in_the_unit_tells_what_the_unit_forbids(self):
-        self.brood.configure(self.SANDBOX)
+        machine.run("install -d -o brood /srv/images")
+        self.brood.configure(self.SANDBOX.replace("write = [", 'write = ["/srv/images", '))
         check = f"[Service]\nType=oneshot\nExecStart=\nExecStart=/usr/bin/brood run --check -C {self.brood.config}\nRestart=no\nWatchdogSec=0\n"
         self.brood.drop_in(check)
         machine.run("systemctl start brood")
         self.assertSoon(lambda: self.brood.says("everything can run"))
+        self.assertTrue(self.brood.says("the sandbox of class Shell names /srv/images, which cannot be written: Read-only file system"))
+        self.brood.clear()
+
+        self.setUp()
+        self.brood.configure('[web]\nlisten = "127.0.0.1:80"\n')
+        self.brood.drop_in(check)
+        self.assertNotEqual(machine.run("systemctl start brood", check=False).returncode, 0)
+        self.assertSoon(lambda: self.brood.says("the page cannot listen at 127.0.0.1:80", "Permission denied"))
         self.brood.clear()
 
         self.setUp()
@@ -554,6 +563,17 @@ class Features(Unit):
         self.assertEqual(self.brood.show("ExecMainStatus"), "78")
         self.assertSoon(lambda: self.brood.says("landlock_restrict_self: Operation not permitted"))
         self.assertFalse(self.brood.says("everything can run"))
+
+    def test_a_check_at_a_shell_may_go_by_the_filter_of_the_unit(self):
+        # As the guide has it.
+        check = next(line.strip().removeprefix("sudo ") for line in (ROOT / "packaging/doc/operating.md").read_text().splitlines() if "sudo systemd-run" in line)
+        self.brood.configure(self.SANDBOX)
+        checked = machine.run(check, check=False)
+        self.assertEqual((checked.returncode, "everything can run" in checked.stdout), (0, True), checked.stderr)
+        self.brood.drop_in(self.WITHOUT_LANDLOCK)
+        checked = machine.run(check, check=False)
+        self.assertEqual(checked.returncode, 78)
+        self.assertIn("landlock_restrict_self: Operation not permitted", checked.stderr)
 
     def test_a_template_and_processes_of_jobs(self):
         self.start('[worker]\npreload = true\n[classes.Shell]\nisolation = "process"\n')
@@ -584,9 +604,25 @@ run = ["/bin/sh", "-c", "cat >{self.OUT}/new; mv {self.OUT}/new {self.OUT}/repor
         self.assertIn("brood_", machine.ask(self.ASKS + "http://127.0.0.1:7979/metrics"))
         self.assertIn("<html", machine.ask(self.ASKS + "http://127.0.0.1:7979/"))
 
-    def test_the_page_at_a_local_socket(self):
-        self.start('[web]\nlisten = "unix:/run/brood/web.sock"\n')
+    def example_unit(self, name):
+        machine.write(f"/etc/systemd/system/{name}", (ROOT / f"packaging/systemd/{name}.example").read_text())
+        self.addCleanup(lambda: machine.run(f"systemctl stop {name}; rm /etc/systemd/system/{name}; systemctl daemon-reload", check=False))
+        machine.run(f"systemctl daemon-reload; systemctl start {name}")
+
+    def test_the_example_of_metrics_for_a_node_exporter(self):
+        self.start()
+        machine.run("install -d /var/lib/prometheus/node-exporter")
+        self.example_unit("brood-metrics.service")
+        self.assertIn("brood_redis_up 1", self.brood.read("/var/lib/prometheus/node-exporter/brood.prom"))
+
+    def test_the_page_at_a_local_socket_by_the_supervisor_and_by_a_unit_of_its_own(self):
         asks = "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"/run/brood/web.sock\"); s.sendall(b\"GET /readyz HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n\"); print(s.recv(9999).decode())'"
+        self.start('[web]\nlisten = "unix:/run/brood/web.sock"\n')
+        self.assertSoon(lambda: " 200 " in machine.run(asks, check=False).stdout)
+        self.brood.stop()
+        self.start()
+        self.assertNotIn(" 200 ", machine.run(asks, check=False).stdout)
+        self.example_unit("brood-web.service")
         self.assertSoon(lambda: " 200 " in machine.run(asks, check=False).stdout)
 
     def listen(self, program):
@@ -639,6 +675,7 @@ while True:
             with self.subTest(isolation=isolation):
                 self.start(f'[classes.Segfault]\nisolation = "{isolation}"\n', drop_in="[Service]\nLimitCORE=infinity\n")
                 self.brood.enqueue("Segfault")
+                self.assertSoon(lambda: self.brood.says("event=job_crashed", "Segfault::perform"))
                 self.assertSoon(lambda: machine.ask(f"find {STATE} -maxdepth 1 -name 'core*' -size +0", check=False) != "")
                 self.brood.clear()
                 machine.run(f"install -d -o brood -g brood {STATE} {self.OUT} {self.IN}")

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <iostream>
 
-#include "shared/base/changeable_path.hpp"
-#include "shared/config/credential.hpp"
 #include "supervisor/cli/run/check_libraries.hpp"
+#include "supervisor/cli/run/check_page.hpp"
 #include "supervisor/cli/run/check_redis.hpp"
 #include "supervisor/cli/run/check_sandboxes.hpp"
+#include "supervisor/cli/run/shield_from_jobs.hpp"
 #include "supervisor/cli/run/show_periodic_jobs.hpp"
 
 namespace brood {
@@ -29,6 +29,11 @@ void show_workers(const Config& config) {
   }
 }
 
+void warn_of_missing_shield(const Config& config) {
+  if (const std::string lack = missing_shield(config); !lack.empty())
+    std::cout << "warning: " << lack << ": jobs can signal their supervisor" << std::endl;
+}
+
 // The status of the worst shard.
 int check_shards(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted) {
   int worst = EX_OK;
@@ -42,17 +47,6 @@ int check_shards(const Config& config, const std::vector<RedisAddress>& shards, 
   return worst == EX_TEMPFAIL && one_is_fine && wanted == Wanted::one_shard ? EX_OK : worst;
 }
 
-// A page whose users each job could change does not start.
-int check_page(const WebSettings& web) {
-  if (web.listen.empty() || web.users.empty() || geteuid() == 0) return EX_OK;
-  const std::string changeable = changeable_part_of(credential_path(web.users), geteuid());
-  if (changeable.empty()) return EX_OK;
-  std::cout << "page: " << changeable
-            << " can be changed by the user that the page and all jobs run as, so that each job "
-            << "could let itself in by users in [web]: give it to root" << std::endl;
-  return EX_CONFIG;
-}
-
 }  // namespace
 
 int check_configuration(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted, bool startup) {
@@ -64,7 +58,8 @@ int check_configuration(const Config& config, const std::vector<RedisAddress>& s
   if (const int places = check_places(config, has_warnings); status == EX_OK) status = places;
   if (startup && status == EX_OK) status = check_startup(config);
   if (status == EX_OK) status = check_sandboxes(config);
-  if (status == EX_OK) status = check_page(config.web);
+  if (status == EX_OK) status = check_page(config);
+  warn_of_missing_shield(config);
   if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
   if (status == EX_OK) status = redis_status;

@@ -14,7 +14,6 @@
 
 #include "shared/config/credential.hpp"
 #include "shared/config/http_endpoint.hpp"
-#include "shared/config/listen_address.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "worker/job/perform.hpp"
@@ -104,11 +103,6 @@ void look_at_page(const WebSettings& web, UnknownNames& found) {
   require_readable("web.users", web.users, found);
   if (!web.proxy_user.empty() && !is_user(web.proxy_user))
     found.refusals.push_back(fmt::format("web.proxy_user: there is no user {}", web.proxy_user));
-  const ListenAddress address = ListenAddress::parse(web.listen);
-  if (!address.is_unix()) return;
-  const std::string directory = std::filesystem::path(address.path).parent_path();
-  if (access(directory.c_str(), W_OK | X_OK) != 0)
-    found.refusals.push_back(fmt::format("web.listen: the directory {}: {}", directory, std::strerror(errno)));
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include <fmt/ranges.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cerrno>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "shared/base/log_line.hpp"
@@ -15,14 +17,22 @@
 namespace brood {
 namespace {
 
-void warn_of_missing_paths(const std::string& job_class, const SandboxSettings& sandbox) {
-  for (const auto* paths : {&sandbox.read, &sandbox.write}) {
-    for (const std::string& path : paths->value_or(std::vector<std::string>{})) {
-      if (std::error_code error; !std::filesystem::exists(path, error))
-        std::cout << "warning: the sandbox of class " << job_class << " names " << log::printable(path)
-                  << ", which is not there: its jobs will fail" << std::endl;
-    }
-  }
+// A sandbox gives no rights: what this process may not do its jobs may not.
+void warn_of_path(const std::string& job_class, const std::string& path, int wanted) {
+  if (access(path.c_str(), wanted) == 0) return;
+  const int error = errno;
+  std::cout << "warning: the sandbox of class " << job_class << " names " << log::printable(path) << ", ";
+  if (error == ENOENT)
+    std::cout << "which is not there: its jobs will fail" << std::endl;
+  else
+    std::cout << "which cannot be " << (wanted == W_OK ? "written" : "read") << ": "
+              << std::generic_category().message(error) << std::endl;
+}
+
+void warn_of_paths(const std::string& job_class, const SandboxSettings& sandbox) {
+  for (const std::string& path : sandbox.read.value_or(std::vector<std::string>{})) warn_of_path(job_class, path, R_OK);
+  for (const std::string& path : sandbox.write.value_or(std::vector<std::string>{}))
+    warn_of_path(job_class, path, W_OK);
 }
 
 void warn_of_cgroups(const std::string& job_class, const SandboxSettings& sandbox) {
@@ -59,7 +69,7 @@ int check_sandboxes(const Config& config) {
   }
   for (const auto& [name, settings] : config.classes) {
     if (!settings.sandbox) continue;
-    warn_of_missing_paths(name, *settings.sandbox);
+    warn_of_paths(name, *settings.sandbox);
     warn_of_cgroups(name, *settings.sandbox);
   }
   return status;

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <string>
+
 #include "shared/config/config.hpp"
 
 namespace brood {
+
+// Why jobs can signal their supervisor, though the configuration wants otherwise; empty: they cannot.
+std::string missing_shield(const Config& config);
 
 // Keeps jobs, which run as the same user, from the supervisor's memory.  Warns where they can signal it.
 void shield_from_jobs(const Config& config);

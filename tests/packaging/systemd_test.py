@@ -117,6 +117,10 @@ class LogFile(Unit):
         self.assertEqual((self.log(".1"), machine.ask(f"stat -c %U {self.LOG}")), (before, "brood"))
         self.assertEqual(machine.ask("pgrep -f '^brood: worker 0'"), worker)
         self.assertEqual(machine.ask("brood reopen"), f"reopened: {self.LOG}")
+        self.brood.cli("bgrewriteaof")
+        redis_log = f"{STATE}/redis/redis.log"
+        self.assertSoon(lambda: "rewriting" in self.brood.read(redis_log))
+        self.assertIn("Server initialized", self.brood.read(f"{redis_log}.1"))
 
 
 class Recovery(Unit):

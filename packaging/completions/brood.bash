@@ -22,7 +22,7 @@ _brood() {
   local command=${COMP_WORDS[1]} options
   local every="-h --help -V --version" redis="-C --config --redis" where
   local filters="--class --queue --error --tag --jid --match --older-than --newer-than" verbs=
-  local foreground="-r --require --attempt --timeout --memory-limit --push -v --verbose --gdb --valgrind --debugger"
+  local foreground="-r --require --attempt --timeout --memory-limit --push --without-sandbox -v --verbose --gdb --valgrind --debugger"
   where="$redis --shard"
   COMPREPLY=()
 

@@ -342,3 +342,12 @@ BOOST_AUTO_TEST_CASE(a_replay_leaves_redis_as_it_was) {
   check_holds(from_nowhere.errors, "there is no job \"cccc5\" in retry, dead or schedule");
   BOOST_TEST((everything_in(redis) == before));
 }
+
+BOOST_AUTO_TEST_CASE(a_class_with_a_sandbox_runs_here_only_when_that_is_said) {
+  const TemporaryDirectory directory;
+  const std::string config = directory.write("brood.toml", "[classes.Segfault.sandbox]\nnetwork = false\n");
+  const CommandResult refused = perform({"Segfault", "-C", config});
+  BOOST_TEST(refused.status == 64);
+  check_holds(refused.errors, "its job would run here without it: --without-sandbox allows that");
+  BOOST_TEST(perform({"Segfault", "-C", config, "--without-sandbox"}).status == 128 + SIGSEGV);
+}

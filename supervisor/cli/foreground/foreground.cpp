@@ -63,6 +63,16 @@ void require_class(const JobRegistry& registry, const std::string& name) {
   throw UsageError(registry.describe_unknown(log::printable(name.substr(0, 80))));
 }
 
+// Its jobs read what strangers sent, perhaps, and here they would run as whoever types this.
+void refuse_without_sandbox(const Config& config, const std::string& name) {
+  const auto known = config.classes.find(name);
+  if (known == config.classes.end() || !known->second.sandbox) return;
+  throw UsageError(
+      fmt::format("the class {} has a sandbox in the configuration, and its job would run here without it: "
+                  "--without-sandbox allows that",
+                  log::printable(name)));
+}
+
 void write_waiting_lines() {
   while (log::waiting_descriptor() >= 0) {
     pollfd log{log::waiting_descriptor(), POLLOUT, 0};
@@ -115,6 +125,7 @@ void Foreground::add_options(CommandLine& line) {
   line.option("--timeout", timeout, "DURATION", "In place of the job's own; 0 for none");
   line.option("--memory-limit", memory_limit, "SIZE", "Limit its memory (default: not)");
   line.flag("--push", push, "Send what the job enqueues to Redis (default: only show it)");
+  line.flag("--without-sandbox", without_sandbox, "Run a class that has a sandbox, here without it");
   line.flag("-v,--verbose", verbose, "Log at level debug");
   debugger.add_options(line);
 }
@@ -133,6 +144,7 @@ void Foreground::enter_debugger(const std::vector<std::string>& args) const {
 
 int Foreground::perform(const Config& given, const std::string& payload, const std::string& queue) const {
   const Payload job = read_payload(payload, attempt ? std::optional(read_attempt(*attempt)) : std::nullopt);
+  if (!without_sandbox) refuse_without_sandbox(given, job.job_class());
   ForegroundJob::Limits limits;
   if (timeout) limits.timeout = read_timeout(*timeout);
   if (memory_limit) limits.memory_bytes = read_size(*memory_limit);

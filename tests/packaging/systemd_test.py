@@ -390,6 +390,12 @@ class Sandbox(Unit):
         for unit in UNITS:
             self.assertLessEqual(self.exposure_of(unit), 1.5, unit)
 
+    def test_both_units_confine_alike(self):
+        # So what holds inside of the one holds inside of the other.
+        one, other = (unit.read_text().partition("# What follows binds jobs too.")[2] for unit in UNITS)
+        self.assertIn("SystemCallFilter=", one)
+        self.assertEqual(one, other)
+
     def exposure_of(self, unit):
         name = unit.name.replace("@.", "@instance.")
         machine.write(f"/root/{name}", unit.read_text())

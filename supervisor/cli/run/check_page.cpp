@@ -68,8 +68,13 @@ int check_page(const Config& config) {
   }
   const int error = why_no_listening(ListenAddress::parse(config.web.listen));
   if (error == 0) return EX_OK;
-  std::cerr << "brood: the page cannot listen at " << log::printable(config.web.listen)
-            << " in [web]: " << std::generic_category().message(error) << std::endl;
+  const std::string text = "the page cannot listen at " + log::printable(config.web.listen) +
+                           " in [web]: " + std::generic_category().message(error);
+  if (error == ENOENT) {  // systemd makes the directories of a unit at its start
+    std::cout << "warning: " << text << std::endl;
+    return EX_OK;
+  }
+  std::cerr << "brood: " << text << std::endl;
   return EX_CONFIG;
 }
 

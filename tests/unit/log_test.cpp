@@ -221,6 +221,22 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_moved_away_is_followed_by_its_successor_in_
   BOOST_TEST(!std::filesystem::exists(before / "log"));
 }
 
+// A worker's standard error is not its supervisor's.
+BOOST_AUTO_TEST_CASE(a_name_that_means_something_else_in_another_process_is_not_followed) {
+  const TemporaryDirectory directory;
+  const std::string one = directory.file("one"), two = directory.file("two");
+  const UniqueFd first(::open(one.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const UniqueFd second(::open(two.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  {
+    const StandardError replaced(first.get());
+    log::open({.file = "/dev/stderr"});
+    const StandardError again(second.get());
+    log::info("one");
+  }
+  BOOST_TEST(lines(contents(one)) == 1u);
+  BOOST_TEST(contents(two).empty());
+}
+
 BOOST_AUTO_TEST_CASE(where_the_successor_cannot_be_opened_the_old_file_says_so_once) {
   const TemporaryDirectory directory;
   const std::string file = directory.file("log"), moved = directory.file("log.1");

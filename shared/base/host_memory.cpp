@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "shared/base/plain_number.hpp"
+
 namespace brood {
 namespace {
 
@@ -22,7 +24,7 @@ void lower_to_limits(std::uint64_t& least, const std::filesystem::path& root, co
   for (const auto& name : std::filesystem::path("." / std::filesystem::path(below))) {
     cgroup /= name;
     std::uint64_t limit = 0;  // "max" is no number
-    if (std::ifstream(cgroup / file) >> limit && limit > 0) least = least > 0 ? std::min(least, limit) : limit;
+    if (std::ifstream(cgroup / file) >> plain(limit) && limit > 0) least = least > 0 ? std::min(least, limit) : limit;
   }
 }
 
@@ -41,7 +43,7 @@ struct Membership {
 std::optional<std::uint64_t> oom_kill_of(const std::filesystem::path& file) {
   std::ifstream counters(file);
   std::string name;
-  for (std::uint64_t value = 0; counters >> name >> value;) {
+  for (std::uint64_t value = 0; counters >> name >> plain(value);) {
     if (name == "oom_kill") return value;
   }
   return std::nullopt;

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <iterator>
 #include <optional>
 
+#include "shared/base/ascii.hpp"
 #include "shared/base/units.hpp"
 
 namespace brood::log {
@@ -142,7 +142,7 @@ void append_text_fact(std::string& line, const Fact& fact) {
 bool is_json_literal(std::string_view value) {
   if (value == "true" || value == "false") return true;
   if (value.starts_with('-')) value.remove_prefix(1);
-  return !value.empty() && std::isdigit(static_cast<unsigned char>(value[0]));
+  return !value.empty() && ascii::is_digit(value[0]);
 }
 
 bool is_a_member_of_every_line(std::string_view name) {

@@ -6,11 +6,11 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/base/process_stat.hpp"
 #include "shared/base/unique_fd.hpp"
 
@@ -53,7 +53,7 @@ std::vector<pid_t> children_by_scan(std::size_t most) {
   while (const dirent* entry = proc ? readdir(proc.get()) : nullptr) {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
     if (++scanned > most_processes_scanned || children.size() >= most) break;
-    const pid_t pid = std::atoi(entry->d_name);
+    const pid_t pid = leading_number<pid_t>(entry->d_name);
     const auto stat = ProcessStat::read(pid);
     if (stat && stat->parent() == self) children.push_back(pid);
   }

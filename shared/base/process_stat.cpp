@@ -1,9 +1,10 @@
 #include "shared/base/process_stat.hpp"
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+
+#include "shared/base/plain_number.hpp"
 
 namespace brood {
 
@@ -27,7 +28,7 @@ std::optional<ProcessStat> ProcessStat::parse(const std::string& line) {
 std::uint64_t ProcessStat::number(std::size_t field) const {
   constexpr std::size_t first = 3;
   const std::size_t i = field - first;
-  return i < fields_.size() ? std::strtoull(fields_[i].c_str(), nullptr, 10) : 0;
+  return i < fields_.size() ? leading_number<std::uint64_t>(fields_[i]) : 0;
 }
 
 }  // namespace brood

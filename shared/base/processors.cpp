@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "shared/base/plain_number.hpp"
+
 namespace brood {
 namespace {
 
@@ -18,7 +20,7 @@ using std::filesystem::path;
 
 std::optional<double> number_in(const path& file) {
   double number = 0;
-  return std::ifstream(file) >> number ? std::optional(number) : std::nullopt;
+  return std::ifstream(file) >> plain(number) ? std::optional(number) : std::nullopt;
 }
 
 // How many processors' time; nullopt: no limit.
@@ -31,7 +33,7 @@ std::optional<double> quota_of(std::optional<double> quota, std::optional<double
 std::optional<double> quota_of_version_2(const path& group) {
   double quota = 0, period = 0;
   std::ifstream file(group / "cpu.max");
-  return file >> quota >> period ? quota_of(quota, period) : std::nullopt;
+  return file >> plain(quota) >> plain(period) ? quota_of(quota, period) : std::nullopt;
 }
 
 std::optional<double> quota_of_version_1(const path& group) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/shard_places.hpp"
@@ -126,7 +127,9 @@ std::string told_of(const std::vector<int>& numbers) {
 
 std::vector<int> numbers_told_by(const std::string& text) {
   std::istringstream words(text);
-  return {std::istream_iterator<int>(words), std::istream_iterator<int>()};
+  std::vector<int> numbers;
+  for (int number = 0; words >> plain(number);) numbers.push_back(number);
+  return numbers;
 }
 
 std::vector<ShardSettings> shards_told_by(const std::string& text) {
@@ -311,10 +314,10 @@ std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) 
       .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
   told.shard_list = std::move(shards);
   told.sentinel = {heard(told_sentinel_user, environment), heard(told_sentinel_password_file, environment)};
-  if (const int count = std::atoi(heard(told_cluster_shards, environment).c_str()); count > 0) told.shards = count;
+  if (const int count = leading_number<int>(heard(told_cluster_shards, environment)); count > 0) told.shards = count;
   told.drain = numbers_told_by(heard(told_cluster_drain, environment));
-  told.wait = std::atoi(heard(told_wait, environment).c_str());
-  if (const int timeout = std::atoi(heard(told_wait_timeout, environment).c_str()); timeout > 0)
+  told.wait = leading_number<int>(heard(told_wait, environment));
+  if (const int timeout = leading_number<int>(heard(told_wait_timeout, environment)); timeout > 0)
     told.wait_timeout = std::chrono::milliseconds(timeout);
   return told;
 }

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <stdexcept>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/base/sha256.hpp"
 #include "shared/job/ruby_spelling.hpp"
 
@@ -19,13 +19,11 @@ constexpr double longest_unique_for = 1e9;  // seconds
 // False, null and 0 say that it is not used.
 std::optional<std::chrono::milliseconds> read_unique_for(std::string_view json) {
   if (json == "false" || json == "null") return std::nullopt;
-  const std::string text(json);
-  char* end = nullptr;
-  const double seconds = std::strtod(text.c_str(), &end);
-  if (end != text.c_str() + text.size() || !(seconds >= 0 && seconds <= longest_unique_for))
-    throw std::invalid_argument("unique_for is no number of seconds: " + text);
-  if (seconds == 0) return std::nullopt;
-  return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
+  const std::optional<double> seconds = plain_number<double>(json);
+  if (!seconds || !(*seconds >= 0 && *seconds <= longest_unique_for))
+    throw std::invalid_argument("unique_for is no number of seconds: " + std::string(json));
+  if (*seconds == 0) return std::nullopt;
+  return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(*seconds * 1000)));
 }
 
 Uniqueness::Until read_unique_until(std::string_view json) {

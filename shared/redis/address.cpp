@@ -10,6 +10,8 @@
 #include <optional>
 #include <string_view>
 
+#include "shared/base/ascii.hpp"
+
 namespace brood {
 
 namespace {
@@ -110,7 +112,7 @@ RedisSeed parse_host_and_port(std::string_view text, std::uint16_t usual_port) {
     const std::size_t colon = std::min(text.find(':'), text.size());
     address.host = colon == 0 ? "127.0.0.1" : std::string(text.substr(0, colon));
     port = text.substr(colon);
-    const auto fits_a_name = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; };
+    const auto fits_a_name = [](char c) { return ascii::is_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; };
     if (!std::all_of(address.host.begin(), address.host.end(), fits_a_name))
       throw AddressError("the host in the Redis URL has a character that no host name has");
   }
@@ -192,7 +194,7 @@ RedisAddress parse_sentinels(std::string_view rest) {
   }
   address.seeds = parse_seeds(authority, usual_port_of_sentinels);
   address.master = slash == rest.size() ? "" : rest.substr(slash + 1);
-  const auto fits_a_name = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; };
+  const auto fits_a_name = [](char c) { return ascii::is_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; };
   if (address.master.empty() || !std::all_of(address.master.begin(), address.master.end(), fits_a_name))
     throw AddressError(
         "the Redis URL must end with the name by which the sentinels know the master: sentinel://a:26379,b,c/mymaster");
@@ -220,7 +222,7 @@ RedisAddress parse_cluster(std::string_view rest) {
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(lower.begin(), lower.end(), lower.begin(), ascii::lower);
   return lower;
 }
 

@@ -7,11 +7,11 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <new>
 #include <vector>
 
+#include "shared/base/ascii.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
@@ -96,7 +96,7 @@ std::string string_text(const ASN1_STRING* string) {
   std::string text(reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)),
                    static_cast<std::size_t>(ASN1_STRING_length(string)));
   std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return std::isgraph(c) == 0; }, '?');
+      text.begin(), text.end(), [](char c) { return !ascii::is_visible(c); }, '?');
   return text;
 }
 

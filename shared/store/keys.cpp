@@ -1,7 +1,6 @@
 #include "shared/store/keys.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace brood::keys {
 namespace {

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "shared/base/ascii.hpp"
 #include "shared/base/check.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/unique_fd.hpp"
@@ -45,12 +45,9 @@ std::string library_name(std::string name) {
 
 Project project_in(const std::filesystem::path& directory) {
   const std::string name = directory.filename();
-  const auto may_be_in_name = [](char c) {
-    return (std::isalnum(static_cast<unsigned char>(c)) != 0 && (c & 0x80) == 0) || c == '-' || c == '_';
-  };
+  const auto may_be_in_name = [](char c) { return ascii::is_letter_or_digit(c) || c == '-' || c == '_'; };
   const bool valid = !name.empty() && name.size() <= longest_name && name[0] != '-' && name[0] != '_' &&
-                     std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-                     std::all_of(name.begin(), name.end(), may_be_in_name);
+                     !ascii::is_digit(name[0]) && std::all_of(name.begin(), name.end(), may_be_in_name);
   if (!valid)
     throw UsageError(
         fmt::format("\"{}\" cannot be the name of a project: a letter, then up to {} letters, digits, \"-\" and \"_\"",

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -14,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "shared/base/ascii.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/redis/connection.hpp"
 
@@ -29,13 +29,12 @@ std::string words_of(int error) { return std::generic_category().message(error);
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+    return ascii::is_letter_or_digit(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   });
 }
 
 bool is_ours(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(), ascii::lower);
   return name == "host" || name == "content-length" || name == "content-type" || name == "transfer-encoding" ||
          name == "connection";
 }

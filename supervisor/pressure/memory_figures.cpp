@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/plain_number.hpp"
+
 namespace brood {
 namespace {
 
@@ -52,7 +54,7 @@ Counters counters_in(const path& file) {
   std::ifstream counters(file);
   std::string name;
   int lines = 0;
-  for (std::uint64_t value = 0; lines < 32 && counters >> name >> value; ++lines) {
+  for (std::uint64_t value = 0; lines < 32 && counters >> name >> plain(value); ++lines) {
     if (name == "high") found.high = value;
     if (name == "max") found.max = value;
     if (name == "oom") found.oom = value;

@@ -22,6 +22,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/job_mark.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/base/process_title.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/shared_count.hpp"
@@ -92,8 +93,8 @@ void read_standard_input_from_nowhere() {
 // The kernel's choice when memory runs out: workers go before the supervisor.
 void volunteer_for_the_oom_killer(int adjustment) {
   int own = 0;
-  std::ifstream("/proc/self/oom_score_adj") >> own;
-  std::ofstream("/proc/self/oom_score_adj") << std::min(own + adjustment, 1000);
+  std::ifstream("/proc/self/oom_score_adj") >> plain(own);
+  std::ofstream("/proc/self/oom_score_adj") << std::to_string(std::min(own + adjustment, 1000));
 }
 
 // What each child does first, forked by the supervisor or by a sibling.

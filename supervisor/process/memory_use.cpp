@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/base/unique_fd.hpp"
 
 namespace brood {
@@ -24,11 +24,17 @@ Pages pages_of(const std::string& process) {
   const UniqueFd file(::open(("/proc/" + process + "/statm").c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return {};
   char text[128];
-  const ssize_t size = ::read(file.get(), text, sizeof text - 1);
-  if (size <= 0) return {};
-  text[size] = '\0';
+  const ssize_t size = ::read(file.get(), text, sizeof text);
+  std::string_view rest(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  const auto next = [&rest] {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    return leading_number<decltype(Pages::resident)>(word);
+  };
+  next();  // all pages
   Pages pages;
-  if (std::sscanf(text, "%*u %lu %lu", &pages.resident, &pages.shared) != 2) return {};
+  pages.resident = next();
+  pages.shared = next();
   return pages;
 }
 

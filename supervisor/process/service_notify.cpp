@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/base/unique_fd.hpp"
 
 namespace brood {
@@ -27,8 +28,8 @@ std::string take(const char* variable) {
 ServiceNotify::ServiceNotify() {
   socket_ = take("NOTIFY_SOCKET");
   const std::string interval = take("WATCHDOG_USEC"), pid = take("WATCHDOG_PID");
-  if (!pid.empty() && std::atoll(pid.c_str()) != getpid()) return;
-  const long long usec = std::atoll(interval.c_str());
+  if (!pid.empty() && leading_number<long long>(pid) != getpid()) return;
+  const long long usec = leading_number<long long>(interval);
   if (usec > 0) watchdog_interval_ = std::chrono::microseconds(usec) / 2;
 }
 

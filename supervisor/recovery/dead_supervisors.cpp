@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/worker_field.hpp"
@@ -60,7 +61,7 @@ bool supervisor_may_live(const Scoreboard& board) {
   const std::string name = board.identity();
   const std::size_t nonce = name.rfind(':');
   const std::size_t pid = nonce == name.npos || nonce == 0 ? name.npos : name.rfind(':', nonce - 1);
-  return pid == name.npos || pid_is_taken(std::atoi(name.c_str() + pid + 1));
+  return pid == name.npos || pid_is_taken(leading_number<int>(std::string_view(name).substr(pid + 1)));
 }
 
 bool supervisor_may_live(const std::string& file) {

@@ -2,9 +2,9 @@
 
 #include <sysexits.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <map>
+
+#include "shared/base/plain_number.hpp"
 
 namespace brood {
 namespace {
@@ -51,9 +51,12 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
   RedisFitness fitness;
   fitness.version = line_of(info, "redis_version");
   fitness.run_id = line_of(info, "run_id");
-  int major = 0, minor = 0;
+  const std::string_view version = fitness.version;
+  const int major = leading_number<int>(version);
+  const std::size_t point = version.find('.');
+  const int minor = point == version.npos ? 0 : leading_number<int>(version.substr(point + 1));
   // An INFO without a version (renamed, or a proxy) is believed to be recent, as Sidekiq does.
-  if (std::sscanf(fitness.version.c_str(), "%d.%d", &major, &minor) >= 1 && (major < 6 || (major == 6 && minor < 2)))
+  if (major > 0 && (major < 6 || (major == 6 && minor < 2)))
     fitness.refusal = "this is Redis " + fitness.version + "; brood needs 6.2 or later";
   const std::string mode = line_of(info, "redis_mode");
   if (mode == "cluster" && topology == Topology::single)
@@ -126,7 +129,7 @@ RedisFitness judge_cluster(std::span<const ReplyView> answers) {
         "either; set it to no");
   if (answers[3].is_string()) {
     const std::string masters = line_of(answers[3].text(), "cluster_size");
-    if (!masters.empty() && std::atoi(masters.c_str()) < 3)
+    if (!masters.empty() && leading_number<int>(masters) < 3)
       add(fitness.warning, "the cluster has " + masters + " master" + (masters == "1" ? "" : "s") +
                                ": with fewer than three nobody votes for a replica when one is dead");
   }

@@ -11,6 +11,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/socket.hpp"
 
@@ -84,7 +85,7 @@ ServerSearch read_search(const RedisAddress& address, const std::string& text) {
   for (std::string word; lines >> word;) {
     std::string rest;
     std::getline(lines >> std::ws, rest);
-    const auto number = [&] { return static_cast<std::uint16_t>(std::atoi(rest.c_str())); };
+    const auto number = [&] { return leading_number<std::uint16_t>(rest); };
     if (word == "refused") return {.found = std::nullopt, .why = rest, .reason = Reason::refused};
     if (word == "unknown") return {.found = std::nullopt, .why = rest, .reason = Reason::host_unknown};
     if (word == "away") return {.found = std::nullopt, .why = rest, .reason = Reason::away};
@@ -93,7 +94,7 @@ ServerSearch read_search(const RedisAddress& address, const std::string& text) {
     if (word == "host") found.server.numeric_hosts.push_back(rest);
     if (word == "sentinel") {
       Teller sentinel;
-      std::istringstream(rest) >> sentinel.seed.port >> sentinel.number >> sentinel.seed.host;
+      std::istringstream(rest) >> plain(sentinel.seed.port) >> sentinel.number >> sentinel.seed.host;
       if (sentinel.number == "-") sentinel.number.clear();
       if (!sentinel.seed.host.empty()) found.tellers.push_back(std::move(sentinel));
     }

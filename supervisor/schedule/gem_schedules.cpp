@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/ascii.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/job/due_job.hpp"
@@ -53,8 +54,7 @@ GemRule read_gem_rule(std::string text) {
   const std::size_t end = text.find_last_not_of(" \t");
   text.resize(end == text.npos ? 0 : end + 1);
   const std::size_t blank = text.find_last_of(" \t");
-  if (blank != text.npos && text.find('/', blank) != text.npos &&
-      std::isupper(static_cast<unsigned char>(text[blank + 1])) != 0) {
+  if (blank != text.npos && text.find('/', blank) != text.npos && ascii::is_upper(text[blank + 1])) {
     const std::string name = text.substr(blank + 1);
     const auto zone = Zone::find(name);
     if (!zone) throw CronError("this machine knows no time zone \"" + name + "\"");

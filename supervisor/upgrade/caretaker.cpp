@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/plain_number.hpp"
 #include "supervisor/process/service_notify.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 
@@ -33,7 +34,7 @@ bool is_told_to_stop(std::chrono::nanoseconds within) {
 
 void tell_children(int signal) {
   std::ifstream children("/proc/thread-self/children");
-  for (pid_t child = 0; children >> child;) kill(child, signal);
+  for (pid_t child = 0; children >> plain(child);) kill(child, signal);
 }
 
 bool has_children() {

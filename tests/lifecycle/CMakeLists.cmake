@@ -309,3 +309,9 @@ brood_test(lifecycle/periodic LINK brood_test_support brood_job brood_base ALONE
 add_dependencies(lifecycle_periodic_test brood brood_examples periodic_jobs)
 brood_test(lifecycle/inherited LINK brood_test_support)
 add_dependencies(lifecycle_inherited_test brood brood_examples unruly_jobs)
+
+# Jobs that set the locale of their worker.
+brood_test_job_library(locale_jobs ${CMAKE_CURRENT_LIST_DIR}/locale_jobs.cpp)
+set_target_properties(locale_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/locale LINK brood_test_support ALONE)  # it sets an environment variable
+add_dependencies(lifecycle_locale_test brood locale_jobs)

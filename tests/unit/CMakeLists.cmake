@@ -203,3 +203,5 @@ foreach(test IN ITEMS loaded_object module_map symboliser)
 endforeach()
 brood_test(unit/changeable_path LINK brood_base brood_test_support)
 brood_test(unit/item_clock LINK brood_worker)
+brood_test(unit/locale LINK brood_store brood_test_support ALONE)  # it sets the locale of its process
+brood_test_once(unit_no_locale COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_locale ${PROJECT_BINARY_DIR})

@@ -107,7 +107,8 @@ struct Traced {
 void brood_setup(brood::Setup& setup) {
   static std::vector<char> table;
   const char* const megabytes = std::getenv("BROOD_BENCH_MEGABYTES");
-  if (megabytes != nullptr) setup.on(brood::Event::preload, [=] { table.assign(std::stoul(megabytes) << 20U, 'x'); });
+  if (megabytes != nullptr)
+    setup.on(brood::Event::preload, [=] { table.assign(std::strtoul(megabytes, nullptr, 10) << 20U, 'x'); });
 }
 
 BROOD_JOBS(Noop, Failing, Traced, Nothing)

@@ -1,5 +1,6 @@
 #include "worker/guard/process_state.hpp"
 
+#include <locale.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -38,7 +39,9 @@ ProcessState::ProcessState()
                      {SIGABRT, {}},
                      {SIGSYS, {}},
                      {SIGTRAP, {}}}},
-      terminate_(std::get_terminate()) {
+      terminate_(std::get_terminate()),
+      c_locale_(std::setlocale(LC_ALL, nullptr)),
+      thread_locale_(uselocale(nullptr)) {
   sigprocmask(SIG_SETMASK, nullptr, &mask_);
   for (Disposition& noted : dispositions_) sigaction(noted.signal, nullptr, &noted.action);
   sigaltstack(nullptr, &alternative_stack_);
@@ -79,6 +82,14 @@ bool ProcessState::floating_point_is_as_noted() const {
 void ProcessState::restore_own() const {
   std::set_terminate(terminate_);
   if (!floating_point_is_as_noted()) std::fesetenv(&floating_point_);
+  restore_locale();
+}
+
+// Each is looked at first: that takes some nanoseconds, and no system call.
+void ProcessState::restore_locale() const {
+  if (uselocale(nullptr) != thread_locale_) uselocale(thread_locale_);
+  if (std::locale() != cpp_locale_) std::locale::global(cpp_locale_);  // which sets that of C too, if it has a name
+  if (std::setlocale(LC_ALL, nullptr) != c_locale_) std::setlocale(LC_ALL, c_locale_.c_str());
 }
 
 bool ProcessState::restore_limits() const {

@@ -5,17 +5,20 @@
 
 #include <array>
 #include <cfenv>
+#include <clocale>
 #include <csignal>
 #include <exception>
+#include <locale>
 #include <string>
 
 namespace brood {
 
 // What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
 // the alternative stack, the terminate handler, alarms of all three clocks, resource limits, working directory, umask,
-// floating-point environment, and who is told of the supervisor's death.  Noted once the libraries are loaded and put
-// back after each job, so that no job suffers from what an earlier one left behind.  restore_kernels() is apart from
-// restore_own(), since only a system call can have changed what the kernel keeps.
+// floating-point environment, locale (of C, of its thread and of C++), and who is told of the supervisor's death. Noted
+// once the libraries are loaded and put back after each job, so that no job suffers from what an earlier one left
+// behind.  restore_kernels() is apart from restore_own(), since only a system call can have changed what the kernel
+// keeps.
 class ProcessState {
  public:
   ProcessState();
@@ -26,6 +29,7 @@ class ProcessState {
 
  private:
   bool floating_point_is_as_noted() const;
+  void restore_locale() const;
   bool restore_limits() const;
 
   struct Disposition {
@@ -43,6 +47,9 @@ class ProcessState {
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::fenv_t floating_point_{};
+  std::string c_locale_;
+  locale_t thread_locale_;
+  std::locale cpp_locale_;
   bool counts_user_time_ = false, counts_processor_time_ = false;  // by an alarm that was set before the first job
   std::array<rlimit, 8> limits_{};
 };

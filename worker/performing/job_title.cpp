@@ -1,7 +1,8 @@
 #include "worker/performing/job_title.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 
 #include "shared/base/process_title.hpp"
 
@@ -20,9 +21,8 @@ void JobTitle::begin(std::string_view job_class, std::time_t now) {
   job_class_ = job_class;
   if (now != second_) {
     std::tm local{};
-    std::array<char, 16> text{};
     localtime_r(&now, &local);
-    since_.assign(text.data(), std::strftime(text.data(), text.size(), "%H:%M:%S", &local));
+    since_ = fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
     second_ = now;
   }
   tail_.assign(" ").append(shown_class(job_class)).append(" since ").append(since_);

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "shared/base/check.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "worker/guard/memory_limit.hpp"
 
@@ -40,7 +41,7 @@ bool has_word(const path& file, const std::string& wanted) {
 std::optional<std::uint64_t> counter(const path& file, std::string_view wanted) {
   std::ifstream counters(file);
   std::string name;
-  for (std::uint64_t count = 0; counters >> name >> count;) {
+  for (std::uint64_t count = 0; counters >> name >> plain(count);) {
     if (name == wanted) return count;
   }
   return std::nullopt;
@@ -48,7 +49,7 @@ std::optional<std::uint64_t> counter(const path& file, std::string_view wanted) 
 
 std::uint64_t number_in(const path& file) {
   std::uint64_t number = 0;
-  std::ifstream(file) >> number;
+  std::ifstream(file) >> plain(number);
   return number;
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "shared/base/ascii.hpp"
 #include "shared/base/units.hpp"
 #include "shared/config/command_word.hpp"
 #include "shared/config/credential.hpp"
@@ -131,9 +131,8 @@ std::string read_path_or_credential(const Place& at, const std::string& path) {
 }
 
 std::string check_class_name(const Place& place, const std::string& name) {
-  const bool usable = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c < 0x80 && (std::isalnum(c) != 0 || c == '_' || c == ':');
-  });
+  const bool usable = std::all_of(name.begin(), name.end(),
+                                  [](char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == ':'; });
   if (name.empty() || !usable)
     place.refuse(fmt::format("\"{}\" is no job class: they are made of letters, digits, _ and :", name));
   return name;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json_object.hpp"
@@ -104,9 +105,10 @@ std::vector<std::int64_t> read_days(std::string_view text, std::int64_t today) {
     text.remove_prefix(std::min(one.size() + 1, text.size()));
     const std::size_t colon = one.find(':');
     if (colon == one.npos) continue;
-    const std::int64_t ago = today - std::strtoll(one.c_str(), nullptr, 10);
+    const std::int64_t ago = today - leading_number<std::int64_t>(one);
     if (ago < 0 || ago >= days_of_crashes) continue;
-    days[static_cast<std::size_t>(days_of_crashes - 1 - ago)] = std::strtoll(one.c_str() + colon + 1, nullptr, 10);
+    days[static_cast<std::size_t>(days_of_crashes - 1 - ago)] =
+        leading_number<std::int64_t>(std::string_view(one).substr(colon + 1));
   }
   return days;
 }
@@ -142,7 +144,7 @@ std::vector<Crash> read_crashes(Channel& redis, WallTime today) {
     auto crash = read_crash(fingerprint, find(noted, fingerprint));
     if (!crash) continue;
     crash->frames = read_frames(find(stacks, fingerprint));
-    crash->count = std::strtoll(std::string(find(counts, fingerprint)).c_str(), nullptr, 10);
+    crash->count = leading_number<std::int64_t>(find(counts, fingerprint));
     crash->days = read_days(find(days, fingerprint), day_of(epoch_seconds(today)));
     crashes.push_back(std::move(*crash));
   }

@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -18,7 +19,8 @@ constexpr auto longest_probe = std::chrono::seconds(600);
 std::optional<QuarantinedClass> read_class(std::string_view text) {
   std::istringstream words{std::string(text)};
   QuarantinedClass known;
-  if (!(words >> known.libraries >> known.fingerprint >> known.since >> known.crashes >> known.passed))
+  if (!(words >> known.libraries >> known.fingerprint >> plain(known.since) >> plain(known.crashes) >>
+        plain(known.passed)))
     return std::nullopt;
   return known;
 }

@@ -6,6 +6,7 @@
 
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/store/identity_record.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/scan.hpp"
@@ -21,7 +22,7 @@ Identity known_by_name(const std::string& name) {
   const std::size_t nonce = name.rfind(':');
   const std::size_t pid = nonce == name.npos || nonce == 0 ? name.npos : name.rfind(':', nonce - 1);
   identity.hostname = name.substr(0, pid);
-  identity.pid = std::max(1, pid == name.npos ? 1 : std::atoi(name.c_str() + pid + 1));
+  identity.pid = std::max(1, pid == name.npos ? 1 : leading_number<int>(std::string_view(name).substr(pid + 1)));
   return identity;
 }
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <utility>
 
+#include "shared/base/ascii.hpp"
 #include "shared/config/reading/load_config.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_shard.hpp"
@@ -20,8 +20,7 @@ namespace {
 std::string percent_encoded(const std::string& text) {
   std::string encoded;
   for (const char c : text) {
-    encoded += std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c)
-                                                           : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    encoded += ascii::is_letter_or_digit(c) ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return encoded;
 }

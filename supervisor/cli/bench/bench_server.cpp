@@ -17,6 +17,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/json/json.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
@@ -33,7 +34,7 @@ namespace {
 // The server serves the shard that is meant, and in a cluster those before it.
 std::string more_of_redis(const RedisAddress& redis) {
   std::string more;
-  if (redis.in_cluster) more += fmt::format("shards = {}\n", std::stoi(redis.shard) + 1);
+  if (redis.in_cluster) more += fmt::format("shards = {}\n", leading_number<int>(redis.shard) + 1);
   if (redis.wait.replicas > 0)
     more += fmt::format("wait = {}\nwait_timeout = \"{}ms\"\n", redis.wait.replicas, redis.wait.timeout.count());
   return more;

@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+
+#include "shared/base/plain_number.hpp"
 
 namespace brood {
 namespace {
@@ -21,7 +22,7 @@ std::string content(const std::string& path) {
 // The number after `name`, which begins a line.
 double number_after(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    if (at == 0 || text[at - 1] == '\n') return std::strtod(text.data() + at + name.size(), nullptr);
+    if (at == 0 || text[at - 1] == '\n') return leading_number<double>(text.substr(at + name.size()));
   }
   return 0;
 }
@@ -41,7 +42,7 @@ double cpu_seconds(const std::vector<pid_t>& processes) {
     std::error_code gone;
     // Their first number counts nanoseconds; /proc/<pid>/stat only the ticks of a clock.
     for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
-      nanoseconds += std::strtod(content(thread.path() / "schedstat").c_str(), nullptr);
+      nanoseconds += leading_number<double>(content(thread.path() / "schedstat"));
     }
   }
   return nanoseconds / 1e9;
@@ -55,7 +56,7 @@ std::uint64_t private_memory_kb(pid_t process) {
   }
   std::istringstream statm(content(directory + "/statm"));
   std::uint64_t size = 0, resident = 0, shared = 0;
-  statm >> size >> resident >> shared;
+  statm >> plain(size) >> plain(resident) >> plain(shared);
   return (resident - shared) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 1024;
 }
 

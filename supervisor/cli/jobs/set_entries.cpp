@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "shared/base/ascii.hpp"
 #include "shared/base/log_line.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/jobs/jid_search.hpp"
@@ -14,9 +14,8 @@ namespace {
 
 // Whether Redis itself can search for the word: it is no pattern, and stands in the payload exactly so.
 bool is_plain(const std::string& word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-  });
+  return !word.empty() && std::all_of(word.begin(), word.end(),
+                                      [](char c) { return ascii::is_letter_or_digit(c) || c == '-' || c == '_'; });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "shared/base/log_line.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/queues/known_queues.hpp"
@@ -24,7 +25,7 @@ QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
                          .job_class = {},
                          .jid = {},
                          .queue = {},
-                         .since = std::strtod(std::string(entry.score_text).c_str(), nullptr),
+                         .since = leading_number<double>(entry.score_text),
                          .classes = {}};
   try {
     const Payload job = Payload::parse(waiting.payload);

@@ -10,6 +10,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/in_flight/census.hpp"
@@ -147,7 +148,8 @@ std::chrono::seconds age_of_server(Connection& redis) {
   const Reply info = redis.call({"INFO", "server"});
   const std::string_view text = info.view().text(), name = "uptime_in_seconds:";
   const std::size_t at = text.find(name);
-  return std::chrono::seconds(at == text.npos ? 0 : std::atoll(text.data() + at + name.size()));
+  return std::chrono::seconds(
+      at == text.npos ? 0 : leading_number<std::int64_t>(std::string_view(text).substr(at + name.size())));
 }
 
 std::chrono::seconds age_of(ShardConnections& shards) {

@@ -1,5 +1,6 @@
 #include "supervisor/cli/run/check_configuration.hpp"
 
+#include <fmt/format.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -19,13 +20,13 @@ namespace {
 void show_workers(const Config& config) {
   const auto capsules = std::count_if(config.capsules.begin(), config.capsules.end(),
                                       [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
-  std::cout << "configuration: " << config.concurrency() << " workers in " << capsules << " capsule"
-            << (capsules == 1 ? "" : "s") << std::endl;
+  std::cout << fmt::format("configuration: {} workers in {} capsule{}\n", config.concurrency(), capsules,
+                           capsules == 1 ? "" : "s");
   for (const CapsuleSettings& capsule : config.capsules) {
     if (capsule.concurrency == 0) continue;
-    std::cout << "capsule " << capsule.name << ": " << capsule.concurrency << " workers, queues";
-    for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
-    std::cout << std::endl;
+    std::cout << fmt::format("capsule {}: {} workers, queues {}\n", capsule.name, capsule.concurrency,
+                             fmt::join(capsule.queues.names(), " "))
+              << std::flush;
   }
 }
 

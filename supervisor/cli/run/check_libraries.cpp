@@ -1,5 +1,6 @@
 #include "supervisor/cli/run/check_libraries.hpp"
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 
@@ -100,7 +101,8 @@ int check_libraries(const Config& config, bool& has_warnings) {
     JobRegistry registry;
     registry.load(config);
     registry.require_isolated_classes(config);
-    std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size() << ", job classes:";
+    std::cout << fmt::format("libraries: {}, programs: {}, job classes:", config.require.size(),
+                             config.commands.size());
     for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
     std::cout << '\n';
     const auto refuse = [](const std::string& name, const std::string& why) {

@@ -11,13 +11,12 @@
 namespace brood::watch {
 namespace {
 
-std::string time_text(WallTime at, const char* format) {
+std::tm local_time(WallTime at) {
   const std::time_t seconds =
       std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(at));
   std::tm local{};
   localtime_r(&seconds, &local);
-  char text[64];
-  return {text, std::strftime(text, sizeof text, format, &local)};
+  return local;
 }
 
 }  // namespace
@@ -60,7 +59,13 @@ std::string percent_text(std::optional<double> percent) {
   return percent ? fmt::format("{:.{}f}", *percent, *percent < 99.95 ? 1 : 0) : "-";
 }
 
-std::string clock_text(WallTime at) { return time_text(at, "%H:%M:%S"); }
-std::string date_time_text(WallTime at) { return time_text(at, "%Y-%m-%d %H:%M:%S"); }
+std::string clock_text(WallTime at) {
+  const std::tm time = local_time(at);
+  return fmt::format("{:02}:{:02}:{:02}", time.tm_hour, time.tm_min, time.tm_sec);
+}
+std::string date_time_text(WallTime at) {
+  const std::tm time = local_time(at);
+  return fmt::format("{:04}-{:02}-{:02} {}", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, clock_text(at));
+}
 
 }  // namespace brood::watch

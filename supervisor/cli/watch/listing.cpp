@@ -1,15 +1,15 @@
 #include "supervisor/cli/watch/listing.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
+
+#include "shared/base/ascii.hpp"
 
 namespace brood::watch {
 namespace {
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return c < 0x80 ? std::tolower(c) : c; });
+  std::transform(text.begin(), text.end(), text.begin(), ascii::lower);
   return text;
 }
 

@@ -11,6 +11,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/base/unique_fd.hpp"
 
 namespace brood {
@@ -95,7 +96,7 @@ std::map<std::string, std::uint64_t> counters(const path& file) {
   std::istringstream text(content(file));
   std::map<std::string, std::uint64_t> found;
   std::string name;
-  for (std::uint64_t value = 0; text >> name >> value;) found[name] = value;
+  for (std::uint64_t value = 0; text >> name >> plain(value);) found[name] = value;
   return found;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/plain_number.hpp"
+
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25  // linux/mman.h; Debian 12's C library does not know it
 #endif
@@ -33,13 +35,14 @@ std::vector<Mapping> mappings() {
     std::string first;
     words >> first;
     if (first == "Rss:" && !mappings.empty()) {
-      words >> mappings.back().resident;
+      words >> plain(mappings.back().resident);
       mappings.back().resident *= 1024;
     } else if (!first.empty() && first.back() != ':') {
       Mapping mapping;
-      char dash = 0;
       std::string access, offset, device, inode;
-      std::istringstream(first) >> std::hex >> mapping.begin >> dash >> mapping.end;
+      const char* const end = first.data() + first.size();
+      const auto [dash, error] = std::from_chars(first.data(), end, mapping.begin, 16);
+      if (error == std::errc() && dash != end) std::from_chars(dash + 1, end, mapping.end, 16);
       words >> access >> offset >> device >> inode;
       mapping.is_own_memory = access.starts_with("rw") && access.ends_with('p') && inode == "0";
       mappings.push_back(mapping);

@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <sstream>
+
+#include "shared/base/plain_number.hpp"
 
 namespace brood {
 namespace {
@@ -21,9 +22,8 @@ std::vector<int> numbers_in(const char* directory) {
   DIR* const open = opendir(directory);
   if (open == nullptr) return numbers;
   while (const dirent* entry = readdir(open)) {
-    char* end = nullptr;
-    const long number = std::strtol(entry->d_name, &end, 10);
-    if (end != entry->d_name && *end == '\0' && number != dirfd(open)) numbers.push_back(static_cast<int>(number));
+    const std::optional<int> number = plain_number<int>(entry->d_name);
+    if (number && *number != dirfd(open)) numbers.push_back(*number);
   }
   closedir(open);
   return numbers;
@@ -88,7 +88,8 @@ void add_locks(std::vector<std::string>& shared) {
     std::istringstream words(line);
     std::string number, kind, advisory, mode;
     long pid = 0;
-    if (words >> number >> kind >> advisory >> mode >> pid && pid == getpid()) shared.emplace_back("a lock of a file");
+    if (words >> number >> kind >> advisory >> mode >> plain(pid) && pid == getpid())
+      shared.emplace_back("a lock of a file");
   }
 }
 

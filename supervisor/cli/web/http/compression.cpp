@@ -1,11 +1,12 @@
 #include "supervisor/cli/web/http/compression.hpp"
 
-#include <strings.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
+
+#include "shared/base/ascii.hpp"
 
 namespace brood {
 namespace {
@@ -44,9 +45,7 @@ std::string_view taken_up_to(char mark, std::string_view& rest) {
   return without_spaces(taken);
 }
 
-bool is_word(std::string_view text, std::string_view word) {
-  return text.size() == word.size() && strncasecmp(text.data(), word.data(), word.size()) == 0;
-}
+bool is_word(std::string_view text, std::string_view word) { return ascii::equal_in_any_case(text, word); }
 
 // "0", "0.0" and so on: what a client does not take at all.
 bool is_nothing(std::string_view quality) { return quality.find_first_not_of("0.") == quality.npos; }

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/in_flight/job_search.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
@@ -82,7 +83,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
     if (const auto error = payload.string("error_class")) facts.add("Error", *error);
   } catch (const BadJson&) {  // the search has read it, so it is JSON
   }
-  if (!job.score_text.empty()) facts.add("Time", ago(std::strtod(job.score_text.c_str(), nullptr)));
+  if (!job.score_text.empty()) facts.add("Time", ago(leading_number<double>(job.score_text)));
   if (job.returns > 0)
     facts.add("Came back", counted(static_cast<std::uint64_t>(job.returns), "time", "times") +
                                ", from workers whose end nobody saw");

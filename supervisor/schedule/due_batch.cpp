@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/job/due_job.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/store/sets/due_as_it_is.hpp"
@@ -14,13 +15,14 @@ namespace brood {
 
 namespace {
 
-// A larger one stays where it is: moving it would hold up the loop, since it is sent twice, as member and as payload.
-constexpr std::size_t largest_member = 16 << 20;
+// A larger one is moved as it is, inside Redis: to read it whole, and to send it twice, as member and as payload, would
+// hold up the loop.
+constexpr std::size_t largest_read = 16 << 20;
 constexpr std::size_t framing_bytes = 100;  // of one job, with its score and its share of the queues' names
 constexpr double latest_time = 9e9;         // that a clock of nanoseconds can say
 
 WallTime time_of(std::string_view score) {
-  const double seconds = std::strtod(std::string(score).c_str(), nullptr);
+  const double seconds = leading_number<double>(score);
   if (!(seconds > 0)) return WallTime{};
   return WallTime(std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(std::min(seconds, latest_time))));
@@ -44,13 +46,17 @@ DueBatch::DueBatch(DueEntries members, WallTime now, TimeUnit times, Leaves leav
 void DueBatch::prepare(std::string_view set_key, const DeadLimits& dead_limits, std::mt19937_64& random) {
   for (std::size_t bytes = 0; !prepared() && bytes < turn_bytes; ++next_) {
     const auto [member, score] = members_[next_];
-    bytes += member.size();
-    bytes_ += member.size();
-    if (member.size() > largest_member) {
-      ++too_large_;
+    if (member.size() > largest_read) {
+      if (!scan_) scan_.emplace("queue");
+      if (!scan_->go_on(member, turn_bytes)) return;
+      prepare_scanned(member, score, set_key, dead_limits);
+      scan_.reset();
+      bytes += turn_bytes;
     } else {
+      bytes += member.size();
       prepare_one(member, score, set_key, dead_limits, random);
     }
+    bytes_ += member.size();
   }
   if (!prepared()) return;
   move_jobs(set_key);
@@ -81,6 +87,21 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
   job_bytes_ += bytes;
   moves_.largest_member = std::max(moves_.largest_member, member.size());
   if (jobs_.size() == max_jobs_moved) move_jobs(set_key);
+}
+
+// As prepare_one(), of a member of which only the queue is known.
+void DueBatch::prepare_scanned(std::string_view member, std::string_view score, std::string_view set_key,
+                               const DeadLimits& limits) {
+  const std::string queue = scan_->has_member() ? scan_->string().value_or("") : "default";
+  if (queue.empty() || !scan_->is_object()) {
+    if (reason_for_dead_.empty()) reason_for_dead_ = "it is no job, or its queue is not a name";
+    return move_one_as_it_is(member, score, set_key, "", limits);
+  }
+  if (leaves_ && leaves_(queue, time_of(score))) {
+    ++left_;
+    return;
+  }
+  move_one_as_it_is(member, score, set_key, queue, limits);
 }
 
 void DueBatch::move_one_as_it_is(std::string_view member, std::string_view score, std::string_view set_key,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/time_unit.hpp"
+#include "shared/json/member_scan.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/sets/due_entries.hpp"
 #include "shared/store/sets/due_jobs.hpp"
@@ -31,7 +33,7 @@ class DueBatch {
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
   // `times` is the unit of those that a job is given which has none.  A payload for a member of `refused_bytes` or more
-  // is not sent: such a member is moved as it is.  Throws UnexpectedReply.
+  // is not sent: such a member is moved as it is, and so is one of more than 16 MB.  Throws UnexpectedReply.
   DueBatch(DueEntries members, WallTime now, TimeUnit times, Leaves leaves, std::size_t refused_bytes);
 
   std::size_t size() const { return size_; }
@@ -44,13 +46,14 @@ class DueBatch {
   // Of what is prepared:
   Moves take_moves() { return std::exchange(moves_, {}); }
   std::size_t bytes() const { return bytes_; }
-  std::size_t too_large() const { return too_large_; }  // members that no script moves
-  std::size_t left() const { return left_; }            // to others
+  std::size_t left() const { return left_; }  // to others
   const std::string& reason_for_dead() const { return reason_for_dead_; }
 
  private:
   void prepare_one(std::string_view member, std::string_view score, std::string_view set_key, const DeadLimits& limits,
                    std::mt19937_64& random);
+  void prepare_scanned(std::string_view member, std::string_view score, std::string_view set_key,
+                       const DeadLimits& limits);
   void move_one_as_it_is(std::string_view member, std::string_view score, std::string_view set_key,
                          const std::string& queue, const DeadLimits& limits);
   void move_jobs(std::string_view set_key);
@@ -64,8 +67,9 @@ class DueBatch {
   std::vector<DueJob> jobs_;  // that the next script moves
   std::size_t job_bytes_ = 0;
   Moves moves_;
-  std::size_t bytes_ = 0, too_large_ = 0, left_ = 0;
-  std::string reason_for_dead_;  // the first
+  std::size_t bytes_ = 0, left_ = 0;
+  std::optional<MemberScan> scan_;  // of the next member, which is large
+  std::string reason_for_dead_;     // the first
 };
 
 }  // namespace brood

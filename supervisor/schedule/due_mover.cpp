@@ -138,7 +138,7 @@ void DueMover::move_batch() {
   const std::size_t size = batch_->size();
   moves_ = batch_->take_moves();
   reason_for_dead_ = batch_->reason_for_dead();
-  batch_stuck_ = batch_->too_large();
+  batch_stuck_ = 0;
   batch_left_ = batch_->left();
   batch_exact_ = exact_;
   progress_ = false;
@@ -207,9 +207,7 @@ void DueMover::report_stuck() {
   const SteadyTime current = steady_now();
   if (last_report_ != SteadyTime{} && current - last_report_ < between_reports) return;
   last_report_ = current;
-  log::error(
-      "due_job_stuck",
-      {{"set", set_key_}, {"error", "its queue or the dead set is a key of another type, or it is larger than 16 MB"}});
+  log::error("due_job_stuck", {{"set", set_key_}, {"error", "its queue or the dead set is a key of another type"}});
 }
 
 void DueMover::fail(std::string error, bool connection_lost) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/redis_time.hpp"
@@ -30,7 +31,7 @@ constexpr auto lock_lifetime = 2s;
 constexpr auto count_lasts = 30s;  // of the processes: a fleet changes slowly, and has its beats ten seconds apart
 constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
-double seconds_of(const std::string& score) { return std::strtod(score.c_str(), nullptr); }
+double seconds_of(const std::string& score) { return leading_number<double>(score); }
 
 // The time until a score is due, at most `most`.  Only the timer rounds it up to milliseconds.
 nanoseconds until(const std::string& score, WallTime now, nanoseconds most) {
@@ -220,7 +221,7 @@ void Scheduler::Run::ask_for_next() {
 // The first member of each set above a score, and now and then the number of processes.
 std::vector<Command> Scheduler::Run::next_scores(const std::optional<std::string>& above) {
   std::vector<Command> commands;
-  for (const std::string_view set : due_sets) commands.push_back(ask_first_above(set, above));
+  for (const std::string_view set : due_sets) commands.push_back(ask_first_score(set, above));
   counts = !counted || steady_now() - *counted >= count_lasts;
   if (counts) commands.push_back(ask_process_count());
   return commands;

@@ -6,8 +6,13 @@
 #include <utility>
 
 #include "shared/store/keys.hpp"
+#include "shared/store/script.hpp"
 
 namespace brood {
+
+namespace scripts {
+extern const Script first_score;
+}
 
 constinit const std::array<std::string_view, 2> due_sets{keys::retry.name(), keys::schedule.name()};
 
@@ -16,13 +21,13 @@ std::string due_score(WallTime t) {
   return fmt::format("{}.{:06}", us / 1'000'000, us % 1'000'000);
 }
 
-Command ask_first_above(std::string_view set_key, const std::optional<std::string>& above) {
-  return {"ZRANGEBYSCORE", RedisKey(set_key), above ? "(" + *above : "-inf", "+inf", "WITHSCORES", "LIMIT", "0", "1"};
+Command ask_first_score(std::string_view set_key, const std::optional<std::string>& above) {
+  return ScriptCall{&scripts::first_score, {RedisKey(set_key)}, {above.value_or("")}}.eval();
 }
 
 std::optional<std::string> read_first_score(ReplyView reply) {
-  if (reply.size() < 2) return std::nullopt;
-  return std::string(reply[1].text());
+  if (reply.is_nil()) return std::nullopt;
+  return std::string(reply.text());
 }
 
 Command ask_scheduled_below(std::string_view score) {

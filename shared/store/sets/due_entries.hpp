@@ -21,9 +21,9 @@ inline constexpr std::size_t schedule_of_due_sets = 1;
 // A time as a score, to the microsecond.
 std::string due_score(WallTime t);
 
-// The first entry of a set whose score is above `above`; nullopt: the first of all.  Its score is read; nullopt: there
-// is none.  Reading throws UnexpectedReply.
-Command ask_first_above(std::string_view set_key, const std::optional<std::string>& above);
+// The lowest score of a set that is above `above`.  With nullopt the lowest of all, for which "-inf" stands when it is
+// due.  Its text is read; nullopt: there is none.  No entry is read, however large.  Reading throws UnexpectedReply.
+Command ask_first_score(std::string_view set_key, const std::optional<std::string>& above);
 std::optional<std::string> read_first_score(ReplyView reply);
 
 // How many entries of `schedule` have a score below this.  Reading throws UnexpectedReply.

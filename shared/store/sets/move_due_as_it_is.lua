@@ -1,7 +1,7 @@
 -- Moves a due member that is too large to be sent as it lies there, if it is still there and still due at the time we
 -- read: to its queue, or to the dead set.
 -- KEYS[1] "schedule" or "retry"    KEYS[2] queue, and KEYS[3] "queues"; or KEYS[2] "dead"
--- ARGV[1] its score as read    ARGV[2] bytes of the member    ARGV[3] their SHA-1
+-- ARGV[1] its score as read    ARGV[2] bytes of the member    ARGV[3] SHA-1 of its first and last 64 KB
 -- For "dead": ARGV[4] its score there, now in seconds    ARGV[5] oldest score to keep    ARGV[6] size of the set
 -- Behind these keys and arguments: what the job holds, if it goes to "dead".
 -- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if the key that
@@ -18,7 +18,10 @@ local found, position = nil, 0
 repeat
   local members = redis.call("ZRANGEBYSCORE", KEYS[1], ARGV[1], ARGV[1], "LIMIT", position, 100)
   for _, member in ipairs(members) do
-    if #member == tonumber(ARGV[2]) and redis.sha1hex(member) == ARGV[3] then found = member end
+    if #member == tonumber(ARGV[2]) then
+      local ends = #member <= 131072 and member or member:sub(1, 65536) .. member:sub(-65536)
+      if redis.sha1hex(ends) == ARGV[3] then found = member end
+    end
   end
   position = position + #members
 until found or #members == 0

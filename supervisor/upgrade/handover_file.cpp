@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <system_error>
 
 #include "shared/base/check.hpp"
 
@@ -36,6 +37,10 @@ UniqueFd own_descriptor(int left) {
 
 UniqueFd write_handover(const Handover& handover) {
   const std::string json = to_json(handover);
+  if (json.size() >= static_cast<std::size_t>(largest))
+    throw std::system_error(
+        std::make_error_code(std::errc::file_too_large),
+        fmt::format("the handover has {} MB, and a new program reads less than {}", json.size() >> 20, largest >> 20));
   UniqueFd file(check("memfd_create", memfd_create("brood-handover", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   for (std::size_t written = 0; written < json.size();)
     written +=

@@ -108,7 +108,7 @@ int Successor::rehearse(int handover) const {
   return not_executed;
 }
 
-std::string Successor::take_over(const Handover& handover) const {
+std::string Successor::take_over(const Handover& handover) const try {
   const UniqueFd file = write_handover(handover);
   std::vector<int> descriptors = descriptors_of(handover);
   descriptors.push_back(file.get());
@@ -120,6 +120,8 @@ std::string Successor::take_over(const Handover& handover) const {
   if (!hidden.assignment().empty()) variables.push_back(hidden.assignment());
   execve(path_.c_str(), pointers(words).data(), pointers(variables).data());
   return fmt::format("{} cannot be executed: {}", path_, std::generic_category().message(errno));
+} catch (const std::system_error& error) {
+  return error.what();
 }
 
 }  // namespace brood

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <brood/job.hpp>
+#include <brood/limiter.hpp>
 #include <brood/setup.hpp>
 
 using namespace std::chrono_literals;
@@ -256,5 +257,69 @@ struct UseMemory {
   }
 };
 
-BROOD_JOBS(Count, CountInWorker, Corrupt, Fail, Crash, CrashInHook, Leave, Linger, Burn, LeaveBehind, WaitForAll,
-           ForkWithDescriptors, Scribble, WalkApart, Print, Roll, TellShard, UseMemory)
+// Uses so many points of a limiter that takes a billion at most.
+struct UsePoints {
+  std::string path;
+  std::int64_t points = 0;
+  static constexpr brood::JobOptions options = apart;
+  void perform() const {
+    const auto limiter =
+        brood::Limiter::points("points", 1'000'000'000, 1e9, {.policy = brood::OverLimitPolicy::ignore});
+    limiter.within_limit([this](brood::Points& used) { used.used(points); });
+    append(path, "used");
+  }
+};
+
+// Two items, with cursors of so many bytes as JSON.
+brood::Items<int, std::string> items_with_cursors(const std::string& path, std::int64_t bytes,
+                                                  const std::optional<std::string>& cursor) {
+  append(path, "from " + std::to_string(cursor.value_or("").size()));
+  const std::string cursor_of_each(static_cast<std::size_t>(bytes) - 2, 'x');
+  return std::vector<brood::Step<int, std::string>>{{1, cursor_of_each}, {2, cursor_of_each}};
+}
+
+struct LargeCursors {
+  std::string path;
+  std::int64_t bytes = 0;
+  static constexpr brood::JobOptions options{.retry = 3, .isolation = brood::Isolation::process};
+  static constexpr auto flush_interval = 0s;
+  brood::Items<int, std::string> items(std::optional<std::string> cursor) const {
+    return items_with_cursors(path, bytes, cursor);
+  }
+  void each(int item) const { append(path, "item " + std::to_string(item)); }
+};
+struct LargeCursorsInWorker {
+  std::string path;
+  std::int64_t bytes = 0;
+  static constexpr brood::JobOptions options{.retry = 3};
+  static constexpr auto flush_interval = 0s;
+  brood::Items<int, std::string> items(std::optional<std::string> cursor) const {
+    return items_with_cursors(path, bytes, cursor);
+  }
+  void each(int item) const { append(path, "item " + std::to_string(item)); }
+};
+
+// Says how long its text is; then it fails, or crashes, the first time that it is to.
+void weigh(const std::string& path, const std::string& what, const std::string& text) {
+  append(path, what + " " + std::to_string(text.size()));
+  if (std::remove((path + ".fail").c_str()) == 0) throw std::runtime_error("too heavy");
+  if (std::remove((path + ".crash").c_str()) == 0) raise(SIGSEGV);
+}
+
+struct Weigh {
+  std::string path;
+  std::string what;
+  std::string text;
+  void perform() const { weigh(path, what, text); }
+};
+struct WeighApart {
+  std::string path;
+  std::string what;
+  std::string text;
+  static constexpr brood::JobOptions options = apart;
+  void perform() const { weigh(path, what, text); }
+};
+
+BROOD_JOBS(Weigh, WeighApart, UsePoints, LargeCursors, LargeCursorsInWorker, Count, CountInWorker, Corrupt, Fail, Crash,
+           CrashInHook, Leave, Linger, Burn, LeaveBehind, WaitForAll, ForkWithDescriptors, Scribble, WalkApart, Print,
+           Roll, TellShard, UseMemory)

@@ -407,6 +407,71 @@ BOOST_AUTO_TEST_CASE(an_isolated_iterable_job_goes_on_where_it_was_interrupted) 
   BOOST_TEST(lines == expected, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(an_isolated_job_may_use_more_points_than_a_limiter_has) {
+  Server server;
+  server.push("UsePoints", 1, server.with_path("5000000000"));
+  server.push("UsePoints", 2, server.with_path("9223372036854775807"));
+  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log_tail());
+  BOOST_TEST(server.is_settled());
+  BOOST_TEST(server.lines().size() == 2u);
+  BOOST_TEST(server.redis.size_of("retry") == 0u);
+  BOOST_TEST(!holds(server.brood.log(), "job_process_refused"), server.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_cursor_of_16_mb_is_kept_and_a_larger_one_refused_before_the_first_item) {
+  constexpr int most = 16 << 20;
+  for (const std::string job_class : {"LargeCursors", "LargeCursorsInWorker"}) {
+    BOOST_TEST_CONTEXT(job_class) {
+      Server server;
+      server.push(job_class, 1, server.with_path(std::to_string(most)));
+      BOOST_REQUIRE_MESSAGE(server.has_lines(3), server.brood.log_tail());
+      BOOST_TEST(server.is_settled());
+      BOOST_TEST(server.redis.size_of("retry") == 0u);
+
+      server.push(job_class, 2, server.with_path(std::to_string(most + 1)));
+      const std::string retried = server.entry_of("retry");
+      BOOST_TEST(holds(retried, R"("error_class":"CursorTooLarge")"), retried);
+      BOOST_TEST(!holds(retried, "crash_count"), retried);
+      BOOST_TEST(server.lines() == (std::vector<std::string>{"from 0", "item 1", "item 2", "from 0"}),
+                 boost::test_tools::per_element());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_job_of_more_than_16_mb_is_retried_recovered_and_begins_when_it_is_due) {
+  constexpr std::size_t size = 20 << 20;
+  for (const std::string job_class : {"Weigh", "WeighApart"}) {
+    BOOST_TEST_CONTEXT(job_class) {
+      Server server("poll_interval = \"100ms\"\n");
+      const auto job = [&](const std::string& what, long number) {
+        return payload_text(job_class, server.with_path("\"" + what + "\",\"" + std::string(size, 'x') + "\""), number);
+      };
+      const auto said = [&](const std::string& what, std::size_t times) {
+        const auto all = server.lines();
+        return static_cast<std::size_t>(std::count(all.begin(), all.end(), what + " " + std::to_string(size))) == times;
+      };
+      std::ofstream(server.path + ".fail") << "x";
+      enqueue(server.redis, {job("failing", 1)});
+      server.entry_of("retry");
+      make_retries_due(server.redis);
+      BOOST_TEST(eventually([&] { return said("failing", 2); }, 30s), server.brood.log_tail());
+      BOOST_TEST(server.is_settled());
+
+      std::ofstream(server.path + ".crash") << "x";
+      enqueue(server.redis, {job("crashing", 2)});
+      server.entry_of("retry");
+      make_retries_due(server.redis);
+      BOOST_TEST(eventually([&] { return said("crashing", 2); }, 30s), server.brood.log_tail());
+      BOOST_TEST(server.is_settled());
+
+      server.redis.command({"ZADD", "schedule", "1", job("scheduled", 3)});
+      BOOST_TEST(eventually([&] { return said("scheduled", 1); }, 30s), server.brood.log_tail());
+      BOOST_TEST(server.is_settled());
+      BOOST_TEST(server.redis.size_of("retry") + server.redis.size_of("schedule") + server.redis.size_of("dead") == 0u);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(many_isolated_jobs_run_once_each_among_others) {
   Server server("[worker]\nmax_jobs = 500\n", 2);
   for (int i = 1; i <= 1000; ++i) server.push(i % 2 == 0 ? "Count" : "CountInWorker", i);

@@ -170,8 +170,12 @@ BOOST_AUTO_TEST_CASE(a_message_that_no_job_may_send_or_that_is_too_large_is_refu
   const auto of_job = [](const std::string& bytes) { return read_all(MessageReader::of_job(100), bytes); };
   BOOST_TEST(of_job(framed(MessageKind::end, std::string(100, 'x'))) == 1);
   BOOST_TEST(of_job(framed(MessageKind::end, std::string(101, 'x')).substr(0, 16)) == -1);
-  BOOST_TEST(of_job(framed(MessageKind::save_iteration, std::string(longest_saved_state + 1, 'x')).substr(0, 16)) ==
-             -1);
+  IterationState largest;
+  largest.cursor.assign(brood::abi::longest_cursor, 'x');
+  const std::string largest_state = encode(largest);
+  BOOST_TEST(of_job(framed(MessageKind::save_iteration, largest_state)) == 1);
+  const std::size_t too_large = brood::abi::longest_cursor + longest_state_beside_cursor + 1;
+  BOOST_TEST(of_job(framed(MessageKind::save_iteration, std::string(too_large, 'x')).substr(0, 16)) == -1);
   BOOST_TEST(of_job(framed(MessageKind::order, "x")) == -1);
   BOOST_TEST(of_job(framed(MessageKind::load_iteration, "x")) == -1);
   BOOST_TEST(of_job(framed(MessageKind::ask_failure_rule, "x")) == -1);
@@ -243,4 +247,42 @@ BOOST_AUTO_TEST_CASE(of_a_failed_job_alone_may_be_forgotten_how_often_it_was_put
   BOOST_TEST(is_taken(""));
   BOOST_TEST(is_taken(R"(,"overrated":3)"));
   BOOST_TEST(!is_taken(R"(,"overrated":1)"));
+}
+
+// What the worker's own checks let through, no bound of the messages refuses.
+BOOST_AUTO_TEST_CASE(what_a_job_may_do_with_limits_arrives) {
+  const std::vector<LimitUse> uses{{"points", LimitKind::points, INT64_MAX},
+                                   {"less", LimitKind::points, -most_of_interval}};
+  const std::vector<LimitUse> read = read_limit_uses(encode(uses));
+  BOOST_REQUIRE(read.size() == 2u);
+  BOOST_TEST(read[0].difference == INT64_MAX);
+  BOOST_TEST(read[1].difference == -most_of_interval);
+
+  WantedLimits wanted{.limits = {}, .wait = longest_wait_for_limits};
+  for (std::size_t i = 0; i < most_limits_together; ++i)
+    wanted.limits.push_back({.name = std::string(99, 'a') + static_cast<char>('a' + i),
+                             .kind = LimitKind::points,
+                             .amount = most_of_interval,
+                             .interval = longest_limit_interval,
+                             .wanted = most_of_interval,
+                             .known_for = longest_limit_knowledge,
+                             .defined_ago = longest_defined});
+  const std::string message = encode(wanted);
+  BOOST_TEST(read_all(MessageReader::of_job(0), framed(MessageKind::take_limits, message)) == 1);
+  BOOST_TEST(read_wanted_limits(message).limits.size() == most_limits_together);
+}
+
+BOOST_AUTO_TEST_CASE(the_largest_failure_that_a_job_may_have_arrives) {
+  Failure failure;
+  failure.error_class = failure.message = std::string(30'000, '\x01');
+  failure.always_backtrace = true;
+  for (int i = 0; i < 100; ++i) failure.backtrace.push_back("#" + std::to_string(i) + std::string(600, 'a' + i % 26));
+  const Verdict verdict = judge_failure(job, failure, {}, std::nullopt, "default", wall_now(), 0, {});
+  JobEnd end = failed_with({Outcome::Kind::retry, verdict.payload.text(), 1});
+  end.error_class = end.message = std::string(40'000, 'x');
+  end.facts.assign(16, {std::string(64, 'n'), std::string(1'000, 'v')});
+  end.delay = std::chrono::milliseconds(longest_job_delay);
+  const std::size_t most = job.text().size() + longest_end_beside_payload;
+  BOOST_TEST(read_all(MessageReader::of_job(most), framed(MessageKind::end, encode(end))) == 1);
+  read_end(encode(end), job, "default");
 }

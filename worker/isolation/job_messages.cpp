@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+
+#include <brood/abi.hpp>
 
 #include "shared/job/payload.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
@@ -220,7 +223,7 @@ WantedLimits read_wanted_limits(std::string_view text) {
     limit.interval = std::chrono::milliseconds(body.number());
     limit.wanted = body.number();
     limit.known_for = std::chrono::seconds(body.number());
-    limit.defined_ago = std::chrono::milliseconds(body.number(0, longest_wait_for_limits.count()));
+    limit.defined_ago = std::chrono::milliseconds(body.number(0, longest_defined.count()));
     if (!why_no_limit(limit).empty()) throw BadMessage("a limit in it is none");
     wanted.limits.push_back(std::move(limit));
   }
@@ -260,7 +263,7 @@ std::vector<LimitUse> read_limit_uses(std::string_view text) {
     LimitUse use;
     use.name = body.text();
     use.kind = static_cast<LimitKind>(body.number(0, limit_kinds - 1));
-    use.difference = body.number(-most_of_interval, most_of_interval);
+    use.difference = body.number(-most_of_interval, INT64_MAX);  // a job may have used any number of points
     if (!is_limit_name(use.name)) throw BadMessage("a limit in it is none");
     uses.push_back(std::move(use));
   }
@@ -307,7 +310,7 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
   if (!longest_end_) return longest_message;
   switch (kind) {
     case MessageKind::save_iteration:
-      return longest_saved_state;
+      return abi::longest_cursor + longest_state_beside_cursor;
     case MessageKind::load_iteration:
     case MessageKind::ask_failure_rule:
       return 0;

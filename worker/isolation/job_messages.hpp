@@ -129,8 +129,9 @@ class MessageReader {
 
 // How many bytes an end may have beside its job's payload.
 inline constexpr std::size_t longest_end_beside_payload = 1 << 20;
-// The largest state of an iterable job: the worker holds that in memory, whatever memory the job may use.
-inline constexpr std::size_t longest_saved_state = 16 << 20;
+// The state of an iterable job, which the worker holds in memory, whatever memory the job may use, is a cursor of
+// abi::longest_cursor at most and this much.
+inline constexpr std::size_t longest_state_beside_cursor = 1 << 10;
 // As large as a value of Redis.
 inline constexpr std::size_t longest_message = std::size_t{513} << 20;
 

@@ -1,6 +1,7 @@
 #include "worker/job/call_frame.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <new>
 #include <utility>
@@ -22,7 +23,8 @@ std::optional<Limit> read_limit(const abi::Limit& given) {
   limit.interval = std::chrono::milliseconds(given.interval_ms);
   limit.wanted = given.wanted;
   limit.known_for = std::chrono::seconds(given.known_for_s);
-  limit.defined_ago = std::chrono::milliseconds(std::max<std::int64_t>(given.defined_ago_ms, 0));
+  limit.defined_ago =
+      std::clamp(std::chrono::milliseconds(given.defined_ago_ms), std::chrono::milliseconds(0), longest_defined);
   return limit;
 }
 
@@ -157,9 +159,10 @@ std::uint32_t CallFrame::take_limits(const abi::Limit* const* limits, std::size_
 void CallFrame::give_back_limits(const abi::Limit* const* limits, std::size_t count) const {
   try {
     std::vector<LimitUse> uses;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (const std::optional<Limit> limit = read_limit(*limits[i]))
-        uses.push_back({limit->name, limit->kind, limits[i]->difference});
+    for (std::size_t i = 0; i < std::min(count, most_limits_together); ++i) {
+      const std::optional<Limit> limit = read_limit(*limits[i]);
+      if (!limit || !is_limit_name(limit->name)) continue;  // such a one was never taken
+      uses.push_back({limit->name, limit->kind, std::max(limits[i]->difference, -most_of_interval)});
     }
     host_->limits->give_back(uses);
   } catch (const std::exception& error) {  // they end with the settle of this job
@@ -169,11 +172,19 @@ void CallFrame::give_back_limits(const abi::Limit* const* limits, std::size_t co
 
 // When there is no memory for it now, a later call saves.
 int CallFrame::save_iteration(void* frame, const abi::IterationState& state) {
+  if (state.cursor.size > abi::longest_cursor) {
+    // A library that was built by our headers has refused it before its job began.
+    log::error("iteration_too_large", {{"jid", static_cast<CallFrame*>(frame)->jid()},
+                                       {"bytes", state.cursor.size},
+                                       {"at_most", abi::longest_cursor},
+                                       {"kept", "what was saved before"}});
+    return 0;
+  }
   try {
     return iterations_of(frame).save(
                {.executions = state.executions,
                 .cursor = state.cursor.size == 0 ? std::string() : std::string(state.cursor.data, state.cursor.size),
-                .run_seconds = state.run_seconds})
+                .run_seconds = std::isfinite(state.run_seconds) ? state.run_seconds : 0})
                ? 1
                : 0;
   } catch (const std::bad_alloc&) {

@@ -274,6 +274,8 @@ inline constexpr std::size_t least_library_size = offsetof(Library, set_up);
 inline constexpr std::size_t least_job_class_size = offsetof(JobClass, retry_in);
 // More are a mistake.
 inline constexpr std::size_t most_jobs = 10'000;
+// In bytes, of a state's cursor: a larger one is not saved.
+inline constexpr std::size_t longest_cursor = std::size_t{16} << 20U;
 
 inline constexpr const char* entry_symbol = "brood_job_library";
 

@@ -28,7 +28,7 @@ struct Limit {
   std::chrono::milliseconds interval{0};  // not of concurrent
   std::int64_t wanted = 1;
   std::chrono::seconds known_for{0};         // after its last use
-  std::chrono::milliseconds defined_ago{0};  // of two definitions of one name the later holds
+  std::chrono::milliseconds defined_ago{0};  // of two definitions of one name the later holds; at most longest_defined
 };
 
 // What a name may be, and the numbers of a limit.
@@ -37,6 +37,7 @@ inline constexpr std::int64_t most_at_once = 10'000;
 inline constexpr std::int64_t most_of_interval = 1'000'000'000;
 inline constexpr std::size_t most_limits_together = 16;
 inline constexpr std::chrono::milliseconds longest_wait_for_limits = std::chrono::hours(24 * 366);
+inline constexpr std::chrono::milliseconds longest_defined = std::chrono::hours(24 * 36600);
 inline constexpr std::chrono::milliseconds longest_limit_interval = std::chrono::hours(24 * 366);
 inline constexpr std::chrono::seconds shortest_limit_knowledge = std::chrono::hours(24);
 inline constexpr std::chrono::seconds longest_limit_knowledge = std::chrono::hours(24 * 3660);

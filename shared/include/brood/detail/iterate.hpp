@@ -38,7 +38,7 @@ class IterableRun {
     try {
       done = perform();
     } catch (...) {
-      if (cursor_) save();
+      save_after_failure();
       throw;
     }
     if (done) {
@@ -69,6 +69,7 @@ class IterableRun {
     Clock::time_point saved = iteration_.began_;
     while (auto step = items()) {
       cursor_ = step->cursor;
+      if (iteration_.items_done_ == 0) json_of_cursor();  // refuses it before anything is done
       const bool leaves = worker_->interrupt(call_.host) != 0 || ran_long_enough();
       if (leaves || Clock::now() - saved >= flush_interval()) {
         save();
@@ -136,6 +137,14 @@ class IterableRun {
     cursor_ = read_cursor(view_of(state.cursor));
   }
 
+  // What the job threw counts; that its cursor is too large as well does not.
+  void save_after_failure() {
+    try {
+      if (cursor_) save();
+    } catch (const JobFailure&) {
+    }
+  }
+
   static std::optional<Cursor> read_cursor(std::string_view json) {
     if (json.empty() || json == "null") return std::nullopt;
     const auto refuse = [&](const std::string& why) {
@@ -154,10 +163,19 @@ class IterableRun {
     }
   }
 
-  // With the time of this run so far: a run that is killed counts until its last flush.
-  void save() {
+  std::string json_of_cursor() const {
     std::string json;
     if (cursor_) write_value(json, *cursor_);
+    if (json.size() > abi::longest_cursor)
+      throw JobFailure("CursorTooLarge", "the cursor has " + std::to_string(json.size()) + " bytes, of at most " +
+                                             std::to_string(abi::longest_cursor) +
+                                             ": let it say where the next item is, not what was done");
+    return json;
+  }
+
+  // With the time of this run so far: a run that is killed counts until its last flush.
+  void save() {
+    const std::string json = json_of_cursor();
     abi::IterationState state{};
     state.size = sizeof state;
     state.executions = iteration_.executions_;

@@ -20,6 +20,7 @@
 #include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/set_entries.hpp"
+#include "shared/store/take_aside.hpp"
 
 namespace brood {
 namespace {
@@ -118,9 +119,8 @@ void walk(const detail::ApiShards& shards, const EntryCursor& begin, JobSet::Ord
   }
 }
 
-// One by one, so that each lets go of what it holds; the dead hold nothing.
+// One by one, so that each lets go of what it holds.
 void remove_holding_jobs_of_set(ClientConnection& redis, const std::string& set) {
-  if (set == dead_set) return;
   for (std::size_t first = 0;;) {
     const MarkedJobs page = read_marked_jobs(redis.run(holding_jobs_of_set(set, first)).view());
     if (page.looked_at == 0) return;
@@ -283,11 +283,19 @@ BulkResult JobSet::kill_all(const Condition& wanted, const Progress& progress) {
   return change_entries(*shards_, name_, &EntryMoves::kill, wanted, progress);
 }
 
-void JobSet::clear() {
-  shards_->each([&](detail::ApiState& shard) {
-    shard.converse([&](ClientConnection& redis) {
-      remove_holding_jobs_of_set(redis, name_);
-      redis.call(drop_set(name_));
+// As Queue::clear().
+std::size_t JobSet::clear() {
+  const std::string aside = set_aside_for_clearing(name_);
+  return shards_->sum([&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) {
+      std::size_t deleted = 0;
+      for (TakenAside aside_now{}; !aside_now.taken;) {
+        aside_now = read_taken_aside(redis.run(take_set_aside(name_)).view());
+        if (name_ != dead_set && aside_now.jobs > 0) remove_holding_jobs_of_set(redis, aside);
+        redis.call(drop_set(aside));
+        deleted += aside_now.jobs;
+      }
+      return deleted;
     });
   });
 }

@@ -11,6 +11,7 @@
 #include "shared/store/marked_jobs.hpp"
 #include "shared/store/queues/pausing.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
+#include "shared/store/take_aside.hpp"
 
 namespace brood {
 namespace {
@@ -200,10 +201,19 @@ BulkResult Queue::remove_if(const std::function<bool(const JobRecord&)>& wanted,
       });
 }
 
-void Queue::clear() {
-  shards_->each([&](detail::ApiState& shard) {
-    remove_holding_jobs(shard, name_);
-    shard.converse([&](ClientConnection& redis) { redis.transaction(clear_queue(name_)); });
+// What is pushed meanwhile makes the queue anew.  What an earlier call has left, since its process ended, goes first.
+std::size_t Queue::clear() {
+  const std::string aside = queue_aside(name_);
+  return shards_->sum([&](detail::ApiState& shard) {
+    std::size_t deleted = 0;
+    for (TakenAside aside_now{}; !aside_now.taken;) {
+      aside_now = shard.converse(
+          [&](ClientConnection& redis) { return read_taken_aside(redis.run(take_queue_aside(name_)).view()); });
+      remove_holding_jobs(shard, aside);
+      shard.converse([&](ClientConnection& redis) { redis.call(drop_queue(aside)); });
+      deleted += aside_now.jobs;
+    }
+    return deleted;
   });
 }
 

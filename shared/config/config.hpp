@@ -175,6 +175,9 @@ struct WebSettings {
   int api_rate = 100;     // requests a second that each user may send to /api; 0: any number
 };
 
+// Longer than any set, and in seconds than any clock.
+inline constexpr std::int64_t no_limit_of_dead = INT64_MAX;
+
 // Every setting of etc/brood.toml as a plain value.
 struct Config {
   static constexpr int most_workers = 10'000;  // of all capsules together
@@ -194,7 +197,7 @@ struct Config {
   std::chrono::milliseconds max_iteration_runtime{0};  // of one run of an iterable job; 0: no limit
   ExpiredJobs expired = ExpiredJobs::drop;
   std::vector<std::string> labels;
-  std::int64_t dead_max_jobs = 10'000;
+  std::int64_t dead_max_jobs = 10'000;  // no_limit_of_dead for a command that no configuration told of its server's
   std::chrono::seconds dead_timeout{180 * 86'400};
   RedisSettings redis;
   log::Options log;

@@ -5,7 +5,9 @@
 namespace brood {
 
 std::vector<std::string> DeadLimits::script_arguments(WallTime now) const {
-  return {score_text(epoch_seconds(now - std::chrono::seconds(timeout_seconds))), std::to_string(max_jobs)};
+  const bool never = timeout_seconds == none().timeout_seconds;  // no score is below the lowest
+  return {never ? "(-inf" : score_text(epoch_seconds(now - std::chrono::seconds(timeout_seconds))),
+          std::to_string(max_jobs)};
 }
 
 std::string_view to_string(Outcome::Kind kind) {

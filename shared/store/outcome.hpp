@@ -29,10 +29,12 @@ struct Outcome {
   std::string into = {};  // the name of a queue; for set_aside
 };
 
-// How far the dead set may grow: the settings dead_max_jobs and dead_timeout.
+// How far the dead set may grow: the settings dead_max_jobs and dead_timeout.  With INT64_MAX for both it is not cut.
 struct DeadLimits {
   std::int64_t max_jobs = 10'000;
   std::int64_t timeout_seconds = 15'552'000;
+  // For those who were not told what the servers' limits are.
+  static constexpr DeadLimits none() { return {INT64_MAX, INT64_MAX}; }
 
   // The two arguments by which a script trims the dead set: the score that is too old, and the size.
   std::vector<std::string> script_arguments(WallTime now) const;

@@ -156,6 +156,17 @@ BOOST_AUTO_TEST_CASE(who_kills_more_than_the_dead_set_holds_is_told) {
   BOOST_TEST(redis.size_of("dead") < 3U);
 }
 
+BOOST_AUTO_TEST_CASE(who_kills_without_a_configuration_cuts_no_dead_set) {
+  RedisServer redis;
+  redis.command({"EVAL", "for i = 1, 12000 do redis.call('ZADD', 'dead', i, i) end", "0"});  // as old as can be
+  for (int i = 1; i <= 2; ++i) add_retry(redis, i);
+  const CommandResult unasked = brood_on(redis, {"retries", "kill", "--all"});
+  BOOST_TEST(unasked.errors.find("forgets") == std::string::npos, unasked.errors);
+  BOOST_TEST(brood_on(redis, {"retries", "kill", jid(1)}).status == 0);
+  BOOST_TEST(brood_on(redis, {"retries", "kill", "--all", "--yes"}).status == 0);
+  BOOST_TEST(redis.size_of("dead") == 12'002U);
+}
+
 BOOST_AUTO_TEST_CASE(a_beginning_of_an_id_will_do_when_no_other_begins_so) {
   RedisServer redis;
   for (const std::string id : {"abcd1111", "abcd2222", "abcd22223333"})

@@ -269,6 +269,15 @@ BOOST_AUTO_TEST_CASE(a_killed_entry_keeps_its_bytes_and_the_dead_set_is_trimmed)
   BOOST_CHECK_THROW(api.limit_dead(0, 1h), std::invalid_argument);
 }
 
+BOOST_AUTO_TEST_CASE(the_dead_set_is_not_cut_to_limits_that_nobody_has_told) {
+  RedisServer redis;
+  redis.command({"EVAL", "for i = 1, 12000 do redis.call('ZADD', 'dead', i, i) end", "0"});  // as old as can be
+  add(redis, "retry", "1900000000", job("k"));
+  Api api{redis.url()};
+  BOOST_TEST(api.retries().kill(only(api.retries())));
+  BOOST_TEST(redis.size_of("dead") == 12'001u);
+}
+
 BOOST_AUTO_TEST_CASE(a_rescheduled_entry_keeps_its_bytes) {
   RedisServer redis;
   const std::string payload = R"({"class":"X", "args":[ ]})";

@@ -1,8 +1,11 @@
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <brood/api.hpp>
 #include <brood/client.hpp>
 #include <chrono>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #include "shared/api/opening.hpp"
 #include "shared/base/sha256.hpp"
@@ -258,6 +261,44 @@ BOOST_FIXTURE_TEST_CASE(what_clears_a_queue_or_a_set_lets_go_of_its_locks, Uniqu
   api.scheduled().clear();
   BOOST_TEST(redis.size_of("schedule") == 0u);
   BOOST_TEST(locks().size() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_queue_that_is_cleared_under_pushes_keeps_no_lock_of_a_job_that_is_gone, UniqueFixture) {
+  Api api{redis.url()};
+  std::vector<MonthlyReport> first;
+  for (int month = 0; month < 6000; ++month) first.push_back({"acme", month});
+  client.enqueue_bulk(first);
+  std::atomic<bool> enough = false;
+  std::atomic<int> pushed = 0;
+  std::thread pusher([&] {
+    Client another{redis.url()};
+    for (int i = 0; !enough; ++i) {
+      std::vector<MonthlyReport> some;
+      for (int j = 0; j < 200; ++j) some.push_back({"more", 200 * i + j});
+      another.enqueue_bulk(some);
+      pushed += 200;
+    }
+  });
+  while (pushed < 2'000) std::this_thread::yield();
+  std::size_t deleted = 0;
+  for (int i = 0; i < 3; ++i) deleted += api.queue("reports").clear();
+  enough = true;
+  pusher.join();
+  const std::size_t left = redis.size_of("queue:reports");
+  BOOST_TEST(deleted + left == 6000u + static_cast<std::size_t>(pushed));
+  BOOST_TEST(locks().size() == left);
+  api.queue("reports").clear();
+  BOOST_TEST(redis.keys("*") == std::vector<std::string>{}, boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_clear_has_left_aside_is_deleted_by_the_next, UniqueFixture) {
+  Api api{redis.url()};
+  for (int month = 0; month < 10; ++month) client.enqueue(MonthlyReport{"acme", month});
+  redis.command({"RENAME", "queue:reports", "queue:reports (cleared)"});  // and there its process ended
+  client.enqueue(MonthlyReport{"acme", 10});
+  BOOST_TEST(api.queue("reports").clear() == 11u);
+  BOOST_TEST(locks().size() == 0u);
+  BOOST_TEST(redis.size_of("queue:reports (cleared)") == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_that_waits_in_a_queue_is_replaced_in_its_place, UniqueFixture) {

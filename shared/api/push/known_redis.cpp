@@ -39,21 +39,20 @@ KnownRedis known_redis() {
   return known_or_error([] {
     const std::optional<RedisSettings> told = redis_told_to_jobs();
     if (access(system_config_path, R_OK) != 0)
-      return KnownRedis{locate_shards(told.value_or(RedisSettings{})), {}, told_times(), keys_told(), ask_told_shard};
+      return KnownRedis{locate_shards(told.value_or(RedisSettings{})), DeadLimits::none(), told_times(), keys_told(),
+                        ask_told_shard};
     const Config config = load_config(system_config_path, {});
     if (config.compatibility.serves_unique_jobs_gem) serve_gem_locks(true);
     const auto times = told_times();
     return KnownRedis{locate_shards(told.value_or(config.redis)),
-                      {config.dead_max_jobs, config.dead_timeout.count()},
-                      times ? times : config.compatibility.time_unit(),
-                      known_keys(config.encryption),
-                      ask_told_shard};
+                      told ? DeadLimits::none() : DeadLimits{config.dead_max_jobs, config.dead_timeout.count()},
+                      times ? times : config.compatibility.time_unit(), known_keys(config.encryption), ask_told_shard};
   });
 }
 
 KnownRedis known_redis(const std::string& url) {
   return known_or_error([&] {
-    KnownRedis known{locate_shards({.url = url, .user = {}, .password_file = {}}), {}, told_times()};
+    KnownRedis known{locate_shards({.url = url, .user = {}, .password_file = {}}), DeadLimits::none(), told_times()};
     known.encryption = keys_told();
     return known;
   });

@@ -14,10 +14,10 @@ namespace brood {
 
 // Where Redis is, and the other settings of the machine that a client follows.
 struct KnownRedis {
-  std::vector<RedisAddress> shards;  // one at least
-  DeadLimits dead;
-  std::optional<TimeUnit> times = {};  // how pushes spell times; nullopt: as the fleet does
-  EncryptionSettings encryption = {};  // by which arguments are encrypted
+  std::vector<RedisAddress> shards;      // one at least
+  DeadLimits dead = DeadLimits::none();  // to which a command or a client cuts the dead set
+  std::optional<TimeUnit> times = {};    // how pushes spell times; nullopt: as the fleet does
+  EncryptionSettings encryption = {};    // by which arguments are encrypted
   // Of the job that this is, as its worker goes from one to another; not set, or empty: it is none, or nobody has said.
   std::function<std::string()> own_shard = {};
 };
@@ -29,7 +29,7 @@ KnownRedis known_redis();
 // those of the configuration.  Throws ConfigError.
 EncryptionSettings known_keys(const EncryptionSettings& configured);
 
-// At `url`, with Sidekiq's own limits of the dead set.  Throws RedisError.
+// At `url`, where no configuration says anything.  Throws RedisError.
 KnownRedis known_redis(const std::string& url);
 
 }  // namespace brood

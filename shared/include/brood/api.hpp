@@ -119,7 +119,8 @@ class BROOD_API Queue {
   // so may the one of remove().  No condition: all.  Jobs that were fetched meanwhile count as gone, and so may those
   // that a thousand others have been pushed behind while a page was judged.
   BulkResult remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress = {});
-  void clear();  // all jobs, and the name
+  // Deletes all jobs that wait now, and the name; what is pushed meanwhile stays.  Returns how many.
+  std::size_t clear();
 
   // The set `paused`, which brood's workers follow within two seconds, as Sidekiq Pro's do.  Running jobs go on.
   // With several shards: in all of them, and paused() asks for any.
@@ -185,7 +186,7 @@ class BROOD_API JobSet {
   BulkResult remove_if(const Condition& wanted, const Progress& progress = {});
   BulkResult run_all(const Condition& wanted = {}, const Progress& progress = {});
   BulkResult kill_all(const Condition& wanted = {}, const Progress& progress = {});
-  void clear();  // whatever the key holds
+  std::size_t clear();  // all that is there now, whatever the key holds; returns how many entries
 
  private:
   friend class Api;
@@ -336,8 +337,9 @@ class BROOD_API Api {
   JobSet retries();    // `retry`
   JobSet dead();       // `dead`
   // To what `dead` is cut when something is added (section 5.6).  Unless said otherwise it is what the machine's
-  // configuration says where that names the Redis, else Sidekiq's 10,000 and 180 days.  max_jobs - 1 are kept, as
-  // there.  Throws std::invalid_argument for less than one job or one second.
+  // configuration says where that names the Redis, else it is not cut: the servers' settings are not known, and they
+  // cut it themselves.  max_jobs - 1 are kept, as there.  Throws std::invalid_argument for less than one job or one
+  // second.
   void limit_dead(std::int64_t max_jobs, std::chrono::seconds timeout);
 
   std::vector<Process> processes();  // by identity; forgets those without a heartbeat, as Sidekiq does

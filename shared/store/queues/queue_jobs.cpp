@@ -41,9 +41,7 @@ ScriptCall remove_holding_job(std::string_view queue, const std::string& payload
 
 bool read_job_was_removed(ReplyView reply) { return reply.integer() > 0; }
 
-std::vector<Command> clear_queue(std::string_view queue) {
-  return {{"UNLINK", keys::queue(queue)}, {"SREM", keys::queues, queue}};
-}
+Command drop_queue(std::string_view queue) { return {"UNLINK", keys::queue(queue)}; }
 
 ScriptCall queue_page(std::string_view queue, const QueuePosition& position, std::size_t count) {
   return {

@@ -24,8 +24,7 @@ Command remove_job(std::string_view queue, std::string_view payload);
 ScriptCall remove_holding_job(std::string_view queue, const std::string& payload);  // which holds something
 bool read_job_was_removed(ReplyView reply);
 
-// All jobs, and the name; to be sent as a transaction.
-std::vector<Command> clear_queue(std::string_view queue);
+Command drop_queue(std::string_view queue);  // all jobs, but not the name
 
 // How far a walk through a queue has come, from its head: the newest job.
 struct QueuePosition {

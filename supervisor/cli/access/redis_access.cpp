@@ -38,9 +38,17 @@ void RedisAccess::add_options(CommandLine& line) {
 Config RedisAccess::configuration() const {
   ConfigOverrides overrides;
   if (!url.empty()) overrides.redis_url = url;
-  Config found = load_config(config_path_or_default(config), overrides);
+  const std::string file = config_path_or_default(config);
+  Config found = load_config(file, overrides);
   // A command that a job has started goes to the Redis of that job, unless options say otherwise.
-  if (url.empty() && config.empty()) found.redis = redis_told_to_jobs().value_or(found.redis);
+  const std::optional<RedisSettings> of_a_job = url.empty() && config.empty() ? redis_told_to_jobs() : std::nullopt;
+  if (of_a_job) found.redis = *of_a_job;
+  // What the file of the machine says is about its own Redis.
+  const bool is_told = !config.empty() || (!file.empty() && url.empty() && !of_a_job);
+  if (!is_told) {
+    found.dead_max_jobs = no_limit_of_dead;
+    found.dead_timeout = std::chrono::seconds(no_limit_of_dead);
+  }
   tell_times(found.compatibility.time_unit());
   if (found.compatibility.serves_unique_jobs_gem) tell_to_serve_gem_locks(true);
   tell_tls(found.redis.tls);
@@ -67,7 +75,8 @@ std::vector<RedisAddress> RedisAccess::shards() const {
 
 KnownRedis RedisAccess::known() const {
   std::vector<RedisAddress> meant = shards();
-  return {std::move(meant), {}, told_times(), known_keys(configuration().encryption), [] { return told_shard(); }};
+  return {std::move(meant), DeadLimits::none(), told_times(), known_keys(configuration().encryption),
+          [] { return told_shard(); }};
 }
 
 RedisAddress RedisAccess::locate() const {

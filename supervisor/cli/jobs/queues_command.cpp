@@ -275,8 +275,8 @@ int clear_queues(const QueuesOrder& order) {
   const std::string what =
       fmt::format("deletes {} and all {}", fmt::join(names, ", "), counted(result.wanted, "job", "jobs"));
   if (!confirmed(what, order.yes)) return exit_status::try_again;
-  for (Queue& queue : queues) queue.clear();
-  result.done = result.wanted;
+  for (Queue& queue : queues) result.done += queue.clear();
+  result.looked_at = result.wanted = result.done;  // some came, or went, while the question was read
   return report(result, jobs, deleting, order.json);
 }
 

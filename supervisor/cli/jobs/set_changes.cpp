@@ -158,11 +158,12 @@ int run_entries(const SetOrder& order) {
 }
 
 int kill_entries(const SetOrder& order) {
+  const std::int64_t most = order.redis.configuration().dead_max_jobs;
   return change_entries(
       order, {{"moves to the dead set", "killing", "moved to the dead set"},
               [](JobSet& set, const SetEntry& entry) { return set.kill(entry); },
               [](JobSet& set, const auto& wanted, const Progress& progress) { return set.kill_all(wanted, progress); },
-              static_cast<std::size_t>(order.redis.configuration().dead_max_jobs)});
+              most == no_limit_of_dead ? 0 : static_cast<std::size_t>(most)});
 }
 
 int delete_entries(const SetOrder& order) {
@@ -183,8 +184,7 @@ int clear_entries(const SetOrder& order) {
     return dry_run(order, {{"deletes", "deleting", "deleted"}, {}, {}, 0}, {}, result.wanted, result.wanted);
   const std::string what = counted(result.wanted, order.kind->one, order.kind->many);
   if (result.wanted > 0 && !confirmed("deletes all of " + what, order.yes)) return exit_status::try_again;
-  set.clear();
-  result.done = result.wanted;
+  result.looked_at = result.wanted = result.done = set.clear();
   return report(result, {order.kind->command, order.kind->one, order.kind->many}, {"deletes", "deleting", "deleted"},
                 order.json);
 }

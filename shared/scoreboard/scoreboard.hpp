@@ -106,8 +106,19 @@ struct alignas(64) SlotRecord {
   OutcomeNotes outcome_notes;  // of the batch's judged entries
 };
 
+// Whether a record holds both in full.
+inline bool fits_a_record(std::string_view jid, std::string_view job_class) {
+  return jid.size() < sizeof(SlotRecord::Text::jid) && job_class.size() < sizeof(SlotRecord::Text::job_class);
+}
+
 enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2 };
-enum ClassFlag : std::uint32_t { class_has_hooks = 1, class_has_handlers = 2, class_is_unsafe_html = 4 };
+enum ClassFlag : std::uint32_t {
+  class_has_hooks = 1,
+  class_has_handlers = 2,
+  class_is_unsafe_html = 4,
+  job_is_large = 32,     // too large to be shown to everybody who looks at what runs
+  job_is_on_trial = 16,  // its class was in quarantine, and the record has its whole jid and class
+};
 inline constexpr int class_flags_end = 8;  // above that bit: what the class says of retries, see worker/job/retry_flags
 
 // A consistent-enough copy of a record for one decision.  `entries` holds states whose number bits match `number`; a

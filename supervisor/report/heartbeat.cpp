@@ -7,6 +7,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/identity_record.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
 #include "supervisor/redis/send_scripts.hpp"
@@ -133,6 +134,9 @@ void Heartbeat::send(std::int64_t rtt_us) {
   rest.shows_work |= !rest.running.empty();
   shows_nothing_ = false;
   if (rest.shows_work) rest.calls.push_back(work_entries(identity_.name, busy_workers(slots)));
+  for (const SeenSlot& slot : slots) {
+    if (is_on_trial(slot.seen)) rest.calls.push_back(keep_probe(slot.seen.job_class, slot.seen.jid));
+  }
   if (!rest.counts.empty())
     rest.calls.push_back(count_jobs(rest.counts.processed, rest.counts.failed, statistics_day(redis_now())));
 

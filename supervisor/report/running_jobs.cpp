@@ -24,7 +24,7 @@ BusyWorker busy_worker(int slot, const SlotSnapshot& seen) {
   busy.thread_id = thread_id(slot, seen.incarnation);
   busy.queue = seen.queue;
   busy.run_at = std::chrono::floor<std::chrono::seconds>(seen.started_at.time_since_epoch()).count();
-  if (seen.class_flags & class_is_unsafe_html) busy.neutral_payload = neutral_payload(seen);
+  if (seen.class_flags & (class_is_unsafe_html | job_is_large)) busy.neutral_payload = neutral_payload(seen);
   return busy;
 }
 
@@ -45,6 +45,10 @@ std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots) {
     if (runs_a_job(seen) && seen.text_is_whole) busy.push_back(busy_worker(slot, seen));
   }
   return busy;
+}
+
+bool is_on_trial(const SlotSnapshot& seen) {
+  return (seen.class_flags & job_is_on_trial) != 0 && runs_a_job(seen) && seen.text_is_whole;
 }
 
 std::string neutral_payload(const SlotSnapshot& seen) {

@@ -23,7 +23,11 @@ std::vector<RunningJob> what_runs(const std::vector<SeenSlot>& slots);
 // The rows of Sidekiq's busy page.  A job whose record was torn is left out: without the queue its list is not known.
 std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots);
 
-// What the busy page may show of a job whose class or jid contains markup: both without the markup, and no arguments.
+// Whether it runs the job by which a class in quarantine is tried, so that others of the class must go on waiting.
+bool is_on_trial(const SlotSnapshot& seen);
+
+// What the busy page may show of a job whose class or jid contains markup, or which is large: both without the markup,
+// and no arguments.
 std::string neutral_payload(const SlotSnapshot& seen);
 
 }  // namespace brood

@@ -89,6 +89,21 @@ struct Beating : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
 
 }  // namespace
 
+BOOST_FIXTURE_TEST_CASE(a_beat_keeps_the_trial_of_a_class_for_the_job_that_runs, Beating) {
+  const std::string key = "brood:quarantine:probe:A";
+  const auto seconds_left = [&] { return redis.command({"TTL", key}).view().integer(); };
+  redis.command({"SET", key, "j1", "EX", "5"});
+  SlotSnapshot& running = run_a_job().seen;
+  BOOST_TEST(beat());
+  BOOST_TEST(seconds_left() <= 5);
+  running.class_flags = job_is_on_trial;
+  BOOST_TEST(beat());
+  BOOST_TEST(seconds_left() > 500);
+  redis.command({"SET", key, "j2", "EX", "5"});
+  BOOST_TEST(beat());
+  BOOST_TEST(seconds_left() <= 5);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_beat_says_who_lives_and_how, Beating) {
   BOOST_TEST(beat());
   BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
@@ -144,6 +159,18 @@ BOOST_FIXTURE_TEST_CASE(the_table_of_running_jobs_is_cleared_once, Beating) {
   seen[0].seen.entries[0] = EntryState::succeeded;
   BOOST_TEST(beat());
   BOOST_TEST(cleared());
+  BOOST_TEST(work().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_large_job_that_runs_is_shown_without_its_arguments, Beating) {
+  SlotSnapshot& seen = run_a_job().seen;
+  seen.class_flags = job_is_large;
+  BOOST_TEST(beat());
+  const JsonObject entry = JsonObject::parse(work().at(thread_id(2, 17)));
+  BOOST_TEST(entry.string("payload").value() == R"({"class":"A","jid":"j1","args":[]})");
+  seen.entries.assign(20, EntryState::running);
+  seen.current = 19;  // of more than the list holds
+  BOOST_TEST(beat());
   BOOST_TEST(work().empty());
 }
 

@@ -55,6 +55,7 @@
 #include "shared/store/sets/move_due_to_dead.hpp"
 #include "shared/store/sets/raise_unique.hpp"
 #include "shared/store/sets/scheduler_lock.hpp"
+#include "shared/store/take_aside.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -165,7 +166,10 @@ void Shard::fetch_and_settle() {
   BOOST_TEST(length("a") == 2);
   BOOST_TEST(size(retry_set) == 1);
   BOOST_TEST(size(dead_set) == 1);
-  ask_all(clear_queue("a"));
+  BOOST_TEST(read_taken_aside(run(take_queue_aside("a")).view()).taken);
+  ask(drop_queue(queue_aside("a")));
+  BOOST_TEST(read_taken_aside(run(take_set_aside(scheduled_set)).view()).taken);
+  ask(drop_set(set_aside_for_clearing(scheduled_set)));
 }
 
 void Shard::wait() {
@@ -387,6 +391,7 @@ void Shard::note_crashes() {
   BOOST_TEST(read_counted_crash(run(count_quarantine_crash({"A", "f", "lib", "w"}, {1, 600s})).view()).begins);
   BOOST_TEST(read_quarantined(ask(ask_quarantined()).view()).size() == 1u);
   BOOST_TEST(run(begin_probe("A", "1")).view().integer() == 1);
+  BOOST_TEST(run(keep_probe("A", "1")).view().integer() == 1);
   BOOST_TEST(ask(ask_probe("A")).view().integer() == 1);
   BOOST_TEST(run(leave_probe("A", "1")).view().integer() == 1);
   run(begin_probe("A", "1"));

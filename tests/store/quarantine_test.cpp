@@ -5,6 +5,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "tests/support/redis_server.hpp"
+#include "worker/recovery/crash_notes.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -116,6 +117,48 @@ BOOST_AUTO_TEST_CASE(a_trial_that_nobody_ends_is_over_some_time) {
   all.answer(begin_probe("Decode", "j1"));
   const std::int64_t left = all.redis.call({"TTL", "brood:quarantine:probe:Decode"}).view().integer();
   BOOST_TEST((left > 0 && left <= 600));
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_lasts_as_long_as_somebody_says_that_its_job_runs) {
+  Quarantined quarantined;
+  const auto answers = [&](const ScriptCall& call) { return quarantined.answer(call); };
+  const auto seconds_left = [&] {
+    return quarantined.redis.call({"TTL", "brood:quarantine:probe:Resize"}).view().integer();
+  };
+  BOOST_TEST(answers(begin_probe("Resize", "a")) == 1);
+  quarantined.redis.call({"EXPIRE", "brood:quarantine:probe:Resize", "5"});
+  BOOST_TEST(answers(keep_probe("Resize", "b")) == 0);
+  BOOST_TEST(seconds_left() <= 5);
+  BOOST_TEST(answers(keep_probe("Resize", "a")) == 1);
+  BOOST_TEST(seconds_left() > 500);
+  BOOST_TEST(answers(leave_probe("Resize", "a")) == 1);
+  BOOST_TEST(answers(keep_probe("Resize", "a")) == 0);  // a heartbeat that comes late begins none
+  BOOST_TEST(seconds_left() == -2);
+  BOOST_TEST(answers(begin_probe("Resize", "c", false)) == 1);
+  BOOST_TEST(seconds_left() > 80'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_timeout_does_not_count_and_ends_the_trial_of_its_job) {
+  Quarantined quarantined;
+  ChargedCrash charged;
+  charged.job_class = charged.crash.job_class = "Decode";
+  charged.crash.fingerprint = "f1";
+  charged.crash.jid = "j1";
+  WorkerDeath death;
+  death.worker.identity = "here:1:aaaaaaaaaaaa";
+  death.cause.emplace();
+  death.cause->facts.emplace();
+  const auto dies = [&](bool counts_as_crash) {
+    death.cause->counts_as_crash = counts_as_crash;
+    ++death.worker.incarnation;
+    count_for_quarantine(quarantined.redis, charged, death, quarantined.rules);
+  };
+  BOOST_TEST(quarantined.answer(begin_probe("Decode", "j1")) == 1);
+  for (int i = 0; i < 5; ++i) dies(false);
+  BOOST_TEST(quarantined.classes().empty());
+  BOOST_TEST(quarantined.answer(begin_probe("Decode", "j2")) == 1);
+  for (int i = 0; i < 3; ++i) dies(true);
+  BOOST_TEST(quarantined.classes().size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_is_released_once_to_the_head_of_its_queue) {

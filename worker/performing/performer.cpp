@@ -37,6 +37,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
+constexpr std::size_t largest_shown = 1 << 20;
 constexpr auto longest_look_at_fleet = 2000ms;
 
 std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
@@ -186,7 +187,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return std::nullopt;
   }
   const SteadyTime started = steady_now();
-  const std::uint32_t flags = class_flags(registry_, job_);
+  const std::uint32_t flags = class_flags(registry_, job_) | (quarantine_.is_kept_trial() ? job_is_on_trial : 0U) |
+                              (text.size() > largest_shown ? job_is_large : 0U);
   const WallTime started_at = wall_now();
   if (!runs_.speaks_of(job_)) runs_.speak_of(job_, class_facts());
   runs_.begin(entry, job_, queue, started_at);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/sets/job_sets.hpp"
 
 namespace brood {
@@ -224,7 +225,8 @@ bool Quarantine::parks_for_crashes(const Payload& job) {
   QuarantineAnswer answer = judge_quarantine(&known->second, libraries_);
   if (answer == QuarantineAnswer::probe) {
     try {
-      if (send(redis_, begin_probe(job.job_class(), job.jid())).view().integer() == 1) {
+      is_kept_ = fits_a_record(job.jid(), job.job_class()) && job.display_class() == job.job_class();
+      if (send(redis_, begin_probe(job.job_class(), job.jid(), is_kept_)).view().integer() == 1) {
         probe_ = job.jid();
         log::info("quarantine_probe",
                   {{"jid", job.jid()}, {"class", job.display_class()}, {"passed", known->second.passed}});

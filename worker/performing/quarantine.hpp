@@ -50,6 +50,9 @@ class Quarantine {
   void ended(const Payload& job);
   void does_not_begin(const Payload& job);
 
+  // Whether the job that is to begin is on trial, and the heartbeat is to say so as long as it runs.
+  bool is_kept_trial() const { return probe_.has_value() && is_kept_; }
+
   bool is_on() const { return rules_.after > 0; }
   // Whether a job may wait that need not soon: it is to look again before long.
   bool some_wait() const;
@@ -83,6 +86,7 @@ class Quarantine {
   bool looks_at_all_ = false;       // after a change of the pauses, until it comes to the end
   SteadyTime first_look_{}, next_look_{}, read_at_{};
   std::optional<std::string> probe_;  // the jid of the one that this worker runs
+  bool is_kept_ = false;              // heartbeats tell of it
   struct Passed {
     std::string job_class, shown, jid;
   };

@@ -31,10 +31,22 @@ void note_for_people(Channel& redis, const ChargedCrash& charged) try {
   log::debug("crash_not_noted", {{"fingerprint", charged.crash.fingerprint}, {"reason", refused.what()}});
 }
 
+namespace {
+
+// A timeout is no crash: another job of the class may be tried.
+void end_trial(Channel& redis, const ChargedCrash& charged) try {
+  send(redis, leave_probe(charged.job_class, charged.crash.jid));
+} catch (const std::exception& refused) {
+  log::debug("quarantine_not_read", {{"reason", refused.what()}});
+}
+
+}  // namespace
+
 void count_for_quarantine(Channel& redis, const ChargedCrash& charged, const WorkerDeath& worker_death,
                           const QuarantineRules& rules) {
   const bool has_facts = worker_death.cause && worker_death.cause->facts;
   if (rules.after == 0 || !has_facts || charged.job_class.empty()) return;
+  if (!worker_death.cause->counts_as_crash) return end_trial(redis, charged);
   const DeadWorker& worker = worker_death.worker;
   const QuarantineCrash crash{charged.job_class, charged.crash.fingerprint,
                               fmt::format("{:016x}", worker_death.cause->facts->libraries),

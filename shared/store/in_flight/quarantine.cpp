@@ -8,13 +8,14 @@
 namespace brood {
 
 namespace scripts {
-extern const Script count_quarantine_crash, begin_probe, leave_probe, pass_probe, release_quarantined;
+extern const Script count_quarantine_crash, begin_probe, keep_probe, leave_probe, pass_probe, release_quarantined;
 }
 
 namespace {
 
-// A probe that nobody ends, since its worker was killed by somebody, say, keeps others from trying for so long.
-constexpr auto longest_probe = std::chrono::seconds(600);
+// A probe that nobody ends, since its worker was killed by somebody, say, keeps others from trying for so long after
+// the last heartbeat that told of it; or after its beginning, where heartbeats do not tell of it.
+constexpr auto longest_probe = std::chrono::seconds(600), longest_probe_unkept = std::chrono::seconds(86'400);
 
 std::optional<QuarantinedClass> read_class(std::string_view text) {
   std::istringstream words{std::string(text)};
@@ -49,8 +50,14 @@ ScriptCall count_quarantine_crash(const QuarantineCrash& crash, const Quarantine
 
 CountedCrash read_counted_crash(ReplyView reply) { return {reply[0].integer(), reply[1].integer() == 1}; }
 
-ScriptCall begin_probe(std::string_view job_class, std::string_view jid) {
-  return {&scripts::begin_probe,
+ScriptCall begin_probe(std::string_view job_class, std::string_view jid, bool is_kept) {
+  const auto length = is_kept ? longest_probe : longest_probe_unkept;
+  return {
+      &scripts::begin_probe, {keys::quarantine_probe(job_class)}, {std::string(jid), std::to_string(length.count())}};
+}
+
+ScriptCall keep_probe(std::string_view job_class, std::string_view jid) {
+  return {&scripts::keep_probe,
           {keys::quarantine_probe(job_class)},
           {std::string(jid), std::to_string(longest_probe.count())}};
 }

@@ -52,8 +52,10 @@ struct CountedCrash {
 };
 CountedCrash read_counted_crash(ReplyView reply);
 
-// With other libraries its jobs are tried one at a time.  Answers 1 where this job is the one.
-ScriptCall begin_probe(std::string_view job_class, std::string_view jid);
+// With other libraries its jobs are tried one at a time.  Answers 1 where this job is the one, for ten minutes, if
+// keep_probe() lengthens that as long as it runs, else for a day.
+ScriptCall begin_probe(std::string_view job_class, std::string_view jid, bool is_kept = true);
+ScriptCall keep_probe(std::string_view job_class, std::string_view jid);
 // It does not begin after all, and another may try.
 ScriptCall leave_probe(std::string_view job_class, std::string_view jid);
 // It has ended without a crash.  Answers 1 when that was enough, and the class is free.

@@ -10,10 +10,15 @@ for i = 4, #KEYS do
   local at = 2 + 7 * (i - 4)
   local held = fields_can_be_read and redis.call("HGET", KEYS[3], ARGV[at])
   if held and tonumber(held:match("^%d+")) == tonumber(ARGV[at + 1]) and redis.call("TYPE", KEYS[i]).ok == "list" then
-    local payload = redis.call("LINDEX", KEYS[i], -1 - tonumber(ARGV[at + 2]))
-    if payload then
+    local text = ARGV[at + 6]
+    if text == "" then
       -- The payload is encoded as one string, never decoded: a number in it keeps its spelling.
-      local text = ARGV[at + 6] ~= "" and ARGV[at + 6] or cjson.encode(payload)
+      local payload = redis.call("LINDEX", KEYS[i], -1 - tonumber(ARGV[at + 2]))
+      text = payload and cjson.encode(payload)
+    elseif redis.call("LLEN", KEYS[i]) <= tonumber(ARGV[at + 2]) then
+      text = nil
+    end
+    if text then
       local entry = '{"queue":' .. ARGV[at + 4] .. ',"payload":' .. text .. ',"run_at":' .. ARGV[at + 5] .. "}"
       redis.call("HSET", KEYS[1], ARGV[at + 3], entry)
       redis.call("HSET", KEYS[2], ARGV[at + 3], entry)

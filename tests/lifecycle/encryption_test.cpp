@@ -134,6 +134,26 @@ BOOST_AUTO_TEST_CASE(an_encrypted_argument_is_in_clear_in_the_job_and_nowhere_el
   BOOST_TEST(!tells(vault.brood->log(), number), vault.brood->log_tail());
 }
 
+BOOST_AUTO_TEST_CASE(a_job_in_clear_of_a_class_that_encrypts_is_warned_of_or_refused) {
+  Vault vault;
+  const auto push_in_clear = [&](const std::string& job_class, const std::string& what) {
+    BOOST_TEST(vault.command({"enqueue", job_class, vault.told, what, card}).status == 0);
+  };
+  for (const std::string job_class : {"Charge", "Charge", "ChargeApart"}) push_in_clear(job_class, "pay");
+  BOOST_TEST(vault.comes([&] { return vault.lines().size() == 3u; }));
+  BOOST_TEST(times_logged(*vault.brood, "job_in_clear") == 2u, vault.brood->log_tail());
+
+  vault.configure("1 = \"" + vault.key(1) + "\"\n", "[encryption]\nrequire = true\n");
+  BOOST_TEST(run_brood({"restart"}, vault.brood->environment()).status == 0);
+  push_in_clear("Charge", "refused");
+  push_in_clear("ChargeApart", "refused");
+  vault.push("Charge", "sealed");
+  BOOST_TEST(vault.comes([&] { return vault.redis.size_of("dead") == 2u && vault.said("sealed " + number + " 737"); }));
+  for (const auto& [record, score] : vault.redis.zrange("dead"))
+    BOOST_TEST(tells(record, R"("error_class":"NotEncrypted")"), record);
+  BOOST_TEST(!tells(text_of_file(vault.told), "refused"));
+}
+
 BOOST_AUTO_TEST_CASE(a_job_passes_on_what_it_was_given_and_middleware_may_change_the_payload) {
   Vault vault;
   vault.push("Charge", "pass on");

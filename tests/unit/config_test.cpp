@@ -43,7 +43,8 @@ void check_defaults(const Config& config) {
   BOOST_CHECK(config.restart.canary_watch == 30s);
   BOOST_TEST((config.crashes.quarantine_after == 0 && config.crashes.within == 10min));
   BOOST_CHECK(config.expired == ExpiredJobs::drop);
-  BOOST_TEST((config.encryption.keys.empty() && config.encryption.active == 0 && !config.encryption.core_files));
+  BOOST_TEST((config.encryption.keys.empty() && config.encryption.active == 0 && !config.encryption.core_files &&
+              !config.encryption.require));
   BOOST_TEST(config.pressure.memory == 10);
   BOOST_TEST((config.web.listen.empty() && !config.web.read_only && config.web.mode == "0660"));
   BOOST_TEST(config.pressure.proc == "/proc");
@@ -145,6 +146,7 @@ within = "1h"
 
 [encryption]
 active = 2
+require = true
 core_files = true
 
 [encryption.keys]
@@ -258,7 +260,8 @@ sidekiq_unique_jobs = true
   BOOST_CHECK(!config.classes.at("Plain").isolation);
   BOOST_CHECK(!config.classes.at("Plain").sandbox);
   BOOST_TEST((config.crashes.quarantine_after == 5 && config.crashes.within == 1h));
-  BOOST_TEST((config.encryption.active == 2 && config.encryption.core_files && config.encryption.keys.size() == 2));
+  BOOST_TEST((config.encryption.active == 2 && config.encryption.require && config.encryption.core_files &&
+              config.encryption.keys.size() == 2));
   BOOST_TEST(config.encryption.keys.at(2).path == "/etc/brood/key2");
   BOOST_TEST(config.encryption.keys.at(13).path == "credential:key13");
   BOOST_CHECK(config.classes.at("Thumb").isolation == Isolation::process);

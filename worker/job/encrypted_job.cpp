@@ -29,6 +29,15 @@ std::optional<Failure> open_arguments(Payload& job, const KeyRing& keys, const E
   }
 }
 
+Failure not_encrypted(const Payload& job) {
+  Failure failure;
+  failure.error_class = "NotEncrypted";
+  failure.message = job.job_class() +
+                    " says that its jobs are encrypted, and this one was pushed in clear, which [encryption] require "
+                    "refuses: push it by a C++ client, by `brood enqueue --encrypt`, or in Ruby with encrypt: true";
+  return failure;
+}
+
 std::string shown_message(const Payload& job, std::string_view error_class, std::string message) {
   if (!job.is_open() || error_class != "ArgumentError") return message;
   return job.display_class() + ": its arguments do not fit; one of them is encrypted, and none is shown";

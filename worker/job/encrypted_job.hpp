@@ -20,6 +20,9 @@ inline bool is_encrypted(const Payload& job) { return job.truthy("encrypt"); }
 // opened.
 std::optional<Failure> open_arguments(Payload& job, const KeyRing& keys, const EncryptionSettings& settings);
 
+// The failure of a job that came in clear, though its class says that its jobs are encrypted.
+Failure not_encrypted(const Payload& job);
+
 // The message of an error as it may be stored and logged: ours of an argument that does not fit would show it.  What
 // the job's own exceptions say is its author's matter.
 std::string shown_message(const Payload& job, std::string_view error_class, std::string message);

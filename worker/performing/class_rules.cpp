@@ -40,6 +40,11 @@ ExpiredJobs ClassRules::expired(const std::string& job_class) const {
   return own != nullptr && own->expired ? *own->expired : config_.expired;
 }
 
+bool ClassRules::encrypts(const std::string& job_class) const {
+  const auto* known = registry_.find(job_class);
+  return known != nullptr && known->job_class.encrypts != 0;
+}
+
 bool ClassRules::has_on_expired(const std::string& job_class) const {
   const auto* const known = registry_.find(job_class);
   return known != nullptr && known->job_class.on_expired != nullptr;

@@ -24,6 +24,7 @@ class ClassRules {
   LeftThreads threads(const std::string& job_class) const;
   // What becomes of jobs that came too late to begin, and whether the class wants to hear of them.
   ExpiredJobs expired(const std::string& job_class) const;
+  bool encrypts(const std::string& job_class) const;  // clients encrypt its last argument
   bool has_on_expired(const std::string& job_class) const;
 
  private:

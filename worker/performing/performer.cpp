@@ -208,6 +208,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
+  warn_of_clear_job(queue);
   foreign_batches_.note(job_, started);
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
   if (apart) return perform_apart(entry, job_.text(), queue, started);
@@ -340,10 +341,25 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   return outcome;
 }
 
+bool Performer::came_in_clear() const { return !is_encrypted(job_) && rules_.encrypts(job_.job_class()); }
+
+// Once for each class: whoever pushes one so, pushes all so.
+void Performer::warn_of_clear_job(const std::string& queue) {
+  if (config_.encryption.require || !came_in_clear() || !told_of_clear_.insert(job_.job_class()).second) return;
+  log::warn("job_in_clear",
+            {{"jid", job_.jid()},
+             {"class", job_.display_class()},
+             {"queue", queue},
+             {"hint",
+              "its class says that its jobs are encrypted, and this one was pushed in clear; [encryption] "
+              "require = true refuses such jobs"}});
+}
+
 // In the process that performs it, and nowhere else.
 void Performer::open_job() {
   locked_.reset();
   if (is_encrypted(job_)) locked_ = open_arguments(job_, registry_.keys(), config_.encryption);
+  if (came_in_clear() && config_.encryption.require) locked_ = not_encrypted(job_);
 }
 
 // A job that was pushed without an id gets one for its run, and keeps it over what follows: by it its cursor is found,

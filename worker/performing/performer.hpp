@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -137,6 +138,8 @@ class Performer {
   std::uint64_t share_of_host() const;
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
+  bool came_in_clear() const;  // though its class says that its jobs are encrypted
+  void warn_of_clear_job(const std::string& queue);
   void open_job();
   void read_job(const std::string& text);
   bool came_too_late();
@@ -174,11 +177,12 @@ class Performer {
   FleetRelease fleet_;
   bool iteration_ended_ = false;  // the job under way has no item left
   JobHost host_;
-  Payload job_;                      // the one under way; its memory serves them all
-  std::optional<Failure> locked_;    // why its arguments cannot be decrypted
-  ItemClock item_clock_;             // its run's
-  bool moves_deadline_ = true;       // false: in a sandbox
-  std::optional<WallTime> expired_;  // it came too late to begin, and of its class the on_expired hook alone runs
+  Payload job_;                          // the one under way; its memory serves them all
+  std::optional<Failure> locked_;        // why its arguments cannot be decrypted, or may not be in clear
+  std::set<std::string> told_of_clear_;  // classes of which a job has come in clear
+  ItemClock item_clock_;                 // its run's
+  bool moves_deadline_ = true;           // false: in a sandbox
+  std::optional<WallTime> expired_;      // it came too late to begin, and of its class the on_expired hook alone runs
   JobRegistry& registry_;
   const ClassRules rules_;
   Quarantine quarantine_;

@@ -54,7 +54,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"statsd", {"address", "format", "prefix", "tags"}},
     {"otlp", {"endpoint", "headers_file", "service_name", "resource", "propagation", "sample", "tls"}},
     {"otlp.tls", {"ca", "cert", "key", "server_name", "min_version"}},
-    {"encryption", {"keys", "active", "core_files"}},
+    {"encryption", {"keys", "active", "require", "core_files"}},
     {"periodic", {"sidekiq_cron", "*"}},
     {"periodic.*",
      {"cron", "class", "args", "queue", "tz", "retry", "catch_up", "within", "overlap", "jitter", "enabled_on"}},

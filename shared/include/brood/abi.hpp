@@ -242,6 +242,7 @@ struct JobClass {
   void (*on_expired)(const Call*, Answer*);  // null: no such hook
   // Reads the call's arguments and performs nothing: failed (ArgumentError) if they do not fit.  Null: cannot tell.
   void (*check_arguments)(const Call*, Result*);
+  std::uint64_t encrypts;  // not 0: clients encrypt the last argument of its jobs
 };
 
 // What brood_job_library() returns; it lives as long as the library.  Without job classes its middleware and its

@@ -121,7 +121,8 @@ struct JobOptions {
   // on_expired hook runs.  It holds for retries as well, whose clock goes on; what runs is never cut off.  0: not used.
   std::chrono::milliseconds expires_in{0};
   // The last argument is encrypted from the push until a worker performs the job, by the keys of [encryption.keys]: in
-  // Redis, on pages and in files nobody reads it.  Hooks and handlers are given the payload as Redis holds it.
+  // Redis, on pages and in files nobody reads it.  Hooks and handlers are given the payload as Redis holds it.  Other
+  // clients push such a job in clear unless they are told; [encryption] require refuses it then.
   bool encrypt = false;
 };
 

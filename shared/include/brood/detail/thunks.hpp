@@ -243,6 +243,7 @@ constexpr abi::JobClass describe_job() {
       options_of<Job>().isolation == Isolation::process ? abi::isolation_process : abi::isolation_worker;
   job_class.threads = threads_kind(options_of<Job>().threads);
   job_class.check_arguments = &check_arguments<Job>;
+  job_class.encrypts = options_of<Job>().encrypt ? 1 : 0;
   if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
   if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
   if constexpr (HasOnExpired<Job>) job_class.on_expired = &tell_expired<Job>;

@@ -1,0 +1,27 @@
+# Unique jobs for Ruby's own Sidekiq: each ends in a way of its own.
+require_relative "ruby_jobs"
+require_relative "../../packaging/ruby/brood_unique_jobs"
+
+BroodUniqueJobs.enable
+
+class Ending
+  include JOB
+  sidekiq_options unique_until: "done", queue: "ruby"
+  sidekiq_retry_in { |_count, error| error.message == "discard" ? :discard : 60 }
+  sidekiq_retries_exhausted { |job, _error| job["args"].first == "discard at last" ? :discard : nil }
+
+  def perform(how)
+    raise how unless how == "well"
+  end
+end
+
+# What ActiveJob's adapter does for a class with retry_on: it enqueues the job again while it runs.
+class Wrapper
+  include JOB
+
+  def perform(job)
+    return unless job["arguments"] == ["once more"] && job["executions"].zero?
+    Sidekiq::Client.push("class" => "Wrapper", "wrapped" => job["job_class"], "queue" => "again", "unique_until" => "done",
+                         "args" => [job.merge("executions" => 1, "enqueued_at" => Time.now.to_s)])
+  end
+end

@@ -18,6 +18,7 @@ require "json"
 require "openssl"
 require "sidekiq"
 require "sidekiq/api"
+require "sidekiq/job_retry"
 
 module BroodEncryption
   PREFIX = "brood1."
@@ -25,11 +26,12 @@ module BroodEncryption
   NONCE_BYTES = 12
   TAG_BYTES = 16
   KEY_BYTES = 32
+  READING = Mutex.new
 
   # What cannot be opened.  Its message holds nothing of what was encrypted.
   class DecryptionError < StandardError; end
 
-  # A key file that cannot be used.
+  # A key file that cannot be read or used.
   class KeyError < StandardError; end
 
   class << self
@@ -37,32 +39,41 @@ module BroodEncryption
     # for its jobs: "1=/etc/brood/key1,2=/etc/brood/key2".  By the highest version is encrypted, unless `active` says
     # otherwise.  What others see of a job's arguments in their middleware is what Redis holds, if they are added before
     # this.
+    #
+    # The files are read when the first argument is encrypted or decrypted, and when a Sidekiq process starts: a task
+    # such as assets:precompile needs none.
     def install(keys: nil, active: nil)
-      use(keys: keys, active: active)
-      Sidekiq.configure_client { |config| add_client(config) }
+      READING.synchronize { @ring, @given = nil, { keys: keys, active: active } }
+      Sidekiq.configure_client { |config| add_middleware(config) }
       Sidekiq.configure_server do |config|
-        add_client(config)
-        config.server_middleware { |chain| chain.add(Server) }
+        add_middleware(config)
+        config.on(:startup) { BroodEncryption.ring }
       end
     end
 
-    # The keys alone: versions and the files that hold them, 32 bytes each, raw or in base64.
+    # The keys alone, read at once: versions and the files that hold them, 32 bytes each, raw or in base64.
     def use(keys: nil, active: nil)
-      told = keys ? { files: keys, active: active } : told_keys
-      @keys = told[:files].to_h { |version, path| [Integer(version), read_key(path)] }
-      @active = active || told[:active] || @keys.keys.max
-      raise KeyError, "the active key has the version #{@active}, which none has" if @active && !@keys.key?(@active)
+      READING.synchronize { @ring = read_ring(keys, active) }
     end
 
+    # The keys by their versions, and the version to encrypt by.  Raises KeyError, and tries again the next time.
+    def ring
+      READING.synchronize { @ring ||= @given ? read_ring(@given[:keys], @given[:active]) : { keys: {}, active: nil } }
+    end
+
+    # With Sidekiq's own testing modes no job reaches Redis, and none is encrypted.
+    def testing? = defined?(Sidekiq::Testing) && Sidekiq::Testing.enabled?
+
     def seal(clear, job)
-      key = @keys && @keys[@active] or raise KeyError, "there is no key to encrypt by"
+      active = ring[:active]
+      key = ring[:keys][active] or raise KeyError, "there is no key to encrypt by"
       cipher = OpenSSL::Cipher.new("aes-256-gcm").encrypt
       cipher.key = key
       nonce = cipher.random_iv
       cipher.auth_data = owner(job)
       body = cipher.update(clear.b) + cipher.final
       encoded = [nonce + body + cipher.auth_tag(TAG_BYTES)].pack("m0").tr("+/", "-_").delete("=")
-      "#{PREFIX}#{@active}.#{encoded}"
+      "#{PREFIX}#{active}.#{encoded}"
     end
 
     def open(envelope, job)
@@ -70,28 +81,42 @@ module BroodEncryption
       raise DecryptionError, "its last argument is no envelope of brood" unless match
 
       version = Integer(match[1])
-      key = @keys && @keys[version] or raise DecryptionError, "there is no key of version #{version}"
+      key = ring[:keys][version] or raise DecryptionError, "there is no key of version #{version}"
       decrypt(key, match[2], job)
     rescue OpenSSL::Cipher::CipherError, ArgumentError
       raise DecryptionError, "it is not what was encrypted by the key of version #{version} for this class and jid"
     end
 
-    # What opens is ours.  What looks so and has a key that we do not know is left alone.
+    # What opens is ours.  What looks so and has a key that we do not know, or cannot read, is left alone: it may be a job
+    # that is pushed again, and must not be lost.
     def sealed?(value, job)
       match = value.is_a?(String) && ENVELOPE.match(value)
       return false unless match
-      return true unless @keys&.key?(Integer(match[1]))
+      return true unless ring[:keys].key?(Integer(match[1]))
 
       open(value, job)
       true
     rescue DecryptionError
       false
+    rescue KeyError
+      true
     end
 
     private
 
-    def add_client(config)
+    # Whatever performs a job decrypts it: perform_inline does so where jobs are pushed.
+    def add_middleware(config)
       config.client_middleware { |chain| chain.add(Client) }
+      config.server_middleware { |chain| chain.add(Server) }
+    end
+
+    def read_ring(keys, active)
+      told = keys ? { files: keys, active: active } : told_keys
+      read = told[:files].to_h { |version, path| [Integer(version), read_key(path)] }
+      active ||= told[:active] || read.keys.max
+      raise KeyError, "the active key has the version #{active}, which none has" if active && !read.key?(active)
+
+      { keys: read, active: active }
     end
 
     def owner(job)
@@ -123,6 +148,8 @@ module BroodEncryption
       raise ArgumentError, "no key" unless key.bytesize == KEY_BYTES
 
       key
+    rescue SystemCallError => error
+      raise KeyError, "the key #{path} cannot be read: #{error.message}"
     rescue ArgumentError
       raise KeyError, "#{path} holds no key: it must be 32 bytes, or their base64 in one line"
     end
@@ -136,29 +163,43 @@ module BroodEncryption
 
   # Encrypts the last argument of what is pushed with `encrypt`, after all other middleware that was added before.
   class Client
+    include Sidekiq::JobUtil
+
     def call(_job_class, job, _queue, _redis_pool)
       args = job["args"]
-      if job["encrypt"] && (job["unique_by"] || job["unique_until"].to_s == "running")
-        raise ArgumentError, "an encrypted job is unique by all of its arguments, and not while it runs"
-      end
-      if job["encrypt"] && !args.empty? && !BroodEncryption.sealed?(args.last, job)
+      if job["encrypt"] && !args.empty? && !BroodEncryption.testing? && !BroodEncryption.sealed?(args.last, job)
+        check(job)
         job["args"] = args[0...-1] + [BroodEncryption.seal(JSON.generate(args.last), job)]
       end
       yield
     end
+
+    private
+
+    # Sidekiq 7 and later look at the arguments behind all middleware, where the last one is a string.
+    def check(job)
+      if job["unique_by"] || job["unique_until"].to_s == "running"
+        raise ArgumentError, "an encrypted job is unique by all of its arguments, and not while it runs"
+      end
+      verify_json(job) if respond_to?(:verify_json)
+    end
   end
 
   # Decrypts it for perform alone: what is retried, and what error handlers are given, is what Redis holds.  A job that
-  # cannot be decrypted goes to the dead set at once, since no retry would change that.
+  # cannot be decrypted goes to the dead set at once, since no retry would change that; death handlers and error handlers
+  # hear of it.
   class Server
-    def call(_job_instance, job, _queue)
-      return yield unless job["encrypt"]
+    def call(job_instance, job, _queue)
+      return yield if !job["encrypt"] || BroodEncryption.testing?
 
       stored = job["args"]
       begin
         job["args"] = stored[0...-1] + [clear(stored, job)]
       rescue DecryptionError => error
-        return bury(job, error)
+        raise unless by_sidekiq?(job_instance)
+
+        bury(job, error)
+        raise Sidekiq::JobRetry::Handled # with its cause, which Sidekiq tells error handlers
       end
       begin
         yield
@@ -168,6 +209,11 @@ module BroodEncryption
     end
 
     private
+
+    # False: perform_inline called it, whose caller hears of the error.
+    def by_sidekiq?(job_instance)
+      job_instance.respond_to?(:_context) ? !job_instance._context.nil? : Sidekiq.server?
+    end
 
     def clear(stored, job)
       raise DecryptionError, "it has no argument that could be encrypted" if stored.empty?
@@ -180,9 +226,16 @@ module BroodEncryption
     def bury(job, error)
       failed_at = job["created_at"].is_a?(Integer) ? (Time.now.to_f * 1000).to_i : Time.now.to_f
       record = job.merge("error_class" => "DecryptionError", "error_message" => error.message, "failed_at" => failed_at)
-      return if job["dead"] == false
+      Sidekiq::DeadSet.new.kill(Sidekiq.dump_json(record), notify_failure: false) unless job["dead"] == false
+      death_handlers.each do |handler|
+        handler.call(record, error)
+      rescue StandardError => failure
+        Sidekiq.logger.error { "a death handler failed: #{failure.class}: #{failure.message}" }
+      end
+    end
 
-      Sidekiq::DeadSet.new.kill(Sidekiq.dump_json(record))
+    def death_handlers
+      Sidekiq.respond_to?(:default_configuration) ? Sidekiq.default_configuration.death_handlers : Sidekiq.death_handlers
     end
   end
 end

@@ -34,6 +34,7 @@ require "digest"
 require "json"
 require "sidekiq"
 require "sidekiq/api"
+require "sidekiq/job_retry"
 
 module BroodUniqueJobs
   # Pushes a job for the first time.  KEYS: the lock, the queue or "schedule", "queues".  ARGV: jid, milliseconds that the
@@ -111,6 +112,7 @@ module BroodUniqueJobs
   FIRST = "brood_first_push".freeze # a member from the middleware to the push, which does not store it
   TAKES_OVER = "brood_takes_over".freeze # likewise: the jid of the job whose lock this one takes over
   JOBS_PER_CALL = 100
+  DEATH_HANDLER = ->(job, _error) { BroodUniqueJobs.let_go(job) }
   ATTEMPTS_TO_REPLACE = 10 # each time another client has moved the holder, or taken its lock, meanwhile
 
   module_function
@@ -121,14 +123,16 @@ module BroodUniqueJobs
     prepend_once(Sidekiq::SortedEntry, Deletion)
     prepend_once(Sidekiq::SortedEntry, Raising)
     prepend_once(Sidekiq::DeadSet, Dead)
-    Sidekiq.configure_client { |config| add_client(config) }
-    Sidekiq.configure_server do |config|
-      require "sidekiq/job_retry"
-      prepend_once(Sidekiq::JobRetry, Retries)
-      add_client(config)
-      config.server_middleware { |chain| chain.add Server }
-      config.death_handlers << ->(job, _error) { BroodUniqueJobs.let_go(job) }
-    end
+    prepend_once(Sidekiq::JobRetry, Retries)
+    Sidekiq.configure_client { |config| add_to(config) }
+    Sidekiq.configure_server { |config| add_to(config) }
+  end
+
+  # A process that only pushes may become one that performs: embedded, from Sidekiq 7 on.
+  def add_to(config)
+    add_client(config)
+    config.server_middleware { |chain| chain.add Server }
+    config.death_handlers << DEATH_HANDLER unless config.death_handlers.include?(DEATH_HANDLER)
   end
 
   def prepend_once(patched, patch)

@@ -4,6 +4,16 @@ require_relative "../../packaging/ruby/brood_encryption"
 
 BroodEncryption.install(keys: { 1 => ENV.fetch("SEALED_KEY") })
 
+# What handlers are told, and what Sidekiq logs of the end of a job.
+if ENV["SEALED_TOLD"]
+  TELL = ->(line) { File.open(ENV.fetch("SEALED_TOLD"), "a") { |file| file.syswrite("#{line}\n") } }
+  Sidekiq.configure_server do |config|
+    config.error_handlers << ->(error, context, *) { TELL.call("error handler: #{error.class} #{context.dig(:job, "jid")}") }
+    config.death_handlers << ->(job, error) { TELL.call("death handler: #{error.class} #{job["jid"]}") }
+    config.logger.level = Logger::INFO
+  end
+end
+
 class Charge
   include JOB
   sidekiq_options encrypt: true, queue: "ruby"

@@ -168,10 +168,10 @@ class UniqueJobsTest < CompatibilityTest
     end
   end
 
-  def test_what_sidekiqs_pages_delete_is_checked
+  def test_what_sidekiqs_pages_clear_is_checked
     only_brood
     push("Any", [1], "queue" => "elsewhere", "unique_until" => "done")
-    waiting("elsewhere").first.delete
+    waiting("elsewhere").clear
     assert_equal 1, locks.size
     assert_equal 1, JSON.parse(brood(redis, "locks", "check", "--json")).size
     assert_empty locks

@@ -52,6 +52,13 @@ std::string with_enqueued_at(const Payload& job, const std::string& time) {
   return changed;
 }
 
+// Ruby's integers have no end, ours do: a count that ours cannot hold stays as it is.
+std::optional<std::string> one_less(const Payload& job) {
+  const auto count = job.integer("retry_count");
+  if (!count || *count == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+  return std::to_string(*count - 1);
+}
+
 std::optional<Payload::Edit> change_of_expiry(const Payload& job, const ExpiryClock& clock) {
   switch (clock.kind) {
     case ExpiryClock::Kind::begins:
@@ -76,14 +83,12 @@ RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937
 
     const TimeUnit unit = job.time_unit(otherwise);
     const std::string time = json_time(now, unit);
-    // Ruby's integers have no end, ours do: a count that ours cannot hold stays as it is.
-    std::optional<std::int64_t> count = retry_count == RetryCount::one_less ? job.integer("retry_count") : std::nullopt;
-    if (count == std::numeric_limits<std::int64_t>::min()) count.reset();
+    const std::optional<std::string> count = retry_count == RetryCount::one_less ? one_less(job) : std::nullopt;
     std::optional<Payload::Edit> expiry = change_of_expiry(job, clock);
     if (!count && !expiry && job.raw("queue") && job.truthy("jid") && job.truthy("created_at"))
       return {std::move(queue), with_enqueued_at(job, time), ""};
     std::vector<Payload::Edit> edits{{"enqueued_at", time}};
-    if (count) edits.push_back({"retry_count", std::to_string(*count - 1)});
+    if (count) edits.push_back({"retry_count", *count});
     if (expiry) edits.push_back(*std::move(expiry));
     if (!job.raw("queue")) edits.push_back({"queue", json_string(queue)});
     if (!job.truthy("jid")) edits.push_back({"jid", json_string(new_jid(random))});

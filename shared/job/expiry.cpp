@@ -1,9 +1,7 @@
 #include "shared/job/expiry.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -13,20 +11,9 @@ namespace {
 constexpr double least_milliseconds_of_expiry = 1e11;  // as in every other time of a payload
 constexpr double latest_expiry_s = 9.2e9;              // that the clock can say; what is later never comes
 
-// Ruby's JSON without Rails writes an ActiveSupport::Duration as "3600", in quotes.
 std::optional<double> positive_number(const Payload& job, std::string_view key) {
-  std::optional<double> value = job.number(key);
-  if (!value) {
-    const auto text = job.string(key);
-    if (!text || text->empty()) return std::nullopt;
-    double number = 0;
-    const char* const end = text->data() + text->size();
-    const auto [rest, error] = std::from_chars(text->data(), end, number);
-    if (error != std::errc{} || rest != end) return std::nullopt;
-    value = number;
-  }
-  if (!std::isfinite(*value) || *value <= 0) return std::nullopt;
-  return value;
+  const std::optional<double> value = job.number(key);
+  return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
 
 std::optional<WallTime> time_at(double seconds) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "shared/job/number_member.hpp"
+
 namespace brood {
 namespace {
 
@@ -75,6 +77,16 @@ void Payload::check() {
 }
 
 std::string_view Payload::args() const { return raw("args").value_or("[]"); }
+
+std::optional<std::int64_t> Payload::integer(std::string_view key) const {
+  const auto text = raw(key);
+  return text ? integer_of(*text) : std::nullopt;
+}
+
+std::optional<double> Payload::number(std::string_view key) const {
+  const auto text = raw(key);
+  return text ? number_of(*text) : std::nullopt;
+}
 
 std::optional<WallTime> Payload::time(std::string_view key) const {
   const auto within = [](double seconds) { return seconds > least_seconds && seconds < most_seconds; };

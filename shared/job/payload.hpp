@@ -44,8 +44,9 @@ class Payload {
 
   // The member when it is a string, unescaped; nullopt otherwise.
   std::optional<std::string> string(std::string_view key) const { return json_.string(key); }
-  std::optional<std::int64_t> integer(std::string_view key) const { return json_.integer(key); }
-  std::optional<double> number(std::string_view key) const { return json_.number(key); }
+  // The member when it is a number, in quotes or not: see number_member.hpp.
+  std::optional<std::int64_t> integer(std::string_view key) const;
+  std::optional<double> number(std::string_view key) const;
 
   // True unless the member is absent, null or false, as Ruby judges it.
   bool truthy(std::string_view key) const { return json_.truthy(key); }

@@ -6,10 +6,14 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
-#include "shared/base/plain_number.hpp"
 #include "shared/base/sha256.hpp"
+#include "shared/job/number_member.hpp"
 #include "shared/job/ruby_spelling.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 
 namespace brood {
 namespace {
@@ -19,8 +23,8 @@ constexpr double longest_unique_for = 1e9;  // seconds
 // False, null and 0 say that it is not used.
 std::optional<std::chrono::milliseconds> read_unique_for(std::string_view json) {
   if (json == "false" || json == "null") return std::nullopt;
-  const std::optional<double> seconds = plain_number<double>(json);
-  if (!seconds || !(*seconds >= 0 && *seconds <= longest_unique_for))
+  const auto seconds = number_of(json);
+  if (!seconds || *seconds < 0 || *seconds > longest_unique_for)
     throw std::invalid_argument("unique_for is no number of seconds: " + std::string(json));
   if (*seconds == 0) return std::nullopt;
   return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(*seconds * 1000)));

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -62,6 +64,11 @@ void json_unescape(std::string_view quoted, std::string& into);
 
 // True when the scalar is spelled without fraction and exponent, and so an Integer to Ruby.
 bool is_json_integer(std::string_view scalar);
+
+// What a JSON number's text stands for; nullopt for other JSON.  1E400 is infinite, as in Ruby.
+std::optional<double> json_number(std::string_view scalar);
+// The same when it is spelled as an integer and fits 64 bits.
+std::optional<std::int64_t> json_integer(std::string_view scalar);
 
 // The first `max_characters` of a text, bytes that are no UTF-8 replaced by U+FFFD.
 std::string utf8_prefix(std::string_view text, std::size_t max_characters);

@@ -1,24 +1,12 @@
 #include "shared/json/json_object.hpp"
 
-#include <locale.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <utility>
 
 namespace brood {
 namespace {
 
 constexpr std::size_t worth_keeping = 64 * 1024;  // how much of one text's memory is kept for the next
-
-// Reads a double that is too large or too small for from_chars, which does not say which of the two it is.
-double rounded_to_range(const std::string& text) {
-  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
-  return strtod_l(text.c_str(), nullptr, c_locale);
-}
-
-bool begins_a_number(std::string_view raw) { return raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'); }
 
 }  // namespace
 
@@ -51,18 +39,12 @@ std::optional<std::string> JsonObject::string(std::string_view key) const {
 
 std::optional<std::int64_t> JsonObject::integer(std::string_view key) const {
   const auto text = raw(key);
-  if (!text || !is_json_integer(*text)) return std::nullopt;
-  std::int64_t value = 0;
-  const auto result = std::from_chars(text->data(), text->data() + text->size(), value);
-  return result.ec == std::errc() ? std::optional(value) : std::nullopt;
+  return text ? json_integer(*text) : std::nullopt;
 }
 
 std::optional<double> JsonObject::number(std::string_view key) const {
   const auto text = raw(key);
-  if (!text || !begins_a_number(*text)) return std::nullopt;
-  double value = 0;
-  const auto result = std::from_chars(text->data(), text->data() + text->size(), value);
-  return result.ec == std::errc() ? value : rounded_to_range(std::string(*text));
+  return text ? json_number(*text) : std::nullopt;
 }
 
 bool JsonObject::truthy(std::string_view key) const {

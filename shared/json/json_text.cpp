@@ -1,4 +1,9 @@
+#include <locale.h>
+
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string>
 
 #include <brood/detail/write_arguments.hpp>
 
@@ -6,6 +11,12 @@
 
 namespace brood {
 namespace {
+
+// Reads a double that is too large or too small for from_chars, which does not say which of the two it is.
+double rounded_to_range(const std::string& text) {
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  return strtod_l(text.c_str(), nullptr, c_locale);
+}
 
 constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
 
@@ -197,6 +208,21 @@ void json_unescape(std::string_view quoted, std::string& out) {
 bool is_json_integer(std::string_view scalar) {
   return !scalar.empty() && (scalar[0] == '-' || (scalar[0] >= '0' && scalar[0] <= '9')) &&
          std::none_of(scalar.begin(), scalar.end(), [](char c) { return c == '.' || c == 'e' || c == 'E'; });
+}
+
+std::optional<double> json_number(std::string_view scalar) {
+  const bool begins_one = !scalar.empty() && (scalar[0] == '-' || (scalar[0] >= '0' && scalar[0] <= '9'));
+  if (!begins_one) return std::nullopt;
+  double value = 0;
+  const auto result = std::from_chars(scalar.data(), scalar.data() + scalar.size(), value);
+  return result.ec == std::errc() ? value : rounded_to_range(std::string(scalar));
+}
+
+std::optional<std::int64_t> json_integer(std::string_view scalar) {
+  if (!is_json_integer(scalar)) return std::nullopt;
+  std::int64_t value = 0;
+  const auto result = std::from_chars(scalar.data(), scalar.data() + scalar.size(), value);
+  return result.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 std::string utf8_prefix(std::string_view text, std::size_t max_characters) {

@@ -57,10 +57,11 @@ BOOST_AUTO_TEST_CASE(a_job_that_never_looks_is_ended_and_its_record_says_where_i
 BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_class_s_and_that_the_default) {
   RedisServer redis;
   BroodProcess brood(redis, workers(4, "job_timeout = \"100ms\"\n"));
-  enqueue(redis, {payload_text("Stubborn", "[1200]", 1, R"("timeout":60)"),  // longer than the class's 500 ms
-                  payload_text("Stubborn", "[1200]", 2, R"("timeout":0)"),   // for ever
-                  payload_text("SleepLong", "[1]", 3),                       // longer than the default
-                  payload_text("Sleep", "[600000]", 4)});                    // no timeout of its own
+  enqueue(redis, {payload_text("Stubborn", "[1200]", 1, R"("timeout":60)"),    // longer than the class's 500 ms
+                  payload_text("Stubborn", "[1200]", 5, R"("timeout":"60")"),  // as Ruby writes 1.minute
+                  payload_text("Stubborn", "[1200]", 2, R"("timeout":0)"),     // for ever
+                  payload_text("SleepLong", "[1]", 3),                         // longer than the default
+                  payload_text("Sleep", "[600000]", 4)});                      // no timeout of its own
 
   const Payload job = retried(redis, brood);
   BOOST_TEST(job.jid() == "000000000000000000000004");
@@ -69,8 +70,17 @@ BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_class_s_and_that_the_defaul
     const std::string log = brood.log();
     return log.find("event=job_done jid=00000000000000000000000" + std::to_string(number)) != std::string::npos;
   };
-  BOOST_TEST(eventually([&] { return done(1) && done(2) && done(3); }, 20s));
+  BOOST_TEST(eventually([&] { return done(1) && done(2) && done(3) && done(5); }, 20s));
   BOOST_TEST(redis.size_of("retry") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_timeout_that_is_no_number_is_ignored_with_a_line) {
+  RedisServer redis;
+  BroodProcess brood(redis, workers(1));
+  enqueue(redis, {payload_text("Sleep", "[1]", 1, R"("timeout":"5m")")});
+  BOOST_TEST(eventually([&] { return brood.log().find("event=job_done") != std::string::npos; }, 20s));
+  BOOST_TEST(brood.log().find("event=job_option_ignored") != std::string::npos);
+  BOOST_TEST(brood.log().find("timeout=") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_that_winds_up_at_its_deadline_has_failed_and_keeps_its_worker) {

@@ -99,6 +99,23 @@ BOOST_AUTO_TEST_CASE(a_bulk_that_sidekiq_refuses_is_refused_before_anything_is_s
   BOOST_TEST(redis.keys().empty());
 }
 
+BOOST_AUTO_TEST_CASE(an_option_of_seconds_is_a_number_in_quotes_or_not) {
+  const auto why = [](const std::string& option) { return why_refused(R"({"class":"X","args":[],)" + option + "}"); };
+  const auto pushed = [](const std::string& option) {
+    return prepare_push(Push::parse(R"({"class":"X","args":[],)" + option + "}"), wall_now());
+  };
+  for (const char* name : {"timeout", "retry_for", "expires_in", "expiry", "unique_for"}) {
+    const std::string option = "\"" + std::string(name) + "\":";
+    BOOST_TEST(pushed(option + R"("30.5")").payload.find(option + "30.5,") != std::string::npos, name);
+    for (const char* unused : {"null", "false", "0", "30"}) BOOST_TEST(why(option + unused) == "", name << unused);
+    for (const char* slip : {R"("5m")", R"("abc")", R"("")", "true", "{}"})
+      BOOST_TEST(why(option + slip) == std::string(name) + " is no number of seconds: " + slip);
+  }
+  BOOST_TEST(why(R"("retry_for":"1e10")") == "retry_for is more than 1,000,000,000 seconds");
+  BOOST_TEST(pushed(R"("at":"1795237403.5")").score.value() == 1795237403.5);
+  BOOST_TEST(why(R"("at":"5m")") != "");
+}
+
 BOOST_AUTO_TEST_CASE(what_no_job_can_be_is_refused) {
   for (const char* no :
        {"", "[]", "null", R"({"class":"","args":[]})", R"({"class":"<b>","args":[]})", R"({"class":"A B","args":[]})",

@@ -221,6 +221,16 @@ BOOST_AUTO_TEST_CASE(a_time_limit_is_kept_in_either_unit_of_failed_at) {
         Kind::retry);
 }
 
+BOOST_AUTO_TEST_CASE(numbers_in_quotes_count) {
+  const auto kind = [](const char* members) { return Attempt{}.judge(std::string("\"retry\":true,") + members).kind; };
+  BOOST_CHECK(kind(R"("retry_for":"60","retry_count":30,"failed_at":1795238052080)") == Kind::exhausted);
+  BOOST_CHECK(kind(R"("retry_for":"60","retry_count":30,"failed_at":"1795238052082")") == Kind::retry);
+  BOOST_CHECK(kind(R"("retry_count":"24")") == Kind::exhausted);
+  Attempt crashed;
+  crashed.failure.crash = true;
+  BOOST_TEST(crashed.judge(R"("retry":true,"crash_count":"1")").payload.raw("crash_count").value() == "2");
+}
+
 BOOST_AUTO_TEST_CASE(a_time_limit_that_cannot_be_read_gives_way_to_the_count) {
   for (const char* members :
        {R"("retry_for":60,"retry_count":24)", R"("retry_for":"x","retry_count":24,"failed_at":1795238112000)",
@@ -314,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_retry_count_that_ruby_lowered_to_minus_one_is_the_first_a
   BOOST_TEST(failure_count(job_with(R"("retry_count":-1)")) == 0);
   BOOST_TEST(delay_s(Attempt{}.judge(R"("retry":true,"retry_count":-1)")) == 15);
   BOOST_TEST(failure_count(job_with("")) == 0);
-  BOOST_TEST(failure_count(job_with(R"("retry_count":"3")")) == 0);
+  BOOST_TEST(failure_count(job_with(R"("retry_count":"3")")) == 4);
   BOOST_TEST(failure_count(job_with(R"("retry_count":2.0)")) == 3);
   BOOST_TEST(failure_count(job_with(R"("retry_count":9223372036854775807)")) == INT64_MAX);
 }

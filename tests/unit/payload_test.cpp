@@ -5,6 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
+#include "shared/job/number_member.hpp"
+#include "shared/job/uniqueness.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;
@@ -269,8 +271,62 @@ BOOST_AUTO_TEST_CASE(times_are_read_in_both_units_and_refused_beyond_the_clock) 
   BOOST_TEST(seconds("-5") == -5.0);
   BOOST_TEST(seconds("-999999999") == -999999999.0);
   for (const char* raw : {"1E400", "-1e400", "1e30", "-1e12", "-9000000000", "-9000000000.5", "-1000000000",
-                          "99999999999999999999", "9e18", "31556889864403200000", "\"1\"", "null", "[]"})
+                          "99999999999999999999", "9e18", "31556889864403200000", "\"now\"", "null", "[]"})
     BOOST_TEST(seconds(raw) == -1e18, raw);
+}
+
+// Rails' 30.seconds is "30" in Ruby's JSON.
+BOOST_AUTO_TEST_CASE(a_number_in_quotes_counts_as_that_number) {
+  const auto job = [](const std::string& raw) { return Payload::parse(R"({"class":"A","args":[],"n":)" + raw + "}"); };
+  BOOST_TEST(job(R"("30")").number("n").value() == 30.0);
+  BOOST_TEST(job(R"("30.5")").number("n").value() == 30.5);
+  BOOST_TEST(job(R"("1e1")").number("n").value() == 10.0);
+  BOOST_TEST(job(R"("-0.5E+2")").number("n").value() == -50.0);
+  BOOST_TEST(job(R"("30")").integer("n").value() == 30);
+  BOOST_TEST(job(R"("0")").integer("n").value() == 0);
+  BOOST_TEST(job(R"("1795237318.5")").time("n").has_value());
+  for (const char* integer : {R"("30.5")", R"("1e1")", R"("99999999999999999999")"})
+    BOOST_TEST(!job(integer).integer("n"), integer);
+  for (const char* none :
+       {R"("5m")", R"("abc")", R"("")", R"(" 30")", R"("30 ")", R"("+30")", R"("030")", R"("0x10")", R"("1.")",
+        R"(".5")", R"("1e")", R"("inf")", R"("nan")", R"("-")", R"("1,5")", "true", "[30]"}) {
+    BOOST_TEST(!job(none).number("n"), none);
+    BOOST_TEST(!job(none).integer("n"), none);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_option_that_is_no_number_is_named) {
+  const auto ignored = [](const std::string& members) {
+    return ignored_options(Payload::parse(R"({"class":"A","args":[],)" + members + "}"));
+  };
+  for (
+      const char* fine :
+      {R"("timeout":"30","retry_for":172800,"expires_in":"1e3","expiry":1.8e9,"unique_for":0.5,"retry":7,"backtrace":"5")",
+       R"("timeout":null,"retry_for":false,"expires_in":null,"unique_for":false,"retry":false,"backtrace":true)",
+       R"("retry":true,"timeout":0)"})
+    BOOST_TEST(ignored(fine).empty(), fine);
+  for (const char* name : {"timeout", "retry_for", "expires_in", "expiry", "unique_for"}) {
+    for (const char* slip : {R"("5m")", "true", "-1", "[]", R"("-1")"}) {
+      const auto all = ignored("\"" + std::string(name) + "\":" + slip);
+      BOOST_TEST_REQUIRE(all.size() == 1U, name << slip);
+      BOOST_TEST(all[0] == std::string(name) + "=" + slip);
+    }
+  }
+  BOOST_TEST(ignored(R"("retry":"7","backtrace":"all")").size() == 2U);  // to Sidekiq too "7" means true
+  BOOST_TEST(ignored(R"("timeout":")" + std::string(500, 'x') + "\"")[0].size() < 100U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_lives_as_long_as_a_number_in_quotes_says) {
+  const auto longest = [](std::string_view unique_for) {
+    return read_uniqueness("A", "default", "[]", [&](std::string_view name) {
+      return name == "unique_for" ? std::optional(unique_for) : std::nullopt;
+    });
+  };
+  BOOST_TEST(longest(R"("30.5")")->longest.count() == 30'500);
+  BOOST_TEST(longest("30.5")->longest.count() == 30'500);
+  BOOST_TEST(!longest(R"("0")"));
+  for (const char* slip : {R"("5m")", R"("")", "true", "-1", R"("-1")", "1e10", R"("1e10")"})
+    BOOST_CHECK_THROW(longest(slip), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(latency_is_that_of_the_vectors) {

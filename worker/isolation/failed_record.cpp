@@ -9,6 +9,7 @@
 #include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/job/retry_decision.hpp"
+#include "shared/json/json.hpp"
 #include "worker/isolation/job_messages.hpp"
 
 namespace brood {
@@ -40,7 +41,7 @@ bool may_be_retried_in(const std::optional<std::string>& wanted, const Payload& 
 // A failure adds `retry` to a job that has none.
 bool may_be_its_retry(const Payload& record, const Payload& job) {
   const bool says_nothing = !job.raw("retry") || job.raw("retry") == "null";
-  return says_nothing && (record.raw("retry") == "true" || record.integer("retry"));
+  return says_nothing && (record.raw("retry") == "true" || is_json_integer(record.raw("retry").value_or("")));
 }
 
 }  // namespace

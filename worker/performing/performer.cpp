@@ -210,6 +210,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
   warn_of_clear_job(queue);
   foreign_batches_.note(job_, started);
+  ignored_options_.note(job_, started);
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
   if (apart) return perform_apart(entry, job_.text(), queue, started);
   runs_.note_recent();

@@ -35,6 +35,7 @@
 #include "worker/orders/supervisor_orders.hpp"
 #include "worker/performing/class_rules.hpp"
 #include "worker/performing/foreign_batches.hpp"
+#include "worker/performing/ignored_options.hpp"
 #include "worker/performing/job_title.hpp"
 #include "worker/performing/left_behind.hpp"
 #include "worker/performing/quarantine.hpp"
@@ -187,6 +188,7 @@ class Performer {
   const ClassRules rules_;
   Quarantine quarantine_;
   ForeignBatches foreign_batches_;
+  IgnoredOptions ignored_options_;
   std::optional<MemoryLimit> memory_limit_;  // once the libraries are loaded
   JobMeter meter_;
   std::optional<RunSpans> spans_;  // where somebody wants to be told

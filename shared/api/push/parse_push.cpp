@@ -5,6 +5,8 @@
 
 #include <brood/detail/read_arguments.hpp>
 
+#include "shared/job/number_member.hpp"
+
 namespace brood {
 namespace {
 
@@ -27,7 +29,7 @@ YesNoOrCount read_retry(std::string_view json) {
 }
 
 std::chrono::system_clock::time_point read_time(std::string_view json) {
-  const auto seconds = read_member<double>("at", json);
+  const auto seconds = read_member<double>("at", number_text(json).value_or(json));
   // What a nanosecond clock can hold, with a margin.
   if (std::fabs(seconds) > 9e9)
     throw std::invalid_argument("at: " + std::string(json) + " is no time in epoch seconds");

@@ -9,6 +9,7 @@
 #include <brood/detail/read_arguments.hpp>
 
 #include "shared/config/queue_order.hpp"
+#include "shared/job/number_member.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/ruby_spelling.hpp"
@@ -73,15 +74,10 @@ void check_member(const std::string& name, const std::string& json) {
   if (name == "wrapped" || name == "display_class") check_shown(name, value);
   const bool falsy = value == "null" || value == "false";
   if (name == "tags" && !falsy && first != '[') refuse("tags is no array");
-  if (name == "retry_for" && !falsy) {
-    double seconds = 0;
-    detail::JsonReader number(value);
-    try {
-      detail::read_value(number, seconds);
-    } catch (const detail::Misfit&) {
-      refuse("retry_for is no number");
-    }
-    if (seconds > first_point_in_time) refuse("retry_for is more than 1,000,000,000 seconds");
+  if (is_seconds_option(name)) {
+    if (const std::string problem = problem_of_seconds(name, value); !problem.empty()) refuse(problem);
+    if (name == "retry_for" && number_of(value).value_or(0) > first_point_in_time)
+      refuse("retry_for is more than 1,000,000,000 seconds");
   }
 }
 
@@ -96,6 +92,11 @@ bool is_given_later(const Push& job, std::size_t member) {
 // Sidekiq's pages print such a member as it is, and there may be arguments in it: no markup.  Spelled as Ruby's client
 // does, so that both mean one lock.
 std::string shown_unique_by(std::string_view json) { return page_text(ruby_spelling(json, 1)); }
+
+// A number in quotes is written without them: Ruby's processes would stumble over it.
+std::string_view as_number(std::string_view name, std::string_view json) {
+  return is_seconds_option(name) ? number_text(json).value_or(json) : json;
+}
 
 void add_member(std::string& text, std::string_view name, std::string_view json) {
   detail::write_string(text.append(","), name);
@@ -185,7 +186,7 @@ ClientPush PushWriter::prepare(const Push& job, std::optional<std::string_view> 
     if (is_given_later(job, i)) continue;
     created = created || name == "created_at";
     says_unique = says_unique || name.starts_with("unique_");
-    add_member(text, name, name == "unique_by" ? shown_unique_by(json) : json);
+    add_member(text, name, name == "unique_by" ? shown_unique_by(json) : as_number(name, json));
   }
   text.append(",\"class\":");
   detail::write_string(text, job.job_class);

@@ -47,6 +47,29 @@ std::optional<OnConflict> read_on_conflict(std::optional<std::string_view> json)
   throw std::invalid_argument("on_conflict is drop, after, replace or extend, not " + std::string(*json));
 }
 
+// What a job is unique by: its class and its arguments.
+struct JobName {
+  std::string job_class, args;
+};
+
+// Active Job wraps its jobs in one class, and each into one argument.  Of that its own class and arguments count: its
+// id, times and executions differ from push to push.  nullopt: it is no such job.
+std::optional<JobName> active_job_name(std::string_view args, const RawMember& member) {
+  const auto wrapped = member("wrapped");
+  if (!wrapped || *wrapped == "null" || *wrapped == "false") return std::nullopt;
+  try {
+    const std::vector<std::string> elements = json_elements(args);
+    if (elements.size() != 1 || !elements[0].starts_with('{')) return std::nullopt;
+    const JsonObject job = JsonObject::parse(elements[0]);
+    auto job_class = job.string("job_class");
+    const auto arguments = job.raw("arguments");
+    if (!job_class || !arguments || !arguments->starts_with('[')) return std::nullopt;
+    return JobName{*std::move(job_class), std::string(*arguments)};
+  } catch (const BadJson&) {
+    return std::nullopt;
+  }
+}
+
 void check_on_conflict(const Uniqueness& unique) {
   const bool is_of_waiting = unique.on_conflict == OnConflict::replace || unique.on_conflict == OnConflict::extend;
   if (is_of_waiting && unique.until == Uniqueness::Until::running)
@@ -74,9 +97,11 @@ std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::strin
   unique.on_conflict = read_on_conflict(member("on_conflict")).value_or(usual);
   check_on_conflict(unique);
   const auto by = member("unique_by");
+  const auto active = active_job_name(args, member);
   // The parts cannot be mistaken for each other: neither of the first two has an end of line.
-  std::string text(job_class);
-  text.append("\n").append(queue).append("\n").append(ruby_spelling(by ? *by : args, 1));
+  std::string text(active ? std::string_view(active->job_class) : job_class);
+  text.append("\n").append(queue).append("\n");
+  text.append(ruby_spelling(by ? *by : active ? std::string_view(active->args) : args, 1));
   unique.lock = sha256_base64url(text);
   return unique;
 }

@@ -13,7 +13,8 @@
 namespace brood {
 
 // What the payload of a job of which there is to be one says: `unique_for` (seconds), `unique_until` ("done" if only
-// the other is there), `unique_by` (a JSON array that counts in the place of the arguments) and `on_conflict`.
+// the other is there), `unique_by` (a JSON array that counts in the place of the arguments) and `on_conflict`.  An
+// Active Job (`wrapped`) is known by the class and the arguments that its author wrote.
 struct Uniqueness {
   enum class Until {
     start,    // its lock is let go when it begins

@@ -2,6 +2,7 @@
 require_relative "support"
 require_relative "ruby_jobs"
 require_relative "../../packaging/ruby/brood_unique_jobs"
+require "minitest/mock"
 require "sidekiq/scheduled"
 require "time"
 
@@ -233,18 +234,21 @@ class UniqueJobsTest < CompatibilityTest
 
   UNIQUE = { "queue" => "elsewhere", "unique_until" => "done" }.freeze
 
-  # Pushes a job, and moves it to that set as a failure would, with its lock or without.
+  # Pushes a job, and moves it to that set as a failure would, with its lock or without.  It is due in an hour: brood's own
+  # scheduler leaves it there.
   def put_aside(set, args = [1], more = {}, keep_lock: false)
     jid = push("Any", args, UNIQUE.merge(more))
     job = waiting("elsewhere").find_job(jid)
     redis.command("LREM", "queue:elsewhere", "1", job.value)
-    redis.command("ZADD", set, (Time.now.to_f - 1).to_s, job.value)
+    redis.command("ZADD", set, (Time.now.to_f + 3600).to_s, job.value)
     redis.command("DEL", BroodUniqueJobs.key(job["unique_lock"])) unless keep_lock
     jid
   end
 
+  # In two hours.
   def run_scheduler
-    SIDEKIQ < 7 ? Sidekiq::Scheduled::Enq.new.enqueue_jobs : Sidekiq::Scheduled::Enq.new(Sidekiq.default_configuration).enqueue_jobs
+    scheduler = SIDEKIQ < 7 ? Sidekiq::Scheduled::Enq.new : Sidekiq::Scheduled::Enq.new(Sidekiq.default_configuration)
+    Time.stub(:now, Time.now + 7200) { scheduler.enqueue_jobs }
   end
 
   def jids(set) = redis.command("ZRANGE", set, "0", "-1").map { |text| JSON.parse(text)["jid"] }
@@ -440,12 +444,25 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal 3, waiting("elsewhere").size
   end
 
+  def test_both_clients_know_an_active_job_by_the_same_lock
+    only_brood
+    active("Report", ["a", { "_aj_globalid" => "gid://app/User/1" }, 1.50])
+    text = JSON.generate("class" => "Sidekiq::ActiveJob::Wrapper", "wrapped" => "Report", "queue" => "elsewhere", "unique_until" => "done",
+                         "args" => [{ "job_class" => "Report", "job_id" => "of brood", "arguments" => ["a", { "_aj_globalid" => "gid://app/User/1" }, 1.5] }])
+    file = File.join(redis.directory, "jobs")
+    File.write(file, "#{text}\n")
+    brood(redis, "enqueue", "--bulk", file)
+    assert_equal 1, waiting("elsewhere").size
+  end
+
   def test_an_active_job_that_is_enqueued_again_while_it_runs_is_pushed_with_its_lock
     ruby_sidekiq
-    redis.command("DEL", "queue:again")
-    active("Report", ["once more"], "queue" => "ruby")
-    again = eventually("it is enqueued again", 60) { waiting("again").first }
-    eventually("the lock is of that queue") { locks.include?(BroodUniqueJobs.key(again["unique_lock"])) }
+    redis.command("DEL", "again")
+    first = active("Report", ["once more"], "queue" => "ruby")
+    again, holder = eventually("it runs again", 60) { redis.command("GET", "again") }.split
+    refute_equal first, again
+    assert_equal again, holder
+    eventually("it lets go") { locks.empty? }
   end
 
   # -- What unique_for may be.

@@ -20,8 +20,12 @@ class Wrapper
   include JOB
 
   def perform(job)
-    return unless job["arguments"] == ["once more"] && job["executions"].zero?
-    Sidekiq::Client.push("class" => "Wrapper", "wrapped" => job["job_class"], "queue" => "again", "unique_until" => "done",
-                         "args" => [job.merge("executions" => 1, "enqueued_at" => Time.now.to_s)])
+    if job["executions"].zero?
+      Sidekiq::Client.push("class" => "Wrapper", "wrapped" => job["job_class"], "queue" => "ruby", "unique_until" => "done",
+                           "args" => [job.merge("executions" => 1, "enqueued_at" => Time.now.to_s)])
+    else
+      lock = BroodUniqueJobs.key(BroodUniqueJobs::Server.running["unique_lock"])
+      Sidekiq.redis { |connection| connection.set("again", "#{jid} #{connection.get(lock)}") }
+    end
   end
 end

@@ -329,6 +329,33 @@ BOOST_AUTO_TEST_CASE(a_lock_lives_as_long_as_a_number_in_quotes_says) {
     BOOST_CHECK_THROW(longest(slip), std::invalid_argument);
 }
 
+BOOST_AUTO_TEST_CASE(an_active_job_is_unique_by_its_own_class_and_arguments) {
+  const auto lock = [](std::string_view wrapper, std::string_view args, std::string_view wrapped = "\"Report\"") {
+    return read_uniqueness(wrapper, "default", args,
+                           [&](std::string_view name) {
+                             return name == "wrapped"        ? std::optional(wrapped)
+                                    : name == "unique_until" ? std::optional<std::string_view>("\"done\"")
+                                                             : std::nullopt;
+                           })
+        ->lock;
+  };
+  const auto job = [](const std::string& arguments, int id, const char* job_class = "Report") {
+    return R"([{"job_class":")" + std::string(job_class) + R"(","job_id":")" + std::to_string(id) +
+           R"(","arguments":)" + arguments + R"(,"executions":)" + std::to_string(id) + "}]";
+  };
+  const std::string wrapper = "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper",
+                    of_8 = "Sidekiq::ActiveJob::Wrapper";
+  BOOST_TEST(lock(wrapper, job("[1]", 1)) == lock(wrapper, job("[ 1 ]", 2)));
+  BOOST_TEST(lock(wrapper, job("[1]", 1)) == lock(of_8, job("[1]", 2)));
+  BOOST_TEST(lock(wrapper, job("[1]", 1)) == lock("Report", "[1]", "null"));  // the same job by Sidekiq's own client
+  BOOST_TEST(lock(wrapper, job("[1]", 1)) != lock(wrapper, job("[2]", 1)));
+  BOOST_TEST(lock(wrapper, job("[1]", 1)) != lock(wrapper, job("[1]", 1, "Other")));
+  for (const char* other :
+       {"[]", "[1]", R"([{"job_class":"Report"}])", R"([{"job_class":1,"arguments":[]}])",
+        R"([{"job_class":"Report","arguments":{}}])", R"([{"job_class":"Report","arguments":[]},1])"})
+    BOOST_TEST(lock(wrapper, other) == lock(wrapper, other, "null"), other);
+}
+
 BOOST_AUTO_TEST_CASE(latency_is_that_of_the_vectors) {
   for (const auto& vector : test::vectors("latency-")) {
     BOOST_TEST_CONTEXT(vector.id) {

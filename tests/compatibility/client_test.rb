@@ -37,6 +37,16 @@ class ClientTest < CompatibilityTest
     assert_equal 0, Sidekiq::ScheduledSet.new.size
   end
 
+  # No Ruby process runs: a page of any release, and what scales by latency, reads the times all the same.
+  def test_what_brood_pushes_has_times_that_every_release_reads
+    only_brood
+    brood(redis, "enqueue", "Any", "-q", "nobodys")
+    job = Sidekiq::Queue.new("nobodys").first
+    assert_kind_of Float, job["created_at"]
+    assert_in_delta Time.now.to_f, job.enqueued_at.to_f, 120
+    assert_in_delta 0, Sidekiq::Queue.new("nobodys").latency, 120
+  end
+
   def test_a_failing_job_keeps_every_member_that_ruby_wrote
     Sidekiq::Client.push("class" => "Fail", "args" => ["on purpose"], "retry" => 5, "tags" => ["a"], "backtrace" => true,
                          "custom" => { "big" => 2**70, "empty" => [], "float" => 1.0, "text" => "ü\u2028/" })

@@ -104,11 +104,11 @@ BOOST_AUTO_TEST_CASE(a_bulk_is_sent_as_ruby_clients_send_it) {
       }
       const auto queue = redis.lrange("queue:default");
       BOOST_REQUIRE(queue.size() == jobs.size());
-      std::set<std::int64_t> enqueued;
+      std::set<double> enqueued;
       for (std::size_t i = 0; i < jobs.size(); ++i) {
         const Payload payload = Payload::parse(queue[jobs.size() - 1 - i]);
         BOOST_TEST(payload.args() == jobs[i].args);
-        enqueued.insert(payload.integer("enqueued_at").value());
+        enqueued.insert(payload.number("enqueued_at").value());
       }
       BOOST_TEST(enqueued.size() == 1u);
     }

@@ -258,6 +258,11 @@ BOOST_AUTO_TEST_CASE(times_are_spelled_for_the_fleet_of_the_shard_where_the_job_
   const std::string payload = shards[old].lrange(queue).front();
   const std::size_t at = payload.find("\"created_at\":") + 13;
   BOOST_TEST(payload.substr(at, 11).find('.') == 10U, payload);  // seconds, as Sidekiq 6 writes them
+
+  shards[old].command({"HSET", identity, "info", R"({"version":"8.1.7","queues":["default"]})"});
+  client_of(shards).enqueue(Bill{}, {.shard_by = "tenant-7"});
+  const std::string of_8 = shards[old].lrange(queue).front();
+  BOOST_TEST(of_8.substr(at, 14).find_first_not_of("0123456789") == 13U, of_8);
 }
 
 BOOST_AUTO_TEST_CASE(a_push_that_no_replica_confirms_goes_to_no_other_shard) {

@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(the_hooks_answers_count_while_retries_are_left) {
   BOOST_TEST(discarded.payload.raw("discarded_at").value() == "1795238112.081");
   BOOST_TEST(discarded.payload.string("error_message").value() == "boom");
   BOOST_TEST(with_hook(HookAnswer::Kind::discard).judge("\"retry\":true").payload.raw("discarded_at").value() ==
-             "1795238112081");
+             "1795238112.081");
 
   BOOST_CHECK(with_hook(HookAnswer::Kind::discard).judge("\"retry\":0").kind == Kind::exhausted);
 }
@@ -395,8 +395,8 @@ BOOST_AUTO_TEST_CASE(a_job_ended_by_hand_is_charged_nothing) {
   };
   for (const Case& c : {Case{R"("retry":true)", std::nullopt, std::nullopt, "failed_at", 15},
                         Case{R"("retry":false)", std::nullopt, std::nullopt, "failed_at", 15},
-                        Case{R"("retry":0,"retry_count":2,"failed_at":5,"crash_count":2)", 2, 2, "retried_at", 31},
-                        Case{R"("retry":false,"failed_at":5)", std::nullopt, std::nullopt, "retried_at", 15}}) {
+                        Case{R"("retry":0,"retry_count":2,"failed_at":5.5,"crash_count":2)", 2, 2, "retried_at", 31},
+                        Case{R"("retry":false,"failed_at":5.5)", std::nullopt, std::nullopt, "retried_at", 15}}) {
     BOOST_TEST_CONTEXT(c.members) {
       Failure ended = crash();
       ended.error_class = "Killed";
@@ -406,7 +406,7 @@ BOOST_AUTO_TEST_CASE(a_job_ended_by_hand_is_charged_nothing) {
       BOOST_TEST(delay_s(verdict) == c.delay_s);
       BOOST_CHECK(verdict.payload.integer("retry_count") == c.retry_count);
       BOOST_CHECK(verdict.payload.integer("crash_count") == c.crash_count);
-      BOOST_TEST(verdict.payload.raw(c.changed).value() == "1795238112081");
+      BOOST_TEST(verdict.payload.raw(c.changed).value() == "1795238112.081");
       BOOST_TEST(verdict.payload.raw("retry").value() == job.raw("retry").value());
       BOOST_TEST(verdict.payload.string("queue").value() == "images");
       BOOST_TEST(verdict.payload.string("error_class").value() == "Killed");
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(only_dead_false_keeps_a_job_out_of_the_dead_set) {
     BOOST_TEST(goes_to_dead(job_with(std::string("\"dead\":") + dead), false));
   BOOST_TEST(goes_to_dead(job_with(""), false));
   BOOST_TEST(!goes_to_dead(job_with(""), true));
-  BOOST_TEST(discarded(job_with(""), now).raw("discarded_at").value() == "1795238112081");
+  BOOST_TEST(discarded(job_with(""), now).raw("discarded_at").value() == "1795238112.081");
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_goes_to_the_retry_queue_or_where_the_job_came_from) {

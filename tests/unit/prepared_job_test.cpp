@@ -54,7 +54,8 @@ BOOST_AUTO_TEST_CASE(a_job_that_has_no_time_is_given_those_that_the_fleet_reads)
 BOOST_AUTO_TEST_CASE(an_object_that_is_no_job_is_told_when_it_failed_in_the_unit_of_its_own_times_else_of_the_fleet) {
   const auto ends = [](const std::string& payload, const std::string& end) { return payload.ends_with(end); };
   BOOST_TEST(ends(prepare(R"({"class":"A"})", TimeUnit::float_seconds).payload, R"("failed_at":1795237403.123456})"));
-  BOOST_TEST(ends(prepare(R"({"class":"A"})").payload, R"("failed_at":1795237403123})"));
+  BOOST_TEST(
+      ends(prepare(R"({"class":"A"})", TimeUnit::integer_milliseconds).payload, R"("failed_at":1795237403123})"));
   BOOST_TEST(ends(prepare(R"({"class":"A","created_at":17.5})").payload, R"("failed_at":1795237403.123456})"));
 }
 

@@ -201,14 +201,15 @@ TimeUnit ClientShards::times_of_fleet(const std::vector<Push>& jobs, std::size_t
   }
   const std::size_t slice_size = batch_size == 0 ? usual_push_batch : batch_size;
   std::size_t slices = (free + slice_size - 1) / slice_size;
-  TimeUnit unit = usual_time_unit;
+  std::optional<TimeUnit> unit;
   for (const std::size_t i : order(next_)) {
     if (slices == 0 && !bound.contains(i)) continue;
     if (!answers(*takers_[i])) continue;
     if (slices > 0) --slices;
-    if (times_of(*takers_[i]) == TimeUnit::float_seconds) unit = TimeUnit::float_seconds;
+    const TimeUnit here = times_of(*takers_[i]);
+    if (!unit || here == TimeUnit::float_seconds) unit = here;  // which every release reads
   }
-  return unit;
+  return unit.value_or(usual_time_unit);
 }
 
 void ClientShards::ask_time() {

@@ -160,8 +160,12 @@ void refuse_days_that_never_come(const CronRule& rule, std::string_view text) {
 bool is_day(const CronRule& rule, local_days day) {
   const year_month_day date(day);
   if (!has(rule.months, static_cast<unsigned>(date.month()))) return false;
-  const bool of_month = has(rule.days, static_cast<unsigned>(date.day()));
-  const bool of_week = has(rule.weekdays, weekday(day).c_encoding());
+  const auto number = static_cast<unsigned>(date.day());
+  const auto last = static_cast<unsigned>((date.year() / date.month() / std::chrono::last).day());
+  const unsigned of_seven = weekday(day).c_encoding();
+  const bool of_month = has(rule.days, number) || has(rule.days_from_end, last - number + 1);
+  const bool of_week = has(rule.weekdays, of_seven) || has(rule.nth_weekdays, 5 * of_seven + (number - 1) / 7) ||
+                       has(rule.nth_weekdays_from_end, 5 * of_seven + (last - number) / 7);
   return rule.either_day ? of_month || of_week : of_month && of_week;
 }
 

@@ -24,6 +24,9 @@ class CronError : public std::runtime_error {
 struct CronRule {
   // A bit for each value that fits.
   std::uint64_t seconds = 1, minutes = 0, hours = 0, days = 0, months = 0, weekdays = 0;
+  // What only rules of another spelling have (fugit_rule.hpp): days counted from the end of the month, of which 1 is
+  // the last; and the n-th of a weekday in its month, from its beginning or its end, at bit 5 * weekday + n - 1.
+  std::uint64_t days_from_end = 0, nth_weekdays = 0, nth_weekdays_from_end = 0;
   bool either_day = false;  // a day of the month or of the week is enough
   // Minute and hour are named, without `*` and steps: such a time comes once a day, whatever is done to the clock.
   // Other rules go by the time that passes.

@@ -79,6 +79,13 @@ std::optional<Zone> Zone::find(std::string_view name) {
   return zone;
 }
 
+Zone Zone::fixed(std::string_view name, std::chrono::seconds ahead) {
+  Zone zone;
+  zone.name_ = name;
+  zone.ahead_ = ahead;
+  return zone;
+}
+
 std::optional<std::string> Zone::like(const std::string& name) {
   std::vector<std::string> known{"UTC"};
   std::error_code unreadable;
@@ -94,8 +101,11 @@ std::optional<std::string> Zone::like(const std::string& name) {
 }
 
 Zone::Span Zone::around(std::chrono::sys_seconds moment) const {
+  if (file_ != nullptr) return file_->around(moment);
   static const ZoneFile utc;
-  return (file_ != nullptr ? *file_ : utc).around(moment);
+  Span span = utc.around(moment);
+  span.offset = ahead_;
+  return span;
 }
 
 }  // namespace brood

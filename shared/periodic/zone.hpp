@@ -17,6 +17,8 @@ class Zone {
 
   // nullopt: the machine knows no such zone, or has no such data.
   static std::optional<Zone> find(std::string_view name);
+  // One that is always so far ahead of UTC.
+  static Zone fixed(std::string_view name, std::chrono::seconds ahead);
   // The known name that is most like it; nullopt: none is.
   static std::optional<std::string> like(const std::string& name);
 
@@ -27,7 +29,8 @@ class Zone {
 
  private:
   std::string name_ = "UTC";
-  const ZoneFile* file_ = nullptr;  // null: UTC
+  const ZoneFile* file_ = nullptr;  // null: UTC, or a fixed distance from it
+  std::chrono::seconds ahead_{0};
 };
 
 }  // namespace brood

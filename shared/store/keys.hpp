@@ -98,7 +98,8 @@ inline RedisKey periodic_history(std::string_view name) {
 
 // Those of the gem sidekiq-cron, of its releases 1 and 2.  A schedule is named by its whole key.
 inline constexpr FixedKey gem_schedules_of_1{"cron_jobs"};
-inline constexpr FixedKey gem_schedules{"cron_jobs:default"};
+inline RedisKey gem_schedules(std::string_view name_space) { return RedisKey("cron_jobs:" + std::string(name_space)); }
+inline RedisKey gem_schedule_set(std::string_view set) { return RedisKey(set); }
 inline RedisKey gem_schedule(std::string_view name) { return RedisKey(name); }
 inline RedisKey gem_ticks(std::string_view name) { return RedisKey(std::string(name) + ":enqueued"); }
 inline RedisKey gem_ids(std::string_view name) { return RedisKey(std::string(name) + ":jid_history"); }

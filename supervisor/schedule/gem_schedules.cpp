@@ -20,10 +20,12 @@
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/periodic/due_ticks.hpp"
+#include "shared/periodic/fugit_rule.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/periodic/gem_schedules.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/scan.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 #include "supervisor/schedule/fleet_times.hpp"
 
@@ -39,29 +41,10 @@ namespace {
 
 using Fields = std::map<std::string, std::string>;
 
-constexpr auto between_gem_looks = 15s;  // at what the tab has changed
-constexpr auto late_at_most = 60s;       // as for the gem
+constexpr auto between_gem_looks = 15s;         // at what the tab has changed
+constexpr auto between_namespace_scans = 5min;  // each looks through all keys, a page at a time
+constexpr auto late_at_most = 60s;              // as for the gem
 constexpr std::size_t most_schedules = 2'000;
-
-// A rule with its zone behind it, as the gem writes it.
-struct GemRule {
-  CronRule rule;
-  Zone zone;
-};
-
-// Throws CronError.
-GemRule read_gem_rule(std::string text) {
-  const std::size_t end = text.find_last_not_of(" \t");
-  text.resize(end == text.npos ? 0 : end + 1);
-  const std::size_t blank = text.find_last_of(" \t");
-  if (blank != text.npos && text.find('/', blank) != text.npos && ascii::is_upper(text[blank + 1])) {
-    const std::string name = text.substr(blank + 1);
-    const auto zone = Zone::find(name);
-    if (!zone) throw CronError("this machine knows no time zone \"" + name + "\"");
-    return {CronRule::parse(text.substr(0, blank)), *zone};
-  }
-  return {CronRule::parse(text), Zone()};
-}
 
 bool is_true(const Fields& fields, const std::string& key) {
   const auto field = fields.find(key);
@@ -139,6 +122,9 @@ struct GemSchedules::Run {
   EventLoop& loop;
   AsyncConnection::Scope redis;
   const bool serves;
+  std::set<std::string> sets = usual_gem_sets(), looked_at;
+  bool scanning = false;
+  SteadyTime next_scan{};
   FleetTimes fleet_times;
   TimeUnit times = usual_time_unit;
   bool looking = false, stopped = false;
@@ -149,6 +135,7 @@ struct GemSchedules::Run {
   SteadyTime next{};
 
   void look();
+  void look_for_namespaces(std::string_view position);
   void read_names(const Results& results);
   void ask_schedules(const std::vector<std::string>& names);
   void read_schedules(const std::vector<std::string>& names, const Results& results);
@@ -178,9 +165,31 @@ void GemSchedules::Run::look() {
   if (!serves || stopped || looking || !redis.connected()) return;
   looking = true;
   next = steady_now() + between_gem_looks;
-  std::vector<Command> commands = ask_gem_schedules();
+  if (!scanning && steady_now() >= next_scan) look_for_namespaces(scan_begins);
+  looked_at = sets;
+  std::vector<Command> commands = ask_gem_schedules(sets);
   commands.push_back(ask_time());
   ask(commands, [this](const Results& results) { read_names(results); });
+}
+
+// Beside the looks, which go on meanwhile: a Redis may have very many keys.
+void GemSchedules::Run::look_for_namespaces(std::string_view position) {
+  scanning = true;
+  redis.send_all({find_gem_sets(position)}, longest_answer_time, [this](const Results& results) {
+    scanning = false;
+    next_scan = steady_now() + between_namespace_scans;
+    if (!results.front().error.empty()) return;  // when Redis is back look() is called, too
+    try {
+      const GemSets page =
+          read_gem_sets(results.front().reply.view(), Keyspace(redis.connection().address().key_prefix));
+      sets.insert(page.found.begin(), page.found.end());
+      if (page.next != scan_begins) return look_for_namespaces(page.next);
+    } catch (const UnexpectedReply& error) {
+      say("", error.what());
+      return;
+    }
+    if (sets != looked_at) look();  // a namespace was found
+  });
 }
 
 void GemSchedules::Run::read_names(const Results& results) {
@@ -224,7 +233,7 @@ void GemSchedules::Run::read_schedules(const std::vector<std::string>& names, co
 
 // Its last tick, if that is to be claimed; and the next one counts for the time of the next look.
 std::optional<GemTick> GemSchedules::Run::judge(const std::string& name, const Fields& fields) {
-  const GemRule rule = read_gem_rule(field_or(fields, "cron", ""));
+  const FugitRule rule = FugitRule::parse(field_or(fields, "cron", ""));
   const auto second = std::chrono::floor<std::chrono::seconds>(now);
   if (const auto coming = next_tick(rule.rule, rule.zone, second))
     next = std::min(next, steady_now() + std::max<nanoseconds>(WallTime(*coming) - now, 1ms));
@@ -270,7 +279,7 @@ GemSchedules::~GemSchedules() { stop(); }
 
 void GemSchedules::look() {
   run_->redis.cancel();
-  run_->looking = false;
+  run_->looking = run_->scanning = false;
   run_->look();
 }
 

@@ -127,6 +127,45 @@ BOOST_AUTO_TEST_CASE(what_brood_pushes_by_itself_has_times_that_the_oldest_sidek
   BOOST_TEST(pushed("8.0.1", in_seconds) == "ff ff ff ff ff");
 }
 
+BOOST_AUTO_TEST_CASE(schedules_of_sidekiq_cron_are_served_in_every_namespace_and_listed) {
+  RedisServer redis;
+  const auto schedule = [&](const std::string& name_space, const std::string& name, const std::string& cron) {
+    const std::string key = "cron_job:" + name_space + ":" + name;
+    redis.command({"SADD", "cron_jobs:" + name_space, key});
+    redis.command({"HSET", key, "status", "enabled", "cron", cron, "klass", "Gem", "args", "[1]", "message",
+                   "{\"queue\":\"" + name_space + "\",\"class\":\"Gem\"}"});
+  };
+  schedule("default", "here", "* * * * * *");
+  schedule("billing", "there", "* * * * * * +09:00");
+  schedule("billing", "second-monday", "0 3 * * mon#2");
+  schedule("billing", "words", "every day at noon");
+  redis.command({"SET", "cron_jobs:no set", "a text"});
+  const std::string config = "[periodic]\nsidekiq_cron = true\n";
+  const BroodProcess brood(redis, with_config(config));
+  for (const char* queue : {"queue:default", "queue:billing"})
+    BOOST_TEST(eventually([&] { return redis.size_of(queue) >= 1; }), brood.log_tail());
+  BOOST_TEST(eventually([&] { return brood.log().find("name=cron_job:billing:words") != std::string::npos; }));
+
+  const TemporaryDirectory directory;
+  const std::string path = directory / "brood.toml";
+  std::ofstream(path) << config;
+  const std::string listed = ask(redis, {"list", "--json", "-C", path}).output;
+  for (const char* part : {R"("name":"cron_job:default:here")",
+                           R"("name":"cron_job:billing:there","cron":"* * * * * * +09:00","class":"Gem")",
+                           R"("source":"sidekiq-cron")", R"("tz":"+09:00")"})
+    BOOST_TEST(listed.find(part) != std::string::npos, listed);
+  const std::string table = ask(redis, {"list", "-C", path}).output;
+  BOOST_TEST(table.find("cron_job:billing:second-monday") != std::string::npos, table);
+  BOOST_TEST(table.find("not served") != std::string::npos, table);                          // the rule in words
+  BOOST_TEST(ask(redis, {"list", "--json"}).output.find("cron_job:") == std::string::npos);  // it is not asked for
+
+  BOOST_TEST(ask(redis, {"next", "cron_job:billing:second-monday", "-C", path}).output.find(" 03:00:00 +00:00") !=
+             std::string::npos);
+  const auto paused = ask(redis, {"pause", "cron_job:default:here", "-C", path});
+  BOOST_TEST(paused.status == 75);
+  BOOST_TEST(paused.errors.find("is a schedule of sidekiq-cron") != std::string::npos, paused.errors);
+}
+
 BOOST_AUTO_TEST_CASE(arguments_that_were_typed_are_spelled_as_ruby_does) {
   RedisServer redis;
   const BroodProcess brood(redis, with_config("[periodic.tick]\ncron = \"* * * * * *\"\nclass = \"Tick\"\n"

@@ -206,3 +206,4 @@ brood_test(unit/item_clock LINK brood_worker)
 brood_test(unit/locale LINK brood_store brood_test_support ALONE)  # it sets the locale of its process
 brood_test_once(unit_no_locale COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_locale ${PROJECT_BINARY_DIR})
 brood_test(unit/member_scan LINK brood_job)
+brood_test(unit/fugit_rule LINK brood_base ALONE)  # it goes to one time zone after the other

@@ -9,6 +9,7 @@
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
 #include "shared/store/name_list.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 
@@ -22,6 +23,7 @@ using namespace std::chrono;
 
 constexpr std::string_view ids_kept = "10";  // as the gem does
 constexpr auto ticks_kept = days(1);         // as well
+constexpr int most_pages_looked_at = 200;    // of a thousand keys each
 
 struct Parts {
   year_month_day date;
@@ -52,8 +54,39 @@ std::optional<int> number_at(std::string_view text, std::size_t at, std::size_t 
 
 }  // namespace
 
-std::vector<Command> ask_gem_schedules() {
-  return {{"SMEMBERS", keys::gem_schedules_of_1}, {"SMEMBERS", keys::gem_schedules}};
+std::set<std::string> usual_gem_sets() {
+  return {std::string(RedisKey(keys::gem_schedules_of_1).name()), std::string(keys::gem_schedules("default").name())};
+}
+
+Command find_gem_sets(std::string_view position) {
+  return {"SCAN", position, "MATCH", keys::gem_schedules("*"), "COUNT", "1000", "TYPE", "set"};
+}
+
+GemSets read_gem_sets(ReplyView reply, const Keyspace& keyspace) {
+  const ScanPage page = read_scan(reply);
+  GemSets sets{page.next, {}};
+  for (std::size_t i = 0; i < page.found.size(); ++i) {
+    if (const auto name = keyspace.without_prefix(page.found[i].text())) sets.found.emplace_back(*name);
+  }
+  return sets;
+}
+
+std::set<std::string> gem_sets_of(Channel& redis) {
+  std::set<std::string> sets = usual_gem_sets();
+  std::string position(scan_begins);
+  for (int page = 0; page < most_pages_looked_at; ++page) {
+    GemSets found = read_gem_sets(redis.call(find_gem_sets(position)).view(), redis.keyspace());
+    sets.insert(found.found.begin(), found.found.end());
+    position = std::move(found.next);
+    if (position == scan_begins) break;
+  }
+  return sets;
+}
+
+std::vector<Command> ask_gem_schedules(const std::set<std::string>& sets) {
+  std::vector<Command> commands;
+  for (const std::string& set : sets) commands.push_back({"SMEMBERS", keys::gem_schedule_set(set)});
+  return commands;
 }
 
 std::vector<std::string> read_gem_schedules(ReplyView reply) {

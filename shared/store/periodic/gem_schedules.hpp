@@ -3,11 +3,14 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/redis/keyspace.hpp"
 #include "shared/redis/reply.hpp"
 #include "shared/store/script.hpp"
 
@@ -16,8 +19,22 @@ namespace brood {
 // The schedules that the gem sidekiq-cron keeps, of its releases 1 and 2: each is a hash, named by a set.  A tick is
 // claimed as the gem claims it, so that Ruby's pollers and ours push one job.  Reading throws UnexpectedReply.
 
-// Their names, one command for each release of the gem.
-std::vector<Command> ask_gem_schedules();
+// The sets that name schedules: that of release 1, and of release 2 one for each namespace, "cron_jobs:NAMESPACE".
+// Those that there usually are, and what a scan of all keys finds.
+std::set<std::string> usual_gem_sets();
+Command find_gem_sets(std::string_view position);
+struct GemSets {
+  std::string next;  // the position of the next page; scan_begins: this was the last
+  std::vector<std::string> found;
+};
+GemSets read_gem_sets(ReplyView reply, const Keyspace& keyspace);
+
+// All of them in a shard, by one command after the other; where that has very many keys, perhaps not all.  Throws
+// ConnectionLost.
+std::set<std::string> gem_sets_of(Channel& redis);
+
+// The names of the schedules, one command for each set.
+std::vector<Command> ask_gem_schedules(const std::set<std::string>& sets);
 std::vector<std::string> read_gem_schedules(ReplyView reply);
 
 Command ask_gem_schedule(std::string_view name);

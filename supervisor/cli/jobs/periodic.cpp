@@ -31,6 +31,7 @@ constexpr int ticks_shown = 5;
 
 constexpr const char* periodic_footer =
     R"(They are the sections [periodic.NAME] of the configuration, and what job libraries register; see brood.toml(5).
+Where sidekiq_cron is set, list shows the schedules of that gem, too, by their keys, cron_job:NAMESPACE:NAME.
 next and check read the configuration, so that a rule can be looked at before it holds; next looks in Redis for a NAME
 that is not there.  A job that is paused goes on from the moment at which it is unpaused.
 
@@ -73,7 +74,17 @@ const std::string& only_name(const NamesOrder& order) {
   return order.names.front();
 }
 
+bool is_of_gem(const std::string& name) { return name.starts_with("cron_job:"); }
+
 int say_unknown(const std::string& name) {
+  if (is_of_gem(name)) {
+    fmt::print(
+        stderr,
+        "brood periodic: {} is a schedule of sidekiq-cron: the gem's tab in Sidekiq's Web UI shows, runs, enables "
+        "and disables it\n",
+        log::printable(name));
+    return exit_status::try_again;
+  }
   fmt::print(stderr, "brood periodic: no supervisor serves a job {}\n", log::printable(name));
   return exit_status::try_again;
 }
@@ -111,6 +122,13 @@ int show_next(const NamesOrder& order) {
   ShardConnections shards = connect_to_shards(order.redis);
   const bool found =
       visit_periodic(shards, name, [&](Connection&, const ListedPeriodic& one) { print_ticks(one, order.json); });
+  if (!found && is_of_gem(name)) {
+    for (const ListedPeriodic& one : list_periodic(order.redis.configuration(), shards)) {
+      if (one.name != name) continue;
+      print_ticks(one, order.json);
+      return exit_status::ok;
+    }
+  }
   return found ? exit_status::ok : say_unknown(name);
 }
 

@@ -9,11 +9,14 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/due_job.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/periodic/fugit_rule.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/lenient.hpp"
+#include "shared/store/periodic/gem_schedules.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/ruby_processes.hpp"
 #include "supervisor/cli/lists/job_json.hpp"
@@ -47,6 +50,58 @@ std::optional<ListedPeriodic> listed_from(const std::string& name, const Reply& 
   one.known = std::move(*known);
   one.served = true;
   return one;
+}
+
+std::string text_or(const std::map<std::string, std::string>& fields, const char* key, const std::string& otherwise) {
+  const auto field = fields.find(key);
+  return field == fields.end() || field->second.empty() ? otherwise : field->second;
+}
+
+ListedPeriodic listed_gem_schedule(const std::string& name, const std::map<std::string, std::string>& fields) {
+  ListedPeriodic one;
+  one.name = name;
+  one.of_gem = true;
+  one.cron = text_or(fields, "cron", "");
+  one.job_class = text_or(fields, "klass", "");
+  one.args = text_or(fields, "args", "[]");
+  if (!is_json(one.args)) one.args = json_string(one.args);
+  try {
+    one.queue = JsonObject::parse(text_or(fields, "message", "{}")).string("queue").value_or(one.queue);
+  } catch (const BadJson&) {  // its ticks fail, and the log says why
+  }
+  one.known.paused = text_or(fields, "status", "") != "enabled";
+  one.known.last = parse_gem_time(text_or(fields, "last_enqueue_time", ""));
+  try {
+    one.zone = FugitRule::parse(one.cron).zone.name();
+    one.served = true;
+  } catch (const CronError&) {  // likewise
+  }
+  return one;
+}
+
+std::vector<ListedPeriodic> list_gem_schedules(Connection& redis) {
+  std::vector<std::string> names;
+  for (const Reply& reply : redis.pipeline(ask_gem_schedules(gem_sets_of(redis)))) {
+    for (std::string& name : read_gem_schedules(reply.view())) names.push_back(std::move(name));
+  }
+  std::vector<Command> commands;
+  for (const std::string& name : names) commands.push_back(ask_gem_schedule(name));
+  std::vector<ListedPeriodic> listed;
+  if (commands.empty()) return listed;
+  const std::vector<Reply> replies = redis.pipeline(commands);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto fields = read_gem_schedule(replies[i].view());
+    if (!fields.empty()) listed.push_back(listed_gem_schedule(names[i], fields));
+  }
+  return listed;
+}
+
+// When it comes.  Throws CronError, also for a zone that this machine does not know.
+FugitRule rule_of(const ListedPeriodic& one) {
+  if (one.of_gem) return FugitRule::parse(one.cron);
+  const auto zone = Zone::find(one.zone);
+  if (!zone) throw CronError("this machine knows no time zone " + one.zone);
+  return {CronRule::parse(one.cron), *zone};
 }
 
 std::optional<std::int64_t> epoch_of_tick(std::optional<sys_seconds> moment) {
@@ -88,13 +143,11 @@ TickClaim claim_of_now(const ListedPeriodic& one, std::string_view who, TimeUnit
 
 std::vector<sys_seconds> ListedPeriodic::next_ticks(int how_many) const {
   std::vector<sys_seconds> ticks;
-  const auto its_zone = Zone::find(zone);
-  if (!its_zone) return ticks;
   try {
-    const CronRule rule = CronRule::parse(cron);
+    const FugitRule its = rule_of(*this);
     sys_seconds last = std::chrono::floor<std::chrono::seconds>(redis_now());
     while (how_many-- > 0) {
-      const auto tick = next_tick(rule, *its_zone, last);
+      const auto tick = next_tick(its.rule, its.zone, last);
       if (!tick) break;
       ticks.push_back(last = *tick);
     }
@@ -104,8 +157,11 @@ std::vector<sys_seconds> ListedPeriodic::next_ticks(int how_many) const {
 }
 
 std::string ListedPeriodic::local_text(sys_seconds tick) const {
-  const auto its_zone = Zone::find(zone);
-  const std::chrono::seconds ahead = its_zone ? its_zone->around(tick).ahead : 0s;
+  std::chrono::seconds ahead = 0s;
+  try {
+    ahead = rule_of(*this).zone.around(tick).ahead;
+  } catch (const CronError&) {  // it has no ticks
+  }
   std::string text = iso_time(WallTime(tick + ahead));  // "2026-11-25T03:00:00Z"
   text.pop_back();
   text[text.find('T')] = ' ';
@@ -127,6 +183,7 @@ std::string ListedPeriodic::json(ShowArgs shows) const {
       .json("args", told_args_json(args, shows))
       .text("overlap", overlap)
       .truth("served", served)
+      .text("source", of_gem ? "sidekiq-cron" : "brood")
       .number("claimed", known.claimed)
       .number("missed", known.missed)
       .number("skipped", known.skipped)
@@ -150,6 +207,12 @@ std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections
   for (const auto& [name, settings] : config.periodic) all.emplace(name, listed_periodic(name, settings));
   shards.each([&](ShardConnections::Shard& shard) {
     ask_redis_time(shard.redis);
+    if (config.serves_sidekiq_cron) {
+      for (ListedPeriodic& one : list_gem_schedules(shard.redis)) {
+        std::string name = one.name;
+        all.insert_or_assign(std::move(name), std::move(one));
+      }
+    }
     const std::vector<std::string> names = read_periodic_names(shard.redis.call(ask_periodic_names()).view());
     std::vector<Command> commands;
     for (const std::string& name : names) commands.push_back(ask_periodic(name));

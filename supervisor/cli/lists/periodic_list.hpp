@@ -23,6 +23,7 @@ struct ListedPeriodic {
   std::string members;  // further ones of its payload, each behind a comma
   KnownPeriodic known = {};
   bool served = false;
+  bool of_gem = false;  // a schedule of sidekiq-cron, named by its key; its rule is as fugit reads it
 
   // Fewer where the rule never comes again; none for a rule or a zone that this program does not know.
   std::vector<std::chrono::sys_seconds> next_ticks(int how_many) const;

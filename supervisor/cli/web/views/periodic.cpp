@@ -44,7 +44,7 @@ Html state_of_periodic(const ListedPeriodic& one) {
 }
 
 Html periodic_buttons(const Call& call, const ListedPeriodic& one, bool in_row) {
-  if (!one.served) return {};
+  if (!one.served || one.of_gem) return {};  // the gem's own tab runs, enables and disables its schedules
   const auto act = [&](SitePath path, std::string_view label) {
     return button(call, Url(path).with("name", one.name), {label, Role::operate, false, in_row});
   };
@@ -77,7 +77,9 @@ HttpResponse show_periodic(Call& call) {
   for (std::size_t i = first; i < std::min(all.size(), first + periodic_a_page); ++i) {
     const ListedPeriodic& one = all[i];
     const auto left_out = static_cast<std::uint64_t>(std::max<std::int64_t>(0, one.known.missed + one.known.skipped));
-    table.add({link(Url("/periodic/one").with("name", one.name), one.name), state_of_periodic(one),
+    table.add({one.of_gem ? Html("{}<small>sidekiq-cron</small>", one.name)
+                          : link(Url("/periodic/one").with("name", one.name), one.name),
+               state_of_periodic(one),
                Html("<span class=\"mono rule\">{}</span><small>{}</small>",
                     utf8_prefix(one.cron, most_characters_of_rule), one.zone),
                code(one.job_class), next_of(one), tick_moment(one.known.last, "never"),

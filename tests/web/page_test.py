@@ -1016,6 +1016,19 @@ class Holdings(PageTest):
         self.assertEqual(self.redis("LLEN", "queue:default"), 1)
         self.assertEqual(page.press("/classes/pause").status, 404)
 
+    def test_schedules_of_sidekiq_cron_are_listed_and_left_to_the_gem(self):
+        key = "cron_job:billing:report"
+        self.redis("SADD", "cron_jobs:billing", key)
+        self.redis("HSET", key, "status", "enabled", "cron", "0 3 * * mon#2 +09:00", "klass", "Report", "args", "[\"classified\"]")
+        page = self.page(config="[periodic]\nsidekiq_cron = true\n[web]\nshow_args = false\n")
+        listed = page.get("/periodic").text
+        self.assertIn(f"{key}<small>sidekiq-cron</small>", listed)
+        self.assertIn("03:00:00 +09:00", listed)
+        self.assertNotIn("/periodic/pause", listed)
+        one, = page.get("/api/v1/periodic").json
+        self.assertEqual((one["name"], one["class"], one["source"], one["args"]), (key, "Report", "sidekiq-cron", None))
+        self.assertEqual(page.press(f"/periodic/pause?name={key}").status, 404)
+
     def test_a_periodic_job_is_paused_unpaused_and_run(self):
         hold(self.redis, "report")
         page = self.page(config='[periodic.planned]\ncron = "0 4 1 1 *"\nclass = "Planned"\n')

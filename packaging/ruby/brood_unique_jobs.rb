@@ -207,9 +207,12 @@ module BroodUniqueJobs
   def call(connection, *words) = connection.call(*words)
 
   # Where the job waits that holds the lock, its jid and its text; nil: it runs.  As jobs go: one that becomes due while we
-  # look is met in the queue.
-  def waiting(connection, lock, queue, holder)
-    ["schedule", "retry", "queue:#{queue}"].each do |key|
+  # look is met in the queue.  In brood jobs also wait in quarantine, and in queues beside their own for a place of a cap:
+  # "<queue>@<cap>".
+  def waiting(connection, lock, queues, holder)
+    beside = call(connection, "SMEMBERS", "brood:set_aside")
+    lists = queues.flat_map { |queue| [queue, *beside.select { |aside| aside.rpartition("@").first == queue }] }
+    ["schedule", "retry", "brood:quarantined", *lists.map { |name| "queue:#{name}" }].each do |key|
       texts = key.start_with?("queue:") ? texts_of_list(connection, key) : texts_of_set(connection, key, lock)
       text = texts.find { |one| one.include?(lock) && holds?(one, lock, holder) }
       return [key, holder, text] if text
@@ -366,8 +369,9 @@ module BroodUniqueJobs
 
     # Returns who holds the lock at last, "" if the job was pushed.  A job that runs is never replaced.
     def replace(connection, job, holder)
+      queues = [job["queue"], job["retry_queue"]].compact.uniq
       ATTEMPTS_TO_REPLACE.times do
-        waiting = BroodUniqueJobs.waiting(connection, job["unique_lock"], job["queue"], holder)
+        waiting = BroodUniqueJobs.waiting(connection, job["unique_lock"], queues, holder)
         return "" if waiting && replaced?(connection, job, *waiting)
         before = holder
         holder = push_one(connection, job)

@@ -104,7 +104,7 @@ Zone::Span Zone::around(std::chrono::sys_seconds moment) const {
   if (file_ != nullptr) return file_->around(moment);
   static const ZoneFile utc;
   Span span = utc.around(moment);
-  span.offset = ahead_;
+  span.ahead = ahead_;
   return span;
 }
 

@@ -8,6 +8,16 @@
 using namespace brood;
 using namespace brood::loaded_config;
 
+namespace {
+
+std::string many_parts(int more) {
+  std::string parts;
+  for (int i = 0; i < more; ++i) parts += ".a";
+  return parts;
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_be_right) {
   const std::pair<std::string, std::string> cases[] = {
       // keys
@@ -39,6 +49,13 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[capsules.images]\nconcurrency = 0", "2: capsules.images.concurrency: must be between 1 and 10000, not 0"},
       {"concurrency = 0\n[capsules]", "1: concurrency: must be between 1 and 10000, not 0"},
       {"\"a\\nb\" = 1", "1: a\\nb: unknown key"},
+      // A key that the parser could not survive.
+      {"tag = 'a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r' # a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r\nb" + many_parts(40'000) +
+           " = 1",
+       "2: a key has more than 16 parts"},
+      {"\n[b" + many_parts(16) + "]", "2: a key has more than 16 parts"},
+      {"on_error = { env = { 'b'" + many_parts(16) + " = 1 } }", "1: a key has more than 16 parts"},
+      {"tag = \"\"\"\nab\"\"\"\n[classes]\nA = { b" + many_parts(12) + " = 1 }", "4: classes.A.b: unknown key"},
       // types
       {"concurrency = '3'", "1: concurrency: must be an integer, not a string"},
       {"concurrency = 3.0", "1: concurrency: must be an integer, not a float"},

@@ -10,6 +10,7 @@
 #include <brood/detail/write_arguments.hpp>
 
 #include "shared/config/reading/config_keys.hpp"
+#include "shared/config/reading/key_depth.hpp"
 
 namespace brood {
 
@@ -306,6 +307,8 @@ Place ConfigSection::place(const std::string& key, const toml::node& node) const
 
 void parse_config(const std::string& path, const std::string& text,
                   const std::function<void(const ConfigSection&)>& take) {
+  if (const int line = line_of_too_deep_key(text); line > 0)
+    Place{fmt::format("{}:{}", path, line)}.refuse(fmt::format("a key has more than {} parts", most_parts_of_a_key));
   toml::table table;
   try {
     table = toml::parse(text, path);

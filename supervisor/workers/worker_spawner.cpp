@@ -58,16 +58,18 @@ WorkerSpawner::WorkerSpawner(EventLoop& loop, Children& children, WorkerSlots& s
 void WorkerSpawner::fill_vacant_places(bool others_left) {
   const SteadyTime now = steady_now();
   others_left_ = others_left;
-  look_after_templates();
+  const std::optional<SteadyTime> template_comes = look_after_templates(now);
   turns_.pass(others_left, now);
   for (const int place : slots_.table.due_for_refill(now)) {
     const auto slot = slots_.table.free_slot();
     if (!slot && !slots_exhausted_) log::warn("slots_exhausted", {{"slots", slots_.board.slots()}});
     slots_exhausted_ = !slot;
-    if (!slot) return wake_.stop();
+    if (!slot) return wake_.start_at(template_comes);
     spawn(place, *slot, now);
   }
-  wake_.start_at(slots_.table.free_slot() ? slots_.table.next_refill(now) : std::nullopt);
+  std::optional<SteadyTime> next = slots_.table.free_slot() ? slots_.table.next_refill(now) : std::nullopt;
+  if (template_comes) next = std::min(next.value_or(*template_comes), *template_comes);
+  wake_.start_at(next);
 }
 
 void WorkerSpawner::let_rest(int key, std::chrono::milliseconds rest, SteadyTime now) {
@@ -79,9 +81,9 @@ void WorkerSpawner::let_rest(int key, std::chrono::milliseconds rest, SteadyTime
     slots_.board.slot(place.last_slot).rests_until.store(place.rests_until.time_since_epoch().count());
 }
 
-// Ends the templates of generations whose places are not filled any more, and forgets what was asked of templates that
-// have ended.
-void WorkerSpawner::look_after_templates() {
+// Ends the templates of generations whose places are not filled any more, forgets what was asked of templates that have
+// ended, and brings these back.  Returns when to look again.
+std::optional<SteadyTime> WorkerSpawner::look_after_templates(SteadyTime now) {
   std::set<std::uint32_t> filled;
   for (const auto& [key, place] : slots_.table.places()) filled.insert(place.generation);
   templates_.keep(filled);
@@ -93,6 +95,7 @@ void WorkerSpawner::look_after_templates() {
     return !comes;
   });
 }
+  return templates_.bring_back(now);
 
 void WorkerSpawner::adopt(const Handover& left) {
   for (const Handover::Template& one : left.templates) {

@@ -58,7 +58,7 @@ class WorkerSpawner {
   void settle_in(int slot, pid_t pid, Newborn newborn, SteadyTime now);
   void forked(const ForkAnswer& answer);
   void note_failed(int place, int slot, const std::string& reason, SteadyTime now);
-  void look_after_templates();
+  std::optional<SteadyTime> look_after_templates(SteadyTime now);
   WorkerTemplate::Setup template_setup(const Generation& generation) const;
   void shield(const Generation& generation, int capsule) const;
   int run_worker(const Generation& generation, const ForkRequest& request, const WorkerDescriptors& descriptors) const;

@@ -212,6 +212,27 @@ BOOST_AUTO_TEST_CASE(a_template_that_dies_is_made_again_and_the_workers_go_on) {
   preloading.stops();
 }
 
+BOOST_AUTO_TEST_CASE(a_template_that_dies_comes_back_before_a_worker_needs_it) {
+  Preloading preloading({.workers = 2});
+  preloading.ready();
+  BOOST_REQUIRE(preloading.logs("event=ready "));
+  BOOST_TEST(eventually([&] { return preloading.workers().size() == 2; }));
+  const std::set<pid_t> before = preloading.workers();
+  // The second one, too: it rests for a second then.
+  for (const std::size_t loads : {2U, 3U}) {
+    kill(preloading.who("preloaded").back(), SIGKILL);
+    preloading.done("preloaded", static_cast<int>(loads));
+    BOOST_TEST(eventually([&] { return preloading.templates() == std::vector{preloading.who("preloaded").back()}; }));
+  }
+  BOOST_TEST(eventually([&] { return preloading.workers() == before; }));
+
+  // What is missing then is a copy of it.
+  kill(*before.begin(), SIGKILL);
+  BOOST_TEST(eventually([&] { return preloading.workers().size() == 2 && preloading.workers() != before; }, 20s));
+  BOOST_TEST(preloading.who("preloaded").size() == 3u);
+  preloading.stops();
+}
+
 BOOST_AUTO_TEST_CASE(a_template_that_hangs_is_waited_for_ten_seconds_and_the_other_workers_go_on) {
   Preloading preloading({.workers = 2});
   preloading.ready();

@@ -59,7 +59,8 @@ WorkerTemplate::WorkerTemplate(EventLoop& loop, Children& children, Setup setup,
       line_(std::move(line)),
       child_(children.adopt(pid, ended())),
       patience_(loop, [this] { look_at_time(); }),
-      state_(State::ready) {
+      state_(State::ready),
+      was_ready_(true) {
   listen();
 }
 
@@ -113,6 +114,7 @@ void WorkerTemplate::note_loaded(const std::string& message) {
   switch (static_cast<TemplateIs>(message[0])) {
     case TemplateIs::ready:
       state_ = State::ready;
+      was_ready_ = true;
       log::info("template_ready", {{"generation", setup_.generation}, {"template_pid", child_.pid()}, {"took", took}});
       break;
     case TemplateIs::for_nothing:

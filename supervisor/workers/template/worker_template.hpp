@@ -51,6 +51,7 @@ class WorkerTemplate {
   WorkerTemplate& operator=(const WorkerTemplate&) = delete;
 
   State state() const { return state_; }
+  bool was_ready() const { return was_ready_; }          // at some time
   const std::string& reason() const { return reason_; }  // why it is unwanted or has failed, half a sentence
   pid_t pid() const { return child_.pid(); }
   int slots() const { return setup_.slots; }
@@ -78,6 +79,7 @@ class WorkerTemplate {
   Child child_;
   Timer patience_;
   State state_ = State::loading;
+  bool was_ready_ = false;
   std::string reason_;
   SteadyTime begun_{};
   int awaited_ = 0;

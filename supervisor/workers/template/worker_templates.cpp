@@ -12,6 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto shortest_rest = 1ms;
 constexpr auto first_rest = 1s;
 constexpr auto longest_rest = 5min;
 
@@ -30,8 +31,9 @@ WorkerTemplates::Way WorkerTemplates::way_to_fork(const Generation& generation, 
   if (settings.preload == Preload::never || generation.config->require.empty() || !generation.bodies.preload)
     return Way::fork;
   One& one = templates_[generation.number];
+  one.generation = generation;
   if (one.process && one.process->state() == WorkerTemplate::State::failed) let_rest(one, now);
-  if (!one.process && one.rests_until <= now) start(one, generation, now);
+  if (!one.process && one.rests_until <= now) start(one, now);
   if (!one.process) return Way::fork;
   switch (one.process->state()) {
     case WorkerTemplate::State::loading:
@@ -66,19 +68,36 @@ WorkerTemplate::Events WorkerTemplates::events_of(std::uint32_t number) {
               }};
 }
 
-void WorkerTemplates::start(One& one, const Generation& generation, SteadyTime now) {
+std::optional<SteadyTime> WorkerTemplates::bring_back(SteadyTime now) {
+  std::optional<SteadyTime> next;
+  for (auto& [number, one] : templates_) {
+    if (one.process && one.process->state() == WorkerTemplate::State::failed) let_rest(one, now);
+    if (!one.process && one.rests_until <= now) start(one, now);
+    if (!one.process) next = std::min(next.value_or(one.rests_until), one.rests_until);
+  }
+  return next;
+}
+
+void WorkerTemplates::start(One& one, SteadyTime now) {
   try {
     one.process =
-        std::make_unique<WorkerTemplate>(loop_, children_, setup_of_(generation), events_of(generation.number));
+        std::make_unique<WorkerTemplate>(loop_, children_, setup_of_(one.generation), events_of(one.generation.number));
   } catch (const std::system_error& error) {
     log::warn("template_not_forked", {{"reason", error.what()}});
     let_rest(one, now);
   }
 }
 
-// Until another template is tried, workers load for themselves.
+// Until another template is tried, workers load for themselves.  One that was ready, and had not ended before without a
+// worker of its own, is tried at once: they wait for it.
 void WorkerTemplates::let_rest(One& one, SteadyTime now) {
+  const bool at_once = one.process && one.process->was_ready() && one.rest == 0ms;
   one.process.reset();
+  one.rests_until = now;
+  if (at_once) {
+    one.rest = shortest_rest;
+    return;
+  }
   one.rest = std::clamp<std::chrono::milliseconds>(2 * one.rest, first_rest, longest_rest);
   one.rests_until = now + one.rest;
 }
@@ -95,6 +114,7 @@ void WorkerTemplates::hand_over(std::vector<Handover::Template>& left) const {
 void WorkerTemplates::adopt(const Generation& generation, const Handover::Template& left) {
   WorkerTemplate::Setup setup = setup_of_(generation);
   setup.slots = left.slots;
+  templates_[generation.number].generation = generation;
   templates_[generation.number].process = std::make_unique<WorkerTemplate>(
       loop_, children_, std::move(setup), events_of(generation.number), left.pid, own_descriptor(left.line));
 }

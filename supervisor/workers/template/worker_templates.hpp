@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -42,6 +43,10 @@ class WorkerTemplates {
   void hand_over(std::vector<Handover::Template>& left) const;
   void adopt(const Generation& generation, const Handover::Template& left);
 
+  // Forks those again that have ended, each after its rest, so that the next worker need not load for itself.  Returns
+  // when to call it next.
+  std::optional<SteadyTime> bring_back(SteadyTime now);
+
   // Ends the templates of all other generations.
   void keep(const std::set<std::uint32_t>& generations);
   void end_all() { templates_.clear(); }
@@ -49,11 +54,12 @@ class WorkerTemplates {
  private:
   struct One {
     std::unique_ptr<WorkerTemplate> process;  // nullptr: none runs, and none is tried before `rests_until`
+    Generation generation;
     std::chrono::milliseconds rest{0};
     SteadyTime rests_until{};
   };
   WorkerTemplate::Events events_of(std::uint32_t number);
-  void start(One& one, const Generation& generation, SteadyTime now);
+  void start(One& one, SteadyTime now);
   void let_rest(One& one, SteadyTime now);
 
   EventLoop& loop_;

@@ -1,9 +1,5 @@
 #include "shared/config/redis_location.hpp"
 
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -14,9 +10,9 @@
 #include <utility>
 
 #include "shared/base/plain_number.hpp"
-#include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/shard_places.hpp"
+#include "shared/redis/password_file.hpp"
 
 namespace brood {
 namespace {
@@ -46,18 +42,10 @@ std::string heard(const char* variable, const Environment& environment) {
   return value ? value : "";
 }
 
-// Its first line.
 Secret read_password(const std::string& path) {
-  char bytes[4096];
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const ssize_t count = file ? read(file.get(), bytes, sizeof bytes) : -1;
-  if (count <= 0) throw AddressError("cannot read the Redis password from " + path);
-  std::string_view line(bytes, static_cast<std::size_t>(count));
-  line = line.substr(0, line.find('\n'));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  Secret password(line);
-  explicit_bzero(bytes, sizeof bytes);
-  return password;
+  auto password = read_password_file(path);
+  if (!password) throw AddressError("cannot read the Redis password from " + path);
+  return *std::move(password);
 }
 
 bool names_a_variable(const Environment& environment) {
@@ -201,12 +189,16 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
   }
   address = RedisAddress::parse(url);
   if (!settings.user.empty()) address.user = settings.user;
-  if (!settings.password_file.empty())
-    address.password = read_password(credential_path(settings.password_file, environment));
+  if (!settings.password_file.empty()) {
+    address.password_file = credential_path(settings.password_file, environment);
+    address.password = read_password(address.password_file);
+  }
   if (address.has_sentinels()) {
     address.sentinel_user = settings.sentinel.user;
-    if (!settings.sentinel.password_file.empty())
-      address.sentinel_password = read_password(credential_path(settings.sentinel.password_file, environment));
+    if (!settings.sentinel.password_file.empty()) {
+      address.sentinel_password_file = credential_path(settings.sentinel.password_file, environment);
+      address.sentinel_password = read_password(address.sentinel_password_file);
+    }
   }
   if (address.must_be_found() && (settings.tls || is_told_of_tls(environment)))
     address.tls.emplace();  // the schemes of such addresses do not say whether TLS is spoken

@@ -48,6 +48,7 @@ struct RedisAddress {
   std::string socket_path;
   std::string user;
   Secret password;
+  std::string password_file;  // holds another, perhaps, by now: see password_now()
   int db = 0;
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
   std::vector<RedisSeed> seeds;            // who knows the server; `host` is empty then: see find_server.hpp
@@ -55,6 +56,7 @@ struct RedisAddress {
   std::string master;                      // what sentinels call the server
   std::string sentinel_user;               // who we are to them
   Secret sentinel_password;
+  std::string sentinel_password_file;
   ReplicaWait wait;
   std::optional<TlsSettings> tls;  // rediss://, or sentinels and servers that are spoken to in TLS
   // What the files of `tls` hold, for all connections of this process; null: each connection reads them as it begins.

@@ -408,6 +408,7 @@ RedisAddress sentinel_address(const RedisAddress& address, const Teller& found) 
   if (!found.number.empty()) sentinel.numeric_hosts = {found.number};
   sentinel.user = address.sentinel_user;
   sentinel.password = address.sentinel_password;
+  sentinel.password_file = address.sentinel_password_file;
   sentinel.db = 0;
   sentinel.seeds.clear();
   sentinel.master.clear();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "shared/redis/connection.hpp"
+#include "shared/redis/password_file.hpp"
 #include "shared/redis/stream.hpp"
 
 namespace brood {
@@ -20,7 +21,7 @@ std::vector<Command> greeting(const RedisAddress& address, const std::string& cl
 
 void append_greeting(Stream& stream, const Command& command, const RedisAddress& address) {
   if (command.args.front() == "AUTH")
-    stream.append_secret(command, address.password);
+    stream.append_secret(command, password_now(address));
   else
     stream.append(command);
 }

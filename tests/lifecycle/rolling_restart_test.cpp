@@ -475,6 +475,25 @@ BOOST_AUTO_TEST_CASE(a_password_file_that_is_away_for_a_moment_ends_no_superviso
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_new_password_is_read_at_the_next_login) {
+  RedisServer redis({.password = "correct-horse"});
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("password", "correct-horse\n"), ran = directory / "ran";
+  BroodProcess brood(BroodOptions{
+      .workers = 1,
+      .libraries = {libraries + "libroll_jobs_1.so"},
+      .config = "[redis]\nurl = \"unix://" + redis.socket_path() + "\"\npassword_file = \"" + file + "\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  std::ofstream(file + ".new") << "battery-staple\n";
+  std::filesystem::rename(file + ".new", file);
+  redis.command({"CONFIG", "SET", "requirepass", "battery-staple"});
+  redis.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+
+  enqueue(redis, {payload_text("Versioned", "[\"" + ran + "\"]")});
+  BOOST_TEST(eventually([&] { return std::filesystem::exists(ran); }, 30s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return contains(brood.log(), "event=redis_is_back"); }, 30s), brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(the_log_s_file_is_opened_anew_and_may_be_another) {
   Deployed site(1);
   const std::string file = site.directory / "brood.log";

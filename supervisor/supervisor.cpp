@@ -147,7 +147,10 @@ void Supervisor::follow_shards() {
   const KnownShards all(addresses);
   for (const auto& shard : shards_) {
     const bool was_drained = shard->is_drained();
-    if (all.is_empty_place(shard->number())) shard->leave();
+    if (all.is_empty_place(shard->number()))
+      shard->leave();
+    else if (shard->is_served())
+      shard->redis().follow(addresses[static_cast<std::size_t>(shard->number())]);
     shard->set_shards(all);
     if (shard->is_served() && shard->is_drained() != was_drained)
       log::info(was_drained ? "shard_drained_no_more" : "shard_drained", {{"shard", shard->name()}});
@@ -453,7 +456,10 @@ void Supervisor::generation_changed(const Generation& present) {
   web_.follow(config_);
   spans_.follow(config_->otlp);
   follow_shards();
-  for (const auto& shard : shards_) shard->follow_config();
+  for (const auto& shard : shards_) {
+    if (shard->is_served()) shard->redis().sync(config_->redis.appendfsync);
+    shard->follow_config();
+  }
 }
 
 // Of one name the configuration's holds, also where that is for others to serve.

@@ -86,15 +86,12 @@ void PasswordFiles::remove_those_of_the_dead() const {
 }
 
 void PasswordFiles::name_in(RedisSettings& settings) {
-  if (settings.shard_list.empty()) {
-    if (!files_.empty()) settings.private_password_file = files_.front().path;
-    return;
-  }
   for (; files_.size() > kept_; files_.pop_back()) {
     if (!files_.back().path.empty()) unlink(files_.back().path.c_str());
   }
   const std::vector<Secret> passwords = passwords_to_share(settings);
   for (std::size_t i = files_.size(); i < passwords.size(); ++i) add(passwords[i]);
+  if (settings.shard_list.empty() && !files_.empty()) settings.private_password_file = files_.front().path;
   for (std::size_t i = 0; i < std::min(settings.shard_list.size(), files_.size()); ++i)
     settings.shard_list[i].private_password_file = files_[i].path;
 }

@@ -89,6 +89,11 @@ std::string EmbeddedRedis::why_none(const std::string& socket_path) {
          "is (redis.url, --redis or REDIS_URL)";
 }
 
+Command EmbeddedRedis::sync_from_now_on(AppendFsync fsync) {
+  fsync_ = fsync;
+  return {"CONFIG", "SET", "appendfsync", name_of(fsync_)};
+}
+
 void EmbeddedRedis::start(Children& children) {
   next_start_.reset();
   // The server inherits this descriptor and with it the lock, which therefore ends exactly when the server does: two

@@ -8,6 +8,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
+#include "shared/redis/command.hpp"
 #include "supervisor/process/children.hpp"
 
 namespace brood {
@@ -28,6 +29,9 @@ class EmbeddedRedis {
 
   EmbeddedRedis(const EmbeddedRedis&) = delete;
   EmbeddedRedis& operator=(const EmbeddedRedis&) = delete;
+
+  // How a server that is started later syncs.  Returns the command that tells one that runs.
+  Command sync_from_now_on(AppendFsync fsync);
 
   // Starts the server unless one runs.  Throws std::system_error when it cannot fork.
   void start(Children& children);

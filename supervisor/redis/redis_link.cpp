@@ -26,6 +26,10 @@ constexpr auto look_at_role_again_after = 10s;
 constexpr auto role_deadline = 10s;
 constexpr auto probe_deadline = 10s;
 
+bool speaks_otherwise(const std::optional<TlsSettings>& one, const std::optional<TlsSettings>& other) {
+  return one && other && (one->server_name != other->server_name || one->min_version != other->min_version);
+}
+
 }  // namespace
 
 RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
@@ -51,6 +55,33 @@ std::string RedisLink::title() const { return address_.shard.empty() ? "Redis" :
 void RedisLink::open() {
   start_server();
   connect();
+}
+
+void RedisLink::follow(const RedisAddress& now) {
+  address_.user = now.user;
+  address_.password = now.password;
+  address_.password_file = now.password_file;
+  address_.sentinel_user = now.sentinel_user;
+  address_.sentinel_password = now.sentinel_password;
+  address_.sentinel_password_file = now.sentinel_password_file;
+  address_.wait = now.wait;
+  const bool otherwise = speaks_otherwise(address_.tls, now.tls);
+  address_.tls = now.tls;
+  if (otherwise && !closed_) connect();
+}
+
+void RedisLink::sync(AppendFsync fsync) {
+  if (!server_) return;
+  sync_command_ = server_->sync_from_now_on(fsync);
+  if (connected()) tell_to_sync();
+}
+
+void RedisLink::tell_to_sync() {
+  if (!sync_command_) return;
+  connection_.send(*sync_command_, probe_deadline, [this](AsyncConnection::Result result) {
+    if (result.ok()) return sync_command_.reset();
+    log::warn("appendfsync_not_set", {{"reason", result.error.empty() ? "Redis refused it" : result.error}});
+  });
 }
 
 void RedisLink::close() {
@@ -209,6 +240,7 @@ void RedisLink::usable_now() {
   is_usable_ = was_usable_ = true;
   usable_since_ = steady_now();
   if (std::exchange(left_a_server_, false)) events_.redis_has_moved();
+  tell_to_sync();
   events_.redis_is_usable();
 }
 

@@ -48,6 +48,12 @@ class RedisLink {
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
+  // The same server, with what may change while it is used: who we are to it and to its sentinels, and TLS.  Holds from
+  // the next connection on.
+  void follow(const RedisAddress& now);
+
+  // If it is the embedded server: how it syncs from now on.
+  void sync(AppendFsync fsync);
 
   // Ends the connection for good.
   void close();
@@ -100,6 +106,7 @@ class RedisLink {
   void use_if_fit(const RedisFitness& fitness);
   void refuse(const std::string& why, RedisTrouble trouble);
   void usable_now();
+  void tell_to_sync();
   void look_at_role();
   [[noreturn]] void leave_who_is_no_master(const std::string& why);
   void disconnected(const std::string& why);
@@ -110,7 +117,7 @@ class RedisLink {
   std::optional<SteadyTime> next_deadline() const;
 
   Children& children_;
-  const RedisAddress address_;
+  RedisAddress address_;
   const std::unique_ptr<EmbeddedRedis> server_;
   const Patience give_up_after_;
   Events& events_;
@@ -129,6 +136,7 @@ class RedisLink {
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};
   std::string said_away_for_, said_unfit_for_;
+  std::optional<Command> sync_command_;  // that the embedded server has not confirmed yet
   RedisData data_;
   int pace_ = 1;
   bool is_usable_ = false, was_usable_ = false, gave_up_ = false;

@@ -48,6 +48,7 @@ WorkerSpawner::WorkerSpawner(EventLoop& loop, Children& children, WorkerSlots& s
       shards_(shards),
       turns_(slots, generations, orders),
       memory_cgroup_(MemoryCgroup::create(config)),
+      cgroup_sought_for_(generations.present_number()),
       templates_(
           loop, children, [this](const Generation& generation) { return template_setup(generation); },
           [this] { wake_.start_in(0ms); }, [this](const ForkAnswer& answer) { forked(answer); }),
@@ -116,6 +117,7 @@ void WorkerSpawner::stop() {
 void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
   ProcessTable::Place& place = slots_.table.places().at(key);
   const Generation& generation = generations_.of(place.generation);
+  take_cgroup_for(generation);
   const auto way = templates_.way_to_fork(generation, generation.config->worker_of(place.capsule), slot, now);
   if (way == WorkerTemplates::Way::wait) return;
   try {
@@ -147,6 +149,16 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
   }
 }
 
+// A restart may bring the first limit.
+void WorkerSpawner::take_cgroup_for(const Generation& generation) {
+  if (generation.number <= cgroup_sought_for_) return;
+  cgroup_sought_for_ = generation.number;
+  if (memory_cgroup_)
+    memory_cgroup_->follow(*generation.config);
+  else
+    memory_cgroup_ = MemoryCgroup::create(*generation.config);
+}
+
 // Writes the slot's record before there is a process.
 void WorkerSpawner::prepare(int slot, const ProcessTable::Place& place, SteadyTime now) {
   const Config& config = *generations_.of(place.generation).config;
@@ -155,7 +167,6 @@ void WorkerSpawner::prepare(int slot, const ProcessTable::Place& place, SteadyTi
   vacate(record, slots_.table.assign_incarnation(slot), place.generation, slots_.table[slot].shard);
   set_place(record, config.capsules.at(static_cast<std::size_t>(place.capsule)).name, place.number);
   record.spawned_at.store(now.time_since_epoch().count());
-  if (memory_cgroup_) memory_cgroup_->set_limit(config.worker_of(place.capsule).memory_limit_bytes);
   slots_.table[slot].processed_before = record.processed.load();
 }
 
@@ -248,7 +259,7 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
                   .in_memory_cgroup = memory_cgroup_.has_value(),
                   .host_bytes = host_bytes_};
   try {
-    if (memory_cgroup_) memory_cgroup_->enter(own.slot);
+    if (memory_cgroup_) memory_cgroup_->enter(own.slot, generation.config->worker_of(own.capsule).memory_limit_bytes);
   } catch (const std::system_error& error) {
     log::warn("worker_limits_itself", {{"slot", own.slot}, {"reason", error.what()}});
     own.in_memory_cgroup = false;

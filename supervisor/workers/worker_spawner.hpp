@@ -53,6 +53,7 @@ class WorkerSpawner {
     OutputPipe output;
   };
   void spawn(int place, int slot, SteadyTime now);
+  void take_cgroup_for(const Generation& generation);
   void prepare(int slot, const ProcessTable::Place& place, SteadyTime now);
   void tell_before_it_begins(int slot, const ProcessTable::Place& place, SteadyTime now);
   void settle_in(int slot, pid_t pid, Newborn newborn, SteadyTime now);
@@ -71,6 +72,7 @@ class WorkerSpawner {
   WorkerShards& shards_;
   WorkerTurns turns_;
   std::optional<MemoryCgroup> memory_cgroup_;
+  std::uint32_t cgroup_sought_for_;  // the last generation for which it was
   WorkerTemplates templates_;
   std::map<int, Newborn> asked_;  // by slot
   Timer wake_;                    // for the next refill

@@ -45,6 +45,13 @@ struct Alone {
     return eventually([&] { return run_brood(command, brood.environment()).status == 0; }, 20s);
   }
 
+  // What the server itself tells of its appendfsync.
+  std::string syncs() const {
+    Connection redis(RedisAddress::parse("unix://" + (brood.home() / "state/redis.sock")), {20s, 20s});
+    const Reply reply = redis.call({"CONFIG", "GET", "appendfsync"});
+    return std::string(reply.view()[1].text());
+  }
+
   bool performed(const std::string& id) const {
     return eventually([&] { return ledger.done().contains(id); }, 30s);
   }
@@ -214,4 +221,15 @@ BOOST_AUTO_TEST_CASE(with_everysec_a_kill_on_a_slow_disk_loses_what_the_document
   std::int64_t lost = 0;
   for (int kills = 0; kills < 8 && lost <= 0; ++kills) lost = lost_by_a_kill("[redis]\nappendfsync = 'everysec'\n");
   BOOST_TEST(lost > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_sets_how_it_syncs) {
+  const TemporaryDirectory directory;
+  const std::string config = directory.write("brood.toml", "concurrency = 1\n");
+  const Alone alone({.says_workers = false, .arguments = {"-C", config}});
+  BOOST_REQUIRE(eventually([&] { return alone.redis_server() > 0; }, 20s));
+  BOOST_TEST(eventually([&] { return alone.brood.log().find("event=ready") != std::string::npos; }, 20s));
+  std::ofstream(config) << "concurrency = 1\n[redis]\nappendfsync = 'no'\n";
+  BOOST_TEST(run_brood({"restart"}, alone.brood.environment()).status == 0, alone.brood.log_tail());
+  BOOST_TEST(eventually([&] { return alone.syncs() == "no"; }, 20s), alone.syncs());
 }

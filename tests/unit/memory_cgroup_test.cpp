@@ -1,5 +1,7 @@
 #include "supervisor/workers/end/memory_cgroup.hpp"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -98,6 +100,32 @@ BOOST_AUTO_TEST_CASE(nothing_is_done_in_a_cgroup_that_others_live_in) {
   BOOST_TEST(content(cgroups.base / "supervisor/cgroup.procs") == "");
 }
 
+BOOST_AUTO_TEST_CASE(children_of_a_supervisor_that_needed_no_cgroup_before_move_with_it) {
+  FakeCgroups cgroups;
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  put(cgroups.base / "cgroup.procs", std::to_string(getpid()) + "\n" + std::to_string(child) + "\n");
+  BOOST_TEST(cgroups.create().has_value());
+  BOOST_TEST(content(cgroups.base / "supervisor/cgroup.procs") == std::to_string(child));
+  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control") == "+memory");
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_later_configuration_whose_jobs_have_cgroups_gets_their_controllers) {
+  FakeCgroups cgroups;
+  const std::optional<MemoryCgroup> group = cgroups.create();
+  put(cgroups.base / "cgroup.subtree_control");
+  group->follow(cgroups.config);
+  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control") == "");
+  cgroups.config.classes["Convert"].sandbox.emplace().cpu = 1;
+  group->follow(cgroups.config);
+  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control").ends_with("+pids"));
+}
+
 BOOST_AUTO_TEST_CASE(a_supervisor_goes_back_where_the_kernel_refuses_the_controller) {
   FakeCgroups cgroups;
   put(cgroups.base / "cgroup.procs");
@@ -137,13 +165,13 @@ BOOST_AUTO_TEST_CASE(a_worker_enters_a_leaf_with_the_limit) {
   const std::optional<MemoryCgroup> group = cgroups.create();
   cgroups.kernel_makes(2);
 
-  group->enter(2);
+  group->enter(2, 64 << 20);
 
   BOOST_TEST(content(cgroups.leaf(2) / "memory.max") == "67108864");
   BOOST_TEST(content(cgroups.leaf(2) / "memory.swap.max") == "0");
   BOOST_TEST(content(cgroups.leaf(2) / "memory.oom.group") == "1");
   BOOST_TEST(content(cgroups.leaf(2) / "cgroup.procs") == "0");
-  BOOST_CHECK_THROW(group->enter(5), std::system_error);  // nobody makes files in a plain directory
+  BOOST_CHECK_THROW(group->enter(5, 0), std::system_error);  // nobody makes files in a plain directory
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_without_swap_accounting_limits_memory_all_the_same) {
@@ -151,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_without_swap_accounting_limits_memory_all_the_same
   const std::optional<MemoryCgroup> group = cgroups.create();
   cgroups.kernel_makes(0);
   fs::remove(cgroups.leaf(0) / "memory.swap.max");
-  group->enter(0);
+  group->enter(0, 0);
   BOOST_TEST(content(cgroups.leaf(0) / "cgroup.procs") == "0");
 }
 

@@ -12,6 +12,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/plain_number.hpp"
+#include "shared/base/process_stat.hpp"
 #include "shared/base/unique_fd.hpp"
 
 namespace brood {
@@ -21,6 +22,9 @@ using std::filesystem::path;
 
 constexpr std::string_view leaf_prefix = "worker-";
 constexpr const char* supervisor_leaf = "supervisor";
+const std::vector<std::string> controllers_of_jobs = {"cpu", "pids"};
+constexpr int most_ancestors = 64;
+constexpr int most_looks = 10;  // for processes that were forked since the look before
 
 // Why cgroups do not limit memory.  Thrown and caught in this file.
 struct NotDelegated {
@@ -78,6 +82,27 @@ path base_of(const path& own) {
   return in_our_leaf ? own.parent_path() : own;
 }
 
+std::vector<pid_t> processes_in(const path& cgroup) {
+  std::vector<pid_t> pids;
+  for (const std::string& word : words(cgroup / "cgroup.procs")) {
+    pid_t pid = 0;
+    std::from_chars(word.data(), word.data() + word.size(), pid);
+    pids.push_back(pid);
+  }
+  return pids;
+}
+
+// A process that has ended meanwhile is nobody's: it is not there any more.
+bool descends_from_us(pid_t pid) {
+  for (int i = 0; i < most_ancestors && pid > 1; ++i) {
+    const auto process = ProcessStat::read(pid);
+    if (!process) return true;
+    if (process->parent() == getpid()) return true;
+    pid = process->parent();
+  }
+  return false;
+}
+
 path find_base(const CgroupPlaces& places) {
   const path base = base_of(own_cgroup(places));
   if (!holds(base / "cgroup.controllers", "memory"))
@@ -86,8 +111,8 @@ path find_base(const CgroupPlaces& places) {
   std::error_code ignored;
   if (!std::filesystem::exists(base / "memory.max", ignored)) throw NotDelegated{"this process is in the root cgroup"};
   for (const char* file : {".", "cgroup.procs", "cgroup.subtree_control"}) require_writable(base / file);
-  for (const std::string& pid : words(base / "cgroup.procs")) {
-    if (pid != std::to_string(getpid())) throw NotDelegated{"other processes are in " + base.string()};
+  for (const pid_t pid : processes_in(base)) {
+    if (pid != getpid() && !descends_from_us(pid)) throw NotDelegated{"other processes are in " + base.string()};
   }
   return base;
 }
@@ -111,25 +136,29 @@ MemoryEvents read_events(const path& leaf) {
 // A leaf that was removed and made anew counts from zero.
 std::uint64_t growth(std::uint64_t before, std::uint64_t now) { return now >= before ? now - before : now; }
 
+bool has_cgroups_of_jobs(const Config& config) {
+  return std::any_of(config.classes.begin(), config.classes.end(), [](const auto& known) {
+    const auto& sandbox = known.second.sandbox;
+    return sandbox && (sandbox->memory_bytes > 0 || sandbox->cpu > 0 || sandbox->processes > 0);
+  });
+}
+
 }  // namespace
 
-MemoryCgroup::MemoryCgroup(path base, std::uint64_t limit_bytes) : base_(std::move(base)), limit_bytes_(limit_bytes) {}
+MemoryCgroup::MemoryCgroup(path base) : base_(std::move(base)) {}
 
 std::optional<MemoryCgroup> MemoryCgroup::create(const Config& config, const CgroupPlaces& places) {
   std::uint64_t limit = config.worker.memory_limit_bytes;  // the largest of all capsules
   for (const CapsuleSettings& capsule : config.capsules)
     limit = std::max(limit, capsule.worker.value_or(config.worker).memory_limit_bytes);
-  const bool for_jobs = std::any_of(config.classes.begin(), config.classes.end(), [](const auto& known) {
-    const auto& sandbox = known.second.sandbox;
-    return sandbox && (sandbox->memory_bytes > 0 || sandbox->cpu > 0 || sandbox->processes > 0);
-  });
+  const bool for_jobs = has_cgroups_of_jobs(config);
   if (limit == 0 && !for_jobs) return std::nullopt;
   std::string why_not;
   try {
-    MemoryCgroup group(find_base(places), limit);
+    MemoryCgroup group(find_base(places));
     group.move_supervisor();
     group.note_leaves();
-    if (for_jobs) group.share_out({"cpu", "pids"});
+    if (for_jobs) group.share_out(controllers_of_jobs);
     if (limit > 0) log::info("memory_limit", {{"bytes", limit}, {"by", "cgroup"}, {"cgroup", group.base_.string()}});
     return group;
   } catch (const NotDelegated& refusal) {
@@ -145,6 +174,7 @@ void MemoryCgroup::move_supervisor() const {
   const path own = base_ / supervisor_leaf;
   std::filesystem::create_directory(own);
   write(own / "cgroup.procs", "0");
+  move_children(own);
   try {
     write(base_ / "cgroup.subtree_control", "+memory");
   } catch (const std::system_error&) {
@@ -152,6 +182,29 @@ void MemoryCgroup::move_supervisor() const {
     std::error_code ignored;
     std::filesystem::remove(own, ignored);
     throw;
+  }
+}
+
+// Those of a generation that needed no cgroups, and what else this supervisor has started: they stay without a limit.
+void MemoryCgroup::move_children(const path& into) const {
+  for (int i = 0; i < most_looks; ++i) {
+    std::vector<pid_t> others = processes_in(base_);
+    std::erase(others, getpid());
+    if (others.empty()) return;
+    for (const pid_t pid : others) {
+      try {
+        write(into / "cgroup.procs", std::to_string(pid));
+      } catch (const std::system_error&) {  // it has ended
+      }
+    }
+  }
+}
+
+void MemoryCgroup::follow(const Config& config) const {
+  try {
+    if (has_cgroups_of_jobs(config)) share_out(controllers_of_jobs);
+  } catch (const std::system_error& error) {
+    log::warn("cgroups_not_shared_out", {{"reason", error.what()}});
   }
 }
 
@@ -176,10 +229,10 @@ void MemoryCgroup::note_leaves() {
 
 path MemoryCgroup::leaf(int slot) const { return base_ / (std::string(leaf_prefix) + std::to_string(slot)); }
 
-void MemoryCgroup::enter(int slot) const {
+void MemoryCgroup::enter(int slot, std::uint64_t limit_bytes) const {
   const path own = leaf(slot);
   std::filesystem::create_directory(own);  // it may be there already, with its last worker's counters
-  write(own / "memory.max", limit_bytes_ == 0 ? "max" : std::to_string(limit_bytes_));
+  write(own / "memory.max", limit_bytes == 0 ? "max" : std::to_string(limit_bytes));
   write_if_there(own / "memory.swap.max", "0");
   write_if_there(own / "memory.oom.group", "1");
   write(own / "cgroup.procs", "0");

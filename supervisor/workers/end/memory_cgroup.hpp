@@ -20,16 +20,16 @@ namespace brood {
 class MemoryCgroup {
  public:
   // Nullopt when nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with a cgroup of its
-  // own), or when nothing is delegated.  Logs once whether cgroups or another way limits memory.  Call it in the
-  // supervisor before its first fork.
+  // own), or when nothing is delegated.  Logs whether cgroups or another way limits memory.  Call it in the
+  // supervisor; its children, if it has any by then, move with it.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
-  // The limit that enter() sets from now on; 0: no limit.
-  void set_limit(std::uint64_t bytes) { limit_bytes_ = bytes; }
+  // Before workers of another configuration are forked: their jobs may need more controllers.
+  void follow(const Config& config) const;
 
-  // In the child that is to be the worker of `slot`, before any job's code: moves it into the slot's leaf.  Throws
-  // std::system_error when it cannot, and the worker is then without a limit.
-  void enter(int slot) const;
+  // In the child that is to be the worker of `slot`, before any job's code: moves it into the slot's leaf, with this
+  // limit (0: none).  Throws std::system_error when it cannot, and the worker is then without a limit.
+  void enter(int slot, std::uint64_t limit_bytes) const;
 
   // What the slot's leaf has counted since the last take_events() or clear().
   MemoryEvents take_events(int slot);
@@ -39,14 +39,14 @@ class MemoryCgroup {
   void clear(int slot);
 
  private:
-  MemoryCgroup(std::filesystem::path base, std::uint64_t limit_bytes);
+  explicit MemoryCgroup(std::filesystem::path base);
   std::filesystem::path leaf(int slot) const;
   void move_supervisor() const;
+  void move_children(const std::filesystem::path& into) const;
   void share_out(const std::vector<std::string>& controllers) const;
   void note_leaves();
 
   std::filesystem::path base_;
-  std::uint64_t limit_bytes_;
   std::map<int, MemoryEvents> seen_;  // by slot; absent: nothing counted
 };
 

@@ -13,6 +13,7 @@
 #include "shared/base/log.hpp"
 #include "shared/config/config.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/store/worker_field.hpp"
 #include "supervisor/control/fleet_word.hpp"
 
 namespace brood {
@@ -26,6 +27,7 @@ std::string done_after(std::chrono::duration<double> took) {
   return JsonWriter().text("outcome", "done").decimal("took", took.count()).object();
 }
 
+constexpr auto longest_wait_to_settle = std::chrono::seconds(10);
 constexpr std::string_view no_such_worker = "no such worker runs any more";
 
 struct NamedWorker {
@@ -214,16 +216,18 @@ void ControlVerbs::kill(const Arguments& arguments, const Reply& reply) {
     return reply.error("kill takes the id of a job, and retry, dead or discard");
   const auto ended = pool_.job_ender().end_job(arguments[0], fates.at(arguments[1]));
   if (!ended) return reply.ok("null");  // no worker runs it now
-  const std::string answer = JsonWriter()
-                                 .text("jid", arguments[0])
-                                 .text("class", ended->job_class)
-                                 .text("queue", ended->queue)
-                                 .number("slot", ended->slot)
-                                 .number("pid", ended->pid)
-                                 .decimal("age", std::chrono::duration<double>(ended->ran_for).count())
-                                 .text("outcome", arguments[1])
-                                 .object();
-  awaited_ends_[ended->pid] = [reply, answer] { reply.ok(answer); };
+  awaited_ends_[ended->pid] = [reply, jid = arguments[0], outcome = arguments[1], ended = *ended](bool settled) {
+    reply.ok(JsonWriter()
+                 .text("jid", jid)
+                 .text("class", ended.job_class)
+                 .text("queue", ended.queue)
+                 .number("slot", ended.slot)
+                 .number("pid", ended.pid)
+                 .decimal("age", std::chrono::duration<double>(ended.ran_for).count())
+                 .text("outcome", outcome)
+                 .truth("settled", settled)
+                 .object());
+  };
 }
 
 void ControlVerbs::stack(const Arguments& arguments, const Reply& reply) {
@@ -241,11 +245,30 @@ void ControlVerbs::recycle(const Arguments& arguments, const Reply& reply) {
   reply.ok(JsonWriter().number("slot", worker->slot).number("pid", worker->pid).object());
 }
 
-void ControlVerbs::reaped(pid_t worker) {
-  if (auto awaited = awaited_ends_.extract(worker)) awaited.mapped()();
+void ControlVerbs::reaped(pid_t worker, const DeadWorker* to_recover) {
+  auto awaited = awaited_ends_.extract(worker);
+  if (!awaited) return;
+  if (to_recover == nullptr) return awaited.mapped()(true);
+  awaited_recoveries_[worker_field(to_recover->slot, to_recover->incarnation)] = {
+      std::move(awaited.mapped()), steady_now() + longest_wait_to_settle};
+}
+
+void ControlVerbs::recovered(const DeadWorker& worker) {
+  if (worker.identity != identity_) return;
+  if (auto awaited = awaited_recoveries_.extract(worker_field(worker.slot, worker.incarnation)))
+    awaited.mapped().tell(true);
+}
+
+void ControlVerbs::tell_without_redis(SteadyTime now) {
+  std::erase_if(awaited_recoveries_, [&](const auto& one) {
+    if (now < one.second.at_latest) return false;
+    one.second.tell(false);
+    return true;
+  });
 }
 
 void ControlVerbs::advance() {
+  tell_without_redis(steady_now());
   if (await_quiet_.empty() && await_stop_.empty()) return;
   if (supervisor_.phase() == Phase::running) {
     for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(not_now("it was told to resume"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/control/told_sentence.hpp"
 #include "supervisor/own_processes.hpp"
@@ -36,7 +37,7 @@ namespace brood {
 //   dump                     the stacks go to the log
 //   stack SLOT PID           an object of where that worker is: see ChildBodies::tell_stack
 //   recycle SLOT PID         that worker finishes its job and exits, and another takes its place
-//   kill JID OUTCOME         answered when the worker is gone
+//   kill JID OUTCOME         answered when the job is where it is to be, or after some seconds without Redis
 class ControlVerbs {
  public:
   // The supervisor, as these verbs need it.
@@ -57,8 +58,9 @@ class ControlVerbs {
   // A word that came through Redis, where anybody may have written it.
   void handle(const std::string& word);
 
-  // A worker is gone.
-  void reaped(pid_t worker);
+  // A worker is gone.  `to_recover`: who it was, if it held jobs; then recovered() follows.
+  void reaped(pid_t worker, const DeadWorker* to_recover);
+  void recovered(const DeadWorker& worker);
   // Now and then: tells those who wait what they wait for.
   void advance();
   // The supervisor is about to exit: whoever waits for its stop is answered.
@@ -81,6 +83,7 @@ class ControlVerbs {
   void recycle(const Arguments& arguments, const Reply& reply);
   std::string status() const;
   std::string busy_sentence() const;
+  void tell_without_redis(SteadyTime now);
 
   Ordered& supervisor_;
   const std::string identity_;
@@ -91,7 +94,13 @@ class ControlVerbs {
   RollingRestart& restart_;
   Upgrade& upgrade_;
   StackLog& stack_log_;
-  std::map<pid_t, std::function<void()>> awaited_ends_;
+  using Told = std::function<void(bool settled)>;
+  struct AwaitedRecovery {
+    Told tell;
+    SteadyTime at_latest{};
+  };
+  std::map<pid_t, Told> awaited_ends_;
+  std::map<std::string, AwaitedRecovery> awaited_recoveries_;  // by the worker's field
   std::vector<Reply> await_quiet_, await_stop_;
   ToldSentence told_;
   SteadyTime quiet_since_{}, stop_since_{};

@@ -257,7 +257,7 @@ void Supervisor::note_end(const EndedChildren::One& one) {
 void Supervisor::note_end(WorkerPool::Reaped reaped) {
   own_processes_.strays().look_soon();
   stray_deadline_ = steady_now() + time_for_strays;
-  verbs_.reaped(reaped.pid);
+  verbs_.reaped(reaped.pid, reaped.worker_death ? &reaped.worker_death->worker : nullptr);
   restart_.note_end(reaped, steady_now());
   if (readiness_.is_hopeless_after(reaped) && phase_ == Phase::running && !restart_.under_way()) {
     log::error("no_worker_became_ready",
@@ -392,6 +392,13 @@ void Supervisor::upgrade() {
 void Supervisor::fail(int exit_code) {
   exit_code_ = exit_code;
   order(Order::stop);
+}
+
+// Who ended the job by hand is told, here and on other machines.
+void Supervisor::recovered(const WorkerDeath& worker_death) {
+  verbs_.recovered(worker_death.worker);
+  if (!worker_death.fate) return;
+  for (const auto& shard : shards_) shard->heartbeat().beat();
 }
 
 // ---- What its parts tell and ask it

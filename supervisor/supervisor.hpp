@@ -100,6 +100,7 @@ class Supervisor : private Shard::Owner,
   // What its parts tell it.
   void redis_is_unusable(RedisTrouble trouble) override;
   void redis_has_moved(int shard) override;
+  void recovered(const WorkerDeath& worker_death) override;
   void signal_came_from_redis(const std::string& signal) override;
   void name_is_taken() override { name_is_taken_ = true; }
   void restart_begun() override;

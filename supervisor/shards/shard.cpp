@@ -42,7 +42,10 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       unblocker_(parts.loop, redis_.connection(), [this](const SlotRecord& record) { workers_.end_wait(record); }),
       workers_(setup.number, parts.moves, parts.orders, parts.pool, parts.metrics, unblocker_),
       recovery_(parts.loop, parts.children, parts.bodies,
-                [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
+                [this](const WorkerDeath& answered) {
+                  pool_.recovered(answered.worker);
+                  owner_.recovered(answered);
+                }),
       pruning_(parts.loop, redis_.connection()),
       dead_supervisors_(recovery_, pruning_, parts.dead_files, setup.number, identity_, parts.runtime_directory),
       orphan_watch_(

@@ -60,6 +60,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual void redis_has_moved(int shard) = 0;                              // as well
     virtual void signal_came_from_redis(const std::string&) = 0;              // see Heartbeat::Events
     virtual void name_is_taken() = 0;                                         // as well
+    virtual void recovered(const WorkerDeath&) {}  // nothing of what that worker held is left in flight
   };
   struct Setup {
     int number = 0;  // among all shards

@@ -20,6 +20,12 @@ using namespace std::chrono_literals;
 
 constexpr auto slow_start = 10s;
 
+// How the job's crash is counted; nullopt: it did not crash.  What a person ends is no crash.
+std::optional<std::size_t> way_of_crash(const ExitEvidence::Finding& found) {
+  if (!found.end.cause || found.exit.by == EndedBy::by_hand) return std::nullopt;
+  return crash_way(found.end.cause->error_class);
+}
+
 }  // namespace
 
 WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
@@ -139,8 +145,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   }
   const std::vector<EndedRun> left = add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
-      found.end.cause ? std::optional(crash_way(found.end.cause->error_class)) : std::nullopt,
-      usage_of_last_job(found.exit, record, used), taken.generation);
+      way_of_crash(found), usage_of_last_job(found.exit, record, used), taken.generation);
   tell_left_runs(generations_.of(taken.generation).config->statsd, slots_.board.usage(), left,
                  found.end.cause ? found.end.cause->error_class : "");
   const bool forked_jobs = found.exit.last.forks_jobs || found.exit.last.job_pid > 0;

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_killed_job_is_retried_without_being_charged_a_crash) {
   BOOST_TEST(killed.status == 0, killed.errors << running.brood.log_tail());
   BOOST_TEST(killed.output.starts_with("ended Stubborn " + jid_of(1) + " of worker 0, pid "), killed.output);
   BOOST_TEST(killed.output.ends_with(": it is tried again\n"), killed.output);
-  BOOST_TEST(eventually([&] { return running.redis.size_of("retry") == 1; }, 20s), running.brood.log_tail());
+  BOOST_TEST_REQUIRE(running.redis.size_of("retry") == 1u, running.brood.log_tail());
   const Payload job = Payload::parse(running.redis.zrange("retry")[0].first);
   BOOST_TEST(*job.string("jid") == jid_of(1));
   BOOST_TEST(!job.raw("crash_count"));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_killed_job_goes_to_the_dead_set_when_that_is_asked_for) {
   Running running;
   running.begin(1);
   BOOST_TEST(kill_job(running.brood, jid_of(1), "dead").status == 0);
-  BOOST_TEST(eventually([&] { return running.redis.size_of("dead") == 1; }, 20s), running.brood.log_tail());
+  BOOST_TEST_REQUIRE(running.redis.size_of("dead") == 1u, running.brood.log_tail());
   BOOST_TEST(*Payload::parse(running.redis.zrange("dead")[0].first).string("jid") == jid_of(1));
   BOOST_TEST(running.redis.size_of("retry") == 0u);
   BOOST_TEST(running.performs(1), running.brood.log_tail());
@@ -95,6 +95,7 @@ BOOST_AUTO_TEST_CASE(a_killed_job_is_gone_when_it_is_to_be_discarded) {
   Running running;
   running.begin(1);
   BOOST_TEST(kill_job(running.brood, jid_of(1), "discard").status == 0);
+  BOOST_TEST(jobs_in_flight(running.redis) == 0u);
   BOOST_TEST(running.nothing_is_left(), running.brood.log_tail());
   BOOST_TEST(running.performs(1), running.brood.log_tail());
 }

@@ -84,7 +84,8 @@ std::string id_meant(const std::string& word) {
   throw UsageError(fmt::format("\"{}\" may be any of {}", log::printable(word), ids));
 }
 
-std::string what_becomes_of_it(const std::string& outcome) {
+std::string what_becomes_of_it(const std::string& outcome, bool settled) {
+  if (!settled) return fmt::format("Redis does not answer; once it does: {}", outcome);
   if (outcome == "retry") return "it is tried again";
   return outcome == "dead" ? "it is in the dead set" : "it is discarded";
 }
@@ -94,7 +95,7 @@ std::string ended_text(const Kill& kill, const JsonObject& ended) {
   return fmt::format("ended {} {} of worker {}, pid {}, after {}: {}\n",
                      log::printable(ended.string("class").value_or("")), log::printable(kill.jid),
                      ended.integer("slot").value_or(-1), ended.integer("pid").value_or(0), duration_text(ran),
-                     what_becomes_of_it(kill.outcome));
+                     what_becomes_of_it(kill.outcome, ended.raw("settled").value_or("true") != "false"));
 }
 
 // nullopt: no supervisor of this machine and user runs it.

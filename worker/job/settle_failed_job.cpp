@@ -121,10 +121,12 @@ Outcome settle_expired(const Payload& job, std::string_view queue, WallTime expi
   const WallTime now = redis_now();
   const bool moves_to_dead = becomes == ExpiredJobs::dead && goes_to_dead(job, false);
   const double late = std::max(0.0, std::chrono::duration<double>(now - expiry).count());
+  log::Fact seconds_late("late", fmt::format("{:.3f}", late));
+  seconds_late.bare = true;  // a number
   log::info("job_expired", {{"jid", job.jid()},
                             {"class", job.display_class()},
                             {"queue", queue},
-                            {"late", fmt::format("{:.3f}", late)},
+                            seconds_late,
                             {"now_in", moves_to_dead ? "dead" : "nothing"}});
   if (!moves_to_dead) return {};
   Failure failure;

@@ -68,14 +68,17 @@ Performed wound_up_at_timeout(SteadyTime started) {
   return {Performed::Kind::failed, std::move(failure)};
 }
 
+log::Fact elapsed_since(SteadyTime started) {
+  log::Fact elapsed("elapsed", fmt::format("{:.3f}", seconds_since(started)));
+  elapsed.bare = true;  // a number
+  return elapsed;
+}
+
 void log_end(log::Level level, std::string_view event, const Payload& job, const std::string& queue,
              SteadyTime started) {
   if (!log::enabled(level)) return;
   log::write(level, event,
-             {{"jid", job.jid()},
-              {"class", job.display_class()},
-              {"queue", queue},
-              {"elapsed", fmt::format("{:.3f}", seconds_since(started))}});
+             {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}, elapsed_since(started)});
 }
 
 }  // namespace
@@ -561,7 +564,7 @@ void Performer::log_failure(const Payload& job, const std::string& queue, Steady
   log::warn("job_failed", {{"jid", job.jid()},
                            {"class", job.display_class()},
                            {"queue", queue},
-                           {"elapsed", fmt::format("{:.3f}", seconds_since(started))},
+                           elapsed_since(started),
                            {"error", failure.error_class},
                            {"message", failure.message}});
 }

@@ -180,6 +180,17 @@ BOOST_AUTO_TEST_CASE(a_crash_of_a_job_that_is_never_retried_is_stored_nowhere_an
   BOOST_TEST(redis.size_of("queue:default") == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_deep_stack_of_a_job_that_is_stored_nowhere_is_logged_in_few_lines) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  BOOST_REQUIRE(brood.wait_ready());
+  enqueue(redis, {payload_text("DeepRecursion", "[]", 1, R"("retry":false)")});
+  BOOST_TEST(eventually([&] { return times_logged(brood, "worker_recovered") == 1; }, 30s), brood.log_tail());
+  const std::size_t lines = times_logged(brood, "crash_stack");
+  BOOST_TEST((lines > 5 && lines <= 26), lines << " in " << brood.log_tail());
+  BOOST_TEST(brood.log().find(" more\"") != std::string::npos, brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(neighbours_of_a_crash_go_on) {
   constexpr int jobs = 2000;
   RedisServer redis;

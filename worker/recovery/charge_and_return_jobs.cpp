@@ -40,6 +40,8 @@
 namespace brood {
 namespace {
 
+constexpr std::size_t most_logged_frames = 25, innermost_logged_frames = 20;
+
 class RecoveryChild {
  public:
   RecoveryChild(RecoveryMode mode, const Config& config, const RedisAddress& address,
@@ -216,9 +218,16 @@ class RecoveryChild {
     return lines;
   }
 
-  // The whole report of a job that is stored nowhere.
+  // The report of a job that is stored nowhere.  A recursion is told by its innermost frames and where it began.
   static void log_stack(const Payload& job, const CrashReport& report) {
-    for (const std::string& line : report.stack) log::error("crash_stack", {{"jid", job.jid()}, {"frame", line}});
+    const std::size_t all = report.stack.size(), left_out = all > most_logged_frames ? all - most_logged_frames : 0;
+    for (std::size_t i = 0; i < all; ++i) {
+      if (left_out > 0 && i == innermost_logged_frames) {
+        log::error("crash_stack", {{"jid", job.jid()}, {"frame", fmt::format("{} more", left_out)}});
+        i += left_out;
+      }
+      log::error("crash_stack", {{"jid", job.jid()}, {"frame", report.stack[i]}});
+    }
     if (!report.failure.crash_json.empty())
       log::error("crash_facts", {{"jid", job.jid()}, {"facts", report.failure.crash_json}});
   }

@@ -150,6 +150,7 @@ class RecoveryChild {
       Payload job = Payload::parse(payload);
       if (!job.truthy("jid") && !worker_death.jid.empty())
         job = job.with({{"jid", json_string(worker_death.jid)}});  // by which the next run finds its cursor
+      count_before_names_are_known(worker_death, job);
       const CrashReport report = describe(worker_death, job);
       news_.note_crash(worker_death, job, queue, report);
       if (!worker_death.fate) log_crash(job, queue, report);
@@ -177,6 +178,14 @@ class RecoveryChild {
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
     }
+  }
+
+  // Names take a second or two, in which the next workers would meet the same crash.  A worker's crash counts once, so
+  // it does not matter that the recovery counts it again, or a second child does.
+  void count_before_names_are_known(const WorkerDeath& worker_death, const Payload& job) {
+    const auto charged = charged_crash(worker_death, job);
+    if (charged)
+      count_for_quarantine(redis_, *charged, worker_death, {config_.crashes.quarantine_after, config_.crashes.within});
   }
 
   // Each mode risks less: what ended the child before may have been the symboliser, or any text of the record.

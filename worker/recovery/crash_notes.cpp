@@ -25,6 +25,15 @@ std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const
   return ChargedCrash{std::move(crash), job.job_class()};
 }
 
+std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const Payload& job) {
+  if (worker_death.fate || !worker_death.cause || !worker_death.cause->facts) return std::nullopt;
+  Crash crash;
+  crash.job_class = job.display_class();
+  crash.fingerprint =
+      crash_fingerprint(crash.job_class, worker_death.cause->error_class, worker_death.cause->facts->stack);
+  return ChargedCrash{std::move(crash), job.job_class()};
+}
+
 void note_for_people(Channel& redis, const ChargedCrash& charged) try {
   note_crash(redis, charged.crash);
 } catch (const std::exception& refused) {

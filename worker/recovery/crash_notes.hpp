@@ -23,6 +23,9 @@ struct ChargedCrash {
 std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
                                           const CrashReport& report);
 
+// The same with no more than the quarantine needs, which is known at once.
+std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const Payload& job);
+
 // Notes it in the book of crashes.  The book is for people: a crash that it lacks is in its job's record and in the log
 // all the same, so nothing is thrown.
 void note_for_people(Channel& redis, const ChargedCrash& charged);

@@ -72,9 +72,7 @@ Supervisor::Supervisor(Setup setup)
               .instance = setup.instance,
               .left = setup.handover.has_value()},
              *config_),
-      generations_(generations_of(setup.handover, slots_,
-                                  {1, config_, bodies_, std::make_shared<KeptLibraries>(config_->require)},
-                                  setup.bodies)),
+      generations_(generations_of(setup.handover, slots_, {1, config_, bodies_}, setup.bodies)),
       moves_(identity_.name, slots_, generations_, orders_, shards_),
       orders_(loop_, moves_, slots_, generations_),
       succession_(slots_, generations_, orders_),
@@ -85,7 +83,7 @@ Supervisor::Supervisor(Setup setup)
       dead_files_(static_cast<int>(setup.shards.size())),
       registered_periodic_(registered_periodic_path(setup.runtime_directory, identity_.name)),
       readiness_(pool_, shards_, service_, setup.handover && pool_.was_ready()),
-      restart_(loop_, children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
+      restart_(loop_, children_, succession_, std::move(setup.config_source), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
       verbs_(*this, identity_.name, own_processes_, pool_, orders_, pressure_, restart_, upgrade_, stack_log_),
       shutdown_(loop_, identity_.name, shards_),
@@ -394,14 +392,14 @@ void Supervisor::fail(int exit_code) {
   order(Order::stop);
 }
 
+// ---- What its parts tell and ask it
+
 // Who ended the job by hand is told, here and on other machines.
 void Supervisor::recovered(const WorkerDeath& worker_death) {
   verbs_.recovered(worker_death.worker);
   if (!worker_death.fate) return;
   for (const auto& shard : shards_) shard->heartbeat().beat();
 }
-
-// ---- What its parts tell and ask it
 
 // Workers may wait for a server that will never answer.
 void Supervisor::redis_has_moved(int shard) {
@@ -457,7 +455,6 @@ void Supervisor::capsules_changed() {
 void Supervisor::generation_changed(const Generation& present) {
   config_ = present.config;
   bodies_ = present.bodies;
-  bodies_.keep = present.descriptors_to_load_from();
   follow_(*config_);
   pressure_.set(config_->pressure);
   web_.follow(config_);

@@ -59,9 +59,7 @@ class Supervisor : private Shard::Owner,
     std::function<void()> stands;  // called once everything is taken over and the program before is not needed any more
     // Reads the configuration's file as it is now; nothing: there is none.  Throws ConfigError.
     std::function<ConfigFile()> read_file;
-    // Reads the configuration anew, as it would be read at a start, and knows the one that holds now.  Throws
-    // ConfigError.
-    RollingRestart::ReadConfig read_config;
+    ConfigSource config_source;
     // Where the shards of a configuration are, for the supervisor's own connections.
     std::function<std::vector<RedisAddress>(const Config&)> locate = {};
     // Called when the supervisor begins to go by another configuration: for the log and the title of the process.
@@ -100,9 +98,9 @@ class Supervisor : private Shard::Owner,
   // What its parts tell it.
   void redis_is_unusable(RedisTrouble trouble) override;
   void redis_has_moved(int shard) override;
-  void recovered(const WorkerDeath& worker_death) override;
   void signal_came_from_redis(const std::string& signal) override;
   void name_is_taken() override { name_is_taken_ = true; }
+  void recovered(const WorkerDeath& worker_death) override;
   void restart_begun() override;
   void restart_ended() override;
   void capsules_changed() override;

@@ -10,6 +10,7 @@
 
 #include <brood/options.hpp>
 
+#include "shared/base/held_files.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/cap_settings.hpp"
@@ -128,6 +129,9 @@ struct CommandSettings {
   std::map<std::string, std::string> env;  // added to what the worker has
   std::string directory;                   // absolute; empty: the worker's
   std::string place;                       // of `run`: "etc/brood.toml:12: commands.Transcode.run"
+  // As they were when the configuration was read: see hold_files().
+  std::string program = {};  // its path; empty: to be looked for
+  std::shared_ptr<const HeldFiles> held = {};
 };
 
 // What brood does where releases of Sidekiq differ.
@@ -215,8 +219,11 @@ struct Config {
   OtlpSettings otlp;
   EncryptionSettings encryption;
   std::map<std::string, PeriodicSettings> periodic;
-  bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too
-  ConfigFile file;                    // that it was read from; empty: there is none
+  bool serves_sidekiq_cron = false;  // what the gem of that name has in Redis, too
+  ConfigFile file;                   // that it was read from; empty: there is none
+  // The files that it names, held open: see hold_files().  None: they are found by their paths.
+  std::shared_ptr<const HeldFiles> held;
+  std::string directory;              // the working directory of its children, held too; empty: the supervisor's
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 
   int concurrency() const;  // workers of all capsules together

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "shared/base/unique_fd.hpp"
+#include "shared/base/working_directory.hpp"
 #include "shared/config/config_error.hpp"
 
 namespace brood {
@@ -19,7 +20,7 @@ constexpr std::size_t largest_file = 1 << 20;
 
 ConfigFile read_config_file(const std::string& path) {
   // O_NONBLOCK: opening a FIFO must not wait for its writer.
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const UniqueFd fd(open(working_directory::absolute(path).c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
   if (!fd || fstat(fd.get(), &status) != 0) setting::Place{path}.refuse(std::strerror(errno));
   if (S_ISDIR(status.st_mode)) setting::Place{path}.refuse("is a directory, not a file");

@@ -25,11 +25,11 @@ std::string why_not_executable(const std::string& path) {
 
 void require_program(const CommandSettings& command) {
   const setting::Place place{command.place};
-  const std::string path = executable_path(command.run.at(0));
+  const std::string path = program_path(command);
   if (path.find('/') == std::string::npos) place.refuse(fmt::format("no program {} in PATH", path));
   if (const std::string why = why_not_executable(path); !why.empty()) place.refuse(fmt::format("{}: {}", path, why));
   struct stat status {};
-  if (!command.directory.empty() && (stat(command.directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
+  if (!command.directory.empty() && (stat(directory_path(command).c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
     place.refuse(fmt::format("its directory {} is not there", command.directory));
 }
 
@@ -45,6 +45,15 @@ std::string executable_path(const std::string& program) {
     if (why_not_executable(candidate).empty()) return candidate;
   }
   return program;
+}
+
+std::string program_path(const CommandSettings& command) {
+  const std::string path = command.program.empty() ? executable_path(command.run.at(0)) : command.program;
+  return command.held ? command.held->path_of(path) : path;
+}
+
+std::string directory_path(const CommandSettings& command) {
+  return command.held ? command.held->path_of(command.directory) : command.directory;
 }
 
 void require_programs(const Config& config) {

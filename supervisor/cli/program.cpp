@@ -14,6 +14,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/base/working_directory.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"
@@ -63,6 +64,7 @@ void begin_program(int argc, char** argv) {
   take_own_words(argc, argv);
   open_missing_standard_descriptors();
   drop_signals_of_the_starter();
+  working_directory::remember();
 }
 
 Ending run_to_ending(const std::function<int()>& command) {

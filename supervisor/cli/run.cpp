@@ -13,7 +13,9 @@
 #include "shared/base/log.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/process_title.hpp"
+#include "shared/base/working_directory.hpp"
 #include "shared/config/executable.hpp"
+#include "shared/config/hold_files.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/config/reading/load_config.hpp"
 #include "shared/config/reading/periodic_zones.hpp"
@@ -23,6 +25,7 @@
 #include "supervisor/cli/run/bodies.hpp"
 #include "supervisor/cli/run/certificates.hpp"
 #include "supervisor/cli/run/check_configuration.hpp"
+#include "supervisor/cli/run/check_libraries.hpp"
 #include "supervisor/cli/run/descriptors.hpp"
 #include "supervisor/cli/run/inherited.hpp"
 #include "supervisor/cli/run/private_directory.hpp"
@@ -114,6 +117,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
   std::unique_ptr<EmbeddedRedis> embedded = embedded_redis(config.redis);
   const DescriptorLimit descriptor_limit = raise_descriptor_limit(config, shards.size());
   name_process(config);
+  hold_files(config, find_needed_objects(config));
 
   const auto bodies = [&](std::shared_ptr<const Config> of_generation) {
     return bodies_under(std::move(of_generation), {identity, descriptor_limit, log});
@@ -130,16 +134,31 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
 
   // A rolling restart asks for what the file holds now, checks it in a child, and goes by it from then on.  The first
   // one after a takeover goes by the configuration of the rehearsal.
-  std::shared_ptr<const Config> rehearsed;
-  if (handover && handover->config && !came_back) rehearsed = std::make_shared<const Config>(config);
-  const auto read_config = [&](const Config& present) {
-    if (rehearsed) return std::exchange(rehearsed, nullptr);
-    Config wanted = load_config(options.config_path, options.overrides);
+  std::optional<ConfigFile> rehearsed;
+  if (handover && handover->config && !came_back) rehearsed = config.file;
+  const auto read_file = [&] {
+    return options.config_path.empty() ? ConfigFile{} : read_config_file(options.config_path);
+  };
+  const auto load = [&](const ConfigFile& file, const Config& present) {
+    Config wanted = load_config(options.config_path, file, options.overrides);
     wanted.redis = with_empty_places(present.redis, std::move(wanted.redis));
     check_alone(wanted);
-    password_files.name_in(wanted.redis);
-    return std::make_shared<const Config>(std::move(wanted));
+    return wanted;
   };
+  const ConfigSource config_source{
+      .file = [&] { return rehearsed ? std::exchange(rehearsed, std::nullopt).value() : read_file(); },
+      .try_out =
+          [&](const ConfigFile& file, const Config& present, int needed) {
+            working_directory::enter();
+            write_needed_objects(find_needed_objects(load(file, present)), needed);
+          },
+      .read =
+          [&](const ConfigFile& file, const Config& present, int needed) {
+            Config wanted = load(file, present);
+            password_files.name_in(wanted.redis);
+            hold_files(wanted, read_needed_objects(needed));
+            return std::make_shared<const Config>(std::move(wanted));
+          }};
   const auto locate = [&](const Config& adopted) {
     password_files.keep();
     std::vector<RedisAddress> all = connections.addresses(adopted.redis);
@@ -154,11 +173,9 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
       log::warn("log_not_reopened", {{"reason", error.what()}});
     }
     serve_gem_locks(adopted.compatibility.serves_unique_jobs_gem);
+    enter_directory_of(adopted);
     warn_of(adopted);
     name_process(adopted);
-  };
-  const auto read_file = [&] {
-    return options.config_path.empty() ? ConfigFile{} : read_config_file(options.config_path);
   };
   const auto web = [&](const Config& present) { return become_page(present, options.overrides.redis_url); };
 
@@ -175,7 +192,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
                          .failed = options.failed,
                          .stands = stands,
                          .read_file = read_file,
-                         .read_config = read_config,
+                         .config_source = config_source,
                          .locate = locate,
                          .follow = follow,
                          .web = web});

@@ -42,7 +42,7 @@ struct ChildBodies {
   // Why the shards with these numbers cannot be taken out, as such a sentence.
   std::function<std::string(const std::vector<int>&)> why_not_empty = {};
 
-  // Descriptors from which those who recover load job libraries: see Generation.
+  // Descriptors that all of them keep, of the files that the configuration holds: they may lie elsewhere by now.
   std::vector<int> keep = {};
 };
 

@@ -1,6 +1,7 @@
 #include "supervisor/restart/rolling_restart.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/config/shard_places.hpp"
 #include "shared/json/json_writer.hpp"
@@ -48,10 +50,10 @@ int write_answer(const std::string& refusal, int to) {
 
 }  // namespace
 
-RollingRestart::RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ReadConfig read_config,
+RollingRestart::RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ConfigSource source,
                                BodiesFor bodies, Events& events)
     : workers_(workers),
-      read_config_(std::move(read_config)),
+      source_(std::move(source)),
       bodies_(std::move(bodies)),
       events_(events),
       check_(children),
@@ -84,21 +86,46 @@ void RollingRestart::begin() {
   }
   log::info("restart_begins", {{"generation", present_->number}});
   try {
-    const auto config = read_config_(*present_->config);
+    file_ = source_.file();
+    needed_.reset(check("memfd_create", memfd_create("needed-objects", MFD_CLOEXEC)));
+    check_.begin(
+        {.title = "brood: check", .keep = {needed_.get()}, .what = "reading the configuration"},
+        [this](int to) { return write_flaw_of_file(to); },
+        [this](const std::string& refusal) { refusal.empty() ? was_read() : fail(Outcome::refused, refusal); });
+  } catch (const std::system_error& error) {
+    fail(Outcome::rolled_back, error.what());
+  } catch (const std::runtime_error& error) {
+    fail(Outcome::refused, error.what());
+  }
+}
+
+// Runs in a child.
+int RollingRestart::write_flaw_of_file(int to) const {
+  try {
+    source_.try_out(file_, *present_->config, needed_.get());
+    return EX_OK;
+  } catch (const std::runtime_error& error) {  // of the configuration, or of what it names: a password's file, say
+    return write_answer(error.what(), to);
+  }
+}
+
+void RollingRestart::was_read() {
+  try {
+    const auto config = source_.read(file_, *present_->config, needed_.get());
+    needed_.reset();
     if (const std::string why = why_not_served(present_->config->redis, config->redis); !why.empty())
       return fail(Outcome::refused, why);
     leaving_ = places_left_empty(present_->config->redis, config->redis);
     // Takes a number whose runs are counted apart from those of the present generation.
     while (++last_number_ % generations_counted == present_->number % generations_counted) {
     }
-    next_ = std::make_shared<Generation>(
-        Generation{last_number_, config, bodies_(config), std::make_shared<KeptLibraries>(config->require)});
+    next_ = std::make_shared<Generation>(Generation{last_number_, config, bodies_(config)});
     check_.begin(
-        {.title = "brood: check", .what = "loading the job libraries"}, [this](int to) { return write_refusal(to); },
-        [this](const std::string& refusal) { checked(refusal); });
+        {.title = "brood: check", .keep = next_->bodies.keep, .what = "loading the job libraries"},
+        [this](int to) { return write_refusal(to); }, [this](const std::string& refusal) { checked(refusal); });
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
-  } catch (const std::runtime_error& error) {  // of the configuration, or of what it names: a password's file, say
+  } catch (const std::runtime_error& error) {
     fail(Outcome::refused, error.what());
   }
 }
@@ -118,18 +145,15 @@ void RollingRestart::checked(const std::string& refusal) {
 // Checks the old libraries, as new workers of the old generation would load them.
 void RollingRestart::check_return() {
   has_canary_ = true;
-  if (!present_->libraries) return return_checked("the program was upgraded since it loaded its job libraries");
-  if (const std::string flaw = present_->libraries->flaw(); !flaw.empty()) return return_checked(flaw);
-  Config config = *present_->config;
-  config.require = present_->libraries->paths();
-  if (config.require == present_->config->require) return return_checked("");  // they lie where they lay
-  const auto shared = std::make_shared<const Config>(std::move(config));
-  as_it_was_ =
-      std::make_shared<Generation>(Generation{present_->number, shared, bodies_(shared), present_->libraries, true});
+  const auto held = present_->config->held;
+  if (present_->is_of_another_program)
+    return return_checked("the program was upgraded, and what its workers did before is forgotten");
+  if (!held || held->moved().empty()) return return_checked(held ? held->flaw() : "");  // they lie where they lay
+  if (const std::string flaw = held->flaw(); !flaw.empty()) return return_checked(flaw);
   try {
     check_.begin(
-        {.title = "brood: check", .keep = present_->libraries->descriptors(), .what = "loading the old job libraries"},
-        [this](int to) { return write_answer(as_it_was_->bodies.check(), to); },
+        {.title = "brood: check", .keep = present_->bodies.keep, .what = "loading the old job libraries"},
+        [this](int to) { return write_answer(present_->bodies.check(), to); },
         [this](const std::string& refusal) { return_checked(refusal); });
   } catch (const std::system_error& error) {
     return_checked(error.what());
@@ -139,7 +163,6 @@ void RollingRestart::check_return() {
 void RollingRestart::return_checked(const std::string& refusal) {
   if (!refusal.empty()) {
     has_canary_ = false;
-    as_it_was_.reset();
     log::warn("restart_without_canary", {{"reason", refusal}, {"hint", "the new workers stay, whatever they do"}});
   }
   bring_next();
@@ -147,10 +170,6 @@ void RollingRestart::return_checked(const std::string& refusal) {
 
 void RollingRestart::bring_next() {
   try {
-    if (as_it_was_) {
-      present_ = std::exchange(as_it_was_, nullptr);
-      workers_.put_back(present_);
-    }
     workers_.bring(next_);
     if (has_canary_) canary_.begin(workers_.tallies(next_->number));
     roll();
@@ -185,7 +204,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   const int index = static_cast<int>(found - config.capsules.begin());
   const auto shared = std::make_shared<const Config>(std::move(config));
   next_ = std::make_shared<Generation>(
-      Generation{present_->number, shared, bodies_(shared), present_->libraries, present_->loads_kept});
+      Generation{present_->number, shared, bodies_(shared), present_->is_of_another_program});
   try {
     workers_.resize(next_, index);
     roll();
@@ -299,7 +318,6 @@ void RollingRestart::fail(Outcome outcome, std::string why) {
     workers_.drop_fresh();
     if (!is_scale_) canary_.end(false);
     if (is_scale_) workers_.put_back(present_);
-    if (present_->loads_kept) events_.generation_changed(*present_);  // at the old paths lie the rejected libraries
     events_.capsules_changed();
   }
   end(outcome, std::move(why));
@@ -310,7 +328,8 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   step_ = Step::none;
   roll_.reset();
   next_.reset();
-  as_it_was_.reset();
+  file_ = {};
+  needed_.reset();
   last_ = Result{outcome, why, is_scale_, now - began_, wall_now()};
   const std::string took = fmt::format("{:.1f}s", std::chrono::duration<double>(last_->took).count());
   const std::string_view event = is_scale_ ? "scale_ended" : "restart_ended";

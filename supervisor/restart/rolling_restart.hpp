@@ -12,6 +12,7 @@
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/restart/canary.hpp"
+#include "supervisor/restart/config_source.hpp"
 #include "supervisor/workers/generation/generation.hpp"
 #include "supervisor/workers/places/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
@@ -38,8 +39,6 @@ class RollingRestart {
     std::chrono::nanoseconds took{};
     WallTime at{};
   };
-  // Gets the configuration that holds now.  Throws ConfigError.
-  using ReadConfig = std::function<std::shared_ptr<const Config>(const Config& present)>;
   class Events {
    public:
     virtual ~Events() = default;
@@ -48,8 +47,8 @@ class RollingRestart {
     virtual void generation_changed(const Generation& present) = 0;
     virtual void restart_ended() = 0;  // called when no other restart begins at once
   };
-  RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ReadConfig read_config,
-                 BodiesFor bodies, Events& events);
+  RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ConfigSource source, BodiesFor bodies,
+                 Events& events);
 
   // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
@@ -81,6 +80,8 @@ class RollingRestart {
   };
 
   void begin();
+  int write_flaw_of_file(int to) const;
+  void was_read();
   void checked(const std::string& refusal);
   // Checks whether the old workers could be brought back: without that there is no canary.
   void check_return();
@@ -104,7 +105,7 @@ class RollingRestart {
   void tell_progress(SteadyTime now);
 
   WorkerSuccession& workers_;
-  const ReadConfig read_config_;
+  const ConfigSource source_;
   const BodiesFor bodies_;
   Events& events_;
   ChildCheck check_;
@@ -116,9 +117,10 @@ class RollingRestart {
   bool is_scale_ = false;
   std::optional<RollPlan> roll_;
   Canary canary_;
-  bool has_canary_ = false;                      // this roll
-  std::vector<int> leaving_;                     // shards that the next configuration does not have any more
-  std::shared_ptr<const Generation> as_it_was_;  // the present generation, where its libraries lie elsewhere by now
+  bool has_canary_ = false;   // this roll
+  std::vector<int> leaving_;  // shards that the next configuration does not have any more
+  ConfigFile file_;           // of the next configuration
+  UniqueFd needed_;           // what its libraries need: see ConfigSource
   std::optional<SteadyTime> watched_since_;
   SteadyTime next_look_{};
   SteadyTime began_{};

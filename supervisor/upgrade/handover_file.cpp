@@ -26,6 +26,9 @@ std::vector<int> descriptors_of(const Handover& handover) {
     all.push_back(worker.output);
   }
   for (const Handover::Template& one : handover.templates) all.push_back(one.line);
+  for (const Handover::Generation& generation : handover.generations) {
+    for (const HeldFiles::Entry& file : generation.held) all.push_back(file.descriptor);
+  }
   std::erase_if(all, [](int descriptor) { return descriptor <= STDERR_FILENO; });
   return all;
 }

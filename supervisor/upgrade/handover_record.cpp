@@ -98,10 +98,22 @@ void members(Io& io, Of<Io, CapsuleSettings>& capsule) {
 }
 
 template <typename Io>
+void members(Io& io, Of<Io, HeldFiles::Entry>& file) {
+  io.text("path", file.path);
+  io.text("whole_path", file.whole_path);
+  io.number("descriptor", file.descriptor);
+  io.truth("library", file.is_library);
+  io.text("needed_as", file.needed_as);
+}
+
+template <typename Io>
 void members(Io& io, Of<Io, Handover::Generation>& generation) {
   io.number("number", generation.number);
   io.records("capsules", generation.capsules);
   io.record("worker", generation.worker);
+  io.names("require", generation.require);
+  io.text("directory", generation.directory);
+  io.records("held", generation.held);
 }
 
 template <typename Io>

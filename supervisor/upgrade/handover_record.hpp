@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/held_files.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/config/config.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
@@ -55,6 +56,10 @@ struct Handover {
     std::uint32_t number = 1;
     std::vector<CapsuleSettings> capsules;
     WorkerSettings worker;
+    // What its workers have loaded, and where they work: also those that take the place of one that crashes.
+    std::vector<std::string> require = {};
+    std::string directory = {};
+    std::vector<HeldFiles::Entry> held = {};
   };
   std::vector<Generation> generations;
   std::uint32_t present = 1;  // the generation from which vacant places are filled

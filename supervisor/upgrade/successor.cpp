@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "shared/base/log.hpp"
+#include "shared/base/working_directory.hpp"
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/upgrade/way_back.hpp"
@@ -33,12 +34,12 @@ bool same_file(const std::string& a, const std::string& b) {
 std::string find_own_path(const std::string& called) {
   std::error_code ignored;
   if (called.find('/') != std::string::npos) {
-    const std::string path = std::filesystem::absolute(called, ignored);
+    const std::string path = working_directory::absolute(called);
     if (same_file(path, own_file)) return path;
   } else if (const char* const directories = std::getenv("PATH")) {
     std::istringstream list(directories);
     for (std::string directory; std::getline(list, directory, ':');) {
-      const std::string path = std::filesystem::absolute(directory.empty() ? "." : directory, ignored) / called;
+      const std::string path = working_directory::absolute(directory.empty() ? "." : directory) + "/" + called;
       if (same_file(path, own_file)) return path;
     }
   }
@@ -103,6 +104,7 @@ int Successor::rehearse(int handover) const {
   // Standard output is thrown away; a refusal comes on standard error.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
+  working_directory::enter();
   execv(path_.c_str(), pointers(words).data());
   fmt::print(stderr, "{} cannot be executed: {}\n", path_, std::generic_category().message(errno));
   return not_executed;
@@ -118,7 +120,13 @@ std::string Successor::take_over(const Handover& handover) const try {
   std::vector<std::string> words = command(file.get()), variables = environment_;
   const HiddenAddress hidden(words);
   if (!hidden.assignment().empty()) variables.push_back(hidden.assignment());
+  const UniqueFd here(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  working_directory::enter();
   execve(path_.c_str(), pointers(words).data(), pointers(variables).data());
+  const int error = errno;
+  if (here && fchdir(here.get()) != 0)
+    log::warn("working_directory_lost", {{"reason", "it cannot be entered any more"}});
+  errno = error;
   return fmt::format("{} cannot be executed: {}", path_, std::generic_category().message(errno));
 } catch (const std::system_error& error) {
   return error.what();

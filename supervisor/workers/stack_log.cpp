@@ -37,7 +37,7 @@ void StackLog::write() {
   if (asked.empty() || child_.is_running()) return;
   try {
     child_ = children_.spawn(
-        {.title = "brood: dump", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
+        {.title = "brood: dump", .keep = bodies_.keep, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
         Children::Deadline{steady_now() + longest_run}, [&] { return bodies_.log_stacks(asked); }, nullptr);
   } catch (const std::system_error& error) {
     log::warn("stacks_not_logged", {{"reason", error.what()}});
@@ -52,8 +52,10 @@ void StackLog::tell(int slot, Told told) {
     // A file in memory: the child fills it, and nobody waits at its end.
     const auto file = std::make_shared<UniqueFd>(check("memfd_create", memfd_create("stack", MFD_CLOEXEC)));
     const int descriptor = file->get();
+    std::vector<int> keep = bodies_.keep;
+    keep.push_back(descriptor);
     teller_ = children_.spawn(
-        {.title = "brood: dump", .keep = {descriptor}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
+        {.title = "brood: dump", .keep = std::move(keep), .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
         Children::Deadline{steady_now() + longest_run},
         [this, one = asked.front(), descriptor] { return bodies_.tell_stack(one, descriptor); },
         [file, told](const Children::End& end) {

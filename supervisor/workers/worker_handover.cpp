@@ -25,6 +25,17 @@ void adopt(const Handover::Worker& worker, WorkerSlots& slots, WorkerOrders& ord
   orders.connect(worker.slot, std::move(control), std::move(output), worker.output_token);
 }
 
+// The files that this generation has loaded, whatever lies at their paths by now.
+void go_by_held(const Handover::Generation& left, Config& config) {
+  const auto held = std::make_shared<HeldFiles>();
+  for (const HeldFiles::Entry& file : left.held) held->adopt(file, own_descriptor(file.descriptor));
+  config.require = left.require;
+  config.directory = left.directory;
+  config.held = held;
+  for (auto& [name, command] : config.commands) command.held = held;
+  if (config.on_error) config.on_error->held = held;
+}
+
 }  // namespace
 
 void hand_over_workers(Handover& handover, const WorkerSlots& slots, const Generations& generations,
@@ -32,8 +43,11 @@ void hand_over_workers(Handover& handover, const WorkerSlots& slots, const Gener
   handover.last_incarnation = slots.table.last_incarnation();
   handover.used_slots = slots.table.used_slots();
   handover.present = generations.present_number();
-  for (const auto& [number, generation] : generations.known())
-    handover.generations.push_back({number, generation->config->capsules, generation->config->worker});
+  for (const auto& [number, generation] : generations.known()) {
+    const Config& config = *generation->config;
+    handover.generations.push_back({number, config.capsules, config.worker, config.require, config.directory,
+                                    config.held ? config.held->entries() : std::vector<HeldFiles::Entry>()});
+  }
   for (int slot = 0; slot < slots.table.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = slots.table[slot];
     if (taken.pid == 0) continue;
@@ -66,8 +80,9 @@ Generations generations_of(const std::optional<Handover>& left, const WorkerSlot
     Config config = *first.config;
     config.capsules = one.capsules;
     config.worker = one.worker;
+    if (!one.held.empty()) go_by_held(one, config);
     const auto shared = std::make_shared<const Config>(std::move(config));
-    known[one.number] = std::make_shared<Generation>(Generation{one.number, shared, bodies(shared)});
+    known[one.number] = std::make_shared<Generation>(Generation{one.number, shared, bodies(shared), true});
   }
   return Generations(std::move(known), left->present);
 }

@@ -95,8 +95,8 @@ std::optional<SteadyTime> WorkerSpawner::look_after_templates(SteadyTime now) {
     if (!comes) slots_.table.unreserve(slot);
     return !comes;
   });
-}
   return templates_.bring_back(now);
+}
 
 void WorkerSpawner::adopt(const Handover& left) {
   for (const Handover::Template& one : left.templates) {
@@ -134,7 +134,7 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
       return;
     }
     tell_before_it_begins(slot, place, now);
-    std::vector<int> keep = generation.descriptors_to_load_from();
+    std::vector<int> keep = generation.bodies.keep;
     keep.insert(keep.end(), {descriptors.control, descriptors.output});
     const pid_t pid =
         brood::spawn({.title = title_of(slot, generation.config->capsules.at(static_cast<std::size_t>(place.capsule))),
@@ -229,7 +229,7 @@ WorkerTemplate::Setup WorkerSpawner::template_setup(const Generation& generation
   return {.generation = generation.number,
           .slots = slots_.board.slots(),
           .longest_load = generation.config->boot_timeout,
-          .keep = generation.descriptors_to_load_from(),
+          .keep = generation.bodies.keep,
           .shield = generation.bodies.shield_template,
           .preload = generation.bodies.preload,
           .worker = [this, generation](const ForkRequest& request, const WorkerDescriptors& descriptors) {

@@ -315,3 +315,23 @@ brood_test_job_library(locale_jobs ${CMAKE_CURRENT_LIST_DIR}/locale_jobs.cpp)
 set_target_properties(locale_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/locale LINK brood_test_support ALONE)  # it sets an environment variable
 add_dependencies(lifecycle_locale_test brood locale_jobs)
+
+# Deploys: what a generation has loaded is replaced, led elsewhere or removed.  A job library whose parts are found by
+# $ORIGIN; the second part does not say its own name.
+brood_test_job_library(parted_jobs ${CMAKE_CURRENT_LIST_DIR}/parted_jobs.cpp)
+set_target_properties(parted_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+foreach(version IN ITEMS 1 2)
+  foreach(part IN ITEMS part piece)
+    set(target roll_${part}_${version})
+    add_library(${target} SHARED ${CMAKE_CURRENT_LIST_DIR}/roll_part.cpp)
+    target_compile_definitions(${target} PRIVATE PART=${version} $<$<STREQUAL:${part},piece>:PIECE>)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME roll_${part} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries/parts_${version}
+                                               BUILD_WITH_INSTALL_RPATH TRUE INSTALL_RPATH "$ORIGIN")
+  endforeach()
+  set_target_properties(roll_piece_${version} PROPERTIES NO_SONAME TRUE)
+  target_link_libraries(roll_part_${version} PRIVATE roll_piece_${version})
+endforeach()
+target_link_libraries(parted_jobs PRIVATE roll_part_1)
+set_target_properties(parted_jobs PROPERTIES BUILD_WITH_INSTALL_RPATH TRUE INSTALL_RPATH "$ORIGIN/parts")
+brood_test(lifecycle/deploys LINK brood_test_support)
+add_dependencies(lifecycle_deploys_test brood brood_examples roll_jobs_1 roll_jobs_2 parted_jobs roll_part_2 preload_jobs)

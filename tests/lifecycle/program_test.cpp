@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -437,16 +438,17 @@ BOOST_AUTO_TEST_CASE(the_processor_time_and_the_memory_of_a_program_are_its_clas
   BOOST_TEST(peak >= 190, status.output);
 }
 
-BOOST_AUTO_TEST_CASE(a_program_that_vanishes_is_a_failure_like_any_other) {
+BOOST_AUTO_TEST_CASE(a_program_that_vanishes_is_run_on_and_one_whose_interpreter_does_is_a_failure_like_any_other) {
   const TemporaryDirectory there;
-  const std::string path = executable(there, "tool", "#!/bin/sh\nexit 0\n");
+  std::filesystem::copy_file("/bin/sh", there / "shell");
+  const std::string path = executable(there, "tool", "#!" + (there / "shell") + "\nexit 0\n");
   Running running("[commands.Tool]\nrun = ['" + path + "']\n");
+  unlink(path.c_str());
   enqueue(running.redis, {payload_text("Tool", "[]", 1)});
   BOOST_TEST(running.done(1), running.brood.log_tail());
 
-  unlink(path.c_str());
+  unlink((there / "shell").c_str());
   enqueue(running.redis, {payload_text("Tool", "[]", 2)});
-
   const Payload job = running.retried();
   BOOST_TEST(job.string("error_class").value() == "Errno::ENOENT");
   BOOST_TEST(job.string("error_message").value() == "cannot execute " + path + ": No such file or directory");

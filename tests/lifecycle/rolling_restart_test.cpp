@@ -35,9 +35,9 @@ struct Deployed {
   // Of the library that dies so many loads live, three at most: the check of a restart is the first.
   void let_live(std::size_t loads) const { std::ofstream(directory / "loads") << std::string(3 - loads, 'x'); }
 
-  explicit Deployed(int workers = 2, const std::string& more = "",
-                    std::map<std::string, std::string> environment = {}) {
-    install("roll_jobs_1");
+  explicit Deployed(int workers = 2, const std::string& more = "", std::map<std::string, std::string> environment = {},
+                    const std::string& first = "roll_jobs_1") {
+    install(first);
     configure("concurrency = " + std::to_string(workers) + "\n" + more);
     environment["ROLL_LOADS"] = directory / "loads";
     brood.emplace(redis, BroodOptions{.workers = workers,
@@ -395,14 +395,14 @@ BOOST_AUTO_TEST_CASE(a_scale_lasts_until_the_next_restart) {
 }
 
 BOOST_AUTO_TEST_CASE(workers_that_a_scale_adds_and_that_die_are_taken_back) {
-  Deployed site(2);
-  site.let_live(0);
-  site.install("roll_jobs_that_die");
+  // Its template, which is not needed, and its two workers live.
+  Deployed site(2, "", {}, "roll_jobs_that_die");
   const std::vector<pid_t> before = site.brood->workers();
   const CommandResult result = site.command({"scale", "4"});
   BOOST_TEST(result.status == 70, result.output << result.errors << site.brood->log());
   BOOST_TEST(eventually([&] { return site.brood->workers() == before; }, 20s), site.brood->log_tail());
   site.install("roll_jobs_1");
+  BOOST_TEST(site.command({"restart"}).status == 0);
   BOOST_TEST(site.command({"scale", "3"}).status == 0);
   BOOST_TEST(fetching_workers(*site.brood) == 3);
 }

@@ -116,7 +116,7 @@ brood_test(unit/landlock_rules LINK brood_worker)
 brood_test(unit/job_cgroup LINK brood_worker brood_test_support)
 brood_test(unit/generations LINK brood_supervisor)
 brood_test(unit/registered_periodic_jobs LINK brood_supervisor brood_test_support)
-brood_test(unit/kept_libraries LINK brood_supervisor brood_test_support)
+brood_test(unit/held_files LINK brood_supervisor brood_test_support)
 brood_test(unit/pressure LINK brood_supervisor brood_test_support)
 brood_test(unit/serial_turns LINK brood_supervisor)
 brood_test(unit/wake_up)
@@ -207,3 +207,6 @@ brood_test(unit/locale LINK brood_store brood_test_support ALONE)  # it sets the
 brood_test_once(unit_no_locale COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_locale ${PROJECT_BINARY_DIR})
 brood_test(unit/member_scan LINK brood_job)
 brood_test(unit/fugit_rule LINK brood_base ALONE)  # it goes to one time zone after the other
+
+brood_test(unit/needed_objects LINK brood_worker brood_test_support)
+add_dependencies(unit_needed_objects_test parted_jobs roll_part_1)

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -60,6 +62,17 @@ std::string path_of_program() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
+// A library that was loaded from a descriptor has its path below /proc; what lies there is told by the kernel.
+std::string path_of_object(const std::string& name) {
+  constexpr std::string_view kernels = "/proc/", of_descriptors = "/fd/", gone = " (deleted)";
+  const std::size_t at = name.find(of_descriptors);
+  if (!name.starts_with(kernels) || at == name.npos) return name;
+  std::error_code error;
+  const std::string path = std::filesystem::read_symlink("/proc/self" + name.substr(at), error);
+  if (error) return name;
+  return path.ends_with(gone) ? path.substr(0, path.size() - gone.size()) : path;
+}
+
 struct Listing {
   std::string program = path_of_program();
   std::vector<ModuleRecord> modules;
@@ -74,7 +87,8 @@ Listing list_modules() {
         const LoadedObject object{info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum}};
         const bool is_program = into.modules.empty();
         const auto number = static_cast<std::uint32_t>(into.modules.size());
-        into.modules.push_back(describe_object(object, is_program ? into.program.c_str() : info->dlpi_name));
+        const std::string path = is_program ? into.program : path_of_object(info->dlpi_name);
+        into.modules.push_back(describe_object(object, path.c_str()));
         for (const ElfW(Phdr) & header : object.headers) {
           if (const auto segment = loaded_segment(object, header))
             into.segments.push_back({segment->begin, segment->end, number, segment->is_code});

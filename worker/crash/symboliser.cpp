@@ -27,6 +27,8 @@ namespace {
 // No recursion of inlined calls in real code is as deep.
 constexpr std::size_t max_inlined = 50;
 
+std::vector<int> also_from;  // see symbolise_also_from()
+
 // The program or shared object at `path`; nothing for any other file.  Checked before it is opened, since opening a
 // FIFO or a device may block, or have effects.
 UniqueFd open_elf(const std::string& path) {
@@ -87,11 +89,12 @@ std::string name_of(Dwarf_Die* call) {
 class Module {
  public:
   static std::unique_ptr<Module> open(const CapturedStack::Module& recorded, const std::string& debug_directory) {
-    UniqueFd fd = open_elf(recorded.path);
-    if (!fd) return nullptr;
-    std::unique_ptr<Module> module(new Module(debug_directory));
-    if (!module->report(recorded.path, std::move(fd)) || module->build_id() != recorded.build_id) return nullptr;
-    return module;
+    if (auto module = open(recorded, recorded.path, debug_directory)) return module;
+    if (recorded.build_id.empty()) return nullptr;
+    for (const int held : also_from) {
+      if (auto module = open(recorded, "/proc/self/fd/" + std::to_string(held), debug_directory)) return module;
+    }
+    return nullptr;
   }
 
   // Appends `place` with its names, after the calls that were inlined into it.
@@ -115,6 +118,15 @@ class Module {
   }
 
  private:
+  static std::unique_ptr<Module> open(const CapturedStack::Module& recorded, const std::string& file,
+                                      const std::string& debug_directory) {
+    UniqueFd fd = open_elf(file);
+    if (!fd) return nullptr;
+    std::unique_ptr<Module> module(new Module(debug_directory));
+    if (!module->report(recorded.path, std::move(fd)) || module->build_id() != recorded.build_id) return nullptr;
+    return module;
+  }
+
   explicit Module(std::string debug_directory)
       : debug_directory_(std::move(debug_directory)), debug_path_(debug_directory_.data()) {
     callbacks_.find_elf = find_no_elf;
@@ -247,5 +259,7 @@ std::vector<Frame> symbolise(const CapturedStack& stack, const SymboliserOptions
   }
   return frames;
 }
+
+void symbolise_also_from(std::vector<int> descriptors) { also_from = std::move(descriptors); }
 
 }  // namespace brood

@@ -24,4 +24,8 @@ struct SymboliserOptions {
 // Broken files may crash or hang this process: call it in one that somebody else watches.
 std::vector<Frame> symbolise(const CapturedStack& stack, const SymboliserOptions& options = {});
 
+// From now on this process also looks into these open files: those that a library was loaded from may have lost their
+// names.
+void symbolise_also_from(std::vector<int> descriptors);
+
 }  // namespace brood

@@ -1,5 +1,6 @@
 #include "worker/guard/process_state.hpp"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -50,8 +51,9 @@ ProcessState::ProcessState()
   umask(umask_);
   char path[PATH_MAX];
   struct stat status {};
-  if (getcwd(path, sizeof path) != nullptr && stat(path, &status) == 0) {
-    directory_ = path;
+  opened_directory_.reset(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (stat(".", &status) == 0) {
+    if (getcwd(path, sizeof path) != nullptr) directory_ = path;
     device_ = status.st_dev;
     inode_ = status.st_ino;
   }
@@ -120,8 +122,9 @@ bool ProcessState::restore_kernels() const {
   umask(umask_);
   struct stat status {};
   const bool elsewhere = stat(".", &status) != 0 || status.st_dev != device_ || status.st_ino != inode_;
-  if (elsewhere && !directory_.empty() && chdir(directory_.c_str()) != 0) {
-    // The directory is gone, and the next job has none either way.
+  // Its path may lead to another by now.
+  if (elsewhere && fchdir(opened_directory_.get()) != 0 && !directory_.empty() && chdir(directory_.c_str()) != 0) {
+    // A job has closed our descriptor, and the directory is gone: the next job has none either way.
   }
   return restore_limits();
 }

@@ -11,6 +11,8 @@
 #include <locale>
 #include <string>
 
+#include "shared/base/unique_fd.hpp"
+
 namespace brood {
 
 // What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
@@ -43,7 +45,8 @@ class ProcessState {
   std::terminate_handler terminate_;
   int parent_death_signal_ = 0;
   mode_t umask_ = 0;
-  std::string directory_;  // empty: the directory was gone already
+  UniqueFd opened_directory_;
+  std::string directory_;  // its path; empty: the directory was gone already
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::fenv_t floating_point_{};

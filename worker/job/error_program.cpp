@@ -84,11 +84,12 @@ void tell_error_program(const CommandSettings& program, const Payload& job, std:
   ProgramStart start;
   start.words = program.run;
   start.path = executable_path(program.run.at(0));
+  start.file = program_path(program);
   start.environment = program.env;
   start.environment["BROOD_JID"] = job.jid();
   start.environment["BROOD_CLASS"] = job.job_class();
   start.environment["BROOD_QUEUE"] = queue;
-  start.directory = program.directory;
+  start.directory = directory_path(program);
   start.input = report;
   try {
     Program running(start);

@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/ranges.h>
+#include <link.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +19,7 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/scarcity.hpp"
 #include "shared/base/unique_fd.hpp"
+#include "shared/config/credential.hpp"
 #include "worker/job/shared_object.hpp"
 
 namespace brood {
@@ -73,15 +76,21 @@ bool is_class_name(std::string_view name) {
   });
 }
 
+// A debugger opens this file by the path by which we loaded it, in a process of its own.
+std::string path_for_everybody(const std::string& file) {
+  constexpr std::string_view own = "/proc/self/";
+  return file.starts_with(own) ? "/proc/" + std::to_string(getpid()) + "/" + file.substr(own.size()) : file;
+}
+
 // An exception of a static constructor leaves dlopen or ends the process, depending on how glibc and the library were
 // built.
-void* load_object(const std::string& path) {
+void* load_object(const std::string& path, const std::string& file) {
   const LastWordsOfLoading last_words(path);
   // dlopen is declared as throwing nothing, so the compiler would leave out the catch: call it through a volatile
   // pointer.
   void* (*const volatile open)(const char*, int) = dlopen;
   try {
-    return open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    return open(path_for_everybody(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   } catch (const std::exception& error) {
     give_up_for_now(path, std::string("a static constructor threw: ") + error.what());
   } catch (...) {
@@ -100,17 +109,18 @@ bool lacks_something_now(const std::string& why) {
   return statvfs(why.substr(0, why.find(": ")).c_str(), &place) != 0 || (place.f_flag & ST_NOEXEC) == 0;
 }
 
-abi::Entry open_library(const std::string& path) {
+// Loads `file`, which messages call `path`.
+abi::Entry open_library(const std::string& path, const std::string& file) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) refuse(path, "no such file");
-  if (!std::filesystem::is_regular_file(path, ignored)) refuse(path, "is no regular file");
-  if (!UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) && is_scarcity(errno))
+  if (!std::filesystem::exists(file, ignored)) refuse(path, "no such file");
+  if (!std::filesystem::is_regular_file(file, ignored)) refuse(path, "is no regular file");
+  if (!UniqueFd(open(file.c_str(), O_RDONLY | O_CLOEXEC)) && is_scarcity(errno))
     give_up_for_now(path, std::string("cannot be read now: ") + std::strerror(errno));
-  if (const auto flaw = flaw_of_shared_object(path)) refuse(path, *flaw);
+  if (const auto flaw = flaw_of_shared_object(file)) refuse(path, *flaw);
 
   // RTLD_NOW: a symbol that nothing defines is told now, not in the middle of a job.  RTLD_LOCAL: two libraries may
   // each have a function of the same name.
-  void* const handle = load_object(path);
+  void* const handle = load_object(path, file);
   if (handle == nullptr) {
     const char* const said = dlerror();
     const std::string why = said == nullptr ? "" : said;
@@ -121,6 +131,36 @@ abi::Entry open_library(const std::string& path) {
   if (symbol == nullptr) refuse(path, "names no jobs; does one of its files have a BROOD_JOBS(...) line?");
   return reinterpret_cast<abi::Entry>(symbol);
 }
+
+// What the libraries need, loaded before them, since the dynamic linker would not find it any more.  While this lives,
+// each is known by the name by which it is asked for, also where it does not say that name itself.
+class NeededBefore {
+ public:
+  explicit NeededBefore(const HeldFiles& held) {
+    for (const NeededObject& object : held.needed()) {
+      if (void* const loaded = dlopen(object.name.c_str(), RTLD_NOW | RTLD_NOLOAD); loaded != nullptr) continue;
+      void* const handle = load_object(object.path, held.path_of(object.path));
+      link_map* map = nullptr;
+      // One that cannot be loaded is missed by the library that needs it, which says so.
+      if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) continue;
+      renamed_.push_back({map, map->l_name, object.name});
+      map->l_name = renamed_.back().name.data();
+    }
+  }
+  ~NeededBefore() {
+    for (const Renamed& one : renamed_) one.map->l_name = one.as_it_was;
+  }
+  NeededBefore(const NeededBefore&) = delete;
+  NeededBefore& operator=(const NeededBefore&) = delete;
+
+ private:
+  struct Renamed {
+    link_map* map;
+    char* as_it_was;
+    std::string name;
+  };
+  std::deque<Renamed> renamed_;  // which stay where they are
+};
 
 // As much of a struct as both sides know; the rest is null.
 template <typename Struct>
@@ -192,7 +232,8 @@ void check_registered(const std::string& path, const abi::Library& library, std:
   check(registered_events, library.run_event_handlers != nullptr, "handlers of events");
 }
 
-JobRegistry::Library set_up(const std::string& path, const abi::Library& library, const abi::Library* origin) {
+JobRegistry::Library set_up(const std::string& path, const abi::Library& library, const abi::Library* origin,
+                            const std::string& file) {
   abi::Result result{};
   result.size = sizeof result;
   if (library.set_up != nullptr) library.set_up(&result);
@@ -201,7 +242,7 @@ JobRegistry::Library set_up(const std::string& path, const abi::Library& library
   }
   const std::uint64_t registered = library.registered == nullptr ? 0 : library.registered();
   check_registered(path, library, registered);
-  return {library, origin, path, registered};
+  return {library, origin, path, registered, file};
 }
 
 }  // namespace
@@ -211,10 +252,14 @@ void JobRegistry::load(const std::filesystem::path& path) {
   std::string name = std::filesystem::weakly_canonical(path, unresolved).string();
   if (unresolved) name = std::filesystem::absolute(path).string();
 
-  add(open_library(name)(), name);
+  load(name, name);
 }
 
-void JobRegistry::add(const abi::Library* origin, const std::string& name) {
+void JobRegistry::load(const std::string& name, const std::string& file) {
+  add(open_library(name, file)(), name, file);
+}
+
+void JobRegistry::add(const abi::Library* origin, const std::string& name, const std::string& file) {
   const abi::Library library = check_library(name, origin);
   if (std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& loaded) { return loaded.origin == origin; }))
     return;
@@ -230,7 +275,7 @@ void JobRegistry::add(const abi::Library* origin, const std::string& name) {
       refuse(name, "names job class " + job_class + " twice");
     }
   }
-  libraries_.push_back(set_up(name, library, origin));
+  libraries_.push_back(set_up(name, library, origin, file));
   classes_.merge(added);
   if (libraries_.back().serves_all() && (libraries_.back().registered & abi::registered_middleware) != 0)
     middleware_.push_back(&libraries_.back().abi);
@@ -246,12 +291,27 @@ std::string JobRegistry::periodic_jobs() const {
   return lines;
 }
 
-void JobRegistry::load(const Config& config, const std::function<void(const std::string& path)>& begins) {
-  read_keys(config.encryption);
+void JobRegistry::load_libraries(const Config& config, const LoadSteps& steps) {
+  const HeldFiles none, &held = config.held ? *config.held : none;
+  const std::set<std::string> moved = held.moved();
+  const NeededBefore needed(moved.empty() ? none : held);
   for (const std::string& path : config.require) {
-    if (begins) begins(path);
-    load(path);
+    if (steps.begins) steps.begins(path);
+    if (config.held)
+      load(held.name_of_library(path), held.path_of_library(path));
+    else
+      load(path);
+    if (steps.ended) steps.ended();
   }
+  // The dynamic linker looked for itself, and may have found what a deploy put there meanwhile.
+  for (const std::string& path : held.moved()) {
+    if (!moved.contains(path)) give_up_for_now(path, "was replaced while it was loaded");
+  }
+}
+
+void JobRegistry::load(const Config& config, const LoadSteps& steps) {
+  read_keys(config);
+  load_libraries(config, steps);
   for (const auto& [name, command] : config.commands) {
     if (const Registered* library = find(name)) {
       throw LibraryError(command.place + ": job class " + name + " is already defined by the job library " +
@@ -275,7 +335,11 @@ void JobRegistry::tell_errors_to(const std::optional<CommandSettings>& program, 
   still_waits_ = std::move(still_waits);
 }
 
-void JobRegistry::read_keys(const EncryptionSettings& settings) {
+void JobRegistry::read_keys(const Config& config) {
+  EncryptionSettings settings = config.encryption;
+  if (config.held) {
+    for (auto& [version, key] : settings.keys) key.path = config.held->path_of(credential_path(key.path));
+  }
   try {
     keys_ = KeyRing::read(settings);
   } catch (const KeyError& error) {

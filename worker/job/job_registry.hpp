@@ -49,6 +49,7 @@ class JobRegistry {
     const abi::Library* origin;  // where that lies in the library
     std::string path;
     std::uint64_t registered;  // abi::Registered
+    std::string file;          // by which it was loaded
 
     bool serves_all() const { return abi.job_count == 0; }
     bool has(abi::EventKind event) const { return (registered & std::uint64_t{abi::registered_event} << event) != 0; }
@@ -61,13 +62,19 @@ class JobRegistry {
   void load(const std::filesystem::path& path);
 
   // The same for a library that is a part of this program; `name` is what messages call it.
-  void add(const abi::Library* library, const std::string& name);
+  void add(const abi::Library* library, const std::string& name) { add(library, name, name); }
 
   // The keys of [encryption], every library of `require`, then `commands` and `on_error`, which must live as long as
-  // this registry.  `begins`, if any, is called with the path of each library before its code runs.  Throws
-  // LibraryError.
-  void load(const Config& config, const std::function<void(const std::string& path)>& begins = {});
-  void read_keys(const EncryptionSettings& settings);  // throws LibraryError
+  // this registry.  These are the files that the configuration holds, if it holds any.  Throws LibraryError.
+  struct LoadSteps {
+    std::function<void(const std::string& path)> begins = {};  // before any code of that library runs
+    std::function<void()> ended = {};                          // when it is loaded
+  };
+  void load(const Config& config) { load(config, {}); }
+  void load(const Config& config, const LoadSteps& steps);
+  // Parts of that, for a process that needs not all of it.
+  void read_keys(const Config& config);  // throws LibraryError
+  void load_libraries(const Config& config, const LoadSteps& steps);
   // Throws LibraryError if [classes.NAME] asks for a sandbox or a process of its own for a class that is not known
   // here: the class that was meant would run without.
   void require_isolated_classes(const Config& config) const;
@@ -100,6 +107,9 @@ class JobRegistry {
   bool has(abi::EventKind event) const;
 
  private:
+  void load(const std::string& name, const std::string& file);
+  void add(const abi::Library* library, const std::string& name, const std::string& file);
+
   std::map<std::string, Registered, std::less<>> classes_;
   std::deque<Library> libraries_;  // which stay where they are
   std::vector<const abi::Library*> middleware_;

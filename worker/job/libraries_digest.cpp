@@ -41,7 +41,7 @@ std::string name_of(const JobRegistry::Library& library) {
   dl_iterate_phdr(look_at_module, &module);
   if (!module.build_id.empty()) return module.build_id;
   struct stat status {};
-  if (stat(library.path.c_str(), &status) != 0) return library.path;
+  if (stat(library.file.c_str(), &status) != 0) return library.path;
   return fmt::format("{} {} {}.{}", library.path, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "shared/base/check.hpp"
+#include "shared/base/held_files.hpp"
 
 namespace brood {
 namespace {
@@ -72,6 +73,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 // All that the child needs, made before: it runs in our memory while we stand still, and leaves its answer here.
 struct Birth {
   const char* path;
+  int held;  // its descriptor, if `path` leads through that; else -1
   char* const* words;
   char* const* environment;
   const char* directory;  // nullptr: ours
@@ -88,6 +90,12 @@ void child_step(Birth& birth, const char* what, int result) {
   _exit(EXIT_FAILURE);
 }
 
+void close_all_but(int held) {
+  if (held > STDERR_FILENO + 1) syscall(SYS_close_range, STDERR_FILENO + 1U, static_cast<unsigned>(held) - 1, 0);
+  if (held > STDERR_FILENO) fcntl(held, F_SETFD, 0);  // the interpreter of a script opens it again
+  syscall(SYS_close_range, static_cast<unsigned>(std::max(held, STDERR_FILENO)) + 1, UINT_MAX, 0);
+}
+
 [[noreturn]] void become_the_program(Birth& birth) {
   setpgid(0, 0);
   struct sigaction by_default {};
@@ -98,7 +106,7 @@ void child_step(Birth& birth, const char* what, int result) {
   child_step(birth, "dup2", dup2(birth.input, STDIN_FILENO));
   child_step(birth, "dup2", dup2(birth.errors, STDERR_FILENO));
   if (birth.directory != nullptr) child_step(birth, cannot_go_there, chdir(birth.directory));
-  syscall(SYS_close_range, STDERR_FILENO + 1U, UINT_MAX, 0);
+  close_all_but(birth.held);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -136,14 +144,15 @@ void handle_ends_of_children() {
 }  // namespace
 
 Program::Program(const ProgramStart& start) {
-  if (start.path.find('/') == std::string::npos)
-    say_why(ENOENT, start.path);  // execve would look in the working directory
+  const std::string& file = start.file.empty() ? start.path : start.file;
+  if (file.find('/') == std::string::npos) say_why(ENOENT, start.path);  // execve would look in the working directory
   handle_ends_of_children();
   const UniqueFd input = make_input(start.input);
   Pipe errors = make_pipe();
   std::vector<std::string> words = start.words, environment = environment_with(start.environment);
   const std::vector<char*> word_pointers = pointers_to(words), environment_pointers = pointers_to(environment);
-  Birth birth{.path = start.path.c_str(),
+  Birth birth{.path = file.c_str(),
+              .held = descriptor_in(file),
               .words = word_pointers.data(),
               .environment = environment_pointers.data(),
               .directory = start.directory.empty() ? nullptr : start.directory.c_str(),

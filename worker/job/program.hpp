@@ -15,7 +15,8 @@ namespace brood {
 
 // What is to be executed.
 struct ProgramStart {
-  std::string path;
+  std::string path;                                // what messages call it
+  std::string file = {};                           // by which it is executed; empty: `path`
   std::vector<std::string> words;                  // of its command line, its own name first
   std::map<std::string, std::string> environment;  // beside ours
   std::string directory;                           // empty: ours

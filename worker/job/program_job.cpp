@@ -57,6 +57,7 @@ ProgramStart start_of(const CommandSettings& command, const Payload& job, const 
   ProgramStart start;
   start.words = program_words(command.run, args_to_show(job, fetched));
   start.path = executable_path(command.run.at(0));
+  start.file = program_path(command);
   start.environment = command.env;
   start.environment["BROOD_JID"] = job.jid();
   start.environment["BROOD_CLASS"] = job.job_class();
@@ -65,7 +66,7 @@ ProgramStart start_of(const CommandSettings& command, const Payload& job, const 
   const auto retry_count = job.integer("retry_count");
   start.environment["BROOD_ATTEMPT"] =
       std::to_string(retry_count ? std::clamp<std::int64_t>(*retry_count, 0, 1'000'000'000) + 2 : 1);
-  start.directory = command.directory;
+  start.directory = directory_path(command);
   start.input = input;
   return start;
 }

@@ -158,7 +158,8 @@ void Performer::keep_limits(LimitKeeper::Setup setup) {
 
 void Performer::load_libraries() {
   // A crash in a static constructor then names the library.
-  registry_.load(config_, [this](const std::string& path) { slot_.set_printing(std::string(loading_prefix) + path); });
+  registry_.load(
+      config_, {.begins = [this](const std::string& path) { slot_.set_printing(std::string(loading_prefix) + path); }});
   slot_.set_printing("");
   registry_.require_isolated_classes(config_);
   end_if_a_copy("", "");

@@ -16,6 +16,7 @@
 #include "shared/base/log_facts.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/base/seed_anew.hpp"
+#include "shared/config/executable.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/job/page_text.hpp"
 #include "worker/crash/crash_handler.hpp"
@@ -92,14 +93,18 @@ std::optional<Failure> Performer::enter_class_sandbox() {
   const SandboxSettings* const sandbox = rules_.sandbox(job_.job_class());
   if (sandbox == nullptr) return std::nullopt;
   std::vector<std::string> code = config_.require;
-  if (const CommandSettings* const program = registry_.find_program(job_.job_class())) code.push_back(program->run[0]);
+  std::vector<int> kept = {channel_->descriptor()};
+  if (const CommandSettings* const program = registry_.find_program(job_.job_class())) {
+    code.push_back(program_path(*program));
+    if (const int held = descriptor_in(code.back()); held >= 0) kept.push_back(held);
+  }
   log::Options of_output = config_.log;  // the log's own descriptor is closed, and its file may be out of reach
   of_output.file.clear();
   log::inherit(of_output, -1);
   const SandboxSettings limits = with_memory_of_worker(*sandbox, settings_.memory_limit_bytes);
   try {
     const SlotRecord* const orders =
-        enter_sandbox(limits, sandbox_offers_, *job_cgroup_, *scratch_, code, channel_->descriptor());
+        enter_sandbox(limits, sandbox_offers_, *job_cgroup_, *scratch_, code, std::move(kept));
     if (orders != nullptr) orders_.read_flags_of(*orders);
   } catch (const std::system_error& error) {
     Failure failure;

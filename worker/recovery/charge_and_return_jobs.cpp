@@ -282,7 +282,7 @@ class RecoveryChild {
   void open_for_hooks(Payload& job) {
     if (!is_encrypted(job)) return;
     try {
-      registry_.read_keys(config_.encryption);
+      registry_.read_keys(config_);
       open_arguments(job, registry_.keys(), config_.encryption);
     } catch (const LibraryError& error) {
       log::warn("keys_not_read", {{"reason", error.what()}});
@@ -294,10 +294,7 @@ class RecoveryChild {
     tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
     tell_times(config_.compatibility.time_unit());
     tell_to_serve_gem_locks(config_.compatibility.serves_unique_jobs_gem);
-    for (const std::string& path : config_.require) {
-      registry_.load(path);
-      redis_.step_done();
-    }
+    registry_.load_libraries(config_, {.ended = [this] { redis_.step_done(); }});
     registry_.tell_errors_to(config_.on_error, [this] { redis_.step_done(); });
   }
 

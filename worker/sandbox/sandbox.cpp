@@ -5,7 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "shared/base/check.hpp"
 #include "shared/config/redis_location.hpp"
@@ -15,10 +17,15 @@
 namespace brood {
 namespace {
 
-void close_all_but(int kept) {
-  const auto from_3_to = static_cast<unsigned>(kept);
-  if (kept > 3) check("close_range", syscall(SYS_close_range, 3U, from_3_to - 1, 0U));
-  check("close_range", syscall(SYS_close_range, from_3_to + 1, ~0U, 0U));
+void close_all_but(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned next = 3;
+  for (const int one : kept) {
+    const auto number = static_cast<unsigned>(one);
+    if (number > next) check("close_range", syscall(SYS_close_range, next, number - 1, 0U));
+    next = std::max(next, number + 1);
+  }
+  check("close_range", syscall(SYS_close_range, next, ~0U, 0U));
 }
 
 std::vector<std::string> top_of_the_file_system() {
@@ -76,10 +83,10 @@ std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const Sandbo
 
 // The filter comes last: what goes before needs some of the calls.
 const SlotRecord* enter_sandbox(const SandboxSettings& settings, const SandboxOffers& offers, const JobCgroup& cgroup,
-                                ScratchRecord& scratch, const std::vector<std::string>& code, int kept) {
+                                ScratchRecord& scratch, const std::vector<std::string>& code, std::vector<int> kept) {
   cgroup.enter(settings);
   const SlotRecord* const orders = scratch.replace_scoreboard();
-  close_all_but(kept);
+  close_all_but(std::move(kept));
   drop_capabilities();
   LandlockRules rules = landlock_rules(settings, offers.landlock_abi, code, top_of_the_file_system());
   if (settings.network) allow_reading(rules, files_told_to_jobs());

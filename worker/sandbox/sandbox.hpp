@@ -36,6 +36,6 @@ std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const Sandbo
 // sandbox_lacks() names for these offers, and nothing else.  Returns where the supervisor's orders can still be read:
 // see ScratchRecord. Throws std::system_error.
 const SlotRecord* enter_sandbox(const SandboxSettings& settings, const SandboxOffers& offers, const JobCgroup& cgroup,
-                                ScratchRecord& scratch, const std::vector<std::string>& code, int kept);
+                                ScratchRecord& scratch, const std::vector<std::string>& code, std::vector<int> kept);
 
 }  // namespace brood

@@ -10,6 +10,7 @@
 
 #include "shared/base/ascii.hpp"
 #include "shared/base/units.hpp"
+#include "shared/base/working_directory.hpp"
 #include "shared/config/command_word.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"
@@ -121,7 +122,9 @@ QueueOrder::Entry read_queue(const Place& place, const std::string& text) {
 }
 
 std::string read_path(const Place& place, const std::string& path) {
-  return std::filesystem::absolute(check_text(place, path)).lexically_normal().string();
+  const std::filesystem::path absolute = working_directory::absolute(check_text(place, path));
+  if (absolute.is_relative()) place.refuse("is a relative path, and the working directory of brood is gone");
+  return absolute.lexically_normal().string();
 }
 
 std::string read_path_or_credential(const Place& at, const std::string& path) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/config/hold_files.hpp"
 #include "shared/config/redis_location.hpp"
 #include "supervisor/cli/run/certificates.hpp"
 #include "supervisor/cli/run/check_libraries.hpp"
@@ -14,6 +15,7 @@
 #include "supervisor/cli/run/check_sandboxes.hpp"
 #include "supervisor/restart/what_is_left.hpp"
 #include "worker/crash/dump_report.hpp"
+#include "worker/crash/symboliser.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/preload.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
@@ -47,11 +49,13 @@ class UnderOneConfiguration {
   void shield_template() { shield(all_copies_are_shielded(*config_)); }
 
   bool load_template() {
+    enter_directory_of(*config_);
     supervisor_.log.follow(*config_);
     return preload(*config_, preloaded_);
   }
 
   int work(const WorkerSetup& setup) {
+    enter_directory_of(*config_);
     supervisor_.descriptor_limit.give_back();
     supervisor_.log.follow(*config_);
     return run_worker(setup, *config_, supervisor_.identity, shards_, preloaded_);
@@ -59,12 +63,27 @@ class UnderOneConfiguration {
 
   int recover(const RedisAddress& shard, const std::vector<WorkerDeath>& deaths, RecoveryMode mode,
               ChildBodies::ByteCount& bytes) const {
+    enter_directory_of(*config_);
+    symbolise_also_from(held_descriptors());
     return run_recovery_child(deaths, mode, *config_, with_certificates(shard), &bytes);
   }
 
   int settle_orphans(const RedisAddress& shard, const OrphanedJobs& jobs, RecoveryMode mode,
                      ChildBodies::ByteCount& bytes) const {
+    enter_directory_of(*config_);
     return settle_orphaned_jobs(jobs, mode, *config_, with_certificates(shard), &bytes);
+  }
+
+  std::vector<int> held_descriptors() const {
+    return config_->held ? config_->held->descriptors() : std::vector<int>();
+  }
+  int log_stacks(const std::vector<DumpRequest>& requests) const {
+    symbolise_also_from(held_descriptors());
+    return brood::log_stacks(requests);
+  }
+  int tell_stack(const DumpRequest& request, int to) const {
+    symbolise_also_from(held_descriptors());
+    return brood::tell_stack(request, to);
   }
 
   int sweep(const RedisAddress& shard, const OwnIncarnations& own) const {
@@ -72,6 +91,7 @@ class UnderOneConfiguration {
   }
 
   std::string why_not_usable() const {
+    enter_directory_of(*config_);
     supervisor_.log.follow(*config_);
     std::string why = why_no_sandbox(*config_, getppid());  // before a library starts threads
     if (why.empty()) why = why_not_loadable(*config_);
@@ -117,8 +137,9 @@ ChildBodies bodies_under(std::shared_ptr<const Config> config, OfSupervisor supe
                                  ByteCount& bytes) { return child->settle_orphans(shard, jobs, mode, bytes); };
   bodies.sweep = [child](const RedisAddress& shard, const OwnIncarnations& own) { return child->sweep(shard, own); };
 
-  bodies.log_stacks = log_stacks;
-  bodies.tell_stack = tell_stack;
+  bodies.log_stacks = [child](const std::vector<DumpRequest>& requests) { return child->log_stacks(requests); };
+  bodies.tell_stack = [child](const DumpRequest& request, int to) { return child->tell_stack(request, to); };
+  bodies.keep = child->held_descriptors();
 
   bodies.check = [child] { return child->why_not_usable(); };
   bodies.why_not_empty = [child](const std::vector<int>& shards) { return child->why_not_removable(shards); };

@@ -1,14 +1,17 @@
 #include "supervisor/cli/run/check_libraries.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -29,6 +32,7 @@
 #include "worker/crash/crash_reporter.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
+#include "worker/job/needed_objects.hpp"
 
 namespace brood {
 namespace {
@@ -150,6 +154,26 @@ std::string why_not_loadable(const Config& config) try {
   return "";
 } catch (const std::runtime_error& refusal) {
   return refusal.what();
+}
+
+std::vector<NeededObject> find_needed_objects(const Config& config) { return find_needed_objects(config.require); }
+
+void write_needed_objects(const std::vector<NeededObject>& objects, int file) {
+  std::string lines;
+  for (const NeededObject& object : objects) lines += object.name + "\t" + object.path + "\n";
+  check("write of what libraries need", pwrite(file, lines.data(), lines.size(), 0));
+}
+
+std::vector<NeededObject> read_needed_objects(int file) {
+  struct stat about {};
+  check("fstat of what libraries need", fstat(file, &about));
+  std::string text(static_cast<std::size_t>(about.st_size), '\0');
+  check("read of what libraries need", pread(file, text.data(), text.size(), 0));
+  std::istringstream lines(text);
+  std::vector<NeededObject> objects;
+  for (std::string name, path; std::getline(lines, name, '\t') && std::getline(lines, path);)
+    objects.push_back({name, path});
+  return objects;
 }
 
 }  // namespace brood

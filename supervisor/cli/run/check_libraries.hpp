@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "shared/config/config.hpp"
 
@@ -22,5 +23,11 @@ int check_startup(const Config& config);
 
 // For somebody who is such a child already.  Empty when all libraries can be loaded and all programs executed.
 std::string why_not_loadable(const Config& config);
+
+// What the libraries need, besides what this program has, as the dynamic linker would find it now.  One process asks,
+// and may write it to a file for another.
+std::vector<NeededObject> find_needed_objects(const Config& config);
+void write_needed_objects(const std::vector<NeededObject>& objects, int file);
+std::vector<NeededObject> read_needed_objects(int file);
 
 }  // namespace brood

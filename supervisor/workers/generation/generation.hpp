@@ -7,7 +7,6 @@
 
 #include "shared/config/config.hpp"
 #include "supervisor/process/child_bodies.hpp"
-#include "supervisor/workers/generation/kept_libraries.hpp"
 
 namespace brood {
 
@@ -17,13 +16,8 @@ struct Generation {
   std::uint32_t number = 1;
   std::shared_ptr<const Config> config = {};
   ChildBodies bodies = {};
-  std::shared_ptr<const KeptLibraries> libraries = {};  // none: nobody can be sure to load again what its workers run
-  bool loads_kept = false;                              // its configuration names the libraries by their kept paths
-
-  // What a child must keep that loads its libraries, where they no longer lie at their old paths.
-  std::vector<int> descriptors_to_load_from() const {
-    return loads_kept ? libraries->descriptors() : std::vector<int>();
-  }
+  // Another program began it in this process.  What its workers did is forgotten, so no others are compared with them.
+  bool is_of_another_program = false;
 };
 
 // Given by the program: what children run under this configuration.

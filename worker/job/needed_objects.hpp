@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shared/base/held_files.hpp"
+
+namespace brood {
+
+// The shared objects that these job libraries need beside those that this program has already, as the dynamic linker
+// would find them now, each after those that it needs itself.  The linker lists them in a process of its own, and none
+// of their code runs.  Empty where it cannot be asked.
+std::vector<NeededObject> find_needed_objects(const std::vector<std::string>& libraries);
+
+// Pure.  What ld.so --list prints.
+std::vector<NeededObject> parse_list_of_linker(const std::string& printed);
+
+// The names of the objects that the shared object at `path` needs itself.  Empty for any other file.
+std::vector<std::string> names_needed_by(const std::string& path);
+
+}  // namespace brood

@@ -249,10 +249,25 @@ BOOST_AUTO_TEST_CASE(a_template_that_dies_comes_back_as_it_was) {
   replace(libraries + "libroll_jobs_2.so", library);
   const std::size_t ready = times_logged(*machine.brood, "template_ready");
   for (const pid_t child : children_of(machine.brood->pid())) {
-    if (text_of_file("/proc/" + std::to_string(child) + "/cmdline").starts_with("brood: template")) kill(child, SIGKILL);
+    if (text_of_file("/proc/" + std::to_string(child) + "/cmdline").starts_with("brood: template"))
+      kill(child, SIGKILL);
   }
   BOOST_TEST(eventually([&] { return times_logged(*machine.brood, "template_ready") > ready; }, 20s),
              machine.brood->log_tail());
+  machine.crash_worker();
+  BOOST_TEST(machine.run() == "ran 1");
+}
+
+BOOST_AUTO_TEST_CASE(after_an_upgrade_whose_restart_comes_to_nothing_workers_come_back_as_they_were) {
+  Machine machine;
+  const std::string library = machine.directory / "libjobs.so";
+  replace(libraries + "libroll_jobs_1.so", library);
+  machine.start({.libraries = {library}});
+  replace(libraries + "libroll_jobs_that_die.so", library);
+  machine.command({"upgrade"});
+  BOOST_TEST(eventually([&] { return machine.times_in_log("event=restart_ended outcome=rolled_back") == 1; }, 60s),
+             machine.brood->log_tail());
+  BOOST_TEST(machine.times_in_log("event=supervisor_took_over") == 1u);
   machine.crash_worker();
   BOOST_TEST(machine.run() == "ran 1");
 }

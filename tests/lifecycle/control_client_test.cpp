@@ -167,3 +167,20 @@ BOOST_AUTO_TEST_CASE(another_process_that_listens_in_the_supervisors_place_is_no
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
+
+// By a forged scoreboard and a link a job could have root's order reach the supervisor of another user.
+BOOST_AUTO_TEST_CASE(a_supervisor_of_another_user_than_its_scoreboard_is_not_asked) {
+  if (geteuid() != 0) {
+    BOOST_TEST_MESSAGE("skipped: only root can give a file to another user");
+    return;
+  }
+  const TemporaryDirectory runtime;
+  const FakeSupervisor supervisor(runtime.path(), "aaaaaaaaaaaa", answers(ended));
+  const std::string file = scoreboard_path(runtime.path(), "host:" + std::to_string(getpid()) + ":aaaaaaaaaaaa");
+  BOOST_REQUIRE(chown(file.c_str(), 65534, 65534) == 0);
+
+  const CommandResult result = kill_command(runtime);
+
+  BOOST_TEST(result.status == 69);
+  BOOST_TEST(result.errors.find("of another user") != std::string::npos, result.errors);
+}

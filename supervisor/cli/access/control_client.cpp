@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,11 +58,16 @@ UniqueFd connect_within(const LocalSupervisor& supervisor, SteadyTime deadline) 
   }
 }
 
-// A job can put a socket of its own in the place of its supervisor's, and answer an operator as it likes.
+// A job can put a socket of its own in the place of its supervisor's, and answer an operator as it likes; or a link to
+// the socket of another user's supervisor, which root's order would reach.
 void require_supervisor(const UniqueFd& connection, const LocalSupervisor& supervisor) {
   const auto listener = Asker::of(connection.get());
   // 0: it is in another pid namespace.
-  if (!listener || listener->pid() == 0 || listener->pid() == supervisor.pid) return;
+  if (!listener || listener->pid() == 0) return;
+  if (listener->user() != supervisor.user)
+    throw NoAnswer(fmt::format("{} leads to process {} of another user: a job may have put it there",
+                               supervisor.control, listener->pid()));
+  if (listener->pid() == supervisor.pid) return;
   throw NoAnswer(
       fmt::format("process {} listens at {} in its place: a job may have put that socket there. Signals reach "
                   "the supervisor (kill -TERM {}); its next start makes the socket anew",
@@ -129,8 +135,9 @@ std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
       const Scoreboard board = Scoreboard::open(path, false);
       const std::string identity = board.identity();
       const pid_t pid = pid_in(identity);
-      if (pid_is_taken(pid))
-        found.push_back({identity, pid, control_socket_path(directory, identity), board.instance()});
+      struct stat about {};
+      if (pid_is_taken(pid) && lstat(path.c_str(), &about) == 0)
+        found.push_back({identity, pid, control_socket_path(directory, identity), board.instance(), about.st_uid});
     } catch (const std::exception&) {  // of another version, of another user, or gone this moment
     }
   }

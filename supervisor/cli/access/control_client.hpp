@@ -16,6 +16,7 @@ struct LocalSupervisor {
   pid_t pid = 0;
   std::string control;  // the path of its control socket
   std::string instance;
+  uid_t user = 0;  // who owns its scoreboard
 };
 
 // The supervisors whose scoreboards lie in `directory`, by identity.

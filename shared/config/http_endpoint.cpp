@@ -9,7 +9,7 @@
 namespace brood {
 namespace {
 
-constexpr std::string_view plain = "http://", by_tls = "https://";
+constexpr std::string_view in_clear = "http://", by_tls = "https://";
 constexpr std::size_t longest_url = 1'000;
 constexpr std::uint16_t usual_port = 80, usual_port_of_tls = 443;
 
@@ -33,14 +33,14 @@ std::string HttpEndpoint::host_and_port() const {
 HttpEndpoint HttpEndpoint::parse(const std::string& url) {
   HttpEndpoint endpoint;
   endpoint.is_tls = url.starts_with(by_tls);
-  if (!endpoint.is_tls && !url.starts_with(plain)) throw std::invalid_argument("must begin with http:// or https://");
+  if (!endpoint.is_tls && !url.starts_with(in_clear)) throw std::invalid_argument("must begin with http:// or https://");
   if (url.size() > longest_url) throw std::invalid_argument("is longer than 1,000 bytes");
   for (const char c : url) {
     if (!is_printable(c) || c == '?' || c == '#' || c == '@' || c == '"' || c == '\\')
       throw std::invalid_argument(
           "must be http://HOST:PORT or https://HOST:PORT, perhaps with a path, and nothing else");
   }
-  const std::string_view rest = std::string_view(url).substr(endpoint.is_tls ? by_tls.size() : plain.size());
+  const std::string_view rest = std::string_view(url).substr(endpoint.is_tls ? by_tls.size() : in_clear.size());
   const std::size_t slash = rest.find('/');
   std::string_view where = rest.substr(0, slash);
   if (slash != rest.npos) endpoint.path = rest.substr(slash);

@@ -415,18 +415,20 @@ void check(Site& site, const Operation& operation, const Strings& rules) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
-  const std::set<std::string_view> others = {"begin_probe",         "count",           "count_quarantine_crash",
-                                             "count_runs",          "count_waiting",   "find_job",
-                                             "forget_holder",       "forget_process",  "free_places",
-                                             "give_back_limits",    "heartbeat",       "keep_scheduler_lock",
-                                             "leave_probe",         "let_go_at_begin", "let_go_of_stray",
-                                             "list_process",        "marked_jobs",     "note_crash",
-                                             "orphan_return_count", "pass_probe",      "pause_periodic",
-                                             "queue_page",          "queue_sizes",     "register_incarnation",
-                                             "release_lock",        "reset_limit",     "save_iteration",
-                                             "serve_periodic",      "set_page",        "show_cap",
-                                             "show_limit",          "take_limits",     "take_running_lock",
-                                             "take_unique_lock",    "try_rights",      "work"};
+  const std::set<std::string_view> others = {
+      "begin_probe",         "count",           "count_quarantine_crash",
+      "count_runs",          "count_waiting",   "find_job",
+      "forget_holder",       "forget_process",  "free_places",
+      "give_back_limits",    "heartbeat",       "keep_scheduler_lock",
+      "leave_probe",         "let_go_at_begin", "let_go_of_stray",
+      "list_process",        "marked_jobs",     "note_crash",
+      "orphan_return_count", "pass_probe",      "pause_periodic",
+      "queue_page",          "queue_sizes",     "register_incarnation",
+      "release_lock",        "reset_limit",     "save_iteration",
+      "serve_periodic",      "set_page",        "show_cap",
+      "show_limit",          "take_limits",     "take_running_lock",
+      "take_unique_lock",    "try_rights",      "work",
+      "keep_probe",          "first_score",     "take_aside"};  // of jobs that are to be deleted
   std::set<std::string_view> tried;
   for (const Operation& operation : operations()) tried.insert(operation.call.script->name);
   for (const Script* const script : scripts::all())

@@ -15,8 +15,8 @@ struct SandboxSettings {
   std::uint64_t memory_bytes = 0;  // of each process, and 64 MB more of all together; 0: no limit
   double cpu = 0;                  // processors, of a job and all that it starts; 0: no limit
   int processes = 0;               // and threads, of a job and all that it starts; 0: no limit
-  // No worker starts where the kernel cannot enforce all of this.  false: the rest holds.
-  bool strict = true;
+  // No worker starts where the kernel cannot enforce all of this.  false: an older Landlock, or no cgroup, will do.
+  bool strict = false;
 };
 
 }  // namespace brood

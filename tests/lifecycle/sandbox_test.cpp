@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_
 // Nor does what needs neither files nor sockets, where the sandbox limits something else.
 BOOST_AUTO_TEST_CASE(no_sandbox_lets_a_job_reach_other_processes_or_the_kernel, *if_kernel_has_sandboxes) {
   for (const char* const settings :
-       {"memory = \"2G\"\nstrict = false", "network = false", "read = [\"/\"]", "write = [\"ROOT/out\"]"}) {
+       {"memory = \"2G\"", "network = false", "read = [\"/\"]", "write = [\"ROOT/out\"]"}) {
     BOOST_TEST_CONTEXT(settings) {
       const Bystander bystander;
       Sandboxed sandboxed(std::string("[worker]\nseccomp = false\n[classes.Reaches.sandbox]\n") + settings + "\n");
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_job_in_a_sandbox_asks_for_no_more_time, *if_kernel_has_sa
 
 BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
   if (!MemoryLimit::works()) return;
-  Sandboxed sandboxed(of_class("Grows", "memory = \"64M\"\nstrict = false"));
+  Sandboxed sandboxed(of_class("Grows", "memory = \"64M\""));
   sandboxed.ready();
   sandboxed.run("Grows", ",16");
   BOOST_TEST(eventually([&] { return sandboxed.out("grown") == "16777216\n"; }, 30s), sandboxed.brood->log_tail());
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_limited_for_all_of_a_job_where_there_is_a_cgroup_for_it) {
-  Sandboxed sandboxed(of_class("Hoards", "memory = \"64M\"\nstrict = false"));
+  Sandboxed sandboxed(of_class("Hoards", "memory = \"64M\""));
   sandboxed.ready();
   const pid_t worker = sandboxed.brood->workers().at(0);
   if (JobCgroup(0, getpid()).lacks({.memory_bytes = 1}).empty()) {
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_job_within_its_limits_that_the_kernel_ends_is_given_back_
     RedisServer redis;
     const TemporaryDirectory directory;
     BroodOptions options{.workers = 1, .libraries = {library}, .shutdown_timeout = "1"};
-    options.config = "[classes.Swells.sandbox]\nmemory = \"1G\"\nstrict = false\n";
+    options.config = "[classes.Swells.sandbox]\nmemory = \"1G\"\n";
     options.prefix = {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
     BroodProcess brood(redis, options);
     enqueue(redis, {payload_text("Swells", "[\"" + directory.path() + "\",400,50]", 1, R"("retry":3)")});
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_fills_the_sockets_of_its_user_costs_no_other_job
 
 BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
   const SandboxSettings wanted{.processes = 5};
-  Sandboxed sandboxed(of_class("Forks", "processes = 5\nstrict = false"));
+  Sandboxed sandboxed(of_class("Forks", "processes = 5"));
   sandboxed.ready();
   sandboxed.run("Forks", ",50");
   sandboxed.logs("event=job_done");
@@ -395,9 +395,9 @@ BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
   sandboxed.stops();
 }
 
-BOOST_AUTO_TEST_CASE(no_worker_starts_where_a_sandbox_lacks_something) {
+BOOST_AUTO_TEST_CASE(no_worker_starts_where_a_strict_sandbox_lacks_something) {
   if (JobCgroup(0, getpid()).lacks({.cpu = 1}).empty()) return;
-  Sandboxed sandboxed(of_class("Works", "cpu = 1.5"));
+  Sandboxed sandboxed(of_class("Works", "cpu = 1.5\nstrict = true"));
   sandboxed.logs("the sandbox of class Works cannot be had here: this machine lacks a cgroup with the controller cpu");
   BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
 }
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(no_worker_starts_where_something_forbids_a_sandbox, *if_ker
        {"close_range", "capget", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}) {
     for (const bool strict : {true, false}) {
       BOOST_TEST_CONTEXT(call << ", strict " << strict) {
-        const std::string config = any_sandbox + std::string(strict ? "" : "strict = false\n");
+        const std::string config = any_sandbox + std::string(strict ? "strict = true\n" : "");
         Sandboxed sandboxed(config, false, 1, under_filter("EPERM", call));
         sandboxed.run("Works");
         sandboxed.logs("the sandbox of class Works cannot be had here: something around this process forbids");
@@ -428,14 +428,14 @@ BOOST_AUTO_TEST_CASE(a_check_tells_what_something_forbids, *if_kernel_has_sandbo
   BOOST_TEST(sandboxed.brood->log().find("everything can run") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(without_landlock_jobs_run_only_where_the_configuration_says_so, *if_kernel_has_sandboxes) {
+BOOST_AUTO_TEST_CASE(without_landlock_no_worker_starts_where_paths_are_asked_for, *if_kernel_has_sandboxes) {
   const std::vector<std::string> as_an_old_kernel = under_filter("ENOSYS", "landlock_create_ruleset");
   {
     Sandboxed sandboxed(any_sandbox, false, 1, as_an_old_kernel);
     sandboxed.logs("Landlock ABI 1, for read and write (the kernel says that it has none)");
     BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
   }
-  Sandboxed sandboxed(any_sandbox + std::string("strict = false\n"), false, 1, as_an_old_kernel);
+  Sandboxed sandboxed("[classes.Works.sandbox]\nnetwork = false\n", false, 1, as_an_old_kernel);
   sandboxed.ready();
   sandboxed.logs("event=sandbox_incomplete class=Works lacks=\"Landlock ABI 1");
   sandboxed.run("Works");

@@ -125,25 +125,46 @@ BOOST_AUTO_TEST_CASE(what_the_kernel_lacks_is_named_for_what_was_asked) {
              "Landlock ABI 1, for the kernel's own files (the kernel says that it has none)");
 }
 
-BOOST_AUTO_TEST_CASE(only_what_the_kernel_lacks_may_be_done_without_and_only_where_that_is_said) {
+BOOST_AUTO_TEST_CASE(a_part_that_the_kernel_lacks_may_be_done_without_unless_the_sandbox_is_strict) {
   Config config;
   config.classes["A"].sandbox.emplace();
   config.classes["Free"];
-  BOOST_TEST(lacking_sandboxes(config, {.landlock_abi = 6, .seccomp = true}, nullptr).empty());
+  const auto of = [&](const SandboxOffers& offers) { return lacking_sandboxes(config, offers, nullptr); };
+  SandboxSettings& sandbox = *config.classes["A"].sandbox;
+  BOOST_TEST(of({.landlock_abi = 6, .seccomp = true}).empty());
 
   const SandboxOffers of_an_old_kernel{.landlock_abi = 5, .seccomp = true};
-  BOOST_REQUIRE(lacking_sandboxes(config, of_an_old_kernel, nullptr).size() == 1u);
-  BOOST_TEST(!lacking_sandboxes(config, of_an_old_kernel, nullptr)[0].may_run());
-  BOOST_TEST(lacking_sandboxes(config, of_an_old_kernel, nullptr)[0].text() ==
+  BOOST_REQUIRE(of(of_an_old_kernel).size() == 1u);
+  BOOST_TEST(of(of_an_old_kernel)[0].may_run());
+  sandbox.strict = true;
+  BOOST_TEST(!of(of_an_old_kernel)[0].may_run());
+  BOOST_TEST(of(of_an_old_kernel)[0].text() ==
              "the sandbox of class A cannot be had here: this machine lacks Landlock ABI 6, for signals to other "
-             "processes (the kernel says that it has 5); with strict = false in [classes.\"A\".sandbox] its jobs run "
-             "without what is lacking");
+             "processes (the kernel says that it has 5); take strict = true out of [classes.\"A\".sandbox], and its "
+             "jobs run without that");
+}
+
+BOOST_AUTO_TEST_CASE(nothing_does_without_the_walls_that_it_asks_for_or_what_is_forbidden) {
+  Config config;
+  SandboxSettings& sandbox = config.classes["A"].sandbox.emplace();
+  const auto may_run = [&](const SandboxOffers& offers) {
+    return lacking_sandboxes(config, offers, nullptr)[0].may_run();
+  };
+  const SandboxOffers without_landlock{.landlock_abi = 0, .seccomp = true};
+  const SandboxOffers without_seccomp{.landlock_abi = 5, .seccomp = false};
+  BOOST_TEST(may_run(without_landlock));
+  BOOST_TEST(may_run(without_seccomp));
+  sandbox.network = false;
+  BOOST_TEST(may_run(without_landlock));
+  BOOST_TEST(!may_run(without_seccomp));
+  sandbox = with_paths({"/out"}, {});
+  BOOST_TEST(!may_run(without_landlock));
+  BOOST_TEST(may_run(without_seccomp));
 
   const SandboxOffers under_a_filter{
       .landlock_abi = 0, .seccomp = true, .forbidden = {"capset: Operation not permitted"}};
-  config.classes["A"].sandbox->strict = false;
-  BOOST_TEST(lacking_sandboxes(config, of_an_old_kernel, nullptr)[0].may_run());
-  BOOST_TEST(!lacking_sandboxes(config, under_a_filter, nullptr)[0].may_run());
+  sandbox = {};
+  BOOST_TEST(!may_run(under_a_filter));
   const std::string text = lacking_sandboxes(config, under_a_filter, nullptr)[0].text();
   BOOST_TEST(text.find("forbids what it needs (capset: Operation not permitted)") != std::string::npos, text);
 }

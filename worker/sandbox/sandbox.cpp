@@ -34,6 +34,11 @@ std::vector<std::string> top_of_the_file_system() {
   return paths;
 }
 
+bool lacks_walls(const SandboxSettings& settings, const SandboxOffers& offers) {
+  const bool has_paths = settings.read || settings.write;
+  return (has_paths && offers.landlock_abi == 0) || (!settings.network && !offers.seccomp);
+}
+
 }  // namespace
 
 std::vector<std::string> sandbox_lacks(const SandboxSettings& settings, const SandboxOffers& offers,
@@ -63,8 +68,8 @@ std::string LackingSandbox::text() const {
         fmt::join(forbidden, "; "));
   else
     text += fmt::format(
-        ": this machine lacks {}; with strict = false in [classes.\"{}\".sandbox] its jobs run without what is lacking",
-        fmt::join(lacks, "; "), job_class);
+        ": this machine lacks {}; take {} out of [classes.\"{}\".sandbox], and its jobs run without that",
+        fmt::join(lacks, "; "), lacks_its_walls ? "read, write or network = false" : "strict = true", job_class);
   return text;
 }
 
@@ -73,9 +78,12 @@ std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const Sandbo
   std::vector<LackingSandbox> found;
   for (const auto& [name, settings] : config.classes) {
     if (!settings.sandbox) continue;
-    LackingSandbox one{name, settings.sandbox->strict, {}, offers.forbidden};
+    LackingSandbox one{.job_class = name, .strict = settings.sandbox->strict, .forbidden = offers.forbidden};
     // As long as something is forbidden, what the kernel has is not known.
-    if (one.forbidden.empty()) one.lacks = sandbox_lacks(*settings.sandbox, offers, cgroup);
+    if (one.forbidden.empty()) {
+      one.lacks = sandbox_lacks(*settings.sandbox, offers, cgroup);
+      one.lacks_its_walls = lacks_walls(*settings.sandbox, offers);
+    }
     if (!one.lacks.empty() || !one.forbidden.empty()) found.push_back(std::move(one));
   }
   return found;

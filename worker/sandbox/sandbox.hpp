@@ -18,13 +18,14 @@ std::vector<std::string> sandbox_lacks(const SandboxSettings& settings, const Sa
 // A class whose sandbox cannot be had here as a whole.
 struct LackingSandbox {
   std::string job_class;
-  bool strict = true;
+  bool strict = false;
   std::vector<std::string> lacks;      // what the kernel does not have
+  bool lacks_its_walls = false;        // the kernel has nothing at all for `read`, `write` or `network = false`
   std::vector<std::string> forbidden;  // what something forbids to this process: see SandboxOffers
 
-  // Whether the configuration says that its jobs may run with less.  That is said of the kernel.  What is forbidden can
-  // be allowed, and is no reason to run a job without its sandbox.
-  bool may_run() const { return !strict && forbidden.empty(); }
+  // Whether its jobs may run with less: an older kernel's Landlock, or no cgroup, unless it is strict.  What is
+  // forbidden can be allowed, and is no reason to run a job without its sandbox.
+  bool may_run() const { return !strict && !lacks_its_walls && forbidden.empty(); }
   // What is wrong and what to do, a sentence.
   std::string text() const;
 };

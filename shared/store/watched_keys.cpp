@@ -5,7 +5,8 @@
 namespace brood {
 
 WatchedKeys watched_keys(std::string_view identity) {
-  return {keys::schedule, keys::paused, keys::brood_paused_classes, keys::queues, keys::signals(identity)};
+  return {keys::schedule, keys::paused,          keys::brood_paused_classes,
+          keys::queues,   keys::brood_processes, keys::signals(identity)};
 }
 
 }  // namespace brood

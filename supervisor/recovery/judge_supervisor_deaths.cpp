@@ -17,6 +17,15 @@ constexpr auto longest_gap = 30s;
 SupervisorDeathJudge::SupervisorDeathJudge(Identity own, HasLeftFiles has_left_files, ProcessLives lives)
     : own_(std::move(own)), has_left_files_(std::move(has_left_files)), lives_(std::move(lives)) {}
 
+SupervisorDeathJudge::Standing SupervisorDeathJudge::standing(const Identity& identity) const {
+  if (identity.name == own_.name) return Standing::lives;
+  if (identity.same_boot(own_)) {
+    if (lives_(identity)) return Standing::lives;
+    if (has_left_files_(identity, "")) return Standing::suspected;
+  }
+  return missing_since_.contains(identity.name) ? Standing::suspected : Standing::beats;
+}
+
 std::vector<DeadSupervisor> SupervisorDeathJudge::judge(const std::vector<Sighting>& sightings,
                                                         const std::string& conversation, SteadyTime now) {
   if (conversation.empty() || conversation != conversation_ || now - last_look_ > longest_gap) missing_since_.clear();

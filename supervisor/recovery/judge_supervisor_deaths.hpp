@@ -35,6 +35,14 @@ class SupervisorDeathJudge {
 
   SupervisorDeathJudge(Identity own, HasLeftFiles has_left_files, ProcessLives lives = supervisor_lives);
 
+  // What must be asked of Redis before this one can be judged.
+  enum class Standing {
+    lives,      // nothing: this host shows its process, or it is ourselves
+    beats,      // whether it beats, which one command asks for many of these
+    suspected,  // all that a sighting holds: its process is gone, or its heartbeat was missing at the last look
+  };
+  Standing standing(const Identity& identity) const;
+
   // `conversation` names one unbroken connection to one run of Redis.  In another conversation the minute begins anew,
   // and also when the last look is so long ago that a heartbeat could have come and gone meanwhile.  Empty: not known,
   // and then only this host's processes are judged.

@@ -1,5 +1,8 @@
 #include "supervisor/recovery/orphan_watch.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -16,6 +19,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto next_look_at_this_host = 2s;
+constexpr auto list_is_read_again = 5min;  // though it has not changed, as far as Redis has told
+constexpr std::size_t counted_at_once = 100;
 
 // The value of one "name:value" line of INFO.
 std::string info_line(std::string_view info, std::string_view name) {
@@ -53,59 +58,123 @@ void OrphanWatch::ask(const std::vector<Command>& commands, Read read) {
   });
 }
 
+bool OrphanWatch::must_read_list() const {
+  return changed_ || !is_told_ || steady_now() - list_read_ >= list_is_read_again ||
+         !of_standing(SupervisorDeathJudge::Standing::suspected).empty();
+}
+
 void OrphanWatch::look() {
   if (looking_ || stopped_) return;
   looking_ = true;
   living_before_ = living_fields_();
-  ask({ask_owner_records(), ask_incarnations(own_.name)}, [this](const Results& results) { read_processes(results); });
+  sightings_.clear();
+  conversation_.clear();
+  std::vector<Command> commands{ask_incarnations(own_.name)};
+  const bool reads_list = must_read_list();
+  if (reads_list) commands.push_back(ask_owner_records());
+  changed_ = changed_ && !reads_list;
+  ask(commands, [this](const Results& results) {
+    // The connection itself logs that Redis is away.  Heartbeats that we saw missing must be seen missing anew.
+    if (!results.front().error.empty()) return forget_what_was_seen();
+    if (results.front().ok()) report_orphan_fields(read_name_list(results.front().reply.view()));
+    if (stopped_) return;
+    if (results.size() > 1) {
+      if (!results.back().error.empty()) return forget_what_was_seen();
+      read_list(results.back().reply.view());
+    }
+    unasked_ = of_standing(SupervisorDeathJudge::Standing::beats);
+    const auto next = std::ranges::upper_bound(unasked_, asked_last_, {}, &Identity::name);
+    std::rotate(unasked_.begin(), next, unasked_.end());
+    std::vector<Identity> suspects = of_standing(SupervisorDeathJudge::Standing::suspected);
+    if (suspects.empty()) return ask_of_the_next();
+    ask_of_each(std::move(suspects));
+  });
 }
 
-void OrphanWatch::read_processes(const Results& results) {
-  // The connection itself logs that Redis is away.  Heartbeats that we saw missing must be seen missing anew.
-  if (!results[0].error.empty()) return forget_what_was_seen();
-  if (results[1].ok()) report_orphan_fields(read_name_list(results[1].reply.view()));
-  if (stopped_) return;
-
-  Sightings sightings = identities(read_owner_records(results[0].reply.view()));
-  if (sightings.empty()) {
-    forget_what_was_seen();
-    return heir_.end_look({});
+void OrphanWatch::read_list(ReplyView records) {
+  others_.clear();
+  for (OwnerRecord& record : read_owner_records(records)) {
+    if (record.name == own_.name) continue;
+    if (record.identity)
+      others_.push_back(std::move(*record.identity));
+    else if (reported_records_.insert(record.name).second)
+      // Perhaps a later release wrote it: what we do not understand we do not take over.
+      log::warn("process_record_not_understood", {{"identity", record.name}});
   }
+  std::ranges::sort(others_, {}, &Identity::name);
+  list_read_ = steady_now();
+  if (asked_last_.empty()) asked_last_ = own_.name;
+}
+
+std::vector<Identity> OrphanWatch::of_standing(SupervisorDeathJudge::Standing standing) const {
+  std::vector<Identity> found;
+  std::ranges::copy_if(others_, std::back_inserter(found),
+                       [&](const Identity& other) { return judge_.standing(other) == standing; });
+  return found;
+}
+
+void OrphanWatch::ask_of_each(std::vector<Identity> asked) {
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};
-  for (const SupervisorDeathJudge::Sighting& sighting : sightings) {
-    commands.push_back(ask_whether_beats(sighting.identity.name));
-    commands.push_back(ask_beat_token(sighting.identity.name));
+  for (const Identity& identity : asked) {
+    commands.push_back(ask_whether_beats(identity.name));
+    commands.push_back(ask_beat_token(identity.name));
   }
   looking_ = true;
-  ask(commands,
-      [this, sightings = std::move(sightings)](const Results& results) { read_heartbeats(sightings, results); });
+  ask(commands, [this, asked = std::move(asked)](const Results& results) { read_each(asked, results); });
 }
 
-void OrphanWatch::read_heartbeats(Sightings sightings, const Results& results) {
-  std::string conversation;
+void OrphanWatch::read_each(const std::vector<Identity>& asked, const Results& results) {
   if (results[0].ok() && results[1].ok()) {
     const std::string run_id = info_line(results[0].reply.view().text(), "run_id");
-    if (!run_id.empty()) conversation = run_id + " " + std::to_string(results[1].reply.view().integer());
+    const std::string with = run_id.empty() ? "" : run_id + " " + std::to_string(results[1].reply.view().integer());
+    if (!conversation_.empty() && with != conversation_) return forget_what_was_seen();
+    conversation_ = with;
   }
-  for (std::size_t i = 0; i < sightings.size(); ++i) {
+  for (std::size_t i = 0; i < asked.size(); ++i) {
     const AsyncConnection::Result &beats = results[2 * i + 2], &token = results[2 * i + 3];
     if (!beats.error.empty() || !token.error.empty()) return forget_what_was_seen();
     // A question that was refused (by an access list, say) does not count as a missing heartbeat.
-    sightings[i].has_heartbeat = read_whether_beats(beats.reply.view()).value_or(true);
-    sightings[i].beat_token = read_beat_token(token.reply.view());
+    sightings_.push_back(
+        {asked[i], read_whether_beats(beats.reply.view()).value_or(true), read_beat_token(token.reply.view())});
   }
+  ask_of_the_next();
+}
 
+// Where a heartbeat is missing, more may be: then it goes on with those that follow.
+void OrphanWatch::ask_of_the_next() {
+  if (unasked_.empty()) return end_look();
+  const auto end = unasked_.begin() + static_cast<std::ptrdiff_t>(std::min(counted_at_once, unasked_.size()));
+  std::vector<Identity> next(unasked_.begin(), end);
+  unasked_.erase(unasked_.begin(), end);
+  asked_last_ = next.back().name;
+  std::vector<std::string> names;
+  for (const Identity& identity : next) names.push_back(identity.name);
+  looking_ = true;
+  ask({ask_how_many_beat(names)}, [this, next = std::move(next)](const Results& results) {
+    if (!results[0].error.empty()) return forget_what_was_seen();
+    const std::optional<std::size_t> beating = read_how_many_beat(results[0].reply.view());
+    if (!beating || *beating == next.size()) return end_look();
+    ask_of_each(next);
+  });
+}
+
+void OrphanWatch::end_look() {
   std::set<std::string> listed;
-  for (const SupervisorDeathJudge::Sighting& sighting : sightings) listed.insert(sighting.identity.name);
+  for (const Identity& other : others_) listed.insert(other.name);
   bool one_of_this_host = false;
-  for (const DeadSupervisor& dead : judge_.judge(sightings, conversation, steady_now())) {
+  for (const DeadSupervisor& dead : judge_.judge(sightings_, conversation_, steady_now())) {
     one_of_this_host |= dead.same_host;
     heir_.handle(dead, steady_now());
     if (stopped_) return;
   }
   heir_.end_look(listed);
   if (one_of_this_host) again_.start_in(next_look_at_this_host);
+}
+
+void OrphanWatch::forget_what_was_seen() {
+  changed_ = true;
+  judge_.judge({}, "", steady_now());
 }
 
 void OrphanWatch::report_orphan_fields(const std::vector<std::string>& fields) const {
@@ -116,22 +185,6 @@ void OrphanWatch::report_orphan_fields(const std::vector<std::string>& fields) c
     if (stopped_) return;
     if (!living_before_.contains(field) && !living_after.contains(field)) heir_.handle_field(field);
   }
-}
-
-OrphanWatch::Sightings OrphanWatch::identities(const std::vector<OwnerRecord>& records) {
-  Sightings sightings;
-  for (const OwnerRecord& record : records) {
-    if (record.name == own_.name) continue;
-    if (record.identity) {
-      SupervisorDeathJudge::Sighting sighting;
-      sighting.identity = *record.identity;
-      sightings.push_back(std::move(sighting));
-    } else if (reported_records_.insert(record.name).second) {
-      // Perhaps a later release wrote it: what we do not understand we do not take over.
-      log::warn("process_record_not_understood", {{"identity", record.name}});
-    }
-  }
-  return sightings;
 }
 
 void OrphanWatch::stop() {

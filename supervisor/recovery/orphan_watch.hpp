@@ -16,6 +16,10 @@ namespace brood {
 
 // Looks into Redis for jobs in flight that no living process looks after: those of dead supervisors, and the fields of
 // our own identity that no slot names.  What it finds is reported at every look for as long as it is there.
+//
+// A look costs a few commands, however many supervisors there are.  Their list is read again when it has changed.  One
+// command counts the heartbeats of a hundred of them, and only where one is missing each is asked for.  The next look
+// goes on with those that follow by name, and each supervisor begins at its own name: so together they soon see all.
 class OrphanWatch {
  public:
   // Takes over what is found: DeadSupervisors, and in tests a listener.
@@ -35,6 +39,11 @@ class OrphanWatch {
   OrphanWatch(const OrphanWatch&) = delete;
   OrphanWatch& operator=(const OrphanWatch&) = delete;
 
+  // The list of supervisors has changed.
+  void note_change() { changed_ = true; }
+  // Whether note_change() is called for each change from now on.  If not, each look reads the list.
+  void rely_on_being_told(bool told) { is_told_ = told; }
+
   // Looks now, unless a look is under way: at the start and with each heartbeat.  While a dead supervisor of this host
   // is still listed it looks again by itself every two seconds.
   void look();
@@ -45,11 +54,15 @@ class OrphanWatch {
   using Sightings = std::vector<SupervisorDeathJudge::Sighting>;
   using Results = std::vector<AsyncConnection::Result>;
 
-  void read_processes(const Results& results);
-  void read_heartbeats(Sightings sightings, const Results& results);
+  bool must_read_list() const;
+  void read_list(ReplyView records);
+  std::vector<Identity> of_standing(SupervisorDeathJudge::Standing standing) const;
+  void ask_of_each(std::vector<Identity> asked);
+  void read_each(const std::vector<Identity>& asked, const Results& results);
+  void ask_of_the_next();
+  void end_look();
   void report_orphan_fields(const std::vector<std::string>& fields) const;
-  Sightings identities(const std::vector<OwnerRecord>& records);
-  void forget_what_was_seen() { judge_.judge({}, "", steady_now()); }
+  void forget_what_was_seen();
   template <typename Read>
   void ask(const std::vector<Command>& commands, Read read);
 
@@ -60,7 +73,17 @@ class OrphanWatch {
   Heir& heir_;
   Timer again_;
   bool looking_ = false, stopped_ = false;
-  std::set<std::string> living_before_;     // when the look was sent
+  std::set<std::string> living_before_;  // when the look was sent
+
+  std::vector<Identity> others_;  // on the list, by name
+  bool changed_ = true, is_told_ = false;
+  SteadyTime list_read_{};
+  std::string asked_last_;  // a name: the next look goes on behind it
+
+  // Of the look under way.
+  Sightings sightings_;
+  std::string conversation_;
+  std::vector<Identity> unasked_;           // whose heartbeats may still be counted
   std::set<std::string> reported_records_;  // of owners that we cannot read
 };
 

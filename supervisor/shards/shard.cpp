@@ -89,6 +89,7 @@ KeyChangeListener::Keys Shard::keys_to_watch() {
           {keys.paused.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.paused_classes.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.queues.name(), [this] { queues_and_pauses_watch_.look(); }},
+          {keys.owners.name(), [this] { orphan_watch_.note_change(); }},
           {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
 
@@ -96,6 +97,7 @@ void Shard::rely_on_being_told(bool told) {
   scheduler_.rely_on_being_told(told);
   queues_and_pauses_watch_.rely_on_being_told(told);
   heartbeat_.rely_on_being_told(told);
+  orphan_watch_.rely_on_being_told(told);
 }
 
 // ---- What happens in a round

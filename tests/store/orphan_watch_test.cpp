@@ -174,3 +174,73 @@ BOOST_FIXTURE_TEST_CASE(keys_of_the_wrong_type_are_survived, Watching) {
   redis.command({"DEL", "brood:processes"});
   BOOST_TEST(look());
 }
+
+namespace {
+
+// Supervisors of other hosts, all of which beat.
+struct LargeFleet : Watching {
+  static constexpr int others = 500;
+
+  static std::string name_of(int other) { return "other" + std::to_string(1000 + other) + ":1:cccccccccccc"; }
+  LargeFleet() {
+    Identity stranger = own;
+    stranger.boot_id = "another boot";
+    for (int i = 0; i < others; ++i) {
+      stranger.name = name_of(i);
+      add(stranger);
+      redis.command({"HSET", stranger.name, "info", "{}"});
+    }
+    watch->rely_on_being_told(true);
+  }
+  long calls(const std::string& command) {
+    const std::string text(redis.command({"INFO", "commandstats"}).view().text()),
+        before = "cmdstat_" + command + ":calls=";
+    const auto at = text.find(before);
+    return at == std::string::npos ? 0 : std::stol(text.substr(at + before.size()));
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_look_costs_a_few_commands_however_many_supervisors_there_are, LargeFleet) {
+  BOOST_REQUIRE(look());  // which reads their list
+  BOOST_TEST(listed.size() == 500U);
+  redis.command({"CONFIG", "RESETSTAT"});
+  for (int i = 0; i < 10; ++i) BOOST_REQUIRE(look());
+  const long looks = calls("hkeys");  // each asks for our own workers
+  BOOST_TEST(looks >= 10);
+  BOOST_TEST(calls("exists") <= looks);
+  BOOST_TEST(calls("hget") + calls("hgetall") == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_list_is_read_again_when_it_has_changed, LargeFleet) {
+  BOOST_REQUIRE(look());
+  redis.command({"HDEL", "brood:processes", name_of(0)});
+  BOOST_REQUIRE(look());
+  BOOST_TEST(listed.size() == 500U);  // nothing was told
+  watch->note_change();
+  BOOST_REQUIRE(look());
+  BOOST_TEST(listed.size() == 499U);
+  watch->rely_on_being_told(false);
+  redis.command({"HDEL", "brood:processes", name_of(1)});
+  BOOST_REQUIRE(look());
+  BOOST_TEST(listed.size() == 498U);
+}
+
+// As the next look shows, which asks for it alone.
+BOOST_FIXTURE_TEST_CASE(one_heartbeat_that_is_missing_among_hundreds_is_found, LargeFleet) {
+  redis.command({"DEL", name_of(321)});
+  for (int i = 0; i < 6; ++i) BOOST_REQUIRE(look());
+  redis.command({"CONFIG", "RESETSTAT"});
+  BOOST_REQUIRE(look());
+  BOOST_TEST(calls("hget") >= 1);
+  BOOST_TEST(calls("hget") <= 4);
+}
+
+BOOST_FIXTURE_TEST_CASE(where_all_heartbeats_are_missing_one_look_finds_them_all, LargeFleet) {
+  for (int i = 0; i < others; ++i) redis.command({"DEL", name_of(i)});
+  BOOST_REQUIRE(look());
+  redis.command({"CONFIG", "RESETSTAT"});
+  BOOST_REQUIRE(look());
+  BOOST_TEST(calls("hget") >= others);
+}

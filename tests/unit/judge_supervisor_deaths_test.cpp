@@ -162,3 +162,22 @@ BOOST_AUTO_TEST_CASE(a_record_that_left_and_came_back_has_its_minute_anew) {
   judge.judge({}, "run 1", at(55s));
   BOOST_TEST(watch_missing(judge, 60s, 110s).empty());
 }
+
+BOOST_AUTO_TEST_CASE(who_is_seen_here_is_not_asked_for_and_who_has_died_here_is) {
+  using Standing = SupervisorDeathJudge::Standing;
+  BOOST_CHECK((SupervisorDeathJudge(own, left_files, everybody_lives).standing(neighbour) == Standing::lives));
+  BOOST_CHECK((SupervisorDeathJudge(own, left_files, nobody_lives).standing(own) == Standing::lives));
+  BOOST_CHECK((SupervisorDeathJudge(own, left_files, nobody_lives).standing(neighbour) == Standing::suspected));
+  // It may live beside another machine of the same boot.
+  BOOST_CHECK((SupervisorDeathJudge(own, left_no_files, nobody_lives).standing(neighbour) == Standing::beats));
+}
+
+BOOST_AUTO_TEST_CASE(another_hosts_is_suspected_from_the_look_that_misses_its_heartbeat_to_the_one_that_finds_it) {
+  using Standing = SupervisorDeathJudge::Standing;
+  SupervisorDeathJudge judge(own, left_files, nobody_lives);
+  BOOST_CHECK((judge.standing(stranger) == Standing::beats));
+  judge.judge({{stranger, false}}, "run 1", at(0s));
+  BOOST_CHECK((judge.standing(stranger) == Standing::suspected));
+  judge.judge({{stranger, true}}, "run 1", at(10s));
+  BOOST_CHECK((judge.standing(stranger) == Standing::beats));
+}

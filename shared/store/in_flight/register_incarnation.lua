@@ -7,6 +7,7 @@ for _, key in ipairs(KEYS) do
   if kind ~= "hash" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind) end
 end
 redis.call("HDEL", KEYS[1], "~")    -- no field has this name: a full Redis lets through what follows a write that frees memory
-redis.call("HSET", KEYS[2], ARGV[2], ARGV[3])
+-- All supervisors hear of each write of this key.
+if redis.call("HGET", KEYS[2], ARGV[2]) ~= ARGV[3] then redis.call("HSET", KEYS[2], ARGV[2], ARGV[3]) end
 redis.call("HSETNX", KEYS[1], ARGV[1], "0 ")
 return redis.call("HGET", KEYS[1], ARGV[1])

@@ -61,6 +61,17 @@ std::optional<bool> read_whether_beats(ReplyView reply) {
   return reply.integer() != 0;
 }
 
+Command ask_how_many_beat(std::span<const std::string> identities) {
+  Command command{"EXISTS"};
+  for (const std::string& identity : identities) command.add(keys::heartbeat(identity));
+  return command;
+}
+
+std::optional<std::size_t> read_how_many_beat(ReplyView reply) {
+  if (!reply.is_integer()) return std::nullopt;
+  return static_cast<std::size_t>(reply.integer());
+}
+
 Command ask_beat_token(std::string_view identity) {
   return {"HGET", keys::heartbeat(identity), keys::beat_token_field};
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +46,10 @@ BeatAnswer read_beat(ReplyView reply);
 // Whether the heartbeat of a process is there: nullopt when Redis refuses to tell, which does not prove it missing.
 Command ask_whether_beats(std::string_view identity);
 std::optional<bool> read_whether_beats(ReplyView reply);
+
+// How many of these processes' heartbeats are there, of one at least; nullopt as above.
+Command ask_how_many_beat(std::span<const std::string> identities);
+std::optional<std::size_t> read_how_many_beat(ReplyView reply);
 
 // The token that its writer left last; empty: none, or Redis refuses to tell.
 Command ask_beat_token(std::string_view identity);

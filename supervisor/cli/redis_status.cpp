@@ -132,7 +132,7 @@ std::vector<Crash> ask_crashes(Connection& redis) {
 
 bool RedisStatus::somebody_fetches(const std::string& queue) const {
   return std::any_of(processes.begin(), processes.end(), [&](const ProcessStatus& process) {
-    return std::find(process.queues.begin(), process.queues.end(), queue) != process.queues.end();
+    return fetches_from(process.queues, queue);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "shared/json/json_object.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/name_list.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
@@ -21,7 +22,6 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr auto known_for = 5s;
-constexpr std::string_view every_queue = "*";
 
 std::vector<std::string> queues_in(std::string_view info) {
   std::vector<std::string> queues;
@@ -56,7 +56,7 @@ void QueueOwners::add(std::string_view info, bool is_brood) {
 }
 
 bool QueueOwners::are_ruby_alone(std::string_view queue) const {
-  return rubys_.contains(queue) && !broods_.contains(queue) && !broods_.contains(every_queue);
+  return rubys_.contains(queue) && !fetches_from(broods_, queue);
 }
 
 void QueueOwnersLook::look(const Then& then) {

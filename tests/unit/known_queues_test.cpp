@@ -42,3 +42,12 @@ BOOST_AUTO_TEST_CASE(a_refused_count_of_queues_throws) {
   BOOST_TEST(read_queue_count(reply_from_wire(":3\r\n").view()) == 3);
   BOOST_CHECK_THROW(read_queue_count(reply_from_wire(wrong_type_on_wire).view()), UnexpectedReply);
 }
+
+BOOST_AUTO_TEST_CASE(who_lists_a_star_fetches_from_every_queue_whose_name_is_safe) {
+  BOOST_TEST(fetches_from(Names{"a", "b"}, "b"));
+  BOOST_TEST(!fetches_from(Names{"a", "b"}, "c"));
+  BOOST_TEST(fetches_from(Names{"a", "*"}, "c"));
+  BOOST_TEST(!fetches_from(Names{"*"}, "un safe"));
+  BOOST_TEST(!fetches_from(Names{"*"}, ""));
+  BOOST_TEST(fetches_from(Names{"un safe"}, "un safe"));
+}

@@ -1,18 +1,31 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shared/config/cap_settings.hpp"
+#include "shared/config/queue_order.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 
 namespace brood {
 
 using NameSet = std::set<std::string, std::less<>>;
+
+// Whether a process that lists these queues fetches from this one.  In its list "*" stands for every queue whose name
+// is safe.
+template <typename Names>
+bool fetches_from(const Names& listed, std::string_view queue) {
+  const auto lists = [&](std::string_view name) {
+    return std::find(listed.begin(), listed.end(), name) != listed.end();
+  };
+  return lists(queue) || (is_safe_name(queue) && lists("*"));
+}
 
 // What Redis says of the queues: their names, if they were asked for, and which are paused; and which job classes are.
 struct KnownQueues {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "shared/redis/connection.hpp"
+#include "shared/store/queues/known_queues.hpp"
 
 namespace brood {
 
@@ -13,7 +14,7 @@ struct ServedQueues {
   bool somebody_beats = false;
   std::set<std::string> names;
 
-  bool holds(const std::string& queue) const { return !known || names.contains(queue); }
+  bool holds(const std::string& queue) const { return !known || fetches_from(names, queue); }
 };
 
 // What the processes of any shard say.  Throws ConnectionLost when all are away, or UnexpectedReply.

@@ -155,6 +155,7 @@ int show_queue(const QueuesOrder& order) {
 
 void warn_of_unknown(const std::string& name, const std::vector<QueueSummary>& known, const ServedQueues& served) {
   std::vector<std::string> names(served.names.begin(), served.names.end());
+  std::erase(names, "*");
   for (const QueueSummary& queue : known) names.push_back(queue.name);
   const auto meant = nearest(name, names);
   fmt::print(stderr,
@@ -173,7 +174,7 @@ int set_paused(const QueuesOrder& order, bool paused) {
     paused ? queue.pause() : queue.unpause();
     // A queue may be paused before anything was ever pushed to it; but the name may also be misspelled, so we warn.
     const bool is_known =
-        served.holds(queue.name()) ||
+        !served.known || served.names.contains(queue.name()) ||  // by this name: "*" would stand for a misspelled one
         std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });
     if (!is_known) warn_of_unknown(queue.name(), known, served);
     if (order.json)

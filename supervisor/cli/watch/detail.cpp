@@ -66,7 +66,7 @@ Detail detail_of(const QueueStatus& queue, const Model& model) {
   add(detail.lines, "Paused", queue.paused ? "yes: nobody fetches from it" : "no");
   std::vector<std::string> served;
   for (const ProcessStatus& process : model.redis()->processes) {
-    if (std::find(process.queues.begin(), process.queues.end(), queue.name) != process.queues.end())
+    if (fetches_from(process.queues, queue.name))
       served.push_back(fmt::format("{}:{}{}", process.hostname, process.pid, process.quiet ? " (quiet)" : ""));
   }
   add(detail.lines, "Served by", served.empty() ? "nobody" : fmt::format("{}", fmt::join(served, ", ")));

@@ -22,6 +22,7 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr auto known_for = 5s;
+constexpr auto known_for_of_each = 100ms;  // so that many processes are asked no more than ten a second
 
 std::vector<std::string> queues_in(std::string_view info) {
   std::vector<std::string> queues;
@@ -60,40 +61,51 @@ bool QueueOwners::are_ruby_alone(std::string_view queue) const {
 }
 
 void QueueOwnersLook::look(const Then& then) {
-  if (known_at_ != SteadyTime{} && steady_now() - known_at_ < known_for) return then(known_);
+  if (known_at_ != SteadyTime{} && steady_now() - known_at_ < known_for + asked_ * known_for_of_each)
+    return then(known_);
   redis_.send_all({ask_processes(), ask_owners()}, longest_answer_time, [this, then](const Results& results) {
     if (!is_answered(results)) return then(known_);
     const std::vector<std::string> listed = names_in(results[1]);
     std::set<std::string> broods{listed.begin(), listed.end()};
     broods.insert(own_);
-    ask_of(names_in(results[0]), broods, then);
-  });
-}
-
-void QueueOwnersLook::ask_of(const std::vector<std::string>& processes, const std::set<std::string>& broods,
-                             const Then& then) {
-  if (processes.empty()) return answer({}, then);
-  std::vector<Command> commands;
-  for (const std::string& process : processes) commands.push_back(ask_info_and_quiet(process));
-  redis_.send_all(commands, longest_answer_time, [this, processes, broods, then](const Results& results) {
-    if (!is_answered(results)) return then(known_);
-    QueueOwners owners;
-    std::vector<RubyProcess> rubys;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!results[i].ok()) continue;
-      const auto told = read_info_and_quiet(results[i].reply.view());
-      if (!told) continue;
-      if (auto ruby = read_ruby_process(processes[i], results[i].reply.view()[0])) rubys.push_back(std::move(*ruby));
-      // A quiet process schedules nothing any more.
-      if (!told->quiet) owners.add(told->info, broods.contains(processes[i]));
+    asked_ = 0;
+    Asked asked;
+    for (std::string& process : names_in(results[0])) {
+      const bool is_brood = broods.contains(process);
+      (is_brood ? asked.later : asked.now).push_back({std::move(process), is_brood});
     }
-    owners.set_oldest(oldest_release(rubys));
-    answer(std::move(owners), then);
+    ask_of(std::move(asked), {}, then);
   });
 }
 
-void QueueOwnersLook::answer(QueueOwners owners, const Then& then) {
-  known_ = std::move(owners);
+void QueueOwnersLook::ask_of(Asked asked, Found found, const Then& then) {
+  std::vector<Command> commands;
+  asked_ += static_cast<int>(asked.now.size());
+  for (const Process& process : asked.now) commands.push_back(ask_info_and_quiet(process.identity));
+  if (commands.empty()) return answer(std::move(found), then);
+  redis_.send_all(commands, longest_answer_time,
+                  [this, asked = std::move(asked), found = std::move(found), then](const Results& results) mutable {
+                    if (!is_answered(results)) return then(known_);
+                    for (std::size_t i = 0; i < results.size(); ++i) {
+                      if (results[i].ok()) found.add(asked.now[i], results[i].reply.view());
+                    }
+                    // What brood's processes serve matters only beside Ruby's.
+                    if (found.rubys.empty()) asked.later.clear();
+                    ask_of({std::move(asked.later), {}}, std::move(found), then);
+                  });
+}
+
+void QueueOwnersLook::Found::add(const Process& process, ReplyView reply) {
+  const auto told = read_info_and_quiet(reply);
+  if (!told) return;
+  if (auto ruby = read_ruby_process(process.identity, reply[0])) rubys.push_back(std::move(*ruby));
+  // A quiet process schedules nothing any more.
+  if (!told->quiet) owners.add(told->info, process.is_brood);
+}
+
+void QueueOwnersLook::answer(Found found, const Then& then) {
+  known_ = std::move(found.owners);
+  known_.set_oldest(oldest_release(found.rubys));
   known_at_ = steady_now();
   then(known_);
 }

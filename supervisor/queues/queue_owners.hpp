@@ -12,6 +12,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 
 namespace brood {
 
@@ -46,13 +47,26 @@ class QueueOwnersLook {
   void look(const Then& then);
 
  private:
-  void ask_of(const std::vector<std::string>& processes, const std::set<std::string>& broods, const Then& then);
-  void answer(QueueOwners owners, const Then& then);
+  struct Process {
+    std::string identity;
+    bool is_brood = false;
+  };
+  struct Asked {
+    std::vector<Process> now, later;
+  };
+  struct Found {
+    QueueOwners owners;
+    std::vector<RubyProcess> rubys;
+    void add(const Process& process, ReplyView reply);
+  };
+  void ask_of(Asked asked, Found found, const Then& then);
+  void answer(Found found, const Then& then);
 
   AsyncConnection::Scope redis_;
   const std::string own_;
   QueueOwners known_;
   SteadyTime known_at_{};
+  int asked_ = 0;  // processes, for this answer
 };
 
 }  // namespace brood

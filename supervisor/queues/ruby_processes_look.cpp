@@ -3,20 +3,19 @@
 #include <utility>
 
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/process_list.hpp"
 
 namespace brood {
 
 void RubyProcessesLook::look(const Then& then) {
-  redis_.send(ask_processes(), longest_answer_time, [this, then](const AsyncConnection::Result& listed) {
-    if (!listed.ok()) return then(std::nullopt);
-    const auto identities = read_name_list_if_told(listed.reply.view());
-    if (!identities) return then(std::nullopt);
-    if (identities->empty()) return then(std::vector<RubyProcess>());
-    ask_of(*identities, then);
-  });
+  redis_.send_all(ask_who_may_be_ruby(), longest_answer_time,
+                  [this, then](const std::vector<AsyncConnection::Result>& told) {
+                    if (!told[0].ok() || !told[1].error.empty()) return then(std::nullopt);
+                    const auto identities = read_who_may_be_ruby(told[0].reply.view(), told[1].reply.view());
+                    if (!identities) return then(std::nullopt);
+                    if (identities->empty()) return then(std::vector<RubyProcess>());
+                    ask_of(*identities, then);
+                  });
 }
 
 void RubyProcessesLook::ask_of(const std::vector<std::string>& identities, const Then& then) {

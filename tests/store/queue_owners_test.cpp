@@ -40,3 +40,26 @@ BOOST_FIXTURE_TEST_CASE(what_was_known_holds_where_nothing_is_answered, Looking)
   connection.close();
   BOOST_TEST(look().are_ruby_alone("mailers"));
 }
+
+// Nor when there are hundreds.
+BOOST_FIXTURE_TEST_CASE(where_no_ruby_process_lives_broods_are_not_asked_for, Looking) {
+  redis.command({"DEL", "processes"});
+  for (int i = 0; i < 20; ++i) {
+    const std::string brood = "brood" + std::to_string(i) + ":1:cccccccccccc";
+    redis.command({"SADD", "processes", brood});
+    redis.command({"HSET", "brood:processes", brood, "{}"});
+    redis.command({"HSET", brood, "info", R"({"version":"0.1.0","queues":["mailers"]})", "quiet", "false"});
+  }
+  redis.command({"CONFIG", "RESETSTAT"});
+  BOOST_TEST(!look().are_ruby_alone("mailers"));
+  const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+  BOOST_TEST(stats.find("cmdstat_hmget") == std::string::npos, stats);
+}
+
+BOOST_FIXTURE_TEST_CASE(beside_ruby_processes_broods_are_asked_what_they_serve, Looking) {
+  const std::string brood = "brood:1:cccccccccccc";
+  redis.command({"SADD", "processes", brood});
+  redis.command({"HSET", "brood:processes", brood, "{}"});
+  redis.command({"HSET", brood, "info", R"({"version":"0.1.0","queues":["mailers"]})", "quiet", "false"});
+  BOOST_TEST(!look().are_ruby_alone("mailers"));
+}

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
+#include <set>
 
 #include "shared/job/payload.hpp"
 #include "shared/redis/connection.hpp"
@@ -73,6 +74,20 @@ BOOST_FIXTURE_TEST_CASE(the_fleet_is_as_old_as_its_oldest_and_asked_once_a_minut
   BOOST_CHECK((release.oldest(ask()) == SidekiqRelease{8, 1, 7}));
   lives("seven:1:a", R"({"version":"7.0.9"})");
   BOOST_CHECK((FleetRelease{}.oldest(ask()) == SidekiqRelease{7, 0, 9}));
+}
+
+BOOST_FIXTURE_TEST_CASE(who_is_known_to_be_broods_is_not_asked_for_again, Fleet) {
+  for (int i = 0; i < 20; ++i) lives("brood:" + std::to_string(i) + ":a", R"({"version":"0.1.0"})");
+  lives("seven:1:a", R"({"version":"7.3.10"})");
+  std::set<std::string, std::less<>> broods;
+  BOOST_TEST(ruby_processes(ask(), &broods).size() == 1U);
+  BOOST_TEST(broods.size() == 20U);
+  redis.command({"SREM", "processes", "brood:0:a"});
+  redis.command({"CONFIG", "RESETSTAT"});
+  BOOST_TEST(ruby_processes(ask(), &broods).size() == 1U);
+  const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+  BOOST_TEST(stats.find("cmdstat_hget:calls=1,") != std::string::npos, stats);
+  BOOST_TEST(broods.size() == 19U);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_fleet_that_could_not_be_asked_is_asked_again_soon_and_not_at_once, Fleet) {

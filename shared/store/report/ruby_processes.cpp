@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_set>
 #include <utility>
 
 #include "shared/json/json_object.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 
 namespace brood {
@@ -28,6 +30,14 @@ std::vector<std::string> names(std::string_view array) {
   return read;
 }
 
+bool is_broods(ReplyView info) try {
+  if (!info.is_string()) return false;
+  const auto version = JsonObject::parse(info.text()).string("version");
+  return version && !SidekiqRelease::parse(*version);  // brood's own numbers are below Sidekiq's
+} catch (const BadJson&) {
+  return false;
+}
+
 }  // namespace
 
 std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyView info) {
@@ -37,7 +47,7 @@ std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyVie
     RubyProcess process{.identity = std::string(identity)};
     if (const auto version = told.string("version")) {
       const auto release = SidekiqRelease::parse(*version);
-      if (!release) return std::nullopt;  // brood's own numbers are below Sidekiq's
+      if (!release) return std::nullopt;  // brood's own
       process.release = *release;
     }
     if (const auto queues = told.raw("queues"); queues && queues->starts_with('[')) process.queues = names(*queues);
@@ -47,15 +57,35 @@ std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyVie
   }
 }
 
-std::vector<RubyProcess> ruby_processes(const AskRedis& ask) {
-  const auto listed = read_name_list_if_told(ask({ask_processes()}).front().view());
-  if (!listed || listed->empty()) return {};
+std::vector<Command> ask_who_may_be_ruby() { return {ask_processes(), ask_owners()}; }
+
+std::optional<std::vector<std::string>> read_who_may_be_ruby(ReplyView processes, ReplyView broods) {
+  auto listed = read_name_list_if_told(processes);
+  if (!listed) return std::nullopt;
+  const auto told = read_name_list_if_told(broods).value_or(std::vector<std::string>());
+  const std::unordered_set<std::string_view> known(told.begin(), told.end());
+  std::erase_if(*listed, [&](const std::string& identity) { return known.contains(identity); });
+  return listed;
+}
+
+std::vector<RubyProcess> ruby_processes(const AskRedis& ask, std::set<std::string, std::less<>>* broods) {
+  auto listed = read_name_list_if_told(ask({ask_processes()}).front().view());
+  if (!listed) return {};
+  if (broods) {
+    const std::unordered_set<std::string_view> living(listed->begin(), listed->end());
+    std::erase_if(*broods, [&](const std::string& identity) { return !living.contains(identity); });
+    std::erase_if(*listed, [&](const std::string& identity) { return broods->contains(identity); });
+  }
+  if (listed->empty()) return {};
   std::vector<Command> commands;
   for (const std::string& identity : *listed) commands.push_back(ask_info(identity));
   const std::vector<Reply> infos = ask(commands);
   std::vector<RubyProcess> processes;
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (auto process = read_ruby_process((*listed)[i], infos[i].view())) processes.push_back(std::move(*process));
+    if (auto process = read_ruby_process((*listed)[i], infos[i].view()))
+      processes.push_back(std::move(*process));
+    else if (broods && is_broods(infos[i].view()))
+      broods->insert(std::move((*listed)[i]));
   }
   return processes;
 }
@@ -72,7 +102,7 @@ std::optional<SidekiqRelease> FleetRelease::oldest(const AskRedis& ask) {
   if (begun < asks_again_at_) return oldest_;
   asks_again_at_ = begun + ask_again;
   try {
-    oldest_ = oldest_release(ruby_processes(ask));
+    oldest_ = oldest_release(ruby_processes(ask, &broods_));
   } catch (const std::exception&) {  // a caller that needs Redis for more than this reports it
     const SteadyTime now = steady_now();
     asks_again_at_ =

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,18 @@ struct RubyProcess {
 // `info` of the process `identity`.  nullopt: its heartbeat has ended, it is a brood process, or it cannot be read.
 std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyView info);
 
+// The identities of all living processes but those that are listed as brood's own: so asking each costs little in a
+// large fleet of brood's.  Two commands, of which a mere client may send only the first; nullopt: Redis does not tell.
+std::vector<Command> ask_who_may_be_ruby();
+std::optional<std::vector<std::string>> read_who_may_be_ruby(ReplyView processes, ReplyView broods);
+
 // Sends commands at once and returns as many replies.
 using AskRedis = std::function<std::vector<Reply>(const std::vector<Command>&)>;
 
-// All that live, in two round trips; none where Redis refuses to tell.  Throws what `ask` throws.
-std::vector<RubyProcess> ruby_processes(const AskRedis& ask);
+// All that live, in two round trips; none where Redis refuses to tell.  Throws what `ask` throws.  A process of
+// `broods` is known to be brood's, and is not asked for; those that are found to be are added, and those that have left
+// are taken out.
+std::vector<RubyProcess> ruby_processes(const AskRedis& ask, std::set<std::string, std::less<>>* broods = nullptr);
 
 // nullopt: there are none.
 std::optional<SidekiqRelease> oldest_release(const std::vector<RubyProcess>& processes);
@@ -49,6 +57,7 @@ class FleetRelease {
  private:
   std::optional<SidekiqRelease> oldest_;
   SteadyTime asks_again_at_{};
+  std::set<std::string, std::less<>> broods_;  // of the processes
 };
 
 }  // namespace brood

@@ -80,7 +80,7 @@ class Worker {
                     .ended = [this] { performer_.end_handlers(); }}),
         caps_(shares_of_caps(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps, shards)),
         draw_(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)), redis_, worker_setup.queue_changes),
-        filled_queues_(redis_),
+        filled_queues_(redis_, *worker_setup.record),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
                     .identity_record = identity_record(identity),
@@ -233,6 +233,7 @@ class Worker {
     redis_.move_to(shards_.at(shard));
     serve();
     draw_.forget();
+    filled_queues_.forget();
     performer_.forget_shard();
     forget_redis_time();
     refused_at_.reset();
@@ -261,8 +262,11 @@ class Worker {
     lapses_ = orders_.lapses();
     in_flight_.settle_and_fetch(outcomes, first, want, draw_.is_over() ? wait_queue : "");
     unsettled_ = false;
-    if (want > 0 && !draw_.is_over() && !draw_.is_stale() && in_flight_.batch().entries.empty())
-      in_flight_.settle_and_fetch({}, filled_queues_.among(draw_.take(all)), want, wait_queue);
+    if (want > 0 && !draw_.is_over() && !draw_.is_stale() && in_flight_.batch().entries.empty()) {
+      const std::vector<std::string> filled = filled_queues_.among(draw_.take(all));
+      const FetchAndSettle::Batch& fetched = in_flight_.settle_and_fetch({}, filled, want, wait_queue);
+      filled_queues_.note_fetched(filled, fetched.entries.empty() ? "" : fetched.queue);
+    }
     say_whether_batching();
   }
 

@@ -65,6 +65,8 @@ struct alignas(64) SlotRecord {
   std::atomic<std::int64_t> spawned_at;      // steady nanoseconds
   std::atomic<std::int64_t> rests_until;     // steady nanoseconds; a vacant slot is not filled before
   std::atomic<std::uint32_t> output_reads;   // see output_reads.hpp
+  std::atomic<std::uint32_t> rings;          // how often the worker was freed for a job of:
+  char rung_for[256];                        // a queue, cut to fit
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
@@ -211,6 +213,12 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
 
 // Says where the next occupant runs, before the fork.
 void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule);
+
+// Names the queue for a job of which its worker is freed, or soon will be: the worker looks there first.
+void note_rung_for(SlotRecord& record, std::string_view queue);
+// The worker's side: the queue for which it was rung since `rings` were counted, which is brought up to date; empty:
+// for none.  It may be half written, or scribbled over.
+std::string rung_for(const SlotRecord& record, std::uint32_t& rings);
 
 // The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that
 // cannot be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.

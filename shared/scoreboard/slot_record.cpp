@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "shared/scoreboard/scoreboard.hpp"
 
@@ -344,6 +345,17 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
 void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule) {
   record.number_in_capsule.store(number_in_capsule);
   write_text(record.capsule, capsule);
+}
+
+void note_rung_for(SlotRecord& record, std::string_view queue) {
+  write_text(record.rung_for, queue);
+  record.rings.fetch_add(1);
+}
+
+std::string rung_for(const SlotRecord& record, std::uint32_t& rings) {
+  const std::uint32_t now = record.rings.load();
+  if (std::exchange(rings, now) == now) return "";
+  return read_text(record.rung_for);
 }
 
 }  // namespace brood

@@ -9,4 +9,10 @@ WatchedKeys watched_keys(std::string_view identity) {
           keys::queues,   keys::brood_processes, keys::signals(identity)};
 }
 
+std::optional<std::string_view> queue_of(std::string_view key) {
+  const std::string before = keys::queue("").name();
+  if (!key.starts_with(before)) return std::nullopt;
+  return key.substr(before.size());
+}
+
 }  // namespace brood

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "shared/redis/keyspace.hpp"
@@ -12,5 +13,8 @@ struct WatchedKeys {
   RedisKey signals;  // to this process
 };
 WatchedKeys watched_keys(std::string_view identity);
+
+// The queue whose jobs this key holds; nullopt: it is another key.
+std::optional<std::string_view> queue_of(std::string_view key);
 
 }  // namespace brood

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "shared/base/clock.hpp"
@@ -23,7 +24,7 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr auto look_interval = 100ms;
-constexpr int share_of_looks = 10;  // from one look to the next passes at least this many times what the first one took
+constexpr int share_of_looks = 50;  // from one look to the next passes at least this many times what the first one took
 constexpr std::chrono::nanoseconds longest_between_looks = 5s;  // a Redis that once was slow may no longer be
 // Each look wakes the supervisor, which costs more than the look itself: some 60 us.
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
@@ -72,6 +73,28 @@ void Doorbell::know(const KnownQueues& known) {
   known_ = known;
   read_capsules();
   replan();
+}
+
+void Doorbell::rely_on_being_told(AsyncConnection* reader) {
+  reader_ = reader;
+  forget_what_is_empty();
+  replan();
+}
+
+// The answer to a look under way is of before too, and may never come.
+void Doorbell::forget_what_is_empty() {
+  empty_.forget();
+  looking_ = false;
+  ++looks_begun_;
+}
+
+void Doorbell::note_changes(const std::vector<std::string>& queues) {
+  bool is_news = queues.empty();
+  if (is_news) forget_what_is_empty();
+  for (const std::string& queue : queues) is_news |= empty_.note_change(queue);
+  if (!is_news || !listening_) return;
+  plan_is_carried_out_ = false;
+  next_.start_in(std::max<std::chrono::nanoseconds>(next_look_ - steady_now(), 0ns));
 }
 
 void Doorbell::stop() {
@@ -157,6 +180,7 @@ void Doorbell::carry_out(const std::vector<IdleWorker>& idle, SteadyTime now) {
       to_look_at.push_back(queue);
   }
   to_look_at.insert(to_look_at.end(), plan_.looked_at.begin(), plan_.looked_at.end());
+  std::erase_if(to_look_at, [&](const std::string& queue) { return empty_.has(queue); });
   looks_ = !to_look_at.empty();
   if (looks_ && !looking_ && now >= next_look_) look_at(to_look_at);
   plan_is_carried_out_ = all_peek && !looks_ && no_lists_.empty();
@@ -191,6 +215,7 @@ bool Doorbell::wake_one(const std::string& queue) {
   watch_.freed(*slot);
   for (const OccupiedSlot& occupied : workers_.fetching_slots()) {
     if (occupied.slot != *slot) continue;
+    note_rung_for(*occupied.record, queue);
     const bool waits_in_redis = occupied.record->waiting_client.load() != 0;
     if (waits_in_redis && workers_.may_unblock()) {
       workers_.unblock(*occupied.record);
@@ -239,7 +264,11 @@ bool Doorbell::keep_peeking(const std::string& queue, const std::vector<IdleWork
   }
   free->needed = now;
   if (!free->connected()) return false;
-  free->begin(queue, candidate_for(queue, idle));
+  const QueuePeek::Candidate candidate = candidate_for(queue, idle);
+  for (const OccupiedSlot& occupied : workers_.fetching_slots()) {
+    if (occupied.slot == candidate.slot) note_rung_for(*occupied.record, queue);
+  }
+  free->begin(queue, candidate);
   return true;
 }
 
@@ -319,9 +348,11 @@ void Doorbell::look_at(const std::vector<std::string>& wanted) {
   for (const std::vector<std::string>& slice : asked) calls.push_back(queue_sizes(slice));
   if (!capped.empty()) calls.push_back(free_places(capped, caps_));
   looking_ = true;
+  empty_.begin_look();
   const SteadyTime begun = steady_now();
-  send_scripts(redis_, std::move(calls), longest_answer_time,
-               [this, asked, capped, begun](const std::vector<Result>& results) {
+  send_scripts(reader_ ? *reader_ : redis_.connection(), std::move(calls), longest_answer_time,
+               redis_.guard([this, asked, capped, begun, look = ++looks_begun_](const std::vector<Result>& results) {
+                 if (look != looks_begun_) return;
                  looking_ = false;
                  // So that thousands of queues keep neither Redis nor us busy.
                  const SteadyTime now = steady_now();
@@ -331,7 +362,7 @@ void Doorbell::look_at(const std::vector<std::string>& wanted) {
                  read_look(asked, results);
                  if (!capped.empty() && results.size() > asked.size()) read_places(capped, results.back());
                  replan();
-               });
+               }));
 }
 
 void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, const std::vector<Result>& results) {
@@ -339,12 +370,21 @@ void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, con
   for (std::size_t i = 0; i < asked.size() && i < results.size(); ++i) {
     if (!results[i].ok()) continue;  // the next_ look asks again
     const QueueSizes sizes = read_queue_sizes(asked[i], results[i].reply.view());
+    note_empty(asked[i], sizes);
     for (const QueueSizes::Filled& filled : sizes.filled) {
       for (std::int64_t job = 0; job < filled.jobs && wake_one(filled.queue); ++job) continue;
     }
     found_no_lists.insert(found_no_lists.end(), sizes.no_lists.begin(), sizes.no_lists.end());
   }
   leave_out(found_no_lists, steady_now());
+}
+
+// Those of capped queues are not noted: whether their jobs may be taken changes with other keys too.
+void Doorbell::note_empty(const std::vector<std::string>& asked, const QueueSizes& sizes) {
+  if (!reader_) return;
+  std::unordered_set<std::string> others(sizes.no_lists.begin(), sizes.no_lists.end());
+  for (const QueueSizes::Filled& filled : sizes.filled) others.insert(filled.queue);
+  empty_.note_empty(asked, others);
 }
 
 void Doorbell::read_places(const std::vector<std::string>& asked, const Result& result) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -10,8 +11,10 @@
 #include "shared/config/config.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/doorbell_plan.hpp"
+#include "supervisor/queues/empty_queues.hpp"
 #include "supervisor/queues/idle_watch.hpp"
 #include "supervisor/queues/queue_backoff.hpp"
 #include "supervisor/queues/queue_peek.hpp"
@@ -21,7 +24,8 @@ namespace brood {
 
 // Tells an idle worker that there is a job in a queue on which no worker waits.  The first such queues get a blocking
 // peek each: BLMOVE from a queue's tail to the same queue's tail, which moves nothing and touches no list of ours.  The
-// other queues, and all of them where Redis refuses the peek, are looked at ten times a second.  When nobody is idle,
+// other queues, and all of them where Redis refuses the peek, are looked at up to ten times a second: those that may
+// have changed since they were empty, or all of them where changes are not told.  When nobody is idle,
 // or every queue has a worker that waits on it, nothing is asked of Redis.  Where there are several shards, workers
 // that would come from another shard count as idle here; one is called when no worker of this shard can be freed.
 class Doorbell {
@@ -44,6 +48,11 @@ class Doorbell {
   // What Redis says of the queues: their names, for capsules that take all queues, and which are paused, for those are
   // not rung for.
   void know(const KnownQueues& known);
+
+  // While `reader` is set, each first change of what was read on it is told by note_changes().
+  void rely_on_being_told(AsyncConnection* reader);
+  // Of queues; none: any may have changed.
+  void note_changes(const std::vector<std::string>& queues);
 
   // Redis is at another address: connections to the old one are of no use.
   void redis_has_moved();
@@ -74,6 +83,8 @@ class Doorbell {
 
   void look_at(const std::vector<std::string>& wanted);
   void read_look(const std::vector<std::vector<std::string>>& asked, const Results& results);
+  void forget_what_is_empty();
+  void note_empty(const std::vector<std::string>& asked, const QueueSizes& sizes);
   void read_places(const std::vector<std::string>& asked, const AsyncConnection::Result& result);
 
   EventLoop& loop_;
@@ -100,8 +111,11 @@ class Doorbell {
   std::set<std::string> no_lists_;
   SteadyTime no_lists_until_{}, no_lists_reported_{};
   SteadyTime peeks_refused_until_{}, refusal_reported_{};
+  AsyncConnection* reader_ = nullptr;
+  EmptyQueues empty_;
   bool looks_ = false;  // some queue must be looked at
   bool looking_ = false;
+  std::uint64_t looks_begun_ = 0;  // by which an answer that comes too late is known
   SteadyTime next_look_{};
 };
 

@@ -103,14 +103,20 @@ void KeyChangeListener::track() {
 
 // Redis sends an array of keys, or nil for all keys when it was emptied.  Anything else was published by somebody else.
 void KeyChangeListener::note(ReplyView changed) {
+  std::vector<std::string> others;
   if (changed.is_nil()) changed_ = all_keys();
   if (changed.is_array()) {
     const Keyspace ours(redis_.address().key_prefix);
     for (std::size_t i = 0; i < changed.size(); ++i) {
       const auto name = ours.without_prefix(changed[i].text());
-      if (const auto key = name ? keys_.find(*name) : keys_.end(); key != keys_.end()) changed_.insert(key->first);
+      if (!name) continue;
+      if (const auto key = keys_.find(*name); key != keys_.end())
+        changed_.insert(key->first);
+      else
+        others.emplace_back(*name);
     }
   }
+  if (hears_ && others_ && (changed.is_nil() || !others.empty())) others_(others);
   read_when_allowed();
 }
 

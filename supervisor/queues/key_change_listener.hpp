@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/async_connection.hpp"
@@ -40,6 +42,14 @@ class KeyChangeListener {
 
   bool hears() const { return hears_; }
 
+  // While it hears: what is read on this connection is remembered by Redis too, until it changes for the first time.
+  AsyncConnection& reader() { return *reader_; }
+  // Called with the keys, without a prefix, that have changed and are none of `keys`; with none at all when any may
+  // have.
+  void hear_of_others(std::function<void(const std::vector<std::string>& names)> others) {
+    others_ = std::move(others);
+  }
+
  private:
   void subscribe();
   void track();
@@ -56,6 +66,7 @@ class KeyChangeListener {
   AsyncConnection& redis_;
   const Keys keys_;
   const std::function<void(bool)> told_;
+  std::function<void(const std::vector<std::string>&)> others_;
   const std::chrono::nanoseconds between_attempts_;
 
   std::unique_ptr<AsyncConnection> listener_, reader_;

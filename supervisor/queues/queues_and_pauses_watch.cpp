@@ -23,6 +23,9 @@ constexpr auto between_counts = 100ms;
 constexpr auto between_looks_when_told = 5s;
 constexpr int looks_without_classes = 24;
 constexpr auto names_last = 5s;  // the count is the same when one queue has gone and another has come
+constexpr auto names_last_when_told = 2min;
+constexpr int share_of_names = 50;  // what reading them takes is followed by at least this many times as much without
+constexpr std::chrono::nanoseconds longest_between_names = 10s;  // a Redis that once was slow may no longer be
 
 }  // namespace
 
@@ -93,16 +96,20 @@ void QueuesAndPausesWatch::read(bool asked_for_paused, bool asked_for_classes, c
   const Result& counted = results.back();
   if (!counted.ok()) return look_later();
   const std::int64_t before = std::exchange(count_, read_queue_count(counted.reply.view()));
-  if (count_ == before && steady_now() - names_read_ < names_last) return look_later();
+  names_are_old_ |= count_ != before || steady_now() - names_read_ >= (is_told_ ? names_last_when_told : names_last);
+  if (!names_are_old_ || steady_now() < names_not_before_) return look_later();
   ask_for_names();
 }
 
 void QueuesAndPausesWatch::ask_for_names() {
   asking_ = true;
-  redis_.send(ask_queue_names(), short_answer_time, [this](const Result& result) {
+  names_are_old_ = false;
+  redis_.send(ask_queue_names(), short_answer_time, [this, begun = steady_now()](const Result& result) {
     asking_ = false;
     if (!watching_) return;
     if (follows_names_) read_names(result);
+    const SteadyTime now = steady_now();
+    names_not_before_ = now + std::min<std::chrono::nanoseconds>(share_of_names * (now - begun), longest_between_names);
     look_later();
   });
 }
@@ -173,7 +180,10 @@ void QueuesAndPausesWatch::look_later() {
   if (!watching_) return;
   if (std::exchange(look_again_, false)) return look_anew();
   const bool in_a_hurry = !is_told_ && follows_names_ && redis_.connected() && workers_.somebody_is_idle();
-  next_.start_in(in_a_hurry ? between_counts : between_looks());
+  std::chrono::nanoseconds pause = in_a_hurry ? between_counts : between_looks();
+  if (names_are_old_ && follows_names_)
+    pause = std::min(pause, std::max<std::chrono::nanoseconds>(names_not_before_ - steady_now(), between_counts));
+  next_.start_in(pause);
 }
 
 void QueuesAndPausesWatch::tell(bool others_are_paused) {

@@ -63,6 +63,8 @@ class QueuesAndPausesWatch {
   KnownQueues known_;
   std::int64_t count_ = -1;
   SteadyTime paused_read_{}, classes_read_{}, names_read_{};
+  SteadyTime names_not_before_{};  // many names take Redis and all workers their time
+  bool names_are_old_ = false;
   bool knows_paused_ = false;  // until then workers that the program before us has left may know better
   bool said_no_set_ = false, said_no_classes_ = false;
   std::vector<std::string> said_unsafe_;

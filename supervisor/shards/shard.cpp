@@ -67,6 +67,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
                  std::move(setup.beat_tokens)),
       key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
                            [this](bool hears) { rely_on_being_told(hears); }) {
+  key_change_listener_.hear_of_others([this](const std::vector<std::string>& keys) { note_changes(keys); });
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   heartbeat_.tell_metrics(owner_.config().metrics);
   keep_pace();
@@ -93,11 +94,20 @@ KeyChangeListener::Keys Shard::keys_to_watch() {
           {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
 
+void Shard::note_changes(const std::vector<std::string>& keys) {
+  std::vector<std::string> queues;
+  for (const std::string& key : keys) {
+    if (const auto queue = queue_of(key)) queues.emplace_back(*queue);
+  }
+  if (keys.empty() || !queues.empty()) doorbell_.note_changes(queues);
+}
+
 void Shard::rely_on_being_told(bool told) {
   scheduler_.rely_on_being_told(told);
   queues_and_pauses_watch_.rely_on_being_told(told);
   heartbeat_.rely_on_being_told(told);
   orphan_watch_.rely_on_being_told(told);
+  doorbell_.rely_on_being_told(told ? &key_change_listener_.reader() : nullptr);
 }
 
 // ---- What happens in a round

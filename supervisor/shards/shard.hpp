@@ -157,6 +157,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void keep_pace();
   void tell_of_capsules();
   void look_for_work();
+  void note_changes(const std::vector<std::string>& keys);
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
   PeriodicJobs::Settings periodic_settings() const;

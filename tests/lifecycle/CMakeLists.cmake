@@ -290,7 +290,7 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
 
 # Several Redis servers.
 foreach(test IN ITEMS shards shards_away added_shards drained_shards cluster_shards idle_shards)
-  brood_test(lifecycle/${test} LINK brood_test_support simdjson::simdjson)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_store simdjson::simdjson)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 add_dependencies(lifecycle_shards_away_test iterating_jobs)

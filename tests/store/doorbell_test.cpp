@@ -7,6 +7,8 @@
 #include <optional>
 #include <thread>
 
+#include "shared/store/watched_keys.hpp"
+#include "supervisor/queues/key_change_listener.hpp"
 #include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/eventually.hpp"
@@ -448,4 +450,67 @@ BOOST_FIXTURE_TEST_CASE(it_may_end_while_it_waits_and_looks, Listening) {
   doorbell.reset();
   run_for(200ms);
   BOOST_TEST(woken.empty());
+}
+
+namespace {
+
+// Where changes of queues are told, as in a shard.
+struct Told : Listening {
+  const Names queues = many_queues(420);
+  std::optional<KeyChangeListener> watch;
+
+  void begin() {
+    add_idle_worker(queues[0]);
+    listen(capsule_of(queues));
+    watch.emplace(loop, connection, KeyChangeListener::Keys{{"schedule", [] {}}},
+                  [this](bool hears) { doorbell->rely_on_being_told(hears ? &watch->reader() : nullptr); });
+    watch->hear_of_others([this](const std::vector<std::string>& keys) {
+      Names changed;
+      for (const std::string& key : keys) {
+        if (const auto queue = queue_of(key)) changed.emplace_back(*queue);
+      }
+      doorbell->note_changes(changed);
+    });
+    watch->listen();
+    BOOST_REQUIRE(run_until([&] { return watch->hears() && peeks() == 16; }));
+    BOOST_REQUIRE(run_until([&] { return is_at_rest(); }));
+  }
+  bool is_at_rest() { return !is_sent_within("evalsha", 1s) && !says("eval:"); }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(where_changes_are_told_empty_queues_are_looked_at_once, Told) {
+  begin();
+  push(queues[300], "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
+  BOOST_TEST(stats().find("cmdstat_llen:calls=1,") != std::string::npos, stats());  // of that queue alone
+  std::uint32_t rings = 0;
+  BOOST_TEST(rung_for(board.slot(0), rings) == queues[300]);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_queue_that_has_become_empty_is_told_of_again, Told) {
+  begin();
+  for (int round = 0; round < 3; ++round) {
+    push(queues[300], "job");
+    BOOST_TEST(run_until([&] { return !woken.empty(); }));
+    redis.command({"DEL", "queue:" + queues[300]});
+    BOOST_REQUIRE(run_until([&] { return is_at_rest(); }));
+    woken.clear();
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_known_of_queues_ends_with_the_data, Told) {
+  begin();
+  redis.command({"FLUSHALL"});
+  push(queues[300], "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_known_of_queues_ends_with_the_connection, Told) {
+  begin();
+  for (const RedisClient& client : RedisClient::of(redis, "brood-key-"))
+    redis.command({"CLIENT", "KILL", "ID", client.id});
+  push(queues[300], "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }

@@ -4,7 +4,10 @@
 
 #include <utility>
 
+#include "shared/scoreboard/scoreboard.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
+#include "worker/fetching/filled_queues.hpp"
 
 using namespace brood;
 using Strings = std::vector<std::string>;
@@ -74,4 +77,60 @@ BOOST_AUTO_TEST_CASE(pauses_and_names_that_its_user_may_not_read_any_more_stay_a
   ++changes;
   choice.begin();
   BOOST_TEST(choice.take(9) == (Strings{"a", "b", "c"}), boost::test_tools::per_element());
+}
+
+namespace {
+
+// A worker of a capsule that takes all queues, and far more queues than one fetch asks for.
+struct ManyQueues {
+  RedisServer redis;
+  Connection connection{redis.address()};
+  Scoreboard board = Scoreboard::in_memory(1);
+  FilledQueues filled{connection, board.slot(0)};
+  Strings queues;
+
+  ManyQueues() {
+    for (int i = 0; i < 2'000; ++i) queues.push_back("q" + std::to_string(i));
+  }
+  void push(const std::string& queue) { redis.command({"LPUSH", "queue:" + queue, "{}"}); }
+  long looks() {
+    const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+    const std::size_t at = stats.find("cmdstat_llen:calls=");
+    return at == std::string::npos ? 0 : std::stol(stats.substr(at + 19)) / 2'000;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(who_has_looked_through_many_queues_goes_by_that_for_a_while, ManyQueues) {
+  push("q7");
+  push("q1999");
+  BOOST_TEST(filled.among(queues) == (Strings{"q7", "q1999"}), boost::test_tools::per_element());
+  const long looked = looks();
+  // On a slow machine a look takes longer, and is good for longer.
+  BOOST_TEST(filled.among(queues) == (Strings{"q7", "q1999"}), boost::test_tools::per_element());
+  BOOST_TEST(looks() == looked);
+  filled.note_fetched({"q7", "q1999"}, "q1999");
+  BOOST_TEST(filled.among(queues) == (Strings{"q1999"}), boost::test_tools::per_element());
+  filled.note_fetched({"q1999"}, "");
+  BOOST_TEST(filled.among(queues).empty());
+  redis.command({"DEL", "queue:q7", "queue:q1999"});
+  push("q8");
+  BOOST_TEST(eventually([&] { return filled.among(queues) == (Strings{"q8"}); }));
+}
+
+BOOST_FIXTURE_TEST_CASE(who_is_rung_for_a_queue_looks_there_without_looking_at_all, ManyQueues) {
+  note_rung_for(board.slot(0), "q42");
+  BOOST_TEST(filled.among(queues) == (Strings{"q42"}), boost::test_tools::per_element());
+  BOOST_TEST(looks() == 0);
+  BOOST_TEST(filled.among(queues).empty());
+  BOOST_TEST(looks() == 1);
+  note_rung_for(board.slot(0), "another capsule's");
+  BOOST_TEST(filled.among(queues).empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_few_queues_are_not_asked_for, ManyQueues) {
+  queues.resize(20);
+  BOOST_TEST(filled.among(queues).size() == 20U);
+  BOOST_TEST(looks() == 0);
 }

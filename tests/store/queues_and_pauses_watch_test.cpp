@@ -85,3 +85,17 @@ BOOST_FIXTURE_TEST_CASE(pauses_that_it_may_not_read_any_more_stay_as_they_were, 
   queues.look();
   BOOST_TEST(run_until([&] { return known.paused.empty(); }, 3s));
 }
+
+BOOST_FIXTURE_TEST_CASE(names_that_have_not_changed_are_not_read_again_where_changes_are_told, Watching) {
+  redis.command({"SADD", "queues", "one", "two"});
+  begin();
+  BOOST_REQUIRE(run_until([&] { return known.names.size() == 2; }));
+  redis.command({"CONFIG", "RESETSTAT"});
+  const auto calls = [&](const std::string& command) {
+    const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+    const std::size_t at = stats.find("cmdstat_" + command + ":calls=");
+    return at == std::string::npos ? 0 : std::stoi(stats.substr(at + command.size() + 15));
+  };
+  BOOST_REQUIRE(run_until([&] { return calls("scard") >= 3; }, 30s));  // as many looks
+  BOOST_TEST(calls("smembers") <= 2 * calls("scard") - 3);             // for what is paused, not for names
+}

@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "supervisor/queues/empty_queues.hpp"
+
 using namespace brood;
 
 namespace {
@@ -155,4 +157,30 @@ BOOST_FIXTURE_TEST_CASE(a_worker_that_waits_anew_shows_another_sign, OneSlot) {
   const IdleSign before = idle_sign(board.slot(0));
   worker.set_queue("images");
   BOOST_TEST((idle_sign(board.slot(0)) != before));
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_is_known_to_be_empty_until_it_changes) {
+  EmptyQueues empty;
+  empty.begin_look();
+  empty.note_empty({"a", "b", "c"}, {"b"});
+  BOOST_TEST(empty.has("a"));
+  BOOST_TEST(!empty.has("b"));
+  BOOST_TEST(empty.note_change("a"));
+  BOOST_TEST(!empty.has("a"));
+  BOOST_TEST(!empty.note_change("b"));  // it is looked at in any case
+  empty.forget();
+  BOOST_TEST(!empty.has("c"));
+}
+
+// News and answers come on different connections.
+BOOST_AUTO_TEST_CASE(a_change_that_is_told_before_the_look_is_answered_counts) {
+  EmptyQueues empty;
+  empty.begin_look();
+  empty.note_change("a");
+  empty.note_empty({"a", "b"}, {});
+  BOOST_TEST(!empty.has("a"));
+  BOOST_TEST(empty.has("b"));
+  empty.begin_look();
+  empty.note_empty({"a"}, {});
+  BOOST_TEST(empty.has("a"));
 }

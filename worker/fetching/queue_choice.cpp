@@ -10,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto known_for = 30s;
+constexpr auto names_last = 10min;  // unless a change is told: there may be tens of thousands
 
 bool is_to_come(ReplyView reply) {
   const ErrorKind kind = classify_error(reply.error());
@@ -99,11 +100,13 @@ bool QueueChoice::look() {
     if (auto told = read_paused(paused.view()); told || is_never_told(paused.view()))
       known_.paused = std::move(told).value_or(NameSet());
     if (!look_at_classes()) return false;
-    if (capsule_.follows_all_queues) {
+    if (capsule_.follows_all_queues &&
+        (!looked_ || is_stale() || !changes_ || steady_now() - names_at_ >= names_last)) {
       const Reply names = redis_.call(ask_queue_names());
       if (is_to_come(names.view())) return false;
       if (auto told = read_queue_names(names.view()); told || is_never_told(names.view()))
         known_.names = std::move(told).value_or(std::vector<std::string>());
+      names_at_ = steady_now();
     }
     seen_ = seen;
     looked_ = true;

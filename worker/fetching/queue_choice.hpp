@@ -63,7 +63,7 @@ class QueueChoice {
   std::mt19937_64 random_;
   std::uint32_t seen_ = 0;
   bool looked_ = false, forgotten_ = false;
-  SteadyTime looked_at_{};
+  SteadyTime looked_at_{}, names_at_{};
   KnownQueues known_;
   std::vector<std::string> waits_;   // what idle workers spread over
   std::vector<std::string> others_;  // those that "*" stands for, in no order

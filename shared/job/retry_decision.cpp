@@ -148,6 +148,12 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
                       std::optional<RetryOption> class_retry, std::string_view fetched_from, WallTime now,
                       double jitter, const RetryPolicy& policy) {
   Edits edits;
+  if (!job.truthy("retry") && failure.misrouted) {
+    // Whoever pushed it meant another server, and has to hear of it.
+    edits.set("queue", queue_to_retry_in(job, fetched_from));
+    note_failure(edits, job, failure, now);
+    return {Verdict::Kind::exhausted, edits.applied_to(job), {}};
+  }
   if (!job.truthy("retry")) {
     const bool missing = !job.raw("retry") || job.raw("retry") == "null";
     const RetryOption option = class_retry.value_or(RetryOption{});

@@ -164,8 +164,8 @@ BOOST_AUTO_TEST_CASE(every_run_is_counted_as_it_ended) {
   site.push(2, "Exit", "[7]", never);
   site.push(1, "PoliteLoop", "[60000]", never + ",\"timeout\":0.2");
   site.push(1, "Stubborn", "[60000]", never + ",\"timeout\":0.2");
-  site.push(3, "NobodysCode", "[]", never);
-  BOOST_REQUIRE_MESSAGE(site.works_off(), site.brood.log_tail());
+  site.push(3, "NobodysCode", "[]", never);  // these are dead
+  BOOST_REQUIRE_MESSAGE(site.works_off(3), site.brood.log_tail());
   site.stop();
 
   const Told slept = site.pages.of("Sleep");

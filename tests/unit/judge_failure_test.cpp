@@ -249,6 +249,21 @@ BOOST_AUTO_TEST_CASE(retry_false_stores_nothing_and_changes_nothing) {
   }
 }
 
+// It was pushed for another server, Ruby's say, which has performed nothing of it.
+BOOST_AUTO_TEST_CASE(a_job_that_nothing_here_performs_is_dead_without_retries_and_not_gone) {
+  Attempt attempt;
+  attempt.failure = {
+      .error_class = "NameError", .message = "no job class", .backtrace = {}, .from_job = false, .misrouted = true};
+  const Verdict verdict = attempt.judge(R"("retry":false)");
+  BOOST_CHECK(verdict.kind == Kind::exhausted);
+  BOOST_TEST(goes_to_dead(verdict.payload, false));
+  BOOST_TEST(verdict.payload.string("error_class").value() == "NameError");
+  BOOST_TEST(verdict.payload.raw("retry").value() == "false");
+  BOOST_CHECK(attempt.judge("").kind == Kind::exhausted);
+  BOOST_CHECK(attempt.judge(R"("retry":true)").kind == Kind::retry);
+  BOOST_TEST(!goes_to_dead(attempt.judge(R"("retry":false,"dead":false)").payload, false));
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_retry_takes_the_option_of_the_class) {
   Attempt attempt;
   attempt.class_retry = RetryOption{RetryOption::Kind::count, 3};

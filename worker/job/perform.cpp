@@ -36,13 +36,10 @@ std::string active_job_hint(const Payload& job) {
 }
 
 Performed unknown_class(const JobRegistry& registry, const Payload& job, const std::string& job_class) {
-  if (is_active_job(job_class)) {
-    Performed performed = failed("NameError", active_job_hint(job));
-    performed.failure.from_job = false;
-    return performed;
-  }
-  Performed performed = failed("NameError", registry.describe_unknown(job_class));
+  std::string message = is_active_job(job_class) ? active_job_hint(job) : registry.describe_unknown(job_class);
+  Performed performed = failed("NameError", std::move(message));
   performed.failure.from_job = false;
+  performed.failure.misrouted = true;
   return performed;
 }
 

@@ -18,8 +18,8 @@ std::vector<QueueRivalry> queue_rivalries(const std::vector<CapsuleSettings>& ou
   const auto is_ours = [&](const std::string& queue) {
     return std::any_of(ours.begin(), ours.end(), [&](const CapsuleSettings& capsule) {
       const std::vector<std::string> names = capsule.queues.names();
-      return capsule.concurrency > 0 &&
-             (capsule.follows_all_queues || std::find(names.begin(), names.end(), queue) != names.end());
+      return capsule.concurrency > 0 && ((capsule.follows_all_queues && is_safe_name(queue)) ||
+                                         std::find(names.begin(), names.end(), queue) != names.end());
     });
   };
   std::vector<QueueRivalry> rivalries;
@@ -37,8 +37,10 @@ std::string describe(const QueueRivalry& rivalry) {
 }
 
 void QueueRivals::warn_of(const std::vector<RubyProcess>& processes) {
+  const std::set<std::pair<std::string, std::string>> before = std::exchange(said_, {});
   for (const QueueRivalry& rivalry : queue_rivalries(ours_, processes)) {
-    if (said_.emplace(rivalry.queue, rivalry.process).second)
+    const auto [said, is_first] = said_.emplace(rivalry.queue, rivalry.process);
+    if (is_first && !before.contains(*said))
       log::warn("queue_shared_with_sidekiq",
                 {{"queue", rivalry.queue}, {"process", rivalry.process}, {"hint", advice}});
   }
@@ -46,6 +48,13 @@ void QueueRivals::warn_of(const std::vector<RubyProcess>& processes) {
 
 void QueueRivals::look(const std::vector<CapsuleSettings>& ours) {
   ours_ = ours;
+  ask();
+}
+
+void QueueRivals::stop() { again_.stop(); }
+
+void QueueRivals::ask() {
+  again_.start_in(between_looks_);
   look_.look([this](const std::optional<std::vector<RubyProcess>>& living) {
     if (living) warn_of(*living);
   });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "shared/config/config.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/report/ruby_processes.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/ruby_processes_look.hpp"
 
 namespace brood {
@@ -25,18 +27,24 @@ std::vector<QueueRivalry> queue_rivalries(const std::vector<CapsuleSettings>& ou
 // One sentence about it.
 std::string describe(const QueueRivalry& rivalry);
 
-// Warns of rivalries in the log, of each once.
+// Warns of rivalries in the log, of each once for as long as it lasts.
 class QueueRivals {
  public:
-  explicit QueueRivals(AsyncConnection& redis) : look_(redis) {}
+  QueueRivals(EventLoop& loop, AsyncConnection& redis, std::chrono::nanoseconds between_looks = std::chrono::minutes(2))
+      : look_(redis), between_looks_(between_looks), again_(loop, [this] { ask(); }) {}
 
-  // Looks who lives, now: when Redis has become usable, and when our queues have changed.
+  // Looks who lives, now: when Redis has become usable, and when our queues have changed.  From then on it goes by
+  // itself, for Ruby's processes come later too.
   void look(const std::vector<CapsuleSettings>& ours);
+  void stop();
 
  private:
+  void ask();
   void warn_of(const std::vector<RubyProcess>& processes);
 
   RubyProcessesLook look_;
+  const std::chrono::nanoseconds between_looks_;
+  Timer again_;
   std::vector<CapsuleSettings> ours_;
   std::set<std::pair<std::string, std::string>> said_;  // queue and process
 };

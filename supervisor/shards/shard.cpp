@@ -57,7 +57,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
                                  quarantine_watch_.note_pauses(now.paused_classes, steady_now());
                                }),
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
-      queue_rivals_(redis_.connection()),
+      queue_rivals_(parts.loop, redis_.connection()),
       set_aside_watch_(parts.loop, redis_.connection()),
       quarantine_watch_(redis_.connection(), workers_),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
@@ -173,6 +173,7 @@ void Shard::wind_down() {
   gem_schedules_.stop();
   doorbell_.stop();
   queues_and_pauses_watch_.stop();
+  queue_rivals_.stop();
   key_change_listener_.stop();
 }
 
@@ -205,7 +206,9 @@ void Shard::resume() {
   scheduler_.resume(scheduler_settings());
   periodic_jobs_.resume(periodic_settings());
   gem_schedules_.resume(gem_schedule_settings());
-  if (redis_.connected()) look_for_work();
+  if (!redis_.connected()) return;
+  look_for_work();
+  queue_rivals_.look(owner_.config().capsules);
 }
 
 void Shard::look_for_work() {

@@ -8,6 +8,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
+#include "tests/store/loop_with_redis.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -144,4 +145,23 @@ BOOST_AUTO_TEST_CASE(a_queue_that_both_serve_is_a_rivalry) {
   BOOST_TEST(rivals({capsule({{"images", 0}})}).empty());
   BOOST_TEST(rivals({capsule({{"default", 0}}, false, 0)}).empty());
   BOOST_TEST(rivals({capsule({{"*", 0}}, true)}) == "default@web:1:a mail@web:1:a native@web:2:b ");
+}
+
+// Ruby's processes come later too.
+BOOST_AUTO_TEST_CASE(rivals_that_come_later_are_said_once_for_as_long_as_they_stay) {
+  struct Rivals : LoopWithRedis {
+    QueueRivals rivals{loop, connection, 20ms};
+    long asked() {
+      const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+      const std::size_t at = stats.find("cmdstat_smembers:calls=");
+      return at == std::string::npos ? 0 : std::stol(stats.substr(at + 23));
+    }
+  } here;
+  here.rivals.look({capsule({{"default", 0}})});
+  BOOST_TEST(here.run_until([&] { return here.asked() >= 3; }));
+  here.rivals.stop();
+  here.run_for(50ms);
+  const long before = here.asked();
+  here.run_for(100ms);
+  BOOST_TEST(here.asked() == before);
 }

@@ -26,7 +26,10 @@ std::string json_list(char open, const std::vector<std::string>& elements, char 
 
 std::string json_weights(const QueueOrder& queues) {
   std::vector<std::string> members;
-  for (const auto& [name, weight] : queues.weights()) members.push_back(json_text(name) + ":" + std::to_string(weight));
+  const std::map<std::string, int> weights = queues.weights();
+  // In the order of the configuration: pages of 8.1 show the queues of a capsule in this order.
+  for (const std::string& name : queues.names())
+    members.push_back(json_text(name) + ":" + std::to_string(weights.at(name)));
   return json_list('{', members, '}');
 }
 

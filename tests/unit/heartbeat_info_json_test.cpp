@@ -49,10 +49,19 @@ BOOST_AUTO_TEST_CASE(every_capsule_is_listed_and_every_queue_once) {
   BOOST_TEST(info.find(R"("concurrency":7,"capsules":{)") != info.npos);
   BOOST_TEST(info.find(R"("default":{"concurrency":5,"mode":"weighted","weights":{"critical":3,"default":1}})") !=
              info.npos);
-  BOOST_TEST(info.find(R"("images":{"concurrency":2,"mode":"random","weights":{"default":1,"images":1}})") !=
+  BOOST_TEST(info.find(R"("images":{"concurrency":2,"mode":"random","weights":{"images":1,"default":1}})") !=
              info.npos);
   BOOST_TEST(info.find(R"("queues":["critical","default","images"])") != info.npos);
-  BOOST_TEST(info.find(R"("weights":[{"critical":3,"default":1},{"default":1,"images":1}])") != info.npos);
+  BOOST_TEST(info.find(R"("weights":[{"critical":3,"default":1},{"images":1,"default":1}])") != info.npos);
+}
+
+// The Busy page of 8.1 shows the weights as they come.
+BOOST_AUTO_TEST_CASE(queues_of_a_capsule_are_told_in_the_order_of_the_configuration) {
+  ProcessFacts strict = facts();
+  strict.capsules = {capsule("default", 5, {{"urgent", 0}, {"default", 0}, {"bulk", 0}})};
+  const std::string info = heartbeat_info(app_1(), strict);
+  BOOST_TEST(info.find(R"("weights":{"urgent":0,"default":0,"bulk":0})") != info.npos, info);
+  BOOST_TEST(info.find(R"("weights":[{"urgent":0,"default":0,"bulk":0}])") != info.npos, info);
 }
 
 BOOST_AUTO_TEST_CASE(whole_seconds_keep_their_fraction) {

@@ -340,3 +340,15 @@ BOOST_FIXTURE_TEST_CASE(a_count_that_can_grow_no_more_makes_no_tick_come_twice, 
   BOOST_TEST((claim(due(last - 120s, last - 60s)) == Outcome::lost));
   BOOST_TEST(redis.size_of("queue:default") == 1u);
 }
+
+BOOST_FIXTURE_TEST_CASE(the_time_of_its_registration_is_no_tick, Site) {
+  const auto known = [&] { return read_periodic(connection.call(ask_periodic("report")).view()).value(); };
+  serve("{}");
+  BOOST_TEST(!known().last.has_value());
+  const auto now = std::chrono::floor<std::chrono::seconds>(serve("{}").now);
+  set_last(now - 60s);
+  BOOST_REQUIRE((claim(due(now - 60s, now - 1s)) == Outcome::claimed));
+  BOOST_TEST((known().last.value() == now - 1s));
+  serve("{}", true, "@daily UTC");  // counted from now on
+  BOOST_TEST(!known().last.has_value());
+}

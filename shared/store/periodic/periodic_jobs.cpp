@@ -81,12 +81,16 @@ std::vector<std::string> read_periodic_names(ReplyView reply) {
 }
 
 Command ask_periodic(std::string_view name) {
-  return {"HMGET",  keys::periodic_state(name), "rule", "definition", "last", "seen", "paused", "claimed", "missed",
-          "skipped"};
+  return {"HMGET",  keys::periodic_state(name),
+          "rule",   "definition",
+          "last",   "seen",
+          "paused", "claimed",
+          "missed", "skipped",
+          "since"};
 }
 
 std::optional<KnownPeriodic> read_periodic(ReplyView reply) {
-  if (!reply.is_array() || reply.size() != 8 || !reply[0].is_string()) return std::nullopt;
+  if (!reply.is_array() || reply.size() != 9 || !reply[0].is_string()) return std::nullopt;
   KnownPeriodic known;
   known.rule = lenient_text(reply[0]);
   known.definition = lenient_text(reply[1]);
@@ -96,6 +100,9 @@ std::optional<KnownPeriodic> read_periodic(ReplyView reply) {
   known.claimed = lenient_number<std::int64_t>(reply[5]);
   known.missed = lenient_number<std::int64_t>(reply[6]);
   known.skipped = lenient_number<std::int64_t>(reply[7]);
+  // From when its ticks count is no tick.
+  const bool had_ticks = known.claimed + known.missed + known.skipped > 0;
+  if (!had_ticks || (reply[8].is_string() && reply[8].text() == lenient_text(reply[2]))) known.last.reset();
   return known;
 }
 

@@ -17,7 +17,7 @@ local another = rule ~= ARGV[2] or definition ~= ARGV[3]
 if another and ARGV[4] ~= "1" and tonumber(now) - (tonumber(seen or "") or 0) < tonumber(ARGV[5]) then
   return {0, 0, 0, tonumber(now), tonumber(micros)}
 end
-if rule ~= ARGV[2] then redis.call("HSET", KEYS[2], "rule", ARGV[2], "last", now) end
+if rule ~= ARGV[2] then redis.call("HSET", KEYS[2], "rule", ARGV[2], "last", now, "since", now) end
 redis.call("HSET", KEYS[2], "definition", ARGV[3], "seen", now)
 redis.call("EXPIRE", KEYS[2], ARGV[6])
 redis.call("ZADD", KEYS[1], now, ARGV[1])
@@ -27,6 +27,6 @@ last = tonumber(last or "") or -1
 -- No tick, or claimed while the clock was ahead: else none came, or none until then.
 if last < 0 or last ~= math.floor(last) or last > tonumber(now) + 300 then
   last = tonumber(now)
-  redis.call("HSET", KEYS[2], "last", now)
+  redis.call("HSET", KEYS[2], "last", now, "since", now)
 end
 return {1, last, paused and 1 or 0, tonumber(now), tonumber(micros)}

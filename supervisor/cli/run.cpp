@@ -177,7 +177,9 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
     warn_of(adopted);
     name_process(adopted);
   };
-  const auto web = [&](const Config& present) { return become_page(present, options.overrides.redis_url); };
+  const auto web = [&](const Config& present) {
+    return become_page(present, options.config_path, options.overrides.require, options.overrides.redis_url);
+  };
 
   Supervisor supervisor({.config = std::make_shared<const Config>(config),
                          .identity = identity,

@@ -11,6 +11,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
+#include "supervisor/cli/access/options_for_people.hpp"
 #include "supervisor/cli/companion.hpp"
 
 namespace brood {
@@ -28,10 +29,12 @@ std::string copy_for_companion(const ConfigFile& file) {
 
 }  // namespace
 
-int become_page(const Config& config, const std::optional<std::string>& redis_url) try {
+int become_page(const Config& config, const std::string& config_path, const std::vector<std::string>& libraries,
+                const std::optional<std::string>& redis_url) try {
   std::vector<std::string> words = {"--supervised", "yes"};
   words.insert(words.end(), {"--listen", config.web.listen});
   words.insert(words.end(), {"-C", copy_for_companion(config.file)});
+  words.insert(words.end(), {"--for-people", options_for_people(config_path, libraries, redis_url.value_or(""))});
   if (config.web.read_only) words.push_back("--read-only");
   if (redis_url) words.insert(words.end(), {"--redis", *redis_url});
   become_companion("brood-web", "web", words);

@@ -107,6 +107,54 @@ class Answers(PageTest):
                 self.assertEqual("# TYPE brood_workers gauge" in text, has_workers)
                 page.child.stop()
 
+    def test_what_cannot_be_known_is_not_said_to_be_well(self):
+        page = self.page()
+        self.redis.child.stop(signal.SIGKILL)
+        overview = page.get("/").text
+        self.assertIn("Redis is away", overview)
+        self.assertNotIn("Nothing needs you", overview)
+        self.assertIn("nothing is known of it", overview)
+
+    def test_what_has_no_name_has_no_page(self):
+        self.redis("SADD", "queues", "")
+        self.redis("LPUSH", "queue:", "{}")
+        self.redis("SADD", "processes", "all:1:abcdefabcdef")
+        self.redis("HSET", "all:1:abcdefabcdef", "info", json.dumps({"hostname": "h", "version": "0.1.0", "queues": ["*", ""]}), "busy", "0")
+        page = self.page()
+        for path in ("/", "/queues", "/processes"):
+            text = page.get(path).text
+            self.assertNotRegex(text, r'href="/[a-z]+/one\?[a-z]+="', path)
+            self.assertNotIn('name=%2a"', text.lower(), path)
+        self.assertIn("(no name)", page.get("/queues").text)
+
+    def test_a_score_before_all_time_is_not_in_the_future(self):
+        self.redis("ZADD", "retry", "-inf", job("A", [], "a" * 24))
+        self.redis("ZADD", "retry", "+inf", job("A", [], "b" * 24))
+        page = self.page()
+        self.assertNotRegex(page.get("/retries").text, r">in \d")
+        listed = subprocess.run([BROOD, "retries", "--redis", self.redis.url], capture_output=True, text=True, check=False).stdout
+        first = next(row for row in listed.splitlines() if "a" * 24 in row)
+        self.assertNotRegex(first, r"\bin \d")
+        self.assertIn("ago", first)
+
+    def test_a_crash_is_run_again_by_what_the_page_was_started_by(self):
+        crash(self.redis, "f" * 24, jid="$(touch x)")
+        self.assertIn("brood replay &#39;$(touch x)&#39; --gdb --redis " + self.redis.url, self.page().get("/crashes/one?fingerprint=" + "f" * 24).text)
+
+    def test_a_crash_is_run_again_by_what_the_supervisor_was_started_by(self):
+        crash(self.redis, "f" * 24)
+        path = f"{self.directory}/some dir"
+        os.mkdir(path)
+        pathlib.Path(f"{path}/brood.toml").write_text(f"concurrency = 1\n[redis]\nurl = \"{self.redis.url}\"\n[web]\nlisten = \"unix:{self.directory}/web.sock\"\n")
+        child = Child(f"{self.directory}/run.log", BROOD, "run", "-C", "some dir/brood.toml", "-r", EXAMPLES, cwd=self.directory,
+                      env={"RUNTIME_DIRECTORY": self.directory, "STATE_DIRECTORY": self.directory})
+        self.addCleanup(child.stop, signal.SIGKILL)
+        eventually("the page listens", lambda: "web_listens" in child.log())
+        page = Page.__new__(Page)
+        page.socket, page.port, page.host = f"{self.directory}/web.sock", 0, "localhost"
+        text = page.get("/crashes/one?fingerprint=" + "f" * 24).text
+        self.assertIn(f"--gdb -C &#39;{path}/brood.toml&#39; -r {EXAMPLES}", text)
+
     def test_without_redis_the_page_says_so_and_health_does_not_ask_it(self):
         page = self.page()
         self.redis.child.stop(signal.SIGKILL)

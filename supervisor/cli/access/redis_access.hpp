@@ -16,6 +16,9 @@ class CommandLine;
 struct RedisAccess {
   std::string config, url;
   std::optional<std::string> shard;  // nullopt: all shards
+  // The options by which a person's command in a shell finds the same configuration, libraries and Redis, as far as
+  // they are known and hold no password.
+  std::string for_people = {};
 
   void add_options(CommandLine& line);
 

@@ -81,7 +81,9 @@ std::string lines_of(const JobRecord& job, const Style& style) {
 }  // namespace
 
 std::string when_text(Time time) {
-  const auto away = std::chrono::duration_cast<std::chrono::milliseconds>(time - std::chrono::system_clock::now());
+  // In milliseconds before they are compared: nanoseconds from now to the ends of the clock are too many.
+  const auto away = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch() -
+                    std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()).time_since_epoch();
   // To the second, but below one second more exactly.
   const auto shown = [](std::chrono::milliseconds age) {
     return duration_text(age < std::chrono::seconds(1) ? age : std::chrono::floor<std::chrono::seconds>(age));

@@ -4,6 +4,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/config/listen_address.hpp"
+#include "supervisor/cli/access/options_for_people.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/program.hpp"
@@ -32,8 +33,10 @@ int web_command(const std::vector<std::string>& args) {
   line.flag("--read-only", read_only, "Change nothing, whoever asks");
   access.add_options(line);
   line.hidden("--supervised", supervised);
+  line.hidden("--for-people", access.for_people);
   line.footer(footer);
   refuse_arguments(line.parse(args));
+  if (supervised.empty()) access.for_people = options_for_people(access.config, {}, access.url);
   const Config config = access.configuration();
   WebSettings settings = config.web;
   if (!listen.empty()) settings.listen = listen;

@@ -171,6 +171,10 @@ Html link(const Url& url, std::string_view text) {
   return Html("<a href=\"{}\">{}</a>", url, shown_name(text));
 }
 
+Html link_by_name(const Url& url, std::string_view name) {
+  return name.empty() ? Html("<span class=\"dim\">(no name)</span>") : link(url, name);
+}
+
 std::size_t page_number(const Call& call) {
   const std::string text = call.query.value("page");
   std::size_t number = 0;

@@ -97,6 +97,8 @@ Html lines(std::span<const std::string> lines);
 // Names, cut so too.
 Html code(std::string_view text);
 Html link(const Url& url, std::string_view text);
+// To the page of what goes by this name, which only the URL holds; without one there is no such page.
+Html link_by_name(const Url& url, std::string_view name);
 
 // To the page before and after; `number` counts from 0.
 Html pager(const Url& url, std::size_t number, bool has_more, std::string_view summary);

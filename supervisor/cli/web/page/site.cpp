@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "shared/api/opening.hpp"
+#include "supervisor/cli/access/options_for_people.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/cli/web/page/call.hpp"
 
@@ -65,6 +66,10 @@ StatusReport Site::everything() {
   report = look_at_everything(access_, patience);
   if (!report.redis) rest(report.error);
   return report;
+}
+
+std::string Site::replay_of(const std::string& jid) const {
+  return "brood replay " + shell_word(jid) + " --gdb" + (access_.for_people.empty() ? "" : " " + access_.for_people);
 }
 
 void Site::rest(const std::string& why) {

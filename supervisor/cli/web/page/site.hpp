@@ -25,6 +25,9 @@ class Site {
   const WebSettings& settings() const { return settings_; }
   Config configuration() const { return access_.configuration(); }  // as it is now
 
+  // What a person types to perform the job again under a debugger.
+  std::string replay_of(const std::string& jid) const;
+
   // Throw Refused while they rest; RedisError, or what RedisAccess::shards() throws.
   Api& api();
   // The same shards, for what the data API has no word for.

@@ -121,9 +121,9 @@ HttpResponse show_crash(Call& call) {
   Facts facts;
   facts.add("Count", grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, crash.count))));
   facts.add("Latest", ago(crash.at));
-  facts.add("Queue", link(Url("/queues/one").with("name", crash.queue), crash.queue));
+  facts.add("Queue", link_by_name(Url("/queues/one").with("name", crash.queue), crash.queue));
   facts.add("Supervisor", code(crash.identity));
-  facts.add("Job", link(Url("/jobs/one").with("jid", crash.jid), crash.jid));
+  facts.add("Job", link_by_name(Url("/jobs/one").with("jid", crash.jid), crash.jid));
   facts.add("Fingerprint", code(crash.fingerprint));
   facts.add("In quarantine", quarantine_for(crash, redis));
   page.body += facts.html();
@@ -131,7 +131,7 @@ HttpResponse show_crash(Call& call) {
   page.body += chart(bars_of_days(crash, false));
   page.body += section("Native stack of the latest",
                        crash.frames.empty() ? Html("<p class=\"empty\">No stack is known.</p>") : lines(crash.frames));
-  const std::string replay[] = {"brood replay " + crash.jid + " --gdb"};
+  const std::string replay[] = {call.site.replay_of(crash.jid)};
   page.body += section("Run it again under a debugger", lines(replay));
   page.body += Html("<p>{}</p>", link(Url("/retries").with("class", crash.job_class), "Its jobs that are tried again"));
   return page_response(call, std::move(page));

@@ -37,7 +37,7 @@ Html in_flight_sentence(const PlacedJob& job, const StatusReport& report, const 
 }
 
 JobState state_of_job(const PlacedJob& job, const StatusReport& report, const WorkerStatus* worker) {
-  const Html queue = link(Url("/queues/one").with("name", job.queue), job.queue);
+  const Html queue = link_by_name(Url("/queues/one").with("name", job.queue), job.queue);
   switch (job.place) {
     case PlacedJob::Place::queue:
       return {Tone::good, "waits", Html("It waits in the queue {}.", queue)};

@@ -67,7 +67,7 @@ HttpResponse show_one_lock(Call& call) {
   facts.add("Job", code(lock.jid));
   facts.add("Is there", lock.has_job ? badge(Tone::good, "yes") : badge(Tone::warn, "not found"));
   facts.add("Class", lock.has_job ? code(lock.job_class) : Html("–"));
-  facts.add("Queue", lock.has_job ? link(Url("/queues/one").with("name", lock.queue), lock.queue) : Html("–"));
+  facts.add("Queue", lock.has_job ? link_by_name(Url("/queues/one").with("name", lock.queue), lock.queue) : Html("–"));
   facts.add("Until", lock.until.empty() ? "–" : lock.until);
   facts.add("Ends", end_of_lock(lock));
   page.body += facts.html();

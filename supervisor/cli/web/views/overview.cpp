@@ -90,7 +90,7 @@ Html attention(const StatusReport& report) {
   if (report.redis) {
     const RedisStatus& redis = *report.redis;
     for (const QueueStatus& queue : redis.queues) {
-      const Html name = link(Url("/queues/one").with("name", queue.name), queue.name);
+      const Html name = link_by_name(Url("/queues/one").with("name", queue.name), queue.name);
       if (!queue.size) add(Tone::bad, "No list", Html("The key of the queue {} holds something else.", name));
       if (queue.size.value_or(0) == 0) continue;
       if (!queue.served)
@@ -121,6 +121,8 @@ Html attention(const StatusReport& report) {
                ago(crash.at), code(top_frame(crash))));
     }
     if (redis.processes.empty()) add(Tone::bad, "No process", Html("Nobody performs jobs of this Redis."));
+  } else if (report.shards.empty()) {
+    add(Tone::bad, "Away", Html("Redis does not answer, and nothing is known of it: {}", report.error));
   }
   for (const ShardReport& shard : report.shards) {
     if (!shard.redis) add(Tone::bad, "Away", Html("Shard {}: {}", shard.name, shard.error));

@@ -112,7 +112,7 @@ HttpResponse show_one_periodic(Call& call) {
       Html("{}<div class=\"bulk\">{}</div>", state_of_periodic(one), periodic_buttons(call, one, false));
   Facts facts;
   facts.add("Class", code(one.job_class));
-  facts.add("Queue", link(Url("/queues/one").with("name", one.queue), one.queue));
+  facts.add("Queue", link_by_name(Url("/queues/one").with("name", one.queue), one.queue));
   facts.add("Rule", code(one.cron));
   facts.add("Zone", one.zone);
   facts.add("Overlap", one.overlap);

@@ -16,9 +16,15 @@ constexpr std::size_t most_running_shown = 100, processes_a_page = 100, most_que
 
 Html queues_of(const Process& process) {
   Html out;
-  for (std::size_t i = 0; i < std::min(process.queues.size(), most_queues_of_process); ++i)
+  for (std::size_t i = 0; i < std::min(process.queues.size(), most_queues_of_process); ++i) {
+    // Neither is the name of a queue.
+    if (process.queues[i].empty() || process.queues[i] == "*") {
+      out.add("<span class=\"chip\">{}</span>", process.queues[i].empty() ? "(no name)" : "* (all queues)");
+      continue;
+    }
     out.add("<a class=\"chip\" href=\"{}\">{}</a>", Url("/queues/one").with("name", process.queues[i]),
             shown_name(process.queues[i]));
+  }
   if (process.queues.size() > most_queues_of_process)
     out.add(" and {} more", process.queues.size() - most_queues_of_process);
   return out;

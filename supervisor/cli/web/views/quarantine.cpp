@@ -131,8 +131,8 @@ HttpResponse show_one_quarantine(Call& call) {
   PageTable table("Its jobs that wait, the newest first", {{"Since"}, {"Job"}, {"Queue"}});
   for (const QuarantinedJob& job : shown)
     table.add({ago(job.since),
-               Html("<span class=\"mono\">{}</span>", link(Url("/jobs/one").with("jid", job.jid), job.jid)),
-               link(Url("/queues/one").with("name", job.queue), job.queue)});
+               Html("<span class=\"mono\">{}</span>", link_by_name(Url("/jobs/one").with("jid", job.jid), job.jid)),
+               link_by_name(Url("/queues/one").with("name", job.queue), job.queue)});
   page.body += section("Jobs", table.html(call, "No job of it waits."));
   return page_response(call, std::move(page));
 }

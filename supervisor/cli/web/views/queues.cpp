@@ -87,7 +87,7 @@ HttpResponse show_queues(Call& call) {
   for (std::size_t i = first; i < std::min(queues.size(), first + queues_a_page); ++i) {
     const QueueStatus& queue = queues[i];
     table.add(
-        {link(Url("/queues/one").with("name", queue.name), queue.name), state_of(queue),
+        {link_by_name(Url("/queues/one").with("name", queue.name), queue.name), state_of(queue),
          Html("{}", grouped(static_cast<std::uint64_t>(queue.size.value_or(0)))),
          queue.size.value_or(0) > 0 ? Html("{}", length_text(queue.latency)) : Html("<span class=\"dim\">–</span>"),
          pause_button(call, queue.name, queue.paused, true)});
@@ -116,7 +116,7 @@ HttpResponse show_queue(Call& call) {
                   {{"Job"}, {"Arguments"}, {"Enqueued"}, {"Actions", PageTable::actions}});
   for (const JobRecord& job : jobs) {
     table.add({Html("{}<small class=\"mono\">{}</small>", code(job.display_class),
-                    link(Url("/jobs/one").with("jid", job.jid), job.jid)),
+                    link_by_name(Url("/jobs/one").with("jid", job.jid), job.jid)),
                args_of(call, job),
                job.enqueued_at ? ago(epoch_of(*job.enqueued_at)) : Html("<span class=\"dim\">–</span>"),
                job.jid.empty() ? Html()

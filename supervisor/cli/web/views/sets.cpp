@@ -407,7 +407,7 @@ HttpResponse show_entry(Call& call) {
   Facts facts;
   facts.add("Id", code(entry.jid));
   facts.add(kind.time_title, ago(entry.score));
-  facts.add("Queue", link(Url("/queues/one").with("name", entry.queue), entry.queue));
+  facts.add("Queue", link_by_name(Url("/queues/one").with("name", entry.queue), entry.queue));
   if (!entry.shard.empty()) facts.add("Shard", entry.shard);
   if (entry.created_at) facts.add("Made", ago(epoch_of(*entry.created_at)));
   if (entry.failed_at) facts.add("Failed first", ago(epoch_of(*entry.failed_at)));
@@ -422,7 +422,7 @@ HttpResponse show_entry(Call& call) {
         section("Error", Html("<p class=\"lead\">{} {}</p>", badge(Tone::bad, entry.error_class), entry.error_message));
     const std::vector<std::string> backtrace = entry.backtrace();
     if (!backtrace.empty()) page.body += section("Stack", lines(backtrace));
-    const std::string replay[] = {"brood replay " + entry.jid + " --gdb"};
+    const std::string replay[] = {call.site.replay_of(entry.jid)};
     page.body += section("Run it again under a debugger", lines(replay));
   }
   page.body += Html("<p>{}</p>", link(Url::of_route(kind.path), fmt::format("All of {}", kind.title)));

@@ -34,7 +34,7 @@ Html job_of(const WorkerStatus& worker) {
     return Html("<span class=\"dim\">again in {}</span>", length_text(worker.rests_for.value_or(0)));
   if (worker.state != "busy") return Html("<span class=\"dim\">–</span>");
   return Html("{}<small class=\"mono\">{}</small>", code(worker.job_class),
-              link(Url("/jobs/one").with("jid", worker.jid), worker.jid));
+              link_by_name(Url("/jobs/one").with("jid", worker.jid), worker.jid));
 }
 
 Html time_left(const WorkerStatus& worker) {
@@ -163,7 +163,7 @@ HttpResponse show_stack(Call& call) {
     Facts facts;
     facts.add("Process", pid);
     facts.add("Job", jid.empty() ? Html("none") : code(stack.string("class").value_or("")));
-    if (!jid.empty()) facts.add("Id", link(Url("/jobs/one").with("jid", jid), jid));
+    if (!jid.empty()) facts.add("Id", link_by_name(Url("/jobs/one").with("jid", jid), jid));
     page.body += facts.html();
     for (const std::string& frame : json_elements(stack.raw("frames").value_or("[]")))
       frames.push_back(json_unescape(frame));

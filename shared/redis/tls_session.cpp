@@ -7,7 +7,9 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <vector>
 
@@ -82,6 +84,13 @@ std::string time_text(const ASN1_TIME* time) {
   if (memory == nullptr) throw std::bad_alloc();
   ASN1_TIME_print(memory, time);
   return text_in(memory);
+}
+
+// In seconds since the epoch; 0: there is none.
+std::int64_t end_of(const X509* certificate) {
+  std::tm end{};
+  if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) return 0;
+  return timegm(&end);
 }
 
 std::string address_text(const ASN1_OCTET_STRING* address) {
@@ -201,7 +210,7 @@ constexpr unsigned char first_of_handshake = 22, first_of_alert = 21;  // the ty
 TlsSession::TlsSession(const RedisAddress& address) : TlsSession(certificates_of(address), {.host = address.host}) {}
 
 TlsSession::TlsSession(const TlsCertificates& certificates, TlsPeer peer)
-    : context_(certificates.context()), peer_(std::move(peer)) {
+    : context_(certificates.context()), ends_(certificates.noted_ends()), peer_(std::move(peer)) {
   name_ = certificates.server_name().empty() ? peer_.host.substr(0, peer_.host.find('%')) : certificates.server_name();
   shows_certificate_ = SSL_CTX_get0_certificate(context_.get()) != nullptr;
   ssl_.reset(SSL_new(context_.get()));
@@ -252,6 +261,7 @@ std::size_t TlsSession::read(char* bytes, std::size_t size) {
       return 0;
     }
     is_established_ = true;
+    note_ends();
   }
   std::size_t count = 0;
   if (size == 0 || is_closed_) return 0;
@@ -289,6 +299,11 @@ void TlsSession::fail() {
   const std::string what = words != nullptr ? words : "the TLS session failed";
   if (!is_established_) throw LoginRefused("no TLS handshake: " + what);
   throw ConnectionLost("TLS: " + what);
+}
+
+void TlsSession::note_ends() {
+  ends_->server = end_of(SSL_get0_peer_certificate(ssl_.get()));
+  ends_->client = end_of(SSL_get_certificate(ssl_.get()));
 }
 
 }  // namespace brood

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "shared/redis/certificate_ends.hpp"
+
 struct ssl_st;
 struct ssl_ctx_st;
 
@@ -61,9 +63,11 @@ class TlsSession {
     void operator()(ssl_st*) const;
   };
   [[noreturn]] void fail();
+  void note_ends();
   std::string why_refused(unsigned long error) const;
 
   std::shared_ptr<ssl_ctx_st> context_;
+  std::shared_ptr<NotedCertificateEnds> ends_;  // where they are noted
   TlsPeer peer_;
   std::string name_;  // that the server's certificate must be for
   bool shows_certificate_;

@@ -79,6 +79,7 @@ struct alignas(64) UsageTable {
   UsageEntry others;
   QueueTable queues;
   std::atomic<std::uint64_t> datagrams_dropped;  // for StatsD, that the kernel did not take
+  std::atomic<std::uint64_t> died;               // jobs that others than their workers moved to the dead set
   SpanCounts spans;
 
   UsageEntry& at(int index);  // max_usage_classes and whatever is no index: the others

@@ -92,6 +92,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
   std::atomic<std::uint64_t> unconfirmed;        // settles that replicas did not confirm in time; never reset
   std::atomic<std::uint64_t> expired;            // jobs that came too late to begin; never reset
+  std::atomic<std::uint64_t> died;               // jobs that it moved to the dead set; never reset
   RecentClasses recent_classes;                  // that have run in this process
   std::atomic<std::uint64_t> libraries;          // digest of what it has loaded: see worker/job/libraries_digest.hpp
 
@@ -142,7 +143,7 @@ struct SlotSnapshot {
   bool forks_jobs = false, job_core_dumped = false;
   pid_t job_pid = 0;  // 0: the worker itself runs its jobs
   std::uint64_t job_start_time = 0;
-  std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0, unconfirmed = 0, expired = 0;
+  std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0, unconfirmed = 0, expired = 0, died = 0;
   std::uint64_t processed_before = 0, failed_before = 0;
   int number_in_capsule = 0;
   std::string capsule;

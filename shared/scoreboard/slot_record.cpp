@@ -256,6 +256,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.fenced_outcomes = record.fenced_outcomes.load();
   seen.unconfirmed = record.unconfirmed.load();
   seen.expired = record.expired.load();
+  seen.died = record.died.load();
   seen.processed_before = std::min(record.processed_before.load(), seen.processed);
   seen.failed_before = std::min(record.failed_before.load(), seen.failed);
   seen.number_in_capsule = record.number_in_capsule.load();

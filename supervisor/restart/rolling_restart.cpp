@@ -331,6 +331,10 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   file_ = {};
   needed_.reset();
   last_ = Result{outcome, why, is_scale_, now - began_, wall_now()};
+  if (!is_scale_) {
+    last_restart_ = last_;
+    ++ended_[outcome];
+  }
   const std::string took = fmt::format("{:.1f}s", std::chrono::duration<double>(last_->took).count());
   const std::string_view event = is_scale_ ? "scale_ended" : "restart_ended";
   if (outcome == Outcome::done)
@@ -415,10 +419,17 @@ std::string RollingRestart::status() const {
 }
 
 std::string RollingRestart::json() const {
+  JsonWriter ended;
+  for (const Outcome outcome : {Outcome::done, Outcome::refused, Outcome::rolled_back, Outcome::not_now}) {
+    const auto found = ended_.find(outcome);
+    ended.number(name_of(outcome), found == ended_.end() ? 0 : found->second);
+  }
   return JsonWriter()
       .truth("under_way", under_way())
       .text_or_null("step", under_way() ? status() : "")
       .json("last", last_ ? json_of(*last_).object() : "null")
+      .json("last_restart", last_restart_ ? json_of(*last_restart_).object() : "null")
+      .json("ended", ended.object())
       .object();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,7 +69,7 @@ class RollingRestart {
   bool under_way() const { return step_ != Step::none; }
   const std::shared_ptr<const Generation>& present() const { return present_; }
   std::string status() const;  // half a sentence for people; empty: there is nothing to say
-  std::string json() const;    // {"under_way":..., "step":..., "last":...}
+  std::string json() const;    // {"under_way":..., "step":..., "last":..., "last_restart":..., "ended":{"done":...}}
 
  private:
   enum class Step {
@@ -127,7 +128,8 @@ class RollingRestart {
   ToldSentence told_;
   std::vector<ControlSocket::Reply> clients_;
   std::optional<std::vector<ControlSocket::Reply>> waiting_;  // of the restart that comes after this one
-  std::optional<Result> last_;
+  std::optional<Result> last_, last_restart_;                 // of a scale too; of none
+  std::map<Outcome, int> ended_;                              // restarts, since this program began
 };
 
 }  // namespace brood

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -144,7 +146,10 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void redis_has_moved() override;
   bool is_quiet() const override { return owner_.is_quiet(); }
   void signal_came_from_redis(const std::string& signal) override { owner_.signal_came_from_redis(signal); }
-  void beaten() override { orphan_watch_.look(); }
+  void beaten() override {
+    pool_.note_died(scheduler_.moved_to_dead() - std::exchange(died_, scheduler_.moved_to_dead()));
+    orphan_watch_.look();
+  }
   void was_unlisted() override;
   void name_is_taken() override { owner_.name_is_taken(); }
 
@@ -196,6 +201,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   Heartbeat heartbeat_;
   KeyChangeListener key_change_listener_;
   SteadyTime next_sweep_{};
+  std::uint64_t died_ = 0;  // jobs that the scheduler has moved to the dead set, as the scoreboard counts them
 };
 
 }  // namespace brood

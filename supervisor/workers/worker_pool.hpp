@@ -90,6 +90,8 @@ class WorkerPool {
   int shard_of(int slot) const { return slots_.table[slot].shard; }
   // What a heartbeat tells and notes: see Heartbeat::Workers.
   std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(slots_.board); }
+  // Jobs that the supervisor has moved to the dead set.
+  void note_died(std::uint64_t jobs) { slots_.board.usage().died.fetch_add(jobs); }
   void note_beat_token(std::uint64_t token, int shard) { slots_.board.note_beat_token(token, shard); }
   void note_beat(BootTime sent, int shard) {
     exit_evidence_.note_host_memory(steady_now());  // needed when a worker ends

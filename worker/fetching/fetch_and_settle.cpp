@@ -30,6 +30,12 @@ bool brought_a_job(const std::vector<Reply>& replies) {
   return replies.size() > 1 && fetch.error().empty() && !read_settled(fetch).payloads.empty();
 }
 
+std::uint64_t died_of(const std::vector<Outcome>& outcomes, std::size_t settled) {
+  return static_cast<std::uint64_t>(
+      std::count_if(outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(settled),
+                    [](const Outcome& one) { return one.kind == Outcome::Kind::move_to_dead; }));
+}
+
 std::string eviction_policy(std::string_view info) {
   constexpr std::string_view name = "maxmemory_policy:";
   const std::size_t at = info.find(name);
@@ -144,7 +150,10 @@ Settled FetchAndSettle::settle(const std::vector<Outcome>& outcomes, const std::
     return brood::settle_and_fetch(settlement, now);
   });
   Settled settled = read_settled(reply.view());
-  if (!settled.fenced && !outcomes.empty()) held_ = {};
+  if (!settled.fenced && !outcomes.empty()) {
+    held_ = {};
+    slot_.record().died.fetch_add(died_of(outcomes, outcomes.size()));
+  }
   return settled;
 }
 
@@ -232,7 +241,8 @@ std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& out
       }
       return brood::settle_without_field(settlement, now);
     });
-    settled = read_settled_without_field(reply.view()).settled;
+    settled = std::min(read_settled_without_field(reply.view()).settled, outcomes.size());
+    slot_.record().died.fetch_add(died_of(outcomes, settled));
     held_ = {};
   }
   if (may_hold_another_list) give_back_other_lists();

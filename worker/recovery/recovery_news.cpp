@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 
 #include "shared/base/log.hpp"
 #include "shared/base/log_facts.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/otlp/span_pipe.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "worker/recovery/span_of_crash.hpp"
 
 namespace brood {
@@ -36,8 +38,23 @@ void RecoveryNews::note_poison(const std::string& job_class, const std::string& 
 }
 
 void RecoveryNews::tell(const DeadWorker& worker, const RecoveryResult& result) {
+  note_died(worker, result);
   if (statsd_) count(worker, result);
   if (span_ && result.charged > 0) tell_span(worker);
+}
+
+// The newest: where the dead had settled in between, others were judged before.
+std::size_t RecoveryNews::poisoned(const RecoveryResult& result) const {
+  return std::min(poison_.size(), static_cast<std::size_t>(result.charged + result.orphaned));
+}
+
+// Where the scoreboard is another host's, nobody counts them.
+void RecoveryNews::note_died(const DeadWorker& worker, const RecoveryResult& result) const try {
+  const std::size_t died = poisoned(result);
+  if (died == 0) return;
+  Scoreboard::open(scoreboard_path(runtime_directory(), worker.identity), true).usage().died.fetch_add(died);
+} catch (const std::exception& error) {
+  log::debug("deaths_not_counted", {{"reason", error.what()}});
 }
 
 void RecoveryNews::count(const DeadWorker& worker, const RecoveryResult& result) {
@@ -46,8 +63,7 @@ void RecoveryNews::count(const DeadWorker& worker, const RecoveryResult& result)
   const int recovered = result.charged + result.given_back + result.orphaned;
   if (!worker.ended_by_brood)
     lines.count("jobs.recovered.fetch", static_cast<std::uint64_t>(recovered), {{}, queue, {}});
-  // The newest: where the dead had settled in between, others were judged before.
-  const auto dead = std::min(poison_.size(), static_cast<std::size_t>(result.charged + result.orphaned));
+  const std::size_t dead = poisoned(result);
   for (auto job = poison_.end() - static_cast<std::ptrdiff_t>(dead); job != poison_.end(); ++job)
     lines.count("jobs.poison", 1, {job->first, job->second, {}});
   const std::uint64_t lost = statsd_->send();

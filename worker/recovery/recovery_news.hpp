@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,8 +16,8 @@
 
 namespace brood {
 
-// What monitoring hears of recoveries, where somebody wants to be told: counters of StatsD, and the span of the run
-// that a crash ended.
+// What monitoring hears of recoveries: how many jobs died, and, where somebody wants to be told, counters of StatsD and
+// the span of the run that a crash ended.
 class RecoveryNews {
  public:
   explicit RecoveryNews(const Config& config);
@@ -26,13 +27,15 @@ class RecoveryNews {
   // The worker died of this job.  The log names its trace from now on.
   void note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
                   const CrashReport& report);
-  // A job is dead since it crashed too often.
+  // A job goes to the dead set.
   void note_poison(const std::string& job_class, const std::string& queue);
 
   // The recovery is done.  What a stop or a deploy gives back is not counted: nothing has gone wrong.
   void tell(const DeadWorker& worker, const RecoveryResult& result);
 
  private:
+  std::size_t poisoned(const RecoveryResult& result) const;
+  void note_died(const DeadWorker& worker, const RecoveryResult& result) const;
   void count(const DeadWorker& worker, const RecoveryResult& result);
   void tell_span(const DeadWorker& worker) const;
 

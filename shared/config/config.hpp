@@ -173,7 +173,12 @@ struct WebSettings {
   std::string users;               // a file of who may come; empty: whoever reaches the socket
   std::string user_header;         // in which a proxy says who it is; empty: none does
   std::string proxy_user;          // the proxy's user, by name or number: nobody else's header is believed
-  enum class Metrics { all, host, redis } metrics = Metrics::all;
+  enum class Metrics {
+    elected,  // what this host does; and what is true of the whole Redis where no other host tells it
+    all,
+    host,
+    redis,
+  } metrics = Metrics::elected;
   ShowArgsSettings show_args;
   std::string base_path;  // below which a proxy shows it: "/brood"; empty: at the root
   int api_rate = 100;     // requests a second that each user may send to /api; 0: any number

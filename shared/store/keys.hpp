@@ -44,6 +44,7 @@ inline constexpr FixedKey brood_processes{"brood:processes"};
 // In a heartbeat, beside Sidekiq's fields: the token that its writer left last.
 inline constexpr std::string_view beat_token_field = "brood_token";
 inline constexpr FixedKey brood_scheduler{"brood:scheduler"};
+inline constexpr FixedKey brood_metrics_teller{"brood:metrics_teller"};
 // How often a payload came back from workers whose end nobody saw: the scripts that count it spell this key too.
 inline RedisKey brood_recovered(std::string_view sha1_of_payload) {
   return RedisKey("brood:recovered:" + std::string(sha1_of_payload));

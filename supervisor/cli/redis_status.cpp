@@ -61,9 +61,9 @@ void ask_work(Connection& redis, RedisStatus& status) {
   }
 }
 
-void ask_in_flight(Connection& redis, RedisStatus& status) {
+void note_in_flight(const std::vector<InFlightHolder>& holders, RedisStatus& status) {
   const WallTime now = wall_now();
-  for (const InFlightHolder& holder : in_flight_census(redis)) {
+  for (const InFlightHolder& holder : holders) {
     const auto process = std::find_if(status.processes.begin(), status.processes.end(),
                                       [&](const ProcessStatus& one) { return one.identity == holder.name; });
     if (process != status.processes.end()) {
@@ -131,9 +131,8 @@ std::vector<Crash> ask_crashes(Connection& redis) {
 }
 
 bool RedisStatus::somebody_fetches(const std::string& queue) const {
-  return std::any_of(processes.begin(), processes.end(), [&](const ProcessStatus& process) {
-    return fetches_from(process.queues, queue);
-  });
+  return std::any_of(processes.begin(), processes.end(),
+                     [&](const ProcessStatus& process) { return fetches_from(process.queues, queue); });
 }
 
 std::int64_t RedisStatus::in_flight() const {
@@ -271,12 +270,20 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
 RedisStatus ask_redis(Connection& redis) {
   RedisStatus status = ask_redis_without_crashes(redis);
   ask_work(redis, status);
-  ask_in_flight(redis, status);
+  note_in_flight(in_flight_census(redis), status);
   status.crashes = ask_crashes(redis);
   ask_quarantine(redis, status);
   ask_periodic_jobs(redis, status);
   ask_limits(redis, status);
   ask_locks(redis, status);
+  return status;
+}
+
+RedisStatus ask_redis_of(Connection& redis, const std::vector<std::string>& identities) {
+  RedisStatus status;
+  add_processes(redis, identities, status);
+  ask_work(redis, status);
+  note_in_flight(in_flight_of(redis, identities), status);
   return status;
 }
 

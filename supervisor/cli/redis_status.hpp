@@ -8,6 +8,7 @@
 
 #include <brood/api.hpp>
 
+#include "shared/redis/certificate_ends.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/locks.hpp"
@@ -52,6 +53,7 @@ struct RedisStatus {
   std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
   std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read
   std::optional<LockCounts> locks = {};           // of unique jobs; nullopt: too many keys to count them
+  CertificateEnds certificates = {};              // of the connection by which it was asked
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;
@@ -67,6 +69,8 @@ RedisStatus ask_redis(Connection& redis);
 
 // The same without crashes and quarantine, which are by far the most data.
 RedisStatus ask_redis_without_crashes(Connection& redis);
+// These processes alone, where they beat.  Throws as above.
+RedisStatus ask_redis_of(Connection& redis, const std::vector<std::string>& identities);
 // Empty when they cannot be read: that must not hide all the rest.  Throws ConnectionLost.
 std::vector<Crash> ask_crashes(Connection& redis);
 

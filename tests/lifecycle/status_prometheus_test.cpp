@@ -2,7 +2,9 @@
 #include <sys/wait.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <csignal>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -10,6 +12,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/test_authority.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -181,4 +184,56 @@ BOOST_AUTO_TEST_CASE(waiting_running_and_crashing_add_up_by_class_and_queue_over
   BOOST_TEST(sum_of(text, "brood_class_failed_total", "") == 5);
   BOOST_TEST(eventually([&] { return redis.get("stat:failed").value_or("") == "5"; }, 30s));
   BOOST_TEST(complaints(text) == "");
+}
+
+// By its worker, by the recovery of a crash and by the scheduler; and the dead set may hold no more of them.
+BOOST_AUTO_TEST_CASE(each_job_that_dies_is_counted_though_the_dead_set_is_full) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1, .config = "dead_max_jobs = 1\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  const auto died = [&] {
+    return sum_of(metrics(redis.url(), brood.environment()).output, "brood_jobs_died_total", "");
+  };
+  BOOST_TEST(died() == 0);
+  enqueue(redis, {payload_text("Fail", "[]", 1, R"("retry":0)"), payload_text("Fail", "[]", 2, R"("retry":0)")});
+  BOOST_TEST(eventually([&] { return died() == 2; }, 30s), brood.log_tail());
+  enqueue(redis, {payload_text("Segfault", "[]", 3, R"("retry":0)")});
+  BOOST_TEST(eventually([&] { return died() == 3; }, 30s), brood.log_tail());
+  redis.command({"ZADD", "schedule", "1", "no job at all"});
+  BOOST_TEST(eventually([&] { return died() == 4; }, 60s), brood.log_tail());
+  BOOST_TEST(redis.size_of("dead") <= 1U);
+}
+
+BOOST_AUTO_TEST_CASE(how_the_last_restart_ended_is_told) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1, .config = "poll_interval = \"1s\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  const auto told = [&] { return metrics(redis.url(), brood.environment()).output; };
+  BOOST_TEST(sum_of(told(), "brood_last_restart_successful", "") == 1);
+  BOOST_TEST(told().find("\nbrood_last_restart_seconds{") == std::string::npos);
+  brood.signal(SIGHUP);
+  BOOST_TEST(eventually([&] { return sum_of(told(), "brood_restarts_total", "\"done\"") == 1; }, 60s));
+  BOOST_TEST(sum_of(told(), "brood_last_restart_seconds", "") > 1e9);
+  std::ofstream(brood.home() / "brood.toml") << "concurrency = \"many\"\n";
+  brood.signal(SIGHUP);
+  BOOST_TEST(eventually([&] { return sum_of(told(), "brood_restarts_total", "\"refused\"") == 1; }, 60s),
+             brood.log_tail());
+  BOOST_TEST(sum_of(told(), "brood_last_restart_successful", "") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(when_certificates_of_the_connection_end_is_told) {
+  const TestAuthority authority;
+  RedisServer redis({.tls = authority.issue({.valid_to = 10})});
+  const RedisServer::TlsFiles own = authority.issue({.valid_to = 20});
+  const TemporaryDirectory directory;
+  directory.write("brood.toml", "[redis]\nurl = \"" + redis.url() + "\"\n[redis.tls]\nca = \"" + authority.ca() +
+                                    "\"\ncert = \"" + own.cert + "\"\nkey = \"" + own.key + "\"\n");
+  const CommandResult result = run_brood({"status", "--format", "prometheus", "-C", directory / "brood.toml"});
+  BOOST_TEST(has(result, "brood_redis_up 1\n"), result.output + result.errors);
+  const auto days = [&](const std::string& side) {
+    const double ends = sum_of(result.output, "brood_certificate_expires_seconds", "side=\"" + side + "\"");
+    return (ends - static_cast<double>(std::time(nullptr))) / 86'400;
+  };
+  BOOST_TEST(std::abs(days("server") - 10) < 1.5);
+  BOOST_TEST(std::abs(days("client") - 20) < 1.5);
 }

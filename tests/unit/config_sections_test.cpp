@@ -267,3 +267,8 @@ BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
   BOOST_TEST(complaint("[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = []").find("names no label") !=
              std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(what_metrics_hold_may_be_left_to_an_election) {
+  BOOST_TEST((load("").web.metrics == WebSettings::Metrics::elected));
+  BOOST_TEST((load("[web]\nmetrics = \"auto\"\n").web.metrics == WebSettings::Metrics::elected));
+}

@@ -99,7 +99,7 @@ class Answers(PageTest):
 
     def test_metrics_are_of_this_host_of_redis_or_both(self):
         self.redis("SADD", "queues", "default")
-        for scope, has_queues, has_workers in (("all", True, True), ("host", False, True), ("redis", True, False)):
+        for scope, has_queues, has_workers in (("auto", True, True), ("all", True, True), ("host", False, True), ("redis", True, False)):
             with self.subTest(scope=scope):
                 page = self.page(config=f"[web]\nmetrics = \"{scope}\"\n")
                 text = page.get("/metrics").text
@@ -154,6 +154,87 @@ class Answers(PageTest):
         page.socket, page.port, page.host = f"{self.directory}/web.sock", 0, "localhost"
         text = page.get("/crashes/one?fingerprint=" + "f" * 24).text
         self.assertIn(f"--gdb -C &#39;{path}/brood.toml&#39; -r {EXAMPLES}", text)
+
+    def test_of_several_hosts_one_tells_what_is_true_of_the_whole_redis(self):
+        self.redis("SADD", "queues", "default")
+        pages = []
+        for number in range(3):
+            (place := pathlib.Path(self.directory) / str(number)).mkdir()
+            page = Page(self.redis, place)
+            self.addCleanup(page.child.stop, signal.SIGKILL)
+            pages.append(page)
+        tells = lambda page: "brood_processes 0\n" in page.get("/metrics").text  # noqa: E731
+        self.assertEqual([tells(page) for page in pages], [True, False, False])
+        self.assertEqual([tells(page) for page in reversed(pages)], [False, False, True])
+        for page in pages:
+            self.assertIn("brood_redis_up 1\n", page.get("/metrics").text)
+        # Its turn goes on after it has been started again, and ends when it is scraped no more.
+        pages[0].child.stop()
+        pages[0] = Page(self.redis, pathlib.Path(self.directory) / "0")
+        self.addCleanup(pages[0].child.stop, signal.SIGKILL)
+        self.assertEqual([tells(page) for page in pages], [True, False, False])
+        self.assertGreater(self.redis("TTL", "brood:metrics_teller"), 60)
+        self.assertLessEqual(self.redis("TTL", "brood:metrics_teller"), 90)
+        pages[0].child.stop(signal.SIGKILL)
+        self.redis("DEL", "brood:metrics_teller")  # as after ninety seconds
+        self.assertEqual([tells(page) for page in pages[:0:-1]], [True, False])
+
+    def test_who_may_not_write_tells_it_where_nobody_does(self):
+        self.redis("ACL", "SETUSER", "default", "-set")
+        page = self.page()
+        self.assertIn("brood_processes 0\n", page.get("/metrics").text)
+        self.redis("CONFIG", "RESETSTAT")
+        self.assertIn("brood_processes 0\n", page.get("/metrics").text)
+        self.assertNotIn("cmdstat_set:", self.redis("INFO", "commandstats").decode())  # it does not try again and again
+        self.redis("ACL", "SETUSER", "default", "+set")
+        self.redis("SET", "brood:metrics_teller", "another")
+        self.assertNotIn("brood_processes", page.get("/metrics").text)
+
+    def test_a_host_tells_of_its_own_processes_and_asks_for_no_others(self):
+        supervisor = self.supervisor()
+        eventually("it is ready", lambda: "event=ready" in supervisor.log())
+        for number in range(50):
+            other = f"elsewhere{number}:1:abcdefabcdef"
+            self.redis("SADD", "processes", other)
+            self.redis("HSET", other, "info", json.dumps({"hostname": "elsewhere", "version": "0.1.0", "queues": []}), "busy", "0")
+        self.redis("SADD", "processes", "ruby:1:abcdefabcdef")
+        self.redis("HSET", "ruby:1:abcdefabcdef", "info", json.dumps({"hostname": "ruby", "version": "7.3.0", "queues": []}), "busy", "0")
+        up = lambda text: sorted(re.findall(r'brood_process_up\{identity="([^":]*):', text))  # noqa: E731
+        page = self.page()
+        own = eventually("it beats", lambda: [name for name in up(page.get("/metrics").text) if name != "ruby"])
+        self.assertEqual(own, [socket.gethostname()])
+        told = page.get("/metrics").text
+        self.assertEqual(up(told), sorted([socket.gethostname(), "ruby"]))  # a Ruby process has no brood that would tell of it
+        self.assertIn("brood_processes 52\n", told)
+        for name in ("workers", "busy", "resident_memory_bytes", "in_flight", "oldest_in_flight_seconds"):
+            self.assertEqual(len(re.findall(rf"^brood_process_{name}\{{", told, re.M)), 2, name)
+        self.redis("SET", "brood:metrics_teller", "another")
+        self.redis("CONFIG", "RESETSTAT")
+        told = page.get("/metrics").text
+        self.assertEqual(up(told), [socket.gethostname()])
+        self.assertEqual(len(re.findall(r"^brood_process_in_flight\{", told, re.M)), 1)
+        stats = self.redis("INFO", "commandstats").decode()
+        self.assertLess(int(re.search(r"cmdstat_hmget:calls=(\d+)", stats)[1]), 5, stats)
+        page.child.stop()
+        everything = self.page(config="[web]\nmetrics = \"all\"\n").get("/metrics").text
+        self.assertEqual(len(up(everything)), 52)
+
+    def test_metrics_tell_128_queues_apart(self):
+        for number in range(1000):
+            self.redis("SADD", "queues", f"q{number}")
+            if number % 2:
+                self.redis.many([["LPUSH", f"queue:q{number}", *["{}"] * number]])
+        page = self.page()
+        told = page.get("/metrics").text
+        sizes = dict(re.findall(r'^brood_queue_size\{queue="([^"]*)"\} (\d+)$', told, re.M))
+        self.assertEqual(len(sizes), 129)
+        self.assertEqual(int(sizes["q999"]), 999)
+        self.assertNotIn("q1", sizes)
+        self.assertEqual(sum(map(int, sizes.values())), sum(range(1, 1000, 2)))
+        self.assertIn("brood_queues 1000\n", told)
+        self.assertIn('brood_queue_served{queue="(others)"} 0\n', told)
+        for name in ("latency_seconds", "paused", "served"):
+            self.assertEqual(len(re.findall(rf"^brood_queue_{name}\{{", told, re.M)), 129)
 
     def test_without_redis_the_page_says_so_and_health_does_not_ask_it(self):
         page = self.page()

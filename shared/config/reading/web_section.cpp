@@ -11,10 +11,11 @@ namespace {
 using namespace setting;
 
 WebSettings::Metrics read_web_metrics(const Place& at, const std::string& word) {
+  if (word == "auto") return WebSettings::Metrics::elected;
   if (word == "all") return WebSettings::Metrics::all;
   if (word == "host") return WebSettings::Metrics::host;
   if (word == "redis") return WebSettings::Metrics::redis;
-  at.refuse("must be \"all\", \"host\" or \"redis\", not \"" + word + "\"");
+  at.refuse("must be \"auto\", \"all\", \"host\" or \"redis\", not \"" + word + "\"");
 }
 
 std::string read_header_name(const Place& at, std::string name) {

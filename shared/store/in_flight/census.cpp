@@ -91,10 +91,7 @@ void count_jobs(Connection& redis, Holders& holders) {
   }
 }
 
-std::vector<InFlightHolder> census(Connection& redis, bool thorough) {
-  Holders holders;
-  add_recorded(redis, holders);
-  if (thorough) add_by_key(redis, holders);
+std::vector<InFlightHolder> ask_of(Connection& redis, Holders holders) {
   std::vector<Command> commands;
   for (const auto& [name, holder] : holders) {
     commands.push_back({"EXISTS", keys::heartbeat(name)});
@@ -116,6 +113,13 @@ std::vector<InFlightHolder> census(Connection& redis, bool thorough) {
   return all;
 }
 
+std::vector<InFlightHolder> census(Connection& redis, bool thorough) {
+  Holders holders;
+  add_recorded(redis, holders);
+  if (thorough) add_by_key(redis, holders);
+  return ask_of(redis, std::move(holders));
+}
+
 }  // namespace
 
 std::int64_t InFlightHolder::jobs() const {
@@ -124,6 +128,12 @@ std::int64_t InFlightHolder::jobs() const {
 }
 
 std::vector<InFlightHolder> in_flight_census(Connection& redis) { return census(redis, false); }
+
+std::vector<InFlightHolder> in_flight_of(Connection& redis, const std::vector<std::string>& identities) {
+  Holders holders;
+  for (const std::string& identity : identities) holder_of(holders, identity);
+  return ask_of(redis, std::move(holders));
+}
 
 std::vector<InFlightHolder> thorough_in_flight_census(Connection& redis) { return census(redis, true); }
 

@@ -31,6 +31,9 @@ struct InFlightHolder {
 // Of every identity in brood:processes, by name: in three round trips.
 std::vector<InFlightHolder> in_flight_census(Connection& redis);
 
+// Of these alone, whether they are in brood:processes or not, without what their records say.
+std::vector<InFlightHolder> in_flight_of(Connection& redis, const std::vector<std::string>& identities);
+
 // The same, and other holders of jobs in flight, found by the names of all keys: slow where there are many keys.
 std::vector<InFlightHolder> thorough_in_flight_census(Connection& redis);
 

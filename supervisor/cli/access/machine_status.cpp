@@ -75,6 +75,7 @@ JobCounters sum_of_counters(const MachineStatus& machine) {
     sum.outcomes_dropped += counters.outcomes_dropped;
     sum.unconfirmed += counters.unconfirmed;
     sum.expired += counters.expired;
+    sum.died += counters.died;
     sum.datagrams_dropped += counters.datagrams_dropped;
     sum.spans_exported += counters.spans_exported;
     sum.spans_unwritten += counters.spans_unwritten;
@@ -92,8 +93,10 @@ MachineStatus read_scoreboards(const std::string& directory) {
   for (const std::string& path : found.paths) try {
       const Scoreboard board = Scoreboard::open(path, false);
       const SteadyTime now = steady_now();
+      status.identities.insert(board.identity());
       JobCounters& counters = status.counters[board.identity()];
       counters.datagrams_dropped = std::min(board.usage().datagrams_dropped.load(), largest_count);
+      counters.died = std::min(board.usage().died.load(), largest_count);
       const SpanCounts& spans = board.usage().spans;
       counters.spans_exported = std::min(spans.exported.load(), largest_count);
       counters.spans_unwritten = std::min(spans.unwritten.load(), largest_count);
@@ -106,6 +109,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
         counters.outcomes_dropped += worker.fenced_outcomes;
         counters.unconfirmed += worker.unconfirmed;
         counters.expired += worker.expired;
+        counters.died += std::min(worker.died, largest_count);
         if (worker.pid > 0 || worker.rests_until > now)
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }

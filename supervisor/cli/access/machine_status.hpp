@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct JobCounters {
   std::uint64_t outcomes_dropped = 0;   // Redis did not know their worker any more: it was emptied, or failed over
   std::uint64_t unconfirmed = 0;        // settles that replicas did not confirm in time
   std::uint64_t expired = 0;            // jobs that came too late to begin; they are among the processed
+  std::uint64_t died = 0;               // jobs that were moved to the dead set, the expired among them
   std::uint64_t datagrams_dropped = 0;  // for StatsD, that the kernel did not take
   // Of the spans of runs: see SpanCounts.
   std::uint64_t spans_exported = 0, spans_unwritten = 0, spans_overflown = 0, spans_refused = 0;
@@ -40,6 +42,7 @@ struct JobCounters {
 
 // What the scoreboards of this machine and user say; those of dead supervisors too, as long as the files are there.
 struct MachineStatus {
+  std::set<std::string> identities;  // of the supervisors
   std::vector<WorkerStatus> workers;
   std::vector<ClassUsage> classes;                        // of all supervisors together, by name
   std::map<std::string, std::vector<ClassUsage>> usage;   // the same by the supervisor's identity

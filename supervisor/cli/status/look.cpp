@@ -3,9 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "shared/base/identity.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/json/json.hpp"
+#include "shared/redis/tls_certificates.hpp"
+#include "shared/store/report/metrics_teller.hpp"
 #include "supervisor/cli/access/control_client.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
@@ -44,14 +53,27 @@ void prefer_scoreboards(StatusReport& report) {
   }
 }
 
-ShardReport look_at(const RedisAddress& address, Connection::Timeouts patience) {
+using Ask = std::function<RedisStatus(Connection&)>;
+
+// So that what is noted of certificates is this connection's.
+RedisAddress with_own_certificates(RedisAddress address) {
+  if (address.tls && !address.certificates) try {
+      address.certificates = std::make_shared<TlsCertificates>(*address.tls);
+    } catch (const TlsError&) {  // the connection says it
+    }
+  return address;
+}
+
+ShardReport look_at(const RedisAddress& found, Connection::Timeouts patience, const Ask& ask) {
+  const RedisAddress address = with_own_certificates(found);
   ShardReport report{.name = address.shard,
                      .address = address.without_password(),
                      .redis = std::nullopt,
                      .is_drained = address.is_drained};
   try {
     Connection redis(address, patience, "brood-status");
-    report.redis = ask_redis(redis);
+    report.redis = ask(redis);
+    if (address.certificates) report.redis->certificates = address.certificates->noted_ends()->read();
   } catch (const ConnectionLost& error) {
     report.error = error.what();
   }
@@ -106,18 +128,57 @@ StatusReport look_at_machine() {
   return report;
 }
 
-StatusReport look_at_everything(const RedisAccess& access, Connection::Timeouts patience) {
-  StatusReport report = look_at_machine();
+namespace {
+
+// Adds what each shard answers.
+void look_at_shards(StatusReport& report, const RedisAccess& access, Connection::Timeouts patience, const Ask& ask) {
   try {
     const std::vector<RedisAddress> addresses = access.shards();
     report.address = addresses.front().without_password();
-    for (const RedisAddress& address : addresses) report.shards.push_back(look_at(address, patience));
+    for (const RedisAddress& address : addresses) report.shards.push_back(look_at(address, patience, ask));
     ask_whether_drained(report);
     add_up(report);
   } catch (const ConnectionLost& error) {
     report.error = error.what();
   }
   prefer_scoreboards(report);
+}
+
+}  // namespace
+
+StatusReport look_at_everything(const RedisAccess& access, Connection::Timeouts patience) {
+  StatusReport report = look_at_machine();
+  look_at_shards(report, access, patience, ask_redis);
+  return report;
+}
+
+StatusReport look_at_own_processes(const RedisAccess& access, Connection::Timeouts patience) {
+  StatusReport report = look_at_machine();
+  const std::vector<std::string> own(report.machine.identities.begin(), report.machine.identities.end());
+  look_at_shards(report, access, patience, [&](Connection& redis) {
+    redis.call({"PING"});
+    return ask_redis_of(redis, own);
+  });
+  return report;
+}
+
+// A page or a command is the same one after it has been started again: its turn goes on.
+MetricsTeller take_turn_to_tell(ShardConnections& shards, const std::string& program, bool may_not_take) {
+  const std::string name = Identity::of_this_process().hostname + " " + program;
+  MetricsTeller turn = MetricsTeller::unknown;
+  shards.any([&](ShardConnections::Shard& shard) {
+    turn = take_turn_to_tell(shard.redis, name, may_not_take);
+    return true;
+  });
+  return turn;
+}
+
+StatusReport look_whether_ready(const RedisAccess& access, Connection::Timeouts patience) {
+  StatusReport report = look_at_machine();
+  look_at_shards(report, access, patience, [](Connection& redis) {
+    redis.call({"PING"});
+    return RedisStatus();
+  });
   return report;
 }
 

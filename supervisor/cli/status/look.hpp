@@ -4,7 +4,9 @@
 #include <string>
 
 #include "shared/redis/connection.hpp"
+#include "shared/store/report/metrics_teller.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
 namespace brood {
@@ -17,6 +19,17 @@ StatusReport look_at_machine();
 StatusReport look_at_everything(const RedisAccess& access,
                                 Connection::Timeouts patience = {.connect = std::chrono::seconds(3),
                                                                  .command = std::chrono::seconds(5)});
+
+// What the scoreboards and supervisors of this machine say, and what each Redis says of these supervisors alone: a
+// handful of commands, however large the fleet and whatever Redis holds.
+StatusReport look_at_own_processes(const RedisAccess& access, Connection::Timeouts patience);
+
+// Whether this host is to tell what is true of the whole Redis: see take_turn_to_tell().  `program` is who asks on it.
+// Throws ConnectionLost.
+MetricsTeller take_turn_to_tell(ShardConnections& shards, const std::string& program, bool may_not_take = false);
+
+// As much as judge_readiness() needs: of each Redis only whether it answers.
+StatusReport look_whether_ready(const RedisAccess& access, Connection::Timeouts patience);
 
 // Whether jobs are performed here: as an exit status, and in one sentence.
 struct ReadyVerdict {

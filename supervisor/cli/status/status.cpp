@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
 
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
@@ -14,6 +17,9 @@
 
 namespace brood {
 namespace {
+
+constexpr Connection::Timeouts patience_of_status{.connect = std::chrono::seconds(3),
+                                                  .command = std::chrono::seconds(5)};
 
 constexpr const char* footer =
     R"(Processes, queues, totals and crashes come from Redis; workers and classes are those of this machine and user.
@@ -32,16 +38,37 @@ const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fi
   return *found;
 }
 
+struct ToExpose {
+  StatusReport report;
+  MetricsScope scope;
+};
+
+ToExpose look_for_metrics(const RedisAccess& access, const std::string& what) {
+  if (what.empty() || what == "all") return {look_at_everything(access), MetricsScope::all};
+  if (what == "redis") return {look_at_everything(access), MetricsScope::redis};
+  if (what != "host" && what != "auto")
+    throw UsageError(fmt::format("--metrics must be auto, all, host or redis, not \"{}\"", log::printable(what)));
+  try {
+    ShardConnections shards(access, patience_of_status, "brood-status");
+    if (what == "auto" && take_turn_to_tell(shards, "status") != MetricsTeller::another)
+      return {look_at_everything(access), MetricsScope::host_and_redis};
+  } catch (const ConnectionLost&) {  // the look that follows says it
+  }
+  return {look_at_own_processes(access, patience_of_status), MetricsScope::host};
+}
+
 }  // namespace
 
 int status_command(const std::vector<std::string>& args) {
   RedisAccess access;
   bool json = false, watch = false, checks = false;
-  std::string fingerprint, interval, format;
+  std::string fingerprint, interval, format, metrics;
   CommandLine line("Shows processes, queues, totals and crashes of a Redis, and the workers of this machine.",
                    "brood status");
   line.flag("--json", json, "Answer in JSON, for programs");
   line.option("--format", format, "FORMAT", "text (the default), json (as --json) or prometheus (to be scraped)");
+  line.option("--metrics", metrics, "WHAT",
+              "Of --format prometheus: all (the default), auto, host or redis, as metrics in [web]");
   line.option("--crash", fingerprint, "FINGERPRINT", "Show one crash with its whole stack; the start of it will do");
   line.flag("--check", checks, "Only say whether jobs are performed here; the exit status tells, for scripts");
   line.flag("--watch", watch, "Show it on the whole terminal, and how it changes; ? lists the keys");
@@ -59,9 +86,15 @@ int status_command(const std::vector<std::string>& args) {
     throw UsageError("--watch is for people and shows everything; leave out --json, --format and --crash");
   if (checks && (watch || json || !format.empty() || !fingerprint.empty()))
     throw UsageError("--check says one sentence; leave out --watch, --json, --format and --crash");
+  if (!metrics.empty() && !prometheus) throw UsageError("--metrics is of --format prometheus");
   if (!interval.empty() && !watch) throw UsageError("--interval is of --watch");
   if (watch) become_companion("brood-watch", "status", args);
 
+  if (prometheus) {
+    const ToExpose found = look_for_metrics(access, metrics);
+    print(status_prometheus(found.report, found.scope));
+    return found.report.redis ? exit_status::ok : exit_status::unavailable;
+  }
   const StatusReport report = look_at_everything(access);
   if (checks) {
     const ReadyVerdict readiness = judge_readiness(report);
@@ -81,15 +114,15 @@ int status_command(const std::vector<std::string>& args) {
   if (json)
     print_json(status_json(report));
   else
-    print(prometheus ? status_prometheus(report) : status_text(report, style));
+    print(status_text(report, style));
   if (report.machine.scoreboards_left_out > 0)
     fmt::print(stderr,
                "brood status: {} files more in {} look like scoreboards and were left out; a job may have made them\n",
                report.machine.scoreboards_left_out, runtime_directory());
   if (!report.redis) return exit_status::unavailable;
-  // JSON and Prometheus's format say it themselves.
+  // JSON says it itself.
   const bool nobody_works = report.redis->processes.empty() && report.supervisors.empty();
-  if (json || prometheus || !nobody_works) return exit_status::ok;
+  if (json || !nobody_works) return exit_status::ok;
   fmt::print(stderr, "brood status: nobody performs jobs of this Redis: no process beats, and none runs here\n");
   return exit_status::unavailable;
 }

@@ -1,8 +1,16 @@
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "shared/base/clock.hpp"
+#include "shared/base/sidekiq_release.hpp"
 #include "supervisor/cli/status/exposition.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 #include "supervisor/version.hpp"
@@ -22,6 +30,9 @@ struct MetricSource {
     return own;
   }
 };
+
+// What has found no room in its table.
+std::string label_of(const std::string& name) { return name.empty() ? "(others)" : name; }
 
 using MetricSources = std::vector<MetricSource>;
 
@@ -76,13 +87,40 @@ void add_totals(Exposition& out, const MetricSources& sources) {
   each([](const RedisStatus& redis) { return redis.oldest_in_flight().value_or(0); });
 }
 
+constexpr std::size_t most_queues_told = 128;
+
+// The queues that somebody has to look at: those that nobody serves, then the fullest.  The others are told together.
+std::vector<QueueStatus> queues_to_tell(std::vector<QueueStatus> queues) {
+  if (queues.size() <= most_queues_told) return queues;
+  std::stable_sort(queues.begin(), queues.end(), [](const QueueStatus& a, const QueueStatus& b) {
+    const auto rank = [](const QueueStatus& queue) {
+      const std::int64_t size = queue.size.value_or(0);
+      return std::tuple(size > 0 && !queue.served && !queue.paused, size, queue.latency);
+    };
+    return rank(a) > rank(b);
+  });
+  QueueStatus others{.name = "", .size = 0, .served = true};
+  for (std::size_t i = most_queues_told; i < queues.size(); ++i) {
+    *others.size += queues[i].size.value_or(0);
+    if (!queues[i].paused) others.latency = std::max(others.latency, queues[i].latency);
+    others.served = others.served && (queues[i].served || queues[i].size.value_or(0) == 0);
+  }
+  queues.resize(most_queues_told);
+  queues.push_back(std::move(others));
+  return queues;
+}
+
 void add_queues(Exposition& out, const MetricSources& sources) {
+  std::vector<std::vector<QueueStatus>> told;
+  for (const MetricSource& source : sources) told.push_back(queues_to_tell(source.redis->queues));
   const auto each = [&](auto&& value_of) {
-    for (const MetricSource& source : sources) {
-      for (const QueueStatus& queue : source.redis->queues)
-        out.sample(source.labels({{"queue", queue.name}}), value_of(queue));
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      for (const QueueStatus& queue : told[i])
+        out.sample(sources[i].labels({{"queue", label_of(queue.name)}}), value_of(queue));
     }
   };
+  out.gauge("brood_queues", "Queues that Redis knows; of 128 at most each is told, of the others together.");
+  for (const MetricSource& source : sources) out.sample(source.labels(), source.redis->queues.size());
   out.gauge("brood_queue_size", "Jobs in the queue.");
   each([](const QueueStatus& queue) { return queue.size.value_or(0); });
   out.gauge("brood_queue_latency_seconds", "How long the next job of the queue has waited; 0 when none waits.");
@@ -93,37 +131,45 @@ void add_queues(Exposition& out, const MetricSources& sources) {
   each([](const QueueStatus& queue) { return queue.served ? 1 : 0; });
 }
 
+// Of one process: whether it is told of here.
+using IsTold = std::function<bool(const ProcessStatus&)>;
+
 // `all` is what all shards say together: a process that serves several shards is counted once, with its workers and
 // memory.
-void add_processes(Exposition& out, const RedisStatus& all, const MetricSources& sources) {
+void add_processes(Exposition& out, const RedisStatus& all, const MetricSources& sources, const IsTold& is_told) {
   const auto each_process = [&](auto&& value_of) {
-    for (const ProcessStatus& process : all.processes) out.sample({{"identity", process.identity}}, value_of(process));
+    for (const ProcessStatus& process : all.processes) {
+      if (is_told(process)) out.sample({{"identity", process.identity}}, value_of(process));
+    }
   };
   const auto each = [&](auto&& value_of, auto&& value_of_silent) {
     for (const MetricSource& source : sources) {
-      for (const ProcessStatus& process : source.redis->processes)
-        out.sample(source.labels({{"identity", process.identity}}), value_of(process));
+      for (const ProcessStatus& process : source.redis->processes) {
+        if (is_told(process)) out.sample(source.labels({{"identity", process.identity}}), value_of(process));
+      }
       for (const SilentStatus& one : source.redis->silent)
         out.sample(source.labels({{"identity", one.identity}}), value_of_silent(one));
     }
   };
-  out.gauge("brood_processes", "Processes that beat.");
-  out.sample({}, all.processes.size());
-  out.gauge("brood_process_up", "1 for each process that beats, and who it is.");
-  for (const ProcessStatus& process : all.processes)
+  out.gauge("brood_process_up",
+            "1 for each process that beats, and who it is; 0 for one that holds jobs and does not.");
+  for (const ProcessStatus& process : all.processes) {
+    if (!is_told(process)) continue;
     out.sample({{"identity", process.identity},
                 {"hostname", process.hostname},
                 {"tag", process.tag},
                 {"state", process.quiet ? "quiet" : "running"}},
                1);
+  }
   for (const SilentStatus& one : all.silent)
     out.sample({{"identity", one.identity}, {"hostname", ""}, {"tag", ""}, {"state", "silent"}}, 0);
   out.gauge("brood_process_workers", "Jobs that the process runs at most.");
   each_process([](const ProcessStatus& process) { return process.concurrency; });
   out.gauge("brood_process_busy", "Jobs that the process runs.");
   for (const MetricSource& source : sources) {
-    for (const ProcessStatus& process : source.redis->processes)
-      out.sample(source.labels({{"identity", process.identity}}), process.busy);
+    for (const ProcessStatus& process : source.redis->processes) {
+      if (is_told(process)) out.sample(source.labels({{"identity", process.identity}}), process.busy);
+    }
   }
   out.gauge("brood_process_resident_memory_bytes", "Memory of the process and its workers.");
   each_process([](const ProcessStatus& process) { return static_cast<double>(process.rss_kb) * kilobyte; });
@@ -136,6 +182,19 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
   out.gauge("brood_process_in_flight", "Jobs fetched and not yet settled.");
   each([](const ProcessStatus& process) { return process.in_flight.value_or(process.busy); },
        [](const SilentStatus& one) { return one.in_flight; });
+}
+
+void add_certificates(Exposition& out, const MetricSources& sources) {
+  out.gauge("brood_certificate_expires_seconds",
+            "When the certificate of a connection to Redis ends, since the epoch: the server's, and ours where it "
+            "wants one.");
+  const auto add = [&](const MetricSource& source, const char* side, const std::optional<WallTime>& end) {
+    if (end) out.sample(source.labels({{"side", side}}), static_cast<std::int64_t>(epoch_seconds(*end)));
+  };
+  for (const MetricSource& source : sources) {
+    add(source, "server", source.redis->certificates.server);
+    add(source, "client", source.redis->certificates.client);
+  }
 }
 
 // One sample for each fingerprint: Redis forgets the oldest crashes, and a sum would then go down, which a counter must
@@ -257,17 +316,61 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
     out.sample({{"identity", identity}, {"reason", "queue"}}, counters.spans_overflown);
     out.sample({{"identity", identity}, {"reason", "refused"}}, counters.spans_refused);
   }
+  out.counter("brood_jobs_died_total",
+              "Jobs that were moved to the dead set: out of retries, poison, unreadable, orphaned or expired.");
+  each([](const JobCounters& counters) { return counters.died; });
   out.counter("brood_jobs_expired_total", "Jobs that did not run, since their time to begin had passed.");
   each([](const JobCounters& counters) { return counters.expired; });
 }
 
+JsonObject object_in(const JsonObject& of, std::string_view member) {
+  const auto raw = of.raw(member);
+  return JsonObject::parse(raw && raw->starts_with('{') ? std::string(*raw) : "{}");
+}
+
+std::string identity_of(const JsonObject& supervisor) { return supervisor.string("identity").value_or(""); }
+
+// The supervisors of a host may go by one name: what they say is added up.
+void add_restarts(Exposition& out, const std::vector<JsonObject>& supervisors) {
+  std::map<std::string, std::map<std::string, std::int64_t>> ended;
+  std::map<std::string, bool> all_well;
+  std::map<std::string, double> last_at;
+  for (const JsonObject& supervisor : supervisors) {
+    const std::string identity = identity_of(supervisor);
+    const JsonObject restart = object_in(supervisor, "restart"), counts = object_in(restart, "ended"),
+                     last = object_in(restart, "last_restart");
+    for (const char* outcome : {"done", "refused", "rolled_back", "not_now"})
+      ended[identity][outcome] += counts.integer(outcome).value_or(0);
+    const bool is_well = last.string("outcome").value_or("done") == "done";
+    const auto [known, is_first] = all_well.try_emplace(identity, is_well);
+    if (!is_first) known->second = known->second && is_well;
+    if (const auto at = last.number("at")) last_at[identity] = std::max(last_at[identity], *at);
+  }
+  out.counter("brood_restarts_total", "Rolling restarts, also by a reload or an upgrade, by how they ended.");
+  for (const auto& [identity, outcomes] : ended) {
+    for (const auto& [outcome, count] : outcomes) out.sample({{"identity", identity}, {"outcome", outcome}}, count);
+  }
+  out.gauge("brood_last_restart_successful",
+            "0 when the last rolling restart was refused, rolled back or given up, so that another configuration runs "
+            "than was meant; else 1.");
+  for (const auto& [identity, is_well] : all_well) out.sample({{"identity", identity}}, is_well ? 1 : 0);
+  out.gauge("brood_last_restart_seconds",
+            "When the last rolling restart ended, since the epoch; absent: there was none.");
+  for (const auto& [identity, at] : last_at) out.sample({{"identity", identity}}, at);
+}
+
 void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
   const auto each = [&](const char* member) {
+    std::map<std::string, double> values;
     for (const JsonObject& supervisor : supervisors) {
-      const auto pressure = JsonObject::parse(std::string(supervisor.raw("pressure").value_or("{}")));
-      if (const auto value = pressure.number(member))
-        out.sample({{"identity", supervisor.string("identity").value_or("")}}, *value);
+      const auto value = object_in(supervisor, "pressure").number(member);
+      if (!value) continue;
+      const auto [known, is_first] = values.try_emplace(identity_of(supervisor), *value);
+      // Of the memory all say the same.
+      if (!is_first)
+        known->second = member == std::string_view("memory") ? std::max(known->second, *value) : known->second + *value;
     }
+    for (const auto& [identity, value] : values) out.sample({{"identity", identity}}, value);
   };
   out.gauge("brood_workers_held_back", "Workers that fetch nothing while memory is scarce.");
   each("held_back");
@@ -275,9 +378,6 @@ void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
             "Share of the last ten seconds in which nobody got on for want of memory, as the kernel says.");
   each("memory");
 }
-
-// What has found no room in its table.
-std::string label_of(const std::string& name) { return name.empty() ? "(others)" : name; }
 
 template <std::size_t size>
 std::vector<double> seconds_of(const std::array<std::uint32_t, size>& bounds_ms) {
@@ -366,6 +466,15 @@ void add_queue_runs(Exposition& out, const MachineStatus& machine) {
   each([&](const Labels& labels, const QueueUsage& used) { add_times(out, labels, used.waited); });
 }
 
+IsTold told_of(const StatusReport& report, MetricsScope scope) {
+  if (scope == MetricsScope::all || scope == MetricsScope::redis) return [](const ProcessStatus&) { return true; };
+  return [&report, scope](const ProcessStatus& process) {
+    const bool has_brood = !process.version.empty() && !SidekiqRelease::parse(process.version);
+    return report.machine.identities.contains(process.identity) ||
+           (scope == MetricsScope::host_and_redis && !has_brood);
+  };
+}
+
 }  // namespace
 
 std::string status_prometheus(const StatusReport& report, MetricsScope scope, Exposition::Format format) {
@@ -373,12 +482,16 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
   out.gauge("brood_build_info", "1, and the version of the program that says all this.");
   out.sample({{"version", std::string(version)}}, 1);
   add_redis_up(out, report);
+  const MetricSources sources = report.redis ? sources_of(report) : MetricSources();
   if (report.redis && scope != MetricsScope::host) {
-    const MetricSources sources = sources_of(report);
     add_drained(out, report);
     add_totals(out, sources);
     add_queues(out, sources);
-    add_processes(out, *report.redis, sources);
+    out.gauge("brood_processes", "Processes that beat.");
+    out.sample({}, report.redis->processes.size());
+  }
+  if (report.redis) add_processes(out, *report.redis, sources, told_of(report, scope));
+  if (report.redis && scope != MetricsScope::host) {
     add_crashes(out, sources);
     add_quarantine(out, sources);
     add_paused_classes(out, sources);
@@ -387,10 +500,12 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
     add_locks(out, sources);
   }
   if (scope == MetricsScope::redis) return out.text();
+  add_certificates(out, sources);
   add_workers(out, report.machine);
   add_classes(out, report.machine);
   add_queue_runs(out, report.machine);
   add_losses(out, report.machine);
+  add_restarts(out, report.supervisors);
   add_pressure(out, report.supervisors);
   return out.text();
 }

@@ -42,9 +42,12 @@ std::string status_json(const StatusReport& report);
 std::string crash_json(const Crash& crash);
 
 // For Prometheus, in its text exposition format.  Without an answer from Redis, brood_redis_up is 0.
-// What this machine
-// does is each machine's own to tell; what is true of the whole Redis is enough once in a fleet.
-enum class MetricsScope { all, host, redis };
+enum class MetricsScope {
+  all,             // everything
+  host,            // what this machine's supervisors and workers do, which each machine tells of its own
+  redis,           // what is true of the whole Redis, and all its processes: enough once in a fleet
+  host_and_redis,  // both, and of the processes those of this machine and those that have no brood to tell of them
+};
 std::string status_prometheus(const StatusReport& report, MetricsScope scope = MetricsScope::all,
                               Exposition::Format format = Exposition::Format::prometheus);
 

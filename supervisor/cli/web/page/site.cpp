@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 constexpr Connection::Timeouts patience{.connect = 1s, .command = 3s};
 constexpr auto rest_after_failure = 1s;
 constexpr auto proven_for = 1s;
+constexpr auto refusal_lasts = 10min;  // each is a line in the log of an access list
 
 }  // namespace
 
@@ -56,16 +57,27 @@ std::vector<std::string> Site::take_away() { return std::exchange(away_, {}); }
 
 StatusReport Site::machine() const { return look_at_machine(); }
 
-StatusReport Site::everything() {
-  StatusReport report;
+template <typename Look>
+StatusReport Site::look(Look look) {
   if (const auto why = why_it_rests()) {
-    report = look_at_machine();
+    StatusReport report = look_at_machine();
     report.error = *why;
     return report;
   }
-  report = look_at_everything(access_, patience);
+  StatusReport report = look(access_, patience);
   if (!report.redis) rest(report.error);
   return report;
+}
+
+StatusReport Site::everything() { return look(look_at_everything); }
+StatusReport Site::own_processes() { return look(look_at_own_processes); }
+StatusReport Site::readiness() { return look(look_whether_ready); }
+
+bool Site::tells_of_redis() {
+  const SteadyTime now = steady_now();
+  const MetricsTeller turn = take_turn_to_tell(shards(), settings_.listen, now < may_not_tell_until_);
+  if (turn == MetricsTeller::unknown && now >= may_not_tell_until_) may_not_tell_until_ = now + refusal_lasts;
+  return turn != MetricsTeller::another;
 }
 
 std::string Site::replay_of(const std::string& jid) const {

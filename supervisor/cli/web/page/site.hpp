@@ -39,6 +39,12 @@ class Site {
 
   StatusReport machine() const;  // without Redis
   StatusReport everything();     // whatever answers in time
+  StatusReport own_processes();  // of Redis what it says of this machine's supervisors
+  StatusReport readiness();      // of Redis whether it answers
+
+  // Whether this page, and that of no other host, is to tell what is true of the whole Redis.  Where nobody can be
+  // chosen it is.
+  bool tells_of_redis();
 
   // A Redis that did not answer is not asked for a second: one that hangs makes each who asks it wait for seconds, and
   // many may ask.
@@ -47,6 +53,8 @@ class Site {
  private:
   std::optional<std::string> why_it_rests() const;
   void refuse_while_resting() const;
+  template <typename Look>
+  StatusReport look(Look look);
   void prove_that_redis_answers();
   void note_away(const std::string& shard, const std::string& why);
 
@@ -57,7 +65,7 @@ class Site {
   std::optional<Client> client_;
   std::vector<std::string> away_;
   std::string why_it_rests_;
-  SteadyTime rests_until_{}, answered_{};
+  SteadyTime rests_until_{}, answered_{}, may_not_tell_until_{};
 };
 
 }  // namespace brood

@@ -4,6 +4,7 @@
 
 #include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/redis/connection.hpp"
 #include "supervisor/cli/access/served_queues.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/lists/limit_list.hpp"
@@ -39,6 +40,34 @@ StatusReport named_by_host(StatusReport report) {
   return report;
 }
 
+MetricsScope scope_of(Site& site) {
+  switch (site.settings().metrics) {
+    case WebSettings::Metrics::all:
+      return MetricsScope::all;
+    case WebSettings::Metrics::host:
+      return MetricsScope::host;
+    case WebSettings::Metrics::redis:
+      return MetricsScope::redis;
+    case WebSettings::Metrics::elected:
+      break;
+  }
+  try {
+    return site.tells_of_redis() ? MetricsScope::host_and_redis : MetricsScope::host;
+  } catch (const ConnectionLost&) {
+  } catch (const Refused&) {  // since it was away a moment ago
+  }
+  return MetricsScope::host;
+}
+
+struct LookForMetrics {
+  MetricsScope scope;
+  StatusReport report;
+};
+LookForMetrics look_for_metrics(Site& site) {
+  const MetricsScope scope = scope_of(site);
+  return {scope, scope == MetricsScope::host ? site.own_processes() : site.everything()};
+}
+
 }  // namespace
 
 // Whether a supervisor of this machine and user answers, whatever it does; Redis is not asked.
@@ -56,21 +85,19 @@ HttpResponse answer_health(Call& call) {
 
 // What `brood status --check` says.
 HttpResponse answer_readiness(Call& call) {
-  const ReadyVerdict readiness = judge_readiness(call.site.everything());
+  const ReadyVerdict readiness = judge_readiness(call.site.readiness());
   const bool is_ready = readiness.exit_status == exit_status::ok;
   return json_answer(is_ready ? 200 : 503,
                      JsonWriter().truth("ready", is_ready).text("reason", readiness.sentence).object() + "\n");
 }
 
 HttpResponse answer_metrics(Call& call) {
-  MetricsScope scope = MetricsScope::all;
-  if (call.site.settings().metrics == WebSettings::Metrics::host) scope = MetricsScope::host;
-  if (call.site.settings().metrics == WebSettings::Metrics::redis) scope = MetricsScope::redis;
   const bool is_open =
       call.request.header("accept").value_or("").find("application/openmetrics-text") != std::string_view::npos;
+  const auto [scope, report] = look_for_metrics(call.site);
   return {.type = is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                           : "text/plain; version=0.0.4; charset=utf-8",
-          .body = status_prometheus(named_by_host(call.site.everything()), scope,
+          .body = status_prometheus(named_by_host(report), scope,
                                     is_open ? Exposition::Format::openmetrics : Exposition::Format::prometheus)};
 }
 

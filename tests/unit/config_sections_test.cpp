@@ -268,6 +268,18 @@ BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
              std::string::npos);
 }
 
+// What would match no request is no name of the page.
+BOOST_AUTO_TEST_CASE(names_of_the_page_are_whole_names) {
+  const auto hosts = [](const std::string& name) { return load("[web]\nhosts = [\"" + name + "\"]\n").web.hosts; };
+  BOOST_TEST(hosts("Brood.Example.com:8443").at(0) == "brood.example.com:8443");
+  BOOST_TEST(hosts("[2001:db8::1]").at(0) == "[2001:db8::1]");
+  BOOST_TEST(hosts("10.0.0.7").at(0) == "10.0.0.7");
+  for (const std::string wrong : {"10.0.0.0/8", "2001:db8::/32", "https://brood.example.com", "*.example.com",
+                                  "brood.example.com/brood", "2001:db8::1", "a b", ""})
+    BOOST_CHECK_THROW(hosts(wrong), ConfigError);
+  BOOST_TEST(complaint("[web]\nhosts = [\"10.0.0.0/8\"]\n").find("range of addresses") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(what_metrics_hold_may_be_left_to_an_election) {
   BOOST_TEST((load("").web.metrics == WebSettings::Metrics::elected));
   BOOST_TEST((load("[web]\nmetrics = \"auto\"\n").web.metrics == WebSettings::Metrics::elected));

@@ -236,6 +236,34 @@ class Answers(PageTest):
         for name in ("latency_seconds", "paused", "served"):
             self.assertEqual(len(re.findall(rf"^brood_queue_{name}\{{", told, re.M)), 129)
 
+    def test_probes_come_by_any_number_and_pages_do_not(self):
+        page = self.page()
+        for host in ("10.1.2.3", "10.1.2.3:7433", "[2001:db8::1]:7433", "[::ffff:10.0.0.1]"):
+            self.assertEqual(page.get("/metrics", Host=host).status, 200, host)
+            self.assertEqual(page.get("/readyz", Host=host).status, 503, host)  # no supervisor runs here
+            self.assertEqual(page.get("/queues", Host=host).status, 421, host)
+            self.assertEqual(page.post("/queues/pause?name=default", "", Host=host, Sec_Fetch_Site="same-origin").status, 421, host)
+        for host in ("10.1.2.3.evil.example", "evil.example", "1.2.3", "0x7f000001", "2130706433", "[10.1.2.3]", "10.1.2.3:80:80", "2001:db8::1", "a.b"):
+            self.assertEqual(page.get("/metrics", Host=host).status, 421, host)
+        # By a number too, a page of another site orders nothing.
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "A", "args": []}, Host="10.1.2.3", Origin="http://evil.example").status, 403)
+
+    def test_probes_are_not_held_up_by_filters(self):
+        self.redis("EVAL", "for i = 1, 500000 do redis.call('ZADD', 'retry', i, ARGV[1] .. i) end", 0, job("A")[:-1] + ',"n":')
+        page = self.page()
+        for path in ("/metrics", "/readyz"):
+            page.get(path)
+        filters = [page.connect() for _ in range(10)]
+        for client in filters:
+            client.sendall(b"GET /retries?text=nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        self.assertEqual(page.get("/nothing").status, 404)  # what came before has been read
+        for path in ("/metrics", "/readyz"):
+            self.assertIn(page.get(path).status, (200, 503))
+        answered, _, _ = select.select(filters, [], [], 0)
+        self.assertLess(len(answered), len(filters))
+        for client in filters:
+            client.close()
+
     def test_without_redis_the_page_says_so_and_health_does_not_ask_it(self):
         page = self.page()
         self.redis.child.stop(signal.SIGKILL)

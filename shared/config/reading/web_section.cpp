@@ -18,6 +18,22 @@ WebSettings::Metrics read_web_metrics(const Place& at, const std::string& word) 
   at.refuse("must be \"auto\", \"all\", \"host\" or \"redis\", not \"" + word + "\"");
 }
 
+std::string read_host(const Place& at, std::string host) {
+  for (char& c : host) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const std::size_t scheme = host.find("://");
+  if (scheme != host.npos) at.refuse("must be a name alone, without " + host.substr(0, scheme + 3) + " in front of it");
+  if (host.find('/') != host.npos)
+    at.refuse("must be names, such as \"brood.example.com\", not a range of addresses or a path: \"" + host +
+              "\". Probes and Prometheus may come by any numeric address without being named here");
+  if (host.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != host.npos)
+    at.refuse("must be names, such as \"brood.example.com\", not \"" + host + "\"");
+  if (std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('['))
+    at.refuse("must have brackets around an address of IPv6: \"[" + host + "]\"");
+  return host;
+}
+
 std::string read_header_name(const Place& at, std::string name) {
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -56,7 +72,9 @@ void read_web(const ConfigSection& section, WebSettings& web) {
     web.mode = mode;
   });
   section.boolean("read_only", web.read_only);
-  section.texts("hosts", [&](const Place& at, const std::string& host) { web.hosts.push_back(check_name(at, host)); });
+  section.texts("hosts", [&](const Place& at, const std::string& host) {
+    web.hosts.push_back(read_host(at, check_text(at, host)));
+  });
   section.text("users",
                [&](const Place& at, const std::string& path) { web.users = read_path_or_credential(at, path); });
   section.text("user_header",

@@ -42,7 +42,7 @@ namespace brood {
 namespace {
 
 // Requests of each lane.  All lanes together hold fewer than there are clients, so that one more is always heard.
-constexpr std::size_t most_waiting = 12;
+constexpr std::size_t most_waiting = 12, most_probes_waiting = 4;
 constexpr std::size_t large_answer = 1 << 20;  // after which memory is given back
 
 // Whatever the operator named, and what a browser of this machine says.
@@ -120,8 +120,8 @@ class FailedLogins {
 
 // What all requests of one kind go through, one after the other.
 struct PageLane {
-  PageLane(EventLoop& loop, const RedisAccess& access, const WebSettings& settings)
-      : site(access, settings), thread(loop, most_waiting) {}
+  PageLane(EventLoop& loop, const RedisAccess& access, const WebSettings& settings, std::size_t most = most_waiting)
+      : site(access, settings), thread(loop, most) {}
   Site site;
   LaneThread thread;  // destroyed first: it uses the site
 };
@@ -218,11 +218,25 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   if (is_supervised)
     lifeline = std::make_unique<FdWatch>(loop, STDIN_FILENO, FdWatch::readable, [&](int) { ends = true; });
   PageLane machine(loop, access, settings), redis(loop, access, settings), search(loop, access, settings),
-      open(loop, access, settings);
+      open(loop, access, settings), readiness(loop, access, settings, most_probes_waiting),
+      metrics(loop, access, settings, most_probes_waiting);
   FailedLogins failed_logins;
   Url::base() = settings.base_path;
   const auto lane_of = [&](const Route& route) -> PageLane& {
-    return is_open(route) ? open : route.lane == Lane::machine ? machine : route.lane == Lane::redis ? redis : search;
+    if (is_open(route)) return open;
+    switch (route.lane) {
+      case Lane::machine:
+        return machine;
+      case Lane::redis:
+        return redis;
+      case Lane::search:
+        return search;
+      case Lane::readiness:
+        return readiness;
+      case Lane::metrics:
+        break;
+    }
+    return metrics;
   };
   FollowedViews* followed = nullptr;
   const auto look_who_may_come = [&] {

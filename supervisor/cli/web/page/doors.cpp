@@ -1,5 +1,7 @@
 #include "supervisor/cli/web/page/doors.hpp"
 
+#include <arpa/inet.h>
+
 #include <brood/detail/base64.hpp>
 
 #include <algorithm>
@@ -82,6 +84,16 @@ bool Doors::knows_host(const HttpRequest& request) const {
   const std::string host = in_small_letters(*header);
   return std::any_of(settings_.hosts.begin(), settings_.hosts.end(),
                      [&](const std::string& known) { return host == known || without_port(host) == known; });
+}
+
+bool Doors::is_for_a_number(const HttpRequest& request) {
+  const auto header = request.header("host");
+  if (!header) return false;
+  std::string host(without_port(*header));
+  const bool is_bracketed = host.starts_with('[') && host.ends_with(']');
+  if (is_bracketed) host = host.substr(1, host.size() - 2);
+  in6_addr number{};
+  return inet_pton(is_bracketed ? AF_INET6 : AF_INET, host.c_str(), &number) == 1;
 }
 
 std::optional<Doors::Visitor> Doors::visitor(const HttpRequest& request) const {

@@ -33,6 +33,9 @@ class Doors {
   // Whether the name by which a request came is one of ours: a page of another site may let its own name point here.
   bool knows_host(const HttpRequest& request) const;
 
+  // Whether it came by a numeric address, as probes of Kubernetes do: that is what the client has connected to.
+  static bool is_for_a_number(const HttpRequest& request);
+
   struct Visitor {
     std::string user;
     Role role = Role::read;

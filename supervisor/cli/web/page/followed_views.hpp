@@ -62,7 +62,7 @@ class FollowedViews {
 
   const Make make_;
   std::map<std::string, Followed> views_;
-  std::array<bool, 3> is_busy_{};  // each lane
+  std::array<bool, 5> is_busy_{};  // each lane
   SteadyTime last_beat_{};
   Timer timer_;
 };

@@ -108,7 +108,9 @@ HttpResponse handle(const Route& route, Call& call) try { return route.handler(c
 }  // namespace
 
 std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route) try {
-  if (!doors.knows_host(request))
+  // A page of another site comes by that site's name, which no number is.
+  const bool comes_by_number = route.is_for_programs() && Doors::is_for_a_number(request);
+  if (!comes_by_number && !doors.knows_host(request))
     return Answered{
         refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
   if (doors.brings_password(request)) {

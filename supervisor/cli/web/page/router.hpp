@@ -21,6 +21,9 @@ enum class Lane {
   machine,  // what asks no Redis: never kept waiting by one that is slow
   redis,
   search,  // what may have to look through all of a Redis: it holds up its own kind alone
+  // What machines ask again and again, each by itself: no person's page and no filter holds it up.
+  readiness,
+  metrics,
 };
 
 // One line of the only table: there is no way to a handler but through it, and none of its members may be left out.

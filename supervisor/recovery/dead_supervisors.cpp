@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 // Without the scoreboard we do not know a dead supervisor's workers; by this time their own alarm has ended them.
 constexpr auto workers_are_gone_after = 60s;
 constexpr auto forgotten_files_are_kept = 24h;
+constexpr auto between_looks_at_forgotten_files = 1h;
 // A job can make any number, and the supervisor does not wait.
 constexpr std::size_t most_files_in_a_look = 32;
 
@@ -145,7 +146,7 @@ void DeadSupervisors::handle_field(const std::string& field) {
   recovery_.add(std::move(orphan));
 }
 
-void DeadSupervisors::end_look(const std::set<std::string>& listed) {
+void DeadSupervisors::end_look(const std::set<std::string>& listed, SteadyTime now) {
   files_.note_look(shard_, listed);
   std::vector<std::string> settled;
   for (auto& [name, progress] : progress_) {
@@ -153,7 +154,8 @@ void DeadSupervisors::end_look(const std::set<std::string>& listed) {
     if (!listed && !progress.orphans_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
   }
   for (const std::string& name : settled) close(name);
-  if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files();
+  if (now >= next_look_at_forgotten_files_ && remove_forgotten_files())
+    next_look_at_forgotten_files_ = now + between_looks_at_forgotten_files;
 }
 
 DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const Identity& dead, Progress& progress,

@@ -31,10 +31,10 @@ class DeadSupervisors : public OrphanWatch::Heir {
 
   // Called after each look at that list.  When the last worker of a dead supervisor leaves or is recovered, its
   // supervisor is taken off the list, and only the file is left to remove.  Files of supervisors that are not listed
-  // are removed too, from the first look until the last of their workers has left: those had nothing in flight, or
-  // their heir died before it could remove them.  A supervisor that is `listed` may live, even if its file is here: a
-  // clone of this machine has the same file.
-  void end_look(const std::set<std::string>& listed) override;
+  // are removed too, from the first look until the last of their workers has left, and once an hour: those had nothing
+  // in flight, their heir died before it could remove them, or a job has made them.  A supervisor that is `listed` may
+  // live, even if its file is here: a clone of this machine has the same file.
+  void end_look(const std::set<std::string>& listed, SteadyTime now) override;
 
  private:
   struct Progress {
@@ -63,7 +63,7 @@ class DeadSupervisors : public OrphanWatch::Heir {
   const int shard_;
   const std::string own_;
   const std::string runtime_directory_;
-  bool has_removed_forgotten_files_ = false;
+  SteadyTime next_look_at_forgotten_files_{};
   std::string last_file_looked_at_;  // empty: begin anew
   bool some_files_stay_ = false;     // of those that were looked at since it began
   std::map<std::string, Progress> progress_;

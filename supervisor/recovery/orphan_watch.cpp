@@ -168,7 +168,7 @@ void OrphanWatch::end_look() {
     heir_.handle(dead, steady_now());
     if (stopped_) return;
   }
-  heir_.end_look(listed);
+  heir_.end_look(listed, steady_now());
   if (one_of_this_host) again_.start_in(next_look_at_this_host);
 }
 

@@ -29,7 +29,7 @@ class OrphanWatch {
     virtual void handle(const DeadSupervisor& dead, SteadyTime now) = 0;
     virtual void handle_field(const std::string& field) = 0;  // "<slot>.<incarnation>" of our own in-flight hash
     // Every dead supervisor that is listed has been reported; `listed` names all others.
-    virtual void end_look(const std::set<std::string>& listed) = 0;
+    virtual void end_look(const std::set<std::string>& listed, SteadyTime now) = 0;
   };
   // The fields of our identity that are in use: every slot's incarnation, adopted or only assigned, and every one whose
   // recovery is under way.

@@ -130,7 +130,7 @@ BOOST_FIXTURE_TEST_CASE(orphans_are_looked_for_again, Losing) {
     std::set<std::string> fields;
     void handle(const DeadSupervisor&, SteadyTime) override {}
     void handle_field(const std::string& field) override { fields.insert(field); }
-    void end_look(const std::set<std::string>&) override {}
+    void end_look(const std::set<std::string>&, SteadyTime) override {}
   } heir;
   Identity own = Identity::of_this_process(), other = own;
   other.name = "there:1:bbbbbbbbbbbb";

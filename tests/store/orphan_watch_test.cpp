@@ -31,7 +31,7 @@ struct Watching : LoopWithRedis, OrphanWatch::Heir {
   }
   void handle(const DeadSupervisor& one, SteadyTime) override { dead.push_back(one); }
   void handle_field(const std::string& field) override { orphan_fields.push_back(field); }
-  void end_look(const std::set<std::string>& others) override { listed = others; }
+  void end_look(const std::set<std::string>& others, SteadyTime) override { listed = others; }
 
   static Identity identity_in(const std::string& runtime_directory) {
     Identity identity = Identity::of_this_process();

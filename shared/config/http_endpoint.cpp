@@ -33,7 +33,8 @@ std::string HttpEndpoint::host_and_port() const {
 HttpEndpoint HttpEndpoint::parse(const std::string& url) {
   HttpEndpoint endpoint;
   endpoint.is_tls = url.starts_with(by_tls);
-  if (!endpoint.is_tls && !url.starts_with(in_clear)) throw std::invalid_argument("must begin with http:// or https://");
+  if (!endpoint.is_tls && !url.starts_with(in_clear))
+    throw std::invalid_argument("must begin with http:// or https://");
   if (url.size() > longest_url) throw std::invalid_argument("is longer than 1,000 bytes");
   for (const char c : url) {
     if (!is_printable(c) || c == '?' || c == '#' || c == '@' || c == '"' || c == '\\')

@@ -69,7 +69,7 @@ struct Clinic {
     BOOST_REQUIRE(
         comes([&] { return redis.size_of("retry") + waiting() == jobs && no_job_is_left(redis, "default", true); }));
     BOOST_TEST(logged("job_crashed") >= 3u);  // some may wait already for a second run
-    BOOST_TEST(waiting() >= jobs * 3 / 4);  // a crash counts before its stack has names
+    BOOST_TEST(waiting() >= jobs * 3 / 4);    // a crash counts before its stack has names
     // Redis knows of the quarantine, and with it the workers, before the recovery that began it has told it.
     comes([&] { return logged("class_quarantined") >= 1u; });
     BOOST_TEST(logged("class_quarantined") == 1u, brood->log_tail());

@@ -17,7 +17,7 @@ struct Foreground {
   std::vector<std::string> require;
   std::optional<std::string> attempt, timeout, memory_limit;
   bool verbose = false;
-  bool push = false;  // what the job enqueues goes to Redis; else it is shown
+  bool push = false;             // what the job enqueues goes to Redis; else it is shown
   bool without_sandbox = false;  // runs a class that has one here all the same
   Debugger debugger;
 
@@ -30,7 +30,8 @@ struct Foreground {
   void enter_debugger(const std::vector<std::string>& args) const;
 
   // Performs the job and returns the exit status: 0, 70 it failed, 75 it was interrupted.  Throws UsageError for a
-  // payload that is no job, for an unknown class and for one that has a sandbox elsewhere, ConfigError for a library that cannot be used.
+  // payload that is no job, for an unknown class and for one that has a sandbox elsewhere, ConfigError for a library
+  // that cannot be used.
   int perform(const Config& given, const std::string& payload, const std::string& queue) const;
 
   // Runs in the process that a crashing one executes: see worker/crash/crash_reporter.hpp.

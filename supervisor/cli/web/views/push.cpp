@@ -76,7 +76,9 @@ HttpResponse accept_jobs(Call& call) {
                            std::to_string(jids.size()) + " were pushed");
   }
   call.changed = pushed;
-  return json_answer(200, JsonWriter().number("pushed", pushed).number("refused", jids.size() - pushed).texts("jids", jids).object() + "\n");
+  return json_answer(
+      200, JsonWriter().number("pushed", pushed).number("refused", jids.size() - pushed).texts("jids", jids).object() +
+               "\n");
 }
 
 }  // namespace brood

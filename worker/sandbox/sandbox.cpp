@@ -78,7 +78,10 @@ std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const Sandbo
   std::vector<LackingSandbox> found;
   for (const auto& [name, settings] : config.classes) {
     if (!settings.sandbox) continue;
-    LackingSandbox one{.job_class = name, .strict = settings.sandbox->strict, .forbidden = offers.forbidden};
+    LackingSandbox one;
+    one.job_class = name;
+    one.strict = settings.sandbox->strict;
+    one.forbidden = offers.forbidden;
     // As long as something is forbidden, what the kernel has is not known.
     if (one.forbidden.empty()) {
       one.lacks = sandbox_lacks(*settings.sandbox, offers, cgroup);

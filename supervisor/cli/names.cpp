@@ -20,7 +20,6 @@
 #include "shared/store/periodic/periodic_jobs.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/sets/job_sets.hpp"

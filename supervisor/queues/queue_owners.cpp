@@ -10,7 +10,6 @@
 #include "shared/store/name_list.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/ruby_processes.hpp"
 

@@ -110,7 +110,7 @@ int Successor::rehearse(int handover) const {
   return not_executed;
 }
 
-std::string Successor::take_over(const Handover& handover) const try {
+std::string Successor::take_over(const Handover& handover) const {
   const UniqueFd file = write_handover(handover);
   std::vector<int> descriptors = descriptors_of(handover);
   descriptors.push_back(file.get());
@@ -128,8 +128,6 @@ std::string Successor::take_over(const Handover& handover) const try {
     log::warn("working_directory_lost", {{"reason", "it cannot be entered any more"}});
   errno = error;
   return fmt::format("{} cannot be executed: {}", path_, std::generic_category().message(errno));
-} catch (const std::system_error& error) {
-  return error.what();
 }
 
 }  // namespace brood

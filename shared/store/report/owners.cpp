@@ -37,8 +37,6 @@ bool list_if_unlisted(Channel& redis, const std::string& name) {
 
 }  // namespace
 
-Command ask_owners() { return {"HKEYS", keys::brood_processes}; }
-
 Command ask_is_owner(std::string_view identity) { return {"HEXISTS", keys::brood_processes, identity}; }
 
 bool read_is_owner(ReplyView reply) { return reply.is_integer() && reply.integer() != 0; }

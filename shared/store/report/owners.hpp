@@ -14,10 +14,7 @@ namespace brood {
 // The list of brood's processes that own something in flight, brood:processes.  Each process lists itself, with its
 // workers and its heartbeats.
 
-// The identities that are listed: read_name_list() reads the answer.
-Command ask_owners();
-
-// Whether this one is among them; false too when Redis refuses to tell.
+// Whether this identity is among them; false too when Redis refuses to tell.
 Command ask_is_owner(std::string_view identity);
 bool read_is_owner(ReplyView reply);
 

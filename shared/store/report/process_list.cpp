@@ -6,6 +6,8 @@ namespace brood {
 
 Command ask_processes() { return {"SMEMBERS", keys::processes}; }
 
+Command ask_owners() { return {"HKEYS", keys::brood_processes}; }
+
 Command ask_is_process(std::string_view identity) { return {"SISMEMBER", keys::processes, identity}; }
 
 Command ask_leader() { return {"GET", keys::leader}; }

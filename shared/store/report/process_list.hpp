@@ -13,6 +13,9 @@ namespace brood {
 // The identities of all processes, Ruby's too, whose heartbeats may have ended: read_name_list() reads the answer.
 Command ask_processes();
 
+// Those of brood's processes that own something in flight, brood:processes; read likewise.  See owners.hpp.
+Command ask_owners();
+
 // Whether this one is among them; answers 1 or 0.
 Command ask_is_process(std::string_view identity);
 

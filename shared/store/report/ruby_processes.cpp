@@ -8,7 +8,6 @@
 #include "shared/json/json_object.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 
 namespace brood {

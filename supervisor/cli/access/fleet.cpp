@@ -7,6 +7,7 @@
 #include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/owners.hpp"
+#include "shared/store/report/process_list.hpp"
 #include "shared/store/report/signals.hpp"
 #include "shared/store/report/work_entries.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -30,8 +31,10 @@ bool is_being_killed(pid_t child) {
   std::ifstream status("/proc/" + std::to_string(child) + "/status");
   for (std::string name; status >> name;) {
     if (name != "ShdPnd:") continue;
+    std::string signals;
+    status >> signals;
     std::uint64_t pending = 0;
-    status >> std::hex >> pending;
+    std::from_chars(signals.data(), signals.data() + signals.size(), pending, 16);
     return (pending >> (SIGKILL - 1) & 1) != 0;
   }
   return false;

@@ -91,6 +91,8 @@ class Trial:
         file = self.directory(block) / "brood.toml"
         # Libraries and programs that are nowhere.
         text = re.sub(r"^require = .*$", "require = []", self.in_context(block), flags=re.M)
+        (file.parent / "users").touch()
+        text = re.sub(r'^users = "[^"]*"', f'users = "{file.parent / "users"}"', text, flags=re.M)
         file.write_text(re.sub(r'^run = \["[^"]*"', 'run = ["/bin/true"', text, flags=re.M))
         return fails(run(["brood", "run", "--check", "-C", file], env=self.environment, cwd=self.root / "cwd"))
 

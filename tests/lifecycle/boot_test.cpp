@@ -236,6 +236,15 @@ BOOST_AUTO_TEST_CASE(a_check_refuses_each_name_that_cannot_work_and_warns_of_eac
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_check_without_any_library_says_that_no_job_can_run) {
+  const TemporaryDirectory directory;
+  const std::string config = directory.write("brood.toml", "[classes.Resize.sandbox]\nnetwork = false\n");
+  const CommandResult result =
+      run_brood({"run", "--check", "-C", config, "--redis", "unix://" + (directory / "no.sock")});
+  BOOST_TEST(result.status == 0, result.output << result.errors);
+  BOOST_TEST(holds(result.output, "brood can start, and no job can run"), result.output);
+}
+
 BOOST_AUTO_TEST_CASE(a_check_takes_names_that_stand_for_something) {
   const TemporaryDirectory directory;
   const std::string config = directory.write(

@@ -47,7 +47,7 @@ void expect(const ControlAnswer& answer, const std::string& pattern) {
   BOOST_TEST(std::regex_match(answer.text, whole), answer.text << "\nis not\n" << pattern);
 }
 
-const std::string relief = R"("pressure":{"memory":#.###,"limit":#,"held_back":0}})";
+const std::string relief = R"("pressure":{"memory":#.###,"limit":#,"held_back":0},"log":{"dropped":0,"trouble":""}})";
 
 }  // namespace
 
@@ -61,7 +61,8 @@ BOOST_AUTO_TEST_CASE(status_is_one_object_with_its_members_in_order) {
 
   expect(site.ask("status"), first +
                                  R"("generation":1,"concurrency":1,"ready":1,"busy":0,"finishing":0,"draining":[],)"
-                                 R"("restart":{"under_way":false,"step":null,"last":null},)" +
+                                 R"("restart":{"under_way":false,"step":null,"last":null,"last_restart":null,)"
+                                 R"("ended":{"done":0,"refused":0,"rolled_back":0,"not_now":0}},)" +
                                  relief);
 
   expect(site.ask("await_restart"), R"({"outcome":"not_now","reason":"no restart is under way"})");
@@ -71,11 +72,14 @@ BOOST_AUTO_TEST_CASE(status_is_one_object_with_its_members_in_order) {
                                     R"("workers":1,"finishing":0,"generation":2})");
   expect(site.ask("scale", {"2", "default"}), R"({"outcome":"done","reason":null,"scale":true,"took":#.###,"at":#.###,)"
                                               R"("workers":2,"finishing":0,"generation":2})");
-  expect(site.ask("status"), first +
-                                 R"("generation":2,"concurrency":2,"ready":2,"busy":0,"finishing":0,"draining":[],)"
-                                 R"("restart":{"under_way":false,"step":null,"last":{"outcome":"done",)"
-                                 R"("reason":null,"scale":true,"took":#.###,"at":#.###}},)" +
-                                 relief);
+  expect(site.ask("status"),
+         first +
+             R"("generation":2,"concurrency":2,"ready":2,"busy":0,"finishing":0,"draining":[],)"
+             R"("restart":{"under_way":false,"step":null,"last":{"outcome":"done",)"
+             R"("reason":null,"scale":true,"took":#.###,"at":#.###},"last_restart":{"outcome":"done",)"
+             R"("reason":null,"scale":false,"took":#.###,"at":#.###},)"
+             R"("ended":{"done":1,"refused":0,"rolled_back":0,"not_now":0}},)" +
+             relief);
 }
 
 BOOST_AUTO_TEST_CASE(orders_are_answered_by_their_outcomes) {
@@ -100,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_ended_is_described) {
   expect(site.ask("kill", {jid, "discard"}),
          R"({"jid":")" + jid +
              R"(","class":"Stubborn","queue":"default","slot":#,"pid":#,"age":#.###,)"
-             R"("outcome":"discard"})");
+             R"("outcome":"discard","settled":true})");
 }
 
 BOOST_AUTO_TEST_CASE(an_upgrade_that_is_refused_says_why) {

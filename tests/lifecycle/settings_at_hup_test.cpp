@@ -103,6 +103,7 @@ const std::map<std::string, std::string> changed = {
     {"encryption.keys", "{ 1 = 'DIR/key' }"},
     {"encryption.active", "1"},
     {"encryption.core_files", "true"},
+    {"encryption.require", "true"},
     {"periodic.sidekiq_cron", "true"},
     {"periodic.NAME.cron", "'1 2 3 4 *'"},
     {"periodic.NAME.class", "'Nothing'"},

@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(a_page_does_not_start_with_users_that_each_job_could_change
   const CommandResult check =
       run_brood({"run", "--check", "-C", brood.home() / "brood.toml", "-r", jobs}, brood.environment());
   BOOST_TEST(check.status == 78, check.output);
-  BOOST_TEST(check.output.find(why) != std::string::npos, check.output);
+  BOOST_TEST(check.errors.find(why) != std::string::npos, check.output + check.errors);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_ends_its_own_children) { BOOST_TEST(said_by("EndOwnChildren", one_worker()) == "9\n9\n"); }

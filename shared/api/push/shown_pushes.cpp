@@ -1,5 +1,7 @@
 #include "shared/api/push/shown_pushes.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -19,16 +21,16 @@ class ShownPushes : public PushReceiver {
     for (const ClientPush& job : jobs) {
       const std::string when =
           job.score ? ", scheduled for " + std::to_string(static_cast<std::int64_t>(*job.score)) : "";
-      std::fprintf(stderr, "brood: not sent to queue %s%s: %s\n", log::printable(job.queue).c_str(), when.c_str(),
-                   log::printable(job.payload.substr(0, most_shown_bytes)).c_str());
+      fmt::print(stderr, "brood: not sent to queue {}{}: {}\n", log::printable(job.queue), when,
+                 log::printable(job.payload.substr(0, most_shown_bytes)));
     }
   }
   bool cancel(std::string_view jid, std::optional<double>) override {
-    std::fprintf(stderr, "brood: not sent: cancel of job %s\n", log::printable(jid).c_str());
+    fmt::print(stderr, "brood: not sent: cancel of job {}\n", log::printable(jid));
     return false;
   }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds) override {
-    std::fprintf(stderr, "brood: not sent: cancel of the iteration of job %s\n", log::printable(jid).c_str());
+    fmt::print(stderr, "brood: not sent: cancel of the iteration of job {}\n", log::printable(jid));
     return now_epoch_seconds;
   }
 };

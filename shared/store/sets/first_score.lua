@@ -2,6 +2,7 @@
 -- this is asked at every poll.
 -- KEYS[1] the set    ARGV[1] the bound, "" for none
 -- Returns the score; without a bound "-inf" when one is due; nil when none is due until the year 2286.
+if redis.call("ZCARD", KEYS[1]) == 0 then return false end    -- as on most looks
 local low = ARGV[1]
 if low == "" then
   local time = redis.call("TIME")

@@ -65,8 +65,9 @@ int check_configuration(const Config& config, const std::vector<RedisAddress>& s
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
   if (status == EX_OK) status = redis_status;
   if (status == EX_OK)
-    std::cout << (has_warnings ? "brood can run; some names stand for nothing here: see the warnings"
-                               : "everything can run")
+    std::cout << (config.require.empty() && config.commands.empty() ? "brood can start, and no job can run"
+                  : has_warnings ? "brood can run; some names stand for nothing here: see the warnings"
+                                 : "everything can run")
               << std::endl;
   return status;
 }

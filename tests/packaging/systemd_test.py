@@ -528,9 +528,9 @@ class Features(Unit):
                 self.brood.clear()
                 machine.run(f"install -d -o brood -g brood {STATE} {self.OUT} {self.IN}")
 
-    def test_a_sandbox_of_processes_that_the_unit_cannot_have_starts_nothing(self):
+    def test_a_strict_sandbox_of_processes_that_the_unit_cannot_have_starts_nothing(self):
         # Where cgroups are delegated it works; elsewhere the service says that it does not.
-        self.brood.configure("[classes.Shell.sandbox]\nprocesses = 3\n")
+        self.brood.configure("[classes.Shell.sandbox]\nprocesses = 3\nstrict = true\n")
         machine.run("systemctl start brood", check=False)
         if self.brood.state == "active":
             self.brood.enqueue("Shell", f"sh -c 'for i in 1 2 3 4 5 6; do sleep 0.1 & done; wait' 2>{self.OUT}/refused")

@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(a_timeout_does_not_count_and_ends_the_trial_of_its_job) {
   charged.crash.jid = "j1";
   WorkerDeath death;
   death.worker.identity = "here:1:aaaaaaaaaaaa";
-  death.cause.emplace();
-  death.cause->facts.emplace();
+  death.cause = WorkerDeath::Cause{};
+  death.cause->facts = CrashFacts{};
   const auto dies = [&](bool counts_as_crash) {
     death.cause->counts_as_crash = counts_as_crash;
     ++death.worker.incarnation;

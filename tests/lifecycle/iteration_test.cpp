@@ -72,7 +72,11 @@ struct Site {
   }
   // The job has ended, and nothing of it is left.
   bool ends() {
-    return eventually([&] { return redis.keys("it-*").empty() && jobs_in_flight(redis) == 0 && waiting() == 0; }, 60s);
+    // As a job goes, and back where it is interrupted: one that moves meanwhile is met, or has left its state.
+    const auto none_is_left = [&] {
+      return waiting() == 0 && jobs_in_flight(redis) == 0 && waiting() == 0 && redis.keys("it-*").empty();
+    };
+    return eventually(none_is_left, 60s);
   }
   std::size_t waiting() { return redis.size_of("queue:default") + redis.size_of("schedule") + redis.size_of("retry"); }
 

@@ -15,6 +15,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/own_children.hpp"
+#include "shared/base/process_stat.hpp"
 
 namespace brood {
 namespace {
@@ -28,6 +29,9 @@ constexpr auto report_interval = 10s;
 // A process that is to die with its parent, such as the one that forks a worker's jobs, has SIGKILL before it becomes
 // ours.
 bool is_being_killed(pid_t child) {
+  constexpr std::uint64_t exiting =
+      0x4;  // PF_EXITING of the kernel: it has taken the signal, and gives its memory back
+  if (const auto stat = ProcessStat::read(child); stat && (stat->number(9) & exiting) != 0) return true;
   std::ifstream status("/proc/" + std::to_string(child) + "/status");
   for (std::string name; status >> name;) {
     if (name != "ShdPnd:") continue;

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "supervisor/cli/run/check_libraries.hpp"
+#include "supervisor/cli/run/check_names.hpp"
 #include "supervisor/cli/run/check_page.hpp"
 #include "supervisor/cli/run/check_redis.hpp"
 #include "supervisor/cli/run/check_sandboxes.hpp"
@@ -56,18 +57,22 @@ int check_configuration(const Config& config, const std::vector<RedisAddress>& s
   const int redis_status = check_shards(config, shards, wanted);
   bool has_warnings = false;
   int status = check_libraries(config, has_warnings);
-  if (const int places = check_places(config, has_warnings); status == EX_OK) status = places;
+  const auto note = [&](const Findings& found) {
+    has_warnings |= !found.warnings.empty();
+    if (const int said = say(found); status == EX_OK) status = said;
+  };
+  note(unknown_places(config));
   if (startup && status == EX_OK) status = check_startup(config);
-  if (status == EX_OK) status = check_sandboxes(config);
-  if (status == EX_OK) status = check_page(config);
+  note(check_sandboxes(config));
+  note(check_page(config));
   warn_of_missing_shield(config);
   if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
   if (status == EX_OK) status = redis_status;
   if (status == EX_OK)
     std::cout << (config.require.empty() && config.commands.empty() ? "brood can start, and no job can run"
-                  : has_warnings ? "brood can run; some names stand for nothing here: see the warnings"
-                                 : "everything can run")
+                  : has_warnings                                    ? "brood can run, but for what the warnings say"
+                                                                    : "everything can run")
               << std::endl;
   return status;
 }

@@ -61,12 +61,6 @@ int say(const std::string& why, int status) {
   return status;
 }
 
-int say_unknown(const UnknownNames& unknown) {
-  for (const std::string& warning : unknown.warnings) std::cout << "warning: " << log::printable(warning) << std::endl;
-  for (const std::string& refusal : unknown.refusals) say(refusal, EX_CONFIG);
-  return unknown.refusals.empty() ? EX_OK : EX_CONFIG;
-}
-
 // Returns EX_OK or why not, as a worker to which the same happens would end.  A child that does not come so far has
 // met a crash, also where a library calls exit(): `status_of_crash`.
 int try_in_child(const std::string& what, const Config& config, int status_of_crash, const std::function<int()>& body) {
@@ -99,6 +93,12 @@ int try_in_child(const std::string& what, const Config& config, int status_of_cr
 
 }  // namespace
 
+int say(const Findings& found) {
+  for (const std::string& warning : found.warnings) std::cout << "warning: " << log::printable(warning) << std::endl;
+  for (const std::string& refusal : found.refusals) say(refusal, EX_CONFIG);
+  return found.refusals.empty() ? EX_OK : EX_CONFIG;
+}
+
 int check_libraries(const Config& config, bool& has_warnings) {
   const SharedCount warnings;
   const int status = try_in_child("loading the libraries", config, EX_CONFIG, [&] {
@@ -114,18 +114,12 @@ int check_libraries(const Config& config, bool& has_warnings) {
     };
     const PeriodicJobSettings registered = read_registered_periodic(registry.periodic_jobs(), refuse);
     show_periodic_jobs(registered);
-    const UnknownNames unknown = unknown_jobs(config, registry, registered);
-    warnings.value().store(unknown.warnings.size());
-    return say_unknown(unknown);
+    const Findings found = unknown_jobs(config, registry, registered);
+    warnings.value().store(found.warnings.size());
+    return say(found);
   });
   has_warnings |= warnings.value().load() != 0;
   return status;
-}
-
-int check_places(const Config& config, bool& has_warnings) {
-  const UnknownNames unknown = unknown_places(config);
-  has_warnings |= !unknown.warnings.empty();
-  return say_unknown(unknown);
 }
 
 int check_startup(const Config& config) {

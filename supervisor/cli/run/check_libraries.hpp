@@ -4,8 +4,12 @@
 #include <vector>
 
 #include "shared/config/config.hpp"
+#include "supervisor/cli/run/findings.hpp"
 
 namespace brood {
+
+// Prints what a part of the check has found.  Returns an exit status.
+int say(const Findings& found);
 
 // Whether the code of jobs can be used.  The supervisor's process loads no job library, not even to check it: all of
 // this runs in a child.
@@ -14,9 +18,6 @@ namespace brood {
 // configuration stand for nothing: see check_names.hpp.  Sets `has_warnings` if some of them may.  Returns an exit
 // status.
 int check_libraries(const Config& config, bool& has_warnings);
-
-// The same for the files, directories, hosts and users that the configuration names.
-int check_places(const Config& config, bool& has_warnings);
 
 // For each capsule, starts a child as its first worker would start; the child then ends.  Prints and returns the same.
 int check_startup(const Config& config);

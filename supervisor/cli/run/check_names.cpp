@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "shared/config/http_endpoint.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "worker/job/perform.hpp"
 
 namespace brood {
@@ -23,9 +23,7 @@ namespace {
 
 bool is_fetched(const Config& config, const std::string& queue) {
   return std::any_of(config.capsules.begin(), config.capsules.end(), [&](const CapsuleSettings& capsule) {
-    if (capsule.concurrency == 0) return false;
-    const std::vector<std::string> names = capsule.queues.names();
-    return capsule.follows_all_queues || std::find(names.begin(), names.end(), queue) != names.end();
+    return capsule.concurrency > 0 && fetches_from(capsule.queues.names(), queue);
   });
 }
 
@@ -35,7 +33,7 @@ Payload payload_of(const PeriodicSettings& job) {
 }
 
 void look_at(const PeriodicSettings& job, const std::string& place, const Config& config, const JobRegistry& registry,
-             UnknownNames& found) {
+             Findings& found) {
   const bool is_ours = is_fetched(config, job.queue);
   const bool is_known = registry.knows(job.job_class);
   if (!is_ours)
@@ -46,7 +44,7 @@ void look_at(const PeriodicSettings& job, const std::string& place, const Config
     found.refusals.push_back(fmt::format("{}: {}", place, why->message));
 }
 
-void look_at_classes(const Config& config, const JobRegistry& registry, UnknownNames& found) {
+void look_at_classes(const Config& config, const JobRegistry& registry, Findings& found) {
   for (const auto& [name, settings] : config.classes) {
     const bool is_about_jobs = settings.threads || settings.isolation || settings.expired;  // not for the page alone
     if (is_about_jobs && !registry.knows(name))
@@ -54,7 +52,7 @@ void look_at_classes(const Config& config, const JobRegistry& registry, UnknownN
   }
 }
 
-void look_at_limits(const Config& config, const JobRegistry& registry, UnknownNames& found) {
+void look_at_limits(const Config& config, const JobRegistry& registry, Findings& found) {
   for (const CapSettings& cap : config.capsules.front().caps) {
     for (const std::string& name : cap.classes) {
       if (!registry.knows(name))
@@ -77,15 +75,7 @@ std::optional<std::string> why_not_writable(const std::string& path) {
   return fmt::format("its directory {}: {}", directory.string(), std::strerror(errno));
 }
 
-void require_readable(const std::string& setting, const std::string& path, UnknownNames& found) try {
-  if (path.empty()) return;
-  if (const std::string file = credential_path(path); access(file.c_str(), R_OK) != 0)
-    found.refusals.push_back(fmt::format("{}: {}: {}", setting, file, std::strerror(errno)));
-} catch (const std::exception& error) {
-  found.refusals.push_back(fmt::format("{}: {}", setting, error.what()));
-}
-
-void look_for_host(const std::string& setting, const std::string& host, UnknownNames& found) {
+void look_for_host(const std::string& setting, const std::string& host, Findings& found) {
   if (host.empty()) return;
   addrinfo* addresses = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, nullptr, &addresses);
@@ -93,22 +83,10 @@ void look_for_host(const std::string& setting, const std::string& host, UnknownN
   found.warnings.push_back(fmt::format("{}: the host {} is not known: {}", setting, host, gai_strerror(error)));
 }
 
-bool is_user(const std::string& name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
-         getpwnam(name.c_str()) != nullptr;
-}
-
-void look_at_page(const WebSettings& web, UnknownNames& found) {
-  if (web.listen.empty()) return;
-  require_readable("web.users", web.users, found);
-  if (!web.proxy_user.empty() && !is_user(web.proxy_user))
-    found.refusals.push_back(fmt::format("web.proxy_user: there is no user {}", web.proxy_user));
-}
-
 }  // namespace
 
-UnknownNames unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered) {
-  UnknownNames found;
+Findings unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered) {
+  Findings found;
   if (registry.class_names().empty()) return found;  // no job runs at all, which the check says
   for (const auto& [name, job] : config.periodic) look_at(job, job.place, config, registry, found);
   for (const auto& [name, job] : registered)
@@ -118,13 +96,20 @@ UnknownNames unknown_jobs(const Config& config, const JobRegistry& registry, con
   return found;
 }
 
-UnknownNames unknown_places(const Config& config) {
-  UnknownNames found;
+void require_readable(const std::string& setting, const std::string& path, Findings& found) try {
+  if (path.empty()) return;
+  if (const std::string file = credential_path(path); access(file.c_str(), R_OK) != 0)
+    found.refusals.push_back(fmt::format("{}: {}: {}", setting, file, std::strerror(errno)));
+} catch (const std::exception& error) {
+  found.refusals.push_back(fmt::format("{}: {}", setting, error.what()));
+}
+
+Findings unknown_places(const Config& config) {
+  Findings found;
   if (!config.log.file.empty()) {
     if (const auto why = why_not_writable(config.log.file))
       found.refusals.push_back(fmt::format("log.file: {} cannot be written: {}", config.log.file, *why));
   }
-  look_at_page(config.web, found);
   if (!config.otlp.endpoint.empty()) {
     look_for_host("otlp.endpoint", HttpEndpoint::parse(config.otlp.endpoint).host, found);
     require_readable("otlp.headers_file", config.otlp.headers_file, found);

@@ -2,21 +2,22 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <sys/socket.h>
-#include <sysexits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <iostream>
 #include <string>
 #include <system_error>
 
+#include "shared/base/ascii.hpp"
 #include "shared/base/changeable_path.hpp"
-#include "shared/base/log_line.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"
+#include "supervisor/cli/run/check_names.hpp"
 
 namespace brood {
 namespace {
@@ -48,34 +49,35 @@ int why_no_listening(const ListenAddress& at) {
   return 0;  // with a zone, say: the page itself finds out
 }
 
-// A page whose users each job could change does not start.  Empty: it does.
-std::string why_not_by_users(const WebSettings& web) {
-  if (web.users.empty() || geteuid() == 0) return "";
-  const std::string changeable = changeable_part_of(credential_path(web.users), geteuid());
-  if (changeable.empty()) return "";
-  return "page: " + log::printable(changeable) +
-         " can be changed by the user that the page and all jobs run as, so that each job could let itself in by users "
-         "in [web]: give it to root";
+bool is_user(const std::string& name) {
+  return std::all_of(name.begin(), name.end(), ascii::is_digit) || getpwnam(name.c_str()) != nullptr;
+}
+
+void look_at_users(const WebSettings& web, Findings& found) {
+  require_readable("web.users", web.users, found);
+  if (!web.proxy_user.empty() && !is_user(web.proxy_user))
+    found.refusals.push_back("web.proxy_user: there is no user " + web.proxy_user);
+  if (web.users.empty() || geteuid() == 0) return;
+  if (const std::string changeable = changeable_part_of(credential_path(web.users), geteuid()); !changeable.empty())
+    found.refusals.push_back(
+        "web.users: " + changeable +
+        " can be changed by the user that the page and all jobs run as, so that each job could let "
+        "itself in: give it to root");
 }
 
 }  // namespace
 
-int check_page(const Config& config) {
-  if (config.web.listen.empty()) return EX_OK;
-  if (const std::string why = why_not_by_users(config.web); !why.empty()) {
-    std::cerr << "brood: " << why << std::endl;
-    return EX_CONFIG;
-  }
+Findings check_page(const Config& config) {
+  Findings found;
+  if (config.web.listen.empty()) return found;
+  look_at_users(config.web, found);
   const int error = why_no_listening(ListenAddress::parse(config.web.listen));
-  if (error == 0) return EX_OK;
-  const std::string text = "the page cannot listen at " + log::printable(config.web.listen) +
-                           " in [web]: " + std::generic_category().message(error);
-  if (error == ENOENT) {  // systemd makes the directories of a unit at its start
-    std::cout << "warning: " << text << std::endl;
-    return EX_OK;
-  }
-  std::cerr << "brood: " << text << std::endl;
-  return EX_CONFIG;
+  if (error == 0) return found;
+  // systemd makes the directories of a unit at its start.
+  (error == ENOENT ? found.warnings : found.refusals)
+      .push_back("web.listen: the page cannot listen at " + config.web.listen + ": " +
+                 std::generic_category().message(error));
+  return found;
 }
 
 }  // namespace brood

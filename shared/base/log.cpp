@@ -23,6 +23,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log_facts.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/base/once_a_minute.hpp"
 #include "shared/base/unique_fd.hpp"
 
 namespace brood::log {
@@ -200,13 +201,11 @@ class RingSink : public spdlog::sinks::sink {
     return format_line(options_, Level::warn, wall_now(), getpid(), "log_lines_dropped", {{"lines", lines}});
   }
 
-  // A file that cannot be written is told of where systemd or a person reads it, once a minute: on standard error.
+  // Writes the reason to standard error too, once a minute, if the log is a file: systemd or a person reads it there.
   void note_trouble(int error) {
     trouble_ = std::strerror(error);
     if (options_.file.empty()) return;
-    const SteadyTime now = steady_now();
-    if (told_trouble_ && now - *told_trouble_ < std::chrono::minutes(1)) return;
-    told_trouble_ = now;
+    if (lines_of_trouble_.note(steady_now()) == 0) return;
     try {
       Options on_standard_error = options_;
       on_standard_error.file.clear();
@@ -252,7 +251,7 @@ class RingSink : public spdlog::sinks::sink {
   bool line_is_torn_ = false;  // the last line was dropped half-written: the next begins on a line of its own
   std::uint64_t dropped_ = 0, reported_ = 0;
   std::string trouble_;
-  std::optional<SteadyTime> told_trouble_;
+  OnceAMinute lines_of_trouble_;
 };
 
 spdlog::level::level_enum spdlog_level(Level level) {

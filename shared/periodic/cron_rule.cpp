@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/ascii.hpp"
+
 namespace brood {
 namespace {
 
@@ -36,30 +38,21 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> nicknames
                                                                                   {"@midnight", "0 0 * * *"},
                                                                                   {"@hourly", "0 * * * *"}}};
 
-std::string quoted(std::string_view text) {
-  std::string shown = "\"";
-  for (const char c : text.substr(0, longest_shown)) shown += c >= ' ' && c <= '~' ? c : '?';
-  return shown + (text.size() > longest_shown ? "...\"" : "\"");
-}
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 [[noreturn]] void refuse(const Field& field, std::string_view text, const std::string& why) {
-  throw CronError("the " + std::string(field.name) + " " + quoted(text) + " " + why);
+  throw CronError("the " + std::string(field.name) + " " + shown_rule(text) + " " + why);
 }
 
 int read_number(const Field& field, std::string_view text, std::string_view whole) {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || !is_digit(text[0]) || error != std::errc() || end != text.data() + text.size())
+  if (text.empty() || !ascii::is_digit(text[0]) || error != std::errc() || end != text.data() + text.size())
     refuse(field, whole, field.names.empty() ? "is no number, range or *" : "is no number, name, range or *");
   return number;
 }
 
 int read_value(const Field& field, std::string_view text, std::string_view whole) {
   if (text.size() == 3 && !field.names.empty()) {
-    const std::array<char, 3> word{lower(text[0]), lower(text[1]), lower(text[2])};
+    const std::array<char, 3> word{ascii::lower(text[0]), ascii::lower(text[1]), ascii::lower(text[2])};
     for (std::size_t i = 0; i < field.names.size(); i += 3) {
       if (field.names.substr(i, 3) == std::string_view(word.data(), 3)) return field.least + static_cast<int>(i / 3);
     }
@@ -132,11 +125,11 @@ std::vector<std::string_view> words_of(std::string_view text) {
     for (const auto& [name, meaning] : nicknames) {
       if (words[0] == name) return split(meaning);
     }
-    throw CronError(quoted(words[0]) +
+    throw CronError(shown_rule(words[0]) +
                     " is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly");
   }
   if (words.size() != 5 && words.size() != 6)
-    throw CronError("a rule has 5 fields, or 6 with seconds in front, and " + quoted(text) + " has " +
+    throw CronError("a rule has 5 fields, or 6 with seconds in front, and " + shown_rule(text) + " has " +
                     std::to_string(words.size()));
   return words;
 }
@@ -190,6 +183,12 @@ std::optional<std::chrono::seconds> next_time(const CronRule& rule, std::chrono:
 }
 
 }  // namespace
+
+std::string shown_rule(std::string_view text) {
+  std::string shown = "\"";
+  for (const char c : text.substr(0, longest_shown)) shown += c >= ' ' && c <= '~' ? c : '?';
+  return shown + (text.size() > longest_shown ? "...\"" : "\"");
+}
 
 CronRule CronRule::parse(std::string_view text) {
   std::vector<std::string_view> words = words_of(text);

@@ -15,6 +15,9 @@ class CronError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A rule, or a part of one, as an error shows it: its beginning, in quotes.
+std::string shown_rule(std::string_view text);
+
 // When something is to happen, again and again, as the clock on the wall shows it: what cron(8) reads.  Pure.
 //
 // Minute, hour, day of the month, month, day of the week, and perhaps a field of seconds in front of them; each is `*`,

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/ascii.hpp"
+
 namespace brood {
 namespace {
 
-constexpr std::size_t longest_fugit_rule = 1000, longest_shown_of_it = 40;
+constexpr std::size_t longest_fugit_rule = 1000;
 
 struct FugitField {
   std::string_view name;
@@ -37,22 +39,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> fugit_nic
                                                                                         {"@noon", "0 12 * * *"},
                                                                                         {"@hourly", "0 * * * *"}}};
 
-std::string shown_rule(std::string_view text) {
-  std::string shown = "\"";
-  for (const char c : text.substr(0, longest_shown_of_it)) shown += c >= ' ' && c <= '~' ? c : '?';
-  return shown + (text.size() > longest_shown_of_it ? "...\"" : "\"");
-}
-
 std::string lowered(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  for (char& c : lower) c = ascii::lower(c);
   return lower;
 }
-
-bool is_a_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_a_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 [[noreturn]] void refuse_part(const FugitField& field, std::string_view text, const std::string& why) {
   throw CronError("the " + std::string(field.name) + " " + shown_rule(text) + " " + why);
@@ -60,7 +51,7 @@ bool is_a_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z
 
 std::optional<int> digits(std::string_view text) {
   int number = 0;
-  const bool all = !text.empty() && text.size() <= 2 && std::all_of(text.begin(), text.end(), is_a_digit);
+  const bool all = !text.empty() && text.size() <= 2 && std::all_of(text.begin(), text.end(), ascii::is_digit);
   if (all) std::from_chars(text.data(), text.data() + text.size(), number);
   return all ? std::optional(number) : std::nullopt;
 }
@@ -216,9 +207,9 @@ std::optional<std::chrono::minutes> distance_from_utc(std::string_view word) {
 
 // A name of two letters or more, the first a capital.  "MON" and "SUN#1" are days.
 bool looks_like_a_zone(std::string_view word) {
-  if (word.size() < 2 || word[0] < 'A' || word[0] > 'Z' || !(is_a_letter(word[1]) || is_a_digit(word[1]))) return false;
+  if (word.size() < 2 || !ascii::is_upper(word[0]) || !ascii::is_letter_or_digit(word[1])) return false;
   const bool is_day =
-      named_value(fugit_fields[of_weekdays], word.substr(0, 3)) && (word.size() == 3 || !is_a_letter(word[3]));
+      named_value(fugit_fields[of_weekdays], word.substr(0, 3)) && (word.size() == 3 || !ascii::is_letter(word[3]));
   return !is_day && word.find_first_of("#%,*&") == word.npos;
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/once_a_minute.hpp"
 #include "shared/job/payload.hpp"
 
 namespace brood {
@@ -16,20 +16,17 @@ class ForeignBatches {
   void note(const Payload& job, SteadyTime now) {
     const auto batch = job.string("bid");
     if (!batch) return;
-    ++jobs_;
-    if (said_ != SteadyTime{} && now - said_ < std::chrono::minutes(1)) return;
-    said_ = now;
+    const std::uint64_t jobs = lines_.note(now);
+    if (jobs == 0) return;
     log::warn("job_of_foreign_batch", {{"jid", job.jid()},
                                        {"class", job.display_class()},
                                        {"bid", *batch},
-                                       {"jobs", jobs_},
+                                       {"jobs", jobs},
                                        {"reason", "it belongs to a batch that only Sidekiq Pro can count"}});
-    jobs_ = 0;
   }
 
  private:
-  std::uint64_t jobs_ = 0;  // since the last line
-  SteadyTime said_{};
+  OnceAMinute lines_;
 };
 
 }  // namespace brood

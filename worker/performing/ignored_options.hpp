@@ -1,12 +1,14 @@
 #pragma once
 
-#include <chrono>
+#include <fmt/ranges.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/once_a_minute.hpp"
 #include "shared/job/number_member.hpp"
 #include "shared/job/payload.hpp"
 
@@ -19,22 +21,17 @@ class IgnoredOptions {
   void note(const Payload& job, SteadyTime now) {
     const std::vector<std::string> ignored = ignored_options(job);
     if (ignored.empty()) return;
-    ++jobs_;
-    if (said_ != SteadyTime{} && now - said_ < std::chrono::minutes(1)) return;
-    said_ = now;
-    std::string all;
-    for (const std::string& one : ignored) all += (all.empty() ? "" : ", ") + one;
+    const std::uint64_t jobs = lines_.note(now);
+    if (jobs == 0) return;
     log::warn("job_option_ignored", {{"jid", job.jid()},
                                      {"class", job.display_class()},
-                                     {"options", all},
-                                     {"jobs", jobs_},
+                                     {"options", fmt::format("{}", fmt::join(ignored, ", "))},
+                                     {"jobs", jobs},
                                      {"reason", "there belongs a number; a retry that is none counts as true"}});
-    jobs_ = 0;
   }
 
  private:
-  std::uint64_t jobs_ = 0;  // since the last line
-  SteadyTime said_{};
+  OnceAMinute lines_;
 };
 
 }  // namespace brood

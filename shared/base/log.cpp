@@ -75,7 +75,7 @@ class Destination {
     return ::write(fd_.get(), text, size);
   }
 
-  // False when the file has been moved away or removed, and its name is another's or nobody's.
+  // False when the file has been moved away or removed: its name leads to another file, or to none.
   bool is_called(const std::string& file) const {
     struct stat status {};
     // What these say depends on who asks: /dev/stdout of a worker is not its supervisor's.

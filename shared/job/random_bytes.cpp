@@ -1,4 +1,4 @@
-#include "shared/api/push/random_bytes.hpp"
+#include "shared/job/random_bytes.hpp"
 
 #include <sys/random.h>
 

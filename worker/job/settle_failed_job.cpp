@@ -3,21 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/job/random_bytes.hpp"
 #include "worker/job/error_program.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/perform.hpp"
 
 namespace brood {
 namespace {
-
-double random_fraction() {
-  static std::mt19937_64 generator{std::random_device{}()};
-  return std::uniform_real_distribution<double>(0, 1)(generator);
-}
 
 void tell_of_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure) {
   run_error_handlers(registry, job, queue, failure);
@@ -34,7 +29,7 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
   const WallTime now = redis_now();
   std::optional<RetryOption> retry_of_class = class_retry(registry, job);
   if (!retry_of_class) retry_of_class = policy.class_retry;
-  Verdict verdict = judge_failure(job, failure, hook, retry_of_class, queue, now, random_fraction(), policy);
+  Verdict verdict = judge_failure(job, failure, hook, retry_of_class, queue, now, RandomBytes().fraction(), policy);
 
   if (verdict.kind == Verdict::Kind::retry) {
     return {Outcome::Kind::retry, verdict.payload.text(), epoch_seconds(verdict.at)};
@@ -73,7 +68,7 @@ Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure
   switch (fate) {
     case WorkerDeath::Fate::retry: {
       say("retry");
-      const Verdict verdict = retry_uncharged(job, failure, queue, now, random_fraction());
+      const Verdict verdict = retry_uncharged(job, failure, queue, now, RandomBytes().fraction());
       return {Outcome::Kind::retry, verdict.payload.text(), epoch_seconds(verdict.at)};
     }
     case WorkerDeath::Fate::dead:

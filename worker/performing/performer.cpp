@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <ctime>
 #include <new>
-#include <random>
 #include <utility>
 
 #include "shared/base/host_memory.hpp"
@@ -15,6 +14,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
+#include "shared/job/random_bytes.hpp"
 #include "shared/json/json.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/crash/crash_handler.hpp"
@@ -49,12 +49,6 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
     if (has_markup(*name)) flags |= class_is_unsafe_html;
   }
   return flags;
-}
-
-// For how much later than others a job that is put off is due.
-double any_fraction() {
-  static std::mt19937_64 random(std::random_device{}());
-  return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
@@ -260,7 +254,7 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
     performed.failure = std::move(*out_of_memory);
     age_.ran_out_of_memory = true;
   }
-  return put_off_over_limit(std::move(performed), job, any_fraction());
+  return put_off_over_limit(std::move(performed), job, RandomBytes().fraction());
 }
 
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
@@ -372,8 +366,7 @@ void Performer::open_job() {
 void Performer::read_job(const std::string& text) {
   job_.read(text);
   if (job_.truthy("jid")) return;
-  std::random_device random;
-  job_ = job_.with({{"jid", json_string(fmt::format("{:08x}{:08x}{:08x}", random(), random(), random()))}});
+  job_ = job_.with({{"jid", json_string(RandomBytes().jid())}});
 }
 
 // A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.  A

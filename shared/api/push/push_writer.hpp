@@ -8,9 +8,9 @@
 
 #include <brood/push.hpp>
 
-#include "shared/api/push/random_bytes.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/time_unit.hpp"
+#include "shared/job/random_bytes.hpp"
 #include "shared/job/uniqueness.hpp"
 
 namespace brood {

@@ -106,6 +106,7 @@ brood_test(lifecycle/rogue LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_rogue_test brood brood_examples rogue_jobs)
 
 brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
+brood_test(lifecycle/dead_supervisors LINK brood_supervisor brood_test_support)
 
 brood_test_job_library(unruly_jobs ${CMAKE_CURRENT_LIST_DIR}/unruly_jobs.cpp)
 brood_test_job_library(unresolved_jobs ${CMAKE_CURRENT_LIST_DIR}/unresolved_jobs.cpp)

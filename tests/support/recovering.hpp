@@ -1,0 +1,111 @@
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
+#include "supervisor/recovery/recovery_children.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace brood {
+
+inline std::string name_of(RecoveryMode mode) {
+  return mode == RecoveryMode::full ? "full" : mode == RecoveryMode::no_library ? "no_library" : "bury";
+}
+
+// What the children did, a line each, in a file: they share nothing else with the test.
+class Diary {
+ public:
+  void note(const std::string& line) const {
+    const UniqueFd file(check("open", open(path().c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)));
+    check("write", write(file.get(), (line + "\n").data(), line.size() + 1));
+  }
+  std::vector<std::string> lines() const {
+    std::ifstream file(path());
+    std::vector<std::string> found;
+    for (std::string line; std::getline(file, line);) found.push_back(line);
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::string path() const { return directory_ / "diary"; }
+  TemporaryDirectory directory_;
+};
+
+// A recovery whose children note what they were given and end as the test says.
+struct Recovering {
+  Diary diary;
+  std::function<int()> end = [] { return EX_OK; };
+  ChildBodies::ByteCount* bytes = nullptr;  // the child's own
+  ChildBodies bodies{
+      .worker = {},
+      .recover_worker_deaths =
+          [this](const RedisAddress&, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
+                 ChildBodies::ByteCount& moved) {
+            bytes = &moved;
+            std::string line = name_of(mode);
+            for (const WorkerDeath& worker_death : worker_deaths)
+              line += " " + std::to_string(worker_death.worker.incarnation);
+            diary.note(line);
+            return end();
+          },
+      .orphaned_jobs =
+          [this](const RedisAddress&, const OrphanedJobs& orphaned_jobs, RecoveryMode, ChildBodies::ByteCount&) {
+            diary.note("jobs of " + orphaned_jobs.identity);
+            return end();
+          },
+      .sweep =
+          [this](const RedisAddress&, const OwnIncarnations&) {
+            diary.note("sweep");
+            return end();
+          }};
+  EventLoop loop;
+  Children children{loop};
+  RecoveryChildren recovery{loop, children, bodies};
+  SteadyTime now{std::chrono::hours(24)};  // invented: nothing here waits for a clock
+
+  ~Recovering() {
+    children.kill_overdue(now + std::chrono::hours(24));
+    while (waitpid(-1, nullptr, 0) > 0) {
+    }
+  }
+
+  // Reaps so many children, as the supervisor does.
+  void reap(int how_many) {
+    for (; how_many > 0; --how_many) {
+      int status = 0;
+      const pid_t pid = check("waitpid", waitpid(-1, &status, 0));
+      const ExitStatus end =
+          WIFEXITED(status) ? ExitStatus{true, WEXITSTATUS(status)} : ExitStatus{false, WTERMSIG(status)};
+      BOOST_TEST(children.reaped(pid, end, now));
+    }
+  }
+  bool a_child_runs() const {
+    siginfo_t info{};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+  }
+  std::vector<std::string> diary_after(std::size_t lines) const {
+    eventually([&] { return diary.lines().size() >= lines; });
+    return diary.lines();
+  }
+};
+
+inline int wait_for_ever() {
+  for (;;) pause();
+}
+
+}  // namespace brood

@@ -2,29 +2,22 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <poll.h>
-#include <seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <csignal>
-#include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "shared/base/check.hpp"
 #include "shared/json/json.hpp"
+#include "tests/support/listening_socket.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
@@ -39,74 +32,6 @@ int open_descriptors() {
   closedir(all);
   return count;
 }
-
-struct Asked {
-  std::string verb;
-  std::vector<std::string> arguments;
-  ControlSocket::Reply reply;
-};
-
-// A socket on a loop, whose handler keeps every request; and what the test sends it.
-struct Listening {
-  TemporaryDirectory directory;
-  EventLoop loop;
-  std::deque<Asked> asked;
-  std::string path = control_socket_path(directory.path(), "host:1:abcdefabcdef");
-  std::optional<ControlSocket> socket;
-
-  Listening() { open(); }
-  void open() {
-    signal(SIGPIPE, SIG_IGN);
-    socket.emplace(loop, path, [this](const std::string& verb, const auto& arguments, ControlSocket::Reply reply) {
-      if (verb == "throw") throw std::runtime_error("this verb throws");
-      if (verb == "at_once") return reply.ok(R"({"done":true})");
-      asked.push_back({verb, arguments, reply});
-    });
-  }
-
-  template <typename Predicate>
-  bool run_until(Predicate holds, std::chrono::milliseconds timeout = 20s) {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
-    Timer again(loop, [] {});
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() >= deadline) return false;
-      again.start_in(3ms);
-      loop.run_once();
-    }
-    return true;
-  }
-  // What the loop did in that time besides waiting: a descriptor that it neither reads nor drops makes it spin.
-  int turns_within(std::chrono::milliseconds duration) {
-    int turns = 0;
-    const auto end = std::chrono::steady_clock::now() + duration;
-    bool over = false;
-    Timer last(loop, [&] { over = true; });
-    last.start_in(duration);
-    for (; !over && std::chrono::steady_clock::now() < end; ++turns) loop.run_once();
-    return turns;
-  }
-
-  UniqueFd connect() const { return connect_to(path); }
-  UniqueFd request(const std::string& text) const {
-    UniqueFd client = connect();
-    BOOST_TEST(send(client.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
-    return client;
-  }
-  // All that the supervisor sends until it closes; "still open" at the end when it does not.
-  std::string conversation(const UniqueFd& client, std::chrono::milliseconds timeout = 20s) {
-    std::string text;
-    const bool closed = run_until(
-        [&] {
-          char bytes[4096];
-          const ssize_t size = recv(client.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-          if (size > 0) text.append(bytes, static_cast<std::size_t>(size));
-          return size == 0 || (size < 0 && errno != EAGAIN);
-        },
-        timeout);
-    return closed ? text : text + "still open";
-  }
-  bool answers() { return conversation(request("1 at_once []\n")) == "ok {\"done\":true}\n"; }
-};
 
 }  // namespace
 
@@ -465,113 +390,4 @@ BOOST_AUTO_TEST_CASE(without_descriptors_the_loop_does_not_spin_and_clients_are_
   setrlimit(RLIMIT_NOFILE, &all);
   BOOST_TEST(turns < 20);
   BOOST_TEST(listening.conversation(client) == "ok {\"done\":true}\n");
-}
-
-// ---- Who asks
-
-namespace {
-
-// Makes this kernel, for this process, one that lacks these.
-void lose(bool peer_pidfd, bool pidfd_open) {
-  const std::unique_ptr<void, decltype(&seccomp_release)> filter(seccomp_init(SCMP_ACT_ALLOW), seccomp_release);
-  constexpr int so_peerpidfd = 77;
-  const scmp_arg_cmp is_it{.arg = 2, .op = SCMP_CMP_EQ, .datum_a = so_peerpidfd, .datum_b = 0};
-  if (peer_pidfd) seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(getsockopt), 1, &is_it);
-  if (pidfd_open) seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(pidfd_open), 0);
-  if (seccomp_load(filter.get()) != 0) _exit(2);
-}
-
-// A process that gets exactly this pid; 0: this process may not choose.
-pid_t fork_as(pid_t pid) {
-  clone_args wanted{};
-  wanted.exit_signal = SIGCHLD;
-  wanted.set_tid = reinterpret_cast<std::uintptr_t>(&pid);
-  wanted.set_tid_size = 1;
-  const long child = syscall(SYS_clone3, &wanted, sizeof wanted);
-  if (child == 0) {
-    for (;;) pause();
-  }
-  return child < 0 ? 0 : static_cast<pid_t>(child);
-}
-
-enum class When { before_the_accept, after_it };
-
-// A process connects and ends, and its pid becomes a bystander's.  Then its connection asks.
-int judge_after_reuse(When when) {
-  Listening listening;
-  const UniqueFd client(socket(AF_UNIX, SOCK_STREAM, 0));
-  const pid_t connecting = fork();
-  if (connecting == 0) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    listening.path.copy(address.sun_path, sizeof address.sun_path - 1);
-    if (connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(1);
-    for (;;) pause();
-  }
-  pollfd connected{client.get(), POLLOUT, 0};
-  while (poll(&connected, 1, 1) != 1 || (connected.revents & POLLHUP)) {
-  }
-  if (when == When::after_it && !listening.run_until([&] { return listening.socket->clients() == 1; })) return 3;
-  kill(connecting, SIGKILL);
-  waitpid(connecting, nullptr, 0);
-  // Within the same hundredth of a second its start time would be the same, too; a real pid comes round much later.
-  usleep(20'000);
-  const pid_t bystander = fork_as(connecting);
-  if (bystander == 0) return 77;
-  const std::string text = "1 stop []\n";
-  if (send(client.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0) return 4;
-  if (!listening.run_until([&] { return listening.asked.size() == 1; })) return 5;
-  const Asker& asker = *listening.asked[0].reply.asker();
-  const bool is_fooled = asker.pid() != connecting || standing_of(asker, no_mark) != Standing::gone;
-  kill(bystander, SIGKILL);
-  waitpid(bystander, nullptr, 0);
-  return is_fooled ? 6 : 0;
-}
-
-int in_child(const std::function<int()>& body) {
-  const pid_t child = check("fork", fork());
-  if (child == 0) _exit(body());
-  int status = 0;
-  check("waitpid", waitpid(child, &status, 0));
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-bool kernel_tells_who_connected() {
-  int ends[2], process = -1;
-  check("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-  socklen_t size = sizeof process;
-  const bool tells = getsockopt(ends[0], SOL_SOCKET, 77, &process, &size) == 0;
-  for (const int fd : {ends[0], ends[1], process}) close(fd);
-  return tells;
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(a_process_that_has_the_pid_of_the_one_that_connected_is_not_taken_for_it) {
-  const auto is_not_fooled = [](bool peer_pidfd, bool pidfd_open, When when) {
-    const int status = in_child([&] {
-      if (peer_pidfd || pidfd_open) lose(peer_pidfd, pidfd_open);
-      return judge_after_reuse(when);
-    });
-    if (status == 77) BOOST_TEST_MESSAGE("skipped: no process may choose a pid here");
-    BOOST_TEST((status == 0 || status == 77), "status " << status << " without " << peer_pidfd << pidfd_open);
-  };
-  is_not_fooled(false, false, When::after_it);
-  if (kernel_tells_who_connected()) is_not_fooled(false, false, When::before_the_accept);
-  // On a kernel before 6.5, and where pidfds are refused as well.
-  is_not_fooled(true, false, When::after_it);
-  is_not_fooled(true, true, When::after_it);
-}
-
-BOOST_AUTO_TEST_CASE(the_process_that_asks_is_known_for_as_long_as_it_lives) {
-  for (const bool lost : {false, true}) {
-    BOOST_TEST(in_child([&] {
-                 if (lost) lose(true, true);
-                 Listening listening;
-                 const UniqueFd client = listening.request("1 stop []\n");
-                 if (!listening.run_until([&] { return listening.asked.size() == 1; })) return 1;
-                 const Asker& asker = *listening.asked[0].reply.asker();
-                 return asker.pid() == getpid() && asker.user() == geteuid() && asker.lives() ? 0 : 2;
-               }) == 0);
-  }
 }

@@ -69,6 +69,7 @@ brood_test(store/api_fork LINK brood_api brood_test_support)
 brood_test(store/api_bulk LINK brood_api brood_test_support)
 brood_test(store/api_queues LINK brood_api brood_test_support)
 brood_test(store/unique_jobs LINK brood_api brood_test_support)
+brood_test(store/on_conflict LINK brood_api brood_test_support)
 # What it serves is the whole process'.
 brood_test(store/gem_locks LINK brood_worker brood_api brood_test_support ALONE)
 brood_test(store/unique_scripts LINK brood_store brood_test_support)

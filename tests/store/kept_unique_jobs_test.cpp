@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
-#include <tuple>
 
 #include "shared/job/payload.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/tcp_proxy.hpp"
+#include "tests/support/unique_jobs.hpp"
 
 using namespace brood;
 
@@ -14,36 +14,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// Of each customer the latest counts.
-struct LatestOfCustomer {
-  std::string customer;
-  int version = 0;
-
-  static constexpr JobOptions options{.queue = "latest", .unique = true, .on_conflict = OnConflict::replace};
-  static constexpr auto unique_by = std::tuple{&LatestOfCustomer::customer};
-  static constexpr std::string_view job_class = "LatestOfCustomer";
-  void perform() {}
-};
-
-struct MonthlyReport {
-  std::string customer;
-  int month = 0;
-
-  static constexpr JobOptions options{.queue = "reports", .unique = true};
-  static constexpr std::string_view job_class = "MonthlyReport";
-  void perform() {}
-};
-
-struct Keeping {
-  RedisServer redis;
-  Client client{redis.url()};
-
-  Strings args_in(const char* queue) {
-    Strings all;
-    for (const std::string& payload : redis.lrange(std::string("queue:") + queue))
-      all.emplace_back(Payload::parse(payload).args());
-    return all;
-  }
+struct Keeping : UniqueFixture {
   // All that waits is performed, and holds no lock any more.
   void perform(const char* queue) {
     for (const std::string& payload : redis.lrange(std::string("queue:") + queue))

@@ -4,10 +4,10 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <utility>
 #include <vector>
 
 #include "shared/base/ascii.hpp"
+#include "shared/periodic/cron_field.hpp"
 
 namespace brood {
 namespace {
@@ -16,62 +16,39 @@ using namespace std::chrono;
 
 constexpr std::size_t longest_text = 1000, longest_shown = 40;
 
-struct Field {
-  std::string_view name;
-  int least, most;
-  std::string_view names = {};  // of three letters each, from `least` on
-};
-
-constexpr std::array<Field, 6> fields{{{"second", 0, 59},
-                                       {"minute", 0, 59},
-                                       {"hour", 0, 23},
-                                       {"day of the month", 1, 31},
-                                       {"month", 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
-                                       {"day of the week", 0, 7, "sunmontuewedthufrisat"}}};
 constexpr std::size_t minute = 1, hour = 2, month_day = 3, week_day = 5;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> nicknames{{{"@yearly", "0 0 1 1 *"},
-                                                                                  {"@annually", "0 0 1 1 *"},
-                                                                                  {"@monthly", "0 0 1 * *"},
-                                                                                  {"@weekly", "0 0 * * 0"},
-                                                                                  {"@daily", "0 0 * * *"},
-                                                                                  {"@midnight", "0 0 * * *"},
-                                                                                  {"@hourly", "0 * * * *"}}};
+constexpr std::array<CronField, 6> fields = [] {
+  std::array<CronField, 6> with_two_sundays = cron_fields;
+  with_two_sundays[week_day].most = 7;
+  return with_two_sundays;
+}();
 
-[[noreturn]] void refuse(const Field& field, std::string_view text, const std::string& why) {
-  throw CronError("the " + std::string(field.name) + " " + shown_rule(text) + " " + why);
-}
-
-int read_number(const Field& field, std::string_view text, std::string_view whole) {
+int read_number(const CronField& field, std::string_view text, std::string_view whole) {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || !ascii::is_digit(text[0]) || error != std::errc() || end != text.data() + text.size())
-    refuse(field, whole, field.names.empty() ? "is no number, range or *" : "is no number, name, range or *");
+    field.refuse(whole, field.words.empty() ? "is no number, range or *" : "is no number, name, range or *");
   return number;
 }
 
-int read_value(const Field& field, std::string_view text, std::string_view whole) {
-  if (text.size() == 3 && !field.names.empty()) {
-    const std::array<char, 3> word{ascii::lower(text[0]), ascii::lower(text[1]), ascii::lower(text[2])};
-    for (std::size_t i = 0; i < field.names.size(); i += 3) {
-      if (field.names.substr(i, 3) == std::string_view(word.data(), 3)) return field.least + static_cast<int>(i / 3);
-    }
-  }
+int read_value(const CronField& field, std::string_view text, std::string_view whole) {
+  if (const auto named = field.named(text)) return *named;
   const int value = read_number(field, text, whole);
   if (value < field.least || value > field.most)
-    refuse(field, whole, "is not within " + std::to_string(field.least) + " to " + std::to_string(field.most));
+    field.refuse(whole, "is not within " + std::to_string(field.least) + " to " + std::to_string(field.most));
   return value;
 }
 
-int read_step(const Field& field, std::string_view text, std::string_view whole) {
+int read_step(const CronField& field, std::string_view text, std::string_view whole) {
   const int step = read_number(field, text, whole);
   if (step < 1 || step > field.most)
-    refuse(field, whole, "has a step that is not within 1 to " + std::to_string(field.most));
+    field.refuse(whole, "has a step that is not within 1 to " + std::to_string(field.most));
   return step;
 }
 
 // "*", "5", "mon-fri", and each with "/2".
-std::uint64_t read_range(const Field& field, std::string_view whole) {
+std::uint64_t read_range(const CronField& field, std::string_view whole) {
   std::string_view text = whole;
   int step = 1;
   const std::size_t slash = text.find('/');
@@ -86,18 +63,18 @@ std::uint64_t read_range(const Field& field, std::string_view whole) {
     if (dash != text.npos) last = read_value(field, text.substr(dash + 1), whole);
     if (&field == &fields[week_day] && dash != text.npos && last == 0 && first > 0) last = 7;  // Saturday to Sunday
     if (dash == text.npos && slash == text.npos) last = first;
-    if (first > last) refuse(field, whole, "runs backwards");
+    if (first > last) field.refuse(whole, "runs backwards");
   }
   std::uint64_t bits = 0;
   for (int value = first; value <= last; value += step) bits |= std::uint64_t{1} << value;
   return bits;
 }
 
-std::uint64_t read_field(const Field& field, std::string_view text) {
+std::uint64_t read_field(const CronField& field, std::string_view text) {
   std::uint64_t bits = 0;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
-    if (comma == begin) refuse(field, text, "has nothing between two commas");
+    if (comma == begin) field.refuse(text, "has nothing between two commas");
     bits |= read_range(field, text.substr(begin, comma - begin));
     begin = comma + 1;
   }
@@ -122,9 +99,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words = split(text);
   if (words.empty()) throw CronError("the rule is empty");
   if (words.size() == 1 && words[0].starts_with('@')) {
-    for (const auto& [name, meaning] : nicknames) {
-      if (words[0] == name) return split(meaning);
-    }
+    if (const auto meaning = fields_of_nickname(words[0])) return split(*meaning);
     throw CronError(shown_rule(words[0]) +
                     " is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly");
   }
@@ -147,7 +122,7 @@ void refuse_days_that_never_come(const CronRule& rule, std::string_view text) {
   for (unsigned number = 1; number <= 12; ++number) {
     if (has(rule.months, number) && first <= days_at_most(number)) return;
   }
-  refuse(fields[month_day], text, "comes in none of the months");
+  fields[month_day].refuse(text, "comes in none of the months");
 }
 
 bool is_day(const CronRule& rule, local_days day) {

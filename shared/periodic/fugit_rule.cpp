@@ -1,7 +1,6 @@
 #include "shared/periodic/fugit_rule.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -10,43 +9,19 @@
 #include <vector>
 
 #include "shared/base/ascii.hpp"
+#include "shared/periodic/cron_field.hpp"
 
 namespace brood {
 namespace {
 
 constexpr std::size_t longest_fugit_rule = 1000;
 
-struct FugitField {
-  std::string_view name;
-  int least, most;
-  std::string_view names = {};  // of three letters each, from `least` on
-};
-
-constexpr std::array<FugitField, 6> fugit_fields{{{"second", 0, 59},
-                                                  {"minute", 0, 59},
-                                                  {"hour", 0, 23},
-                                                  {"day of the month", 1, 31},
-                                                  {"month", 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
-                                                  {"day of the week", 0, 6, "sunmontuewedthufrisat"}}};
 constexpr std::size_t of_hours = 2, of_days = 3, of_weekdays = 5;
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> fugit_nicknames{{{"@yearly", "0 0 1 1 *"},
-                                                                                        {"@annually", "0 0 1 1 *"},
-                                                                                        {"@monthly", "0 0 1 * *"},
-                                                                                        {"@weekly", "0 0 * * 0"},
-                                                                                        {"@daily", "0 0 * * *"},
-                                                                                        {"@midnight", "0 0 * * *"},
-                                                                                        {"@noon", "0 12 * * *"},
-                                                                                        {"@hourly", "0 * * * *"}}};
 
 std::string lowered(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = ascii::lower(c);
   return lower;
-}
-
-[[noreturn]] void refuse_part(const FugitField& field, std::string_view text, const std::string& why) {
-  throw CronError("the " + std::string(field.name) + " " + shown_rule(text) + " " + why);
 }
 
 std::optional<int> digits(std::string_view text) {
@@ -56,27 +31,18 @@ std::optional<int> digits(std::string_view text) {
   return all ? std::optional(number) : std::nullopt;
 }
 
-std::optional<int> named_value(const FugitField& field, std::string_view text) {
-  if (text.size() != 3) return std::nullopt;
-  const std::string word = lowered(text);
-  for (std::size_t i = 0; i < field.names.size(); i += 3) {
-    if (field.names.substr(i, 3) == word) return field.least + static_cast<int>(i / 3);
-  }
-  return std::nullopt;
-}
-
 // One bound of a range.  A day of the month may be counted from the end: -1 is the last one.
-int bound(const FugitField& field, std::string_view text, std::string_view whole) {
-  const bool counts_days = &field == &fugit_fields[of_days];
+int bound(const CronField& field, std::string_view text, std::string_view whole) {
+  const bool counts_days = &field == &cron_fields[of_days];
   if (counts_days && (lowered(text) == "l" || lowered(text) == "last")) return -1;
-  if (const auto named = named_value(field, text)) return *named;
+  if (const auto named = field.named(text)) return *named;
   const bool from_end = counts_days && text.starts_with('-');
   const auto number = digits(text.substr(from_end ? 1 : 0));
-  if (!number) refuse_part(field, whole, "is no number, name, range or * that brood reads");
+  if (!number) field.refuse(whole, "is no number, name, range or * that brood reads");
   // 24 is midnight, and 7 is Sunday.
-  const int most = field.most + (&field == &fugit_fields[of_hours] || &field == &fugit_fields[of_weekdays] ? 1 : 0);
+  const int most = field.most + (&field == &cron_fields[of_hours] || &field == &cron_fields[of_weekdays] ? 1 : 0);
   if (*number < field.least || *number > most)
-    refuse_part(field, whole, "is not within " + std::to_string(field.least) + " to " + std::to_string(most));
+    field.refuse(whole, "is not within " + std::to_string(field.least) + " to " + std::to_string(most));
   return from_end ? -*number : *number;
 }
 
@@ -85,14 +51,14 @@ struct Part {
   std::optional<int> first, last, step;
 };
 
-Part read_part(const FugitField& field, std::string_view whole) {
+Part read_part(const CronField& field, std::string_view whole) {
   Part part;
   std::string_view text = whole;
-  if (text.find('~') != text.npos) refuse_part(field, whole, "is chosen at random, each time anew");
-  if (text.find('%') != text.npos) refuse_part(field, whole, "is of every so many weeks, which brood does not count");
+  if (text.find('~') != text.npos) field.refuse(whole, "is chosen at random, each time anew");
+  if (text.find('%') != text.npos) field.refuse(whole, "is of every so many weeks, which brood does not count");
   if (const std::size_t slash = text.find('/'); slash != text.npos) {
     part.step = digits(text.substr(slash + 1));
-    if (!part.step || *part.step < 1) refuse_part(field, whole, "has a step that is not within 1 to 99");
+    if (!part.step || *part.step < 1) field.refuse(whole, "has a step that is not within 1 to 99");
     text = text.substr(0, slash);
     if (text.empty()) return part;
   }
@@ -112,8 +78,8 @@ struct Values {
 std::uint64_t bit(int value) { return std::uint64_t{1} << value; }
 
 // From `first` to `last` in steps, over the end if need be.
-void add_range(const FugitField& field, std::string_view whole, int first, int last, int step, Values& values) {
-  if ((first < 0) != (last < 0)) refuse_part(field, whole, "runs from the end of the month to its beginning");
+void add_range(const CronField& field, std::string_view whole, int first, int last, int step, Values& values) {
+  if ((first < 0) != (last < 0)) field.refuse(whole, "runs from the end of the month to its beginning");
   const bool from_end = first < 0;
   const int least = from_end ? -field.most : field.least, most = from_end ? -1 : field.most;
   const int size = most - least + 1;
@@ -125,7 +91,7 @@ void add_range(const FugitField& field, std::string_view whole, int first, int l
   }
 }
 
-void add_part(const FugitField& field, std::string_view whole, Values& values) {
+void add_part(const CronField& field, std::string_view whole, Values& values) {
   const Part part = read_part(field, whole);
   if (part.first && !part.last && !part.step) return add_range(field, whole, *part.first, *part.first, 1, values);
   const int first = part.first.value_or(field.least), step = part.step.value_or(1);
@@ -149,10 +115,10 @@ std::vector<std::string_view> parts_between(std::string_view text, std::string_v
   return parts;
 }
 
-Values read_values(const FugitField& field, std::string_view text) {
+Values read_values(const CronField& field, std::string_view text) {
   Values values;
   const std::vector<std::string_view> parts = parts_between(text, ",");
-  if (parts.empty()) refuse_part(field, text, "is empty");
+  if (parts.empty()) field.refuse(text, "is empty");
   for (const std::string_view part : parts) add_part(field, part, values);
   if (values.full) add_range(field, text, field.least, field.most, 1, values);
   return values;
@@ -164,17 +130,16 @@ struct Weekdays {
   bool full = false;
 };
 
-void add_nth(const FugitField& field, std::string_view whole, std::size_t hash, Weekdays& days) {
+void add_nth(const CronField& field, std::string_view whole, std::size_t hash, Weekdays& days) {
   const int day = bound(field, whole.substr(0, hash), whole) % 7;
   const std::string which = lowered(whole.substr(hash + 1));
   const bool last = which == "l" || which == "last", from_end = last || which.starts_with('-');
   const auto number = last ? std::optional(1) : digits(std::string_view(which).substr(from_end ? 1 : 0));
-  if (!number || *number < 1 || *number > 5)
-    refuse_part(field, whole, "has no number of 1 to 5, -1 to -5 or L behind #");
+  if (!number || *number < 1 || *number > 5) field.refuse(whole, "has no number of 1 to 5, -1 to -5 or L behind #");
   (from_end ? days.nth_from_end : days.nth) |= bit(day * 5 + *number - 1);
 }
 
-void add_weekdays(const FugitField& field, std::string_view whole, Weekdays& days) {
+void add_weekdays(const CronField& field, std::string_view whole, Weekdays& days) {
   if (const std::size_t hash = whole.find('#'); hash != whole.npos) return add_nth(field, whole, hash, days);
   const Part part = read_part(field, whole);
   if (!part.first && !part.step) return;  // *
@@ -184,10 +149,10 @@ void add_weekdays(const FugitField& field, std::string_view whole, Weekdays& day
   for (int day = first; day <= last; day += part.step.value_or(1)) days.bits |= bit(day % 7);
 }
 
-Weekdays read_weekdays(const FugitField& field, std::string_view text) {
+Weekdays read_weekdays(const CronField& field, std::string_view text) {
   Weekdays days;
   const std::vector<std::string_view> parts = parts_between(text, ",");
-  if (parts.empty()) refuse_part(field, text, "is empty");
+  if (parts.empty()) field.refuse(text, "is empty");
   for (const std::string_view part : parts) add_weekdays(field, part, days);
   days.full = days.bits == 0 && days.nth == 0 && days.nth_from_end == 0;
   if (days.full) days.bits = bit(7) - 1;
@@ -209,7 +174,7 @@ std::optional<std::chrono::minutes> distance_from_utc(std::string_view word) {
 bool looks_like_a_zone(std::string_view word) {
   if (word.size() < 2 || !ascii::is_upper(word[0]) || !ascii::is_letter_or_digit(word[1])) return false;
   const bool is_day =
-      named_value(fugit_fields[of_weekdays], word.substr(0, 3)) && (word.size() == 3 || !ascii::is_letter(word[3]));
+      cron_fields[of_weekdays].named(word.substr(0, 3)) && (word.size() == 3 || !ascii::is_letter(word[3]));
   return !is_day && word.find_first_of("#%,*&") == word.npos;
 }
 
@@ -230,9 +195,8 @@ Zone take_zone(std::vector<std::string_view>& words) {
 
 std::vector<std::string_view> with_nickname_read(std::vector<std::string_view> words, std::string_view text) {
   if (words.size() != 1 || !words[0].starts_with('@')) return words;
-  for (const auto& [name, meaning] : fugit_nicknames) {
-    if (words[0] == name) return parts_between(meaning, " ");
-  }
+  const auto meaning = words[0] == "@noon" ? "0 12 * * *" : fields_of_nickname(words[0]);
+  if (meaning) return parts_between(*meaning, " ");
   throw CronError(shown_rule(text) +
                   " is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @noon and @hourly");
 }
@@ -263,12 +227,12 @@ FugitRule FugitRule::parse(std::string_view text) {
   CronRule& rule = read.rule;
   std::uint64_t* const bits[] = {&rule.seconds, &rule.minutes, &rule.hours, nullptr, &rule.months};
   for (std::size_t i = 0; i < std::size(bits); ++i) {
-    if (bits[i]) *bits[i] = read_values(fugit_fields[i], words[i]).bits;
+    if (bits[i]) *bits[i] = read_values(cron_fields[i], words[i]).bits;
   }
-  const Values days = read_values(fugit_fields[of_days], words[of_days]);
+  const Values days = read_values(cron_fields[of_days], words[of_days]);
   rule.days = days.bits;
   rule.days_from_end = days.from_end;
-  const Weekdays weekdays = read_weekdays(fugit_fields[of_weekdays], words[of_weekdays]);
+  const Weekdays weekdays = read_weekdays(cron_fields[of_weekdays], words[of_weekdays]);
   rule.weekdays = weekdays.bits;
   rule.nth_weekdays = weekdays.nth;
   rule.nth_weekdays_from_end = weekdays.nth_from_end;

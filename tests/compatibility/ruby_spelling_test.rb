@@ -8,8 +8,10 @@ class RubySpellingTest < CompatibilityTest
   PROGRAMS = Dir.mktmpdir("brood-programs-")
   Minitest.after_run { FileUtils.remove_entry(PROGRAMS) }
 
-  def self.program(name, text)
-    File.write(File.join(PROGRAMS, name), "#!/bin/sh\n#{text}\n", perm: 0o755)
+  FileUtils.cp("/bin/sh", PROGRAMS)
+
+  def self.program(name, text, shell = "/bin/sh")
+    File.write(File.join(PROGRAMS, name), "#!#{shell}\n#{text}\n", perm: 0o755)
     File.join(PROGRAMS, name)
   end
 
@@ -25,9 +27,10 @@ class RubySpellingTest < CompatibilityTest
     run = ["#{program('hangs', 'echo waiting >&2; sleep 60')}"]
     timeout = "200ms"
     [commands.Missing]
-    run = ["#{program('<missing>', 'exit 0')}"]
+    run = ["#{program('<missing>', 'exit 0', "#{PROGRAMS}/sh")}"]
   TOML
-  File.delete(File.join(PROGRAMS, "<missing>")) # once brood has seen that it is there
+  # brood runs on what it has opened, so a program is missing only where its interpreter is.
+  File.delete(File.join(PROGRAMS, "sh"))
 
   def push(job_class, *args, **members)
     Sidekiq::Client.push({ "class" => job_class, "args" => args }.merge(members.transform_keys(&:to_s)))

@@ -60,6 +60,9 @@ void check_dead_supervisors(std::shared_ptr<TemporaryDirectory> home_of_victim,
   BOOST_TEST(verdict.overlapped.size() == 0U);
   BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(workers));
   BOOST_TEST(redis.size_of("retry") == 0U);  // nobody saw their end, so nobody is charged
+  // The heir has jobs performed before it removes what is left of the victim, and a stop does not wait for that.
+  BOOST_TEST(eventually([&] { return heir.log().find("event=supervisor_inherited") != std::string::npos; }, 30s),
+             heir.log_tail());
   stop(heir);
   check_nothing_is_left(redis);
   BOOST_TEST(scoreboards_in(*home_of_victim) == 0);

@@ -98,7 +98,7 @@ foreach(test IN ITEMS shield limits)
   add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
 endforeach()
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
-set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
+set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS lifecycle)
 
 brood_test_job_library(rogue_jobs ${CMAKE_CURRENT_LIST_DIR}/rogue_jobs.cpp)
 set_target_properties(rogue_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
@@ -212,7 +212,7 @@ set_target_properties(sandboxed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE
 brood_test(lifecycle/sandbox LINK brood_test_support brood_worker ALONE)
 add_dependencies(lifecycle_sandbox_test brood sandboxed_jobs)
 add_test(NAME lifecycle_sandbox_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_sandbox_test> --log_level=test_suite --color_output=no)
-set_tests_properties(lifecycle_sandbox_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
+set_tests_properties(lifecycle_sandbox_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS lifecycle)
 
 # What jobs say of themselves.
 brood_test_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)

@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/watch/apply_action.hpp"
-#include "supervisor/cli/watch/keys.hpp"
-#include "supervisor/cli/watch/layout.hpp"
-#include "supervisor/cli/watch/panes.hpp"
-#include "supervisor/cli/watch/spans.hpp"
+#include "supervisor/watch/apply_action.hpp"
+#include "supervisor/watch/keys.hpp"
+#include "supervisor/watch/layout.hpp"
+#include "supervisor/watch/panes.hpp"
+#include "supervisor/watch/spans.hpp"
 #include "tests/unit/watched_workers.hpp"
 
 using namespace brood;

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "shared/base/identity.hpp"
-#include "supervisor/cli/watch/listing.hpp"
-#include "supervisor/cli/watch/machine_eye.hpp"
-#include "supervisor/cli/watch/model.hpp"
-#include "supervisor/cli/watch/panes.hpp"
-#include "supervisor/cli/watch/rate.hpp"
-#include "supervisor/cli/watch/text.hpp"
+#include "supervisor/watch/listing.hpp"
+#include "supervisor/watch/machine_eye.hpp"
+#include "supervisor/watch/model.hpp"
+#include "supervisor/watch/panes.hpp"
+#include "supervisor/watch/rate.hpp"
+#include "supervisor/watch/text.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/unit/watched_workers.hpp"
 

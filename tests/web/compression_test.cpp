@@ -1,4 +1,4 @@
-#include "supervisor/cli/web/http/compression.hpp"
+#include "supervisor/web/http/compression.hpp"
 
 #include <zlib.h>
 

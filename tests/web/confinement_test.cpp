@@ -1,4 +1,4 @@
-#include "supervisor/cli/web/confinement.hpp"
+#include "supervisor/web/confinement.hpp"
 
 #include <fcntl.h>
 #include <linux/sockios.h>

@@ -1,11 +1,11 @@
-#include "supervisor/cli/web/page/doors.hpp"
+#include "supervisor/web/page/doors.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "supervisor/cli/web/http/digest.hpp"
-#include "supervisor/cli/web/page/request_rate.hpp"
-#include "supervisor/cli/web/page/router.hpp"
+#include "supervisor/web/http/digest.hpp"
+#include "supervisor/web/page/request_rate.hpp"
+#include "supervisor/web/page/router.hpp"
 
 using namespace brood;
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "supervisor/cli/web/http/compression.hpp"
-#include "supervisor/cli/web/http/http_parser.hpp"
-#include "supervisor/cli/web/page/html.hpp"
+#include "supervisor/web/http/compression.hpp"
+#include "supervisor/web/http/http_parser.hpp"
+#include "supervisor/web/page/html.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "supervisor/cli/web/page/html.hpp"
+#include "supervisor/web/page/html.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "supervisor/cli/web/http/http_parser.hpp"
+#include "supervisor/web/http/http_parser.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <random>

@@ -1,4 +1,4 @@
-#include "supervisor/cli/web/http/http_server.hpp"
+#include "supervisor/web/http/http_server.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -18,7 +18,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/listen_address.hpp"
-#include "supervisor/cli/web/listener.hpp"
+#include "supervisor/web/listener.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

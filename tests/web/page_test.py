@@ -333,7 +333,7 @@ class Doors(PageTest):
         users.write_text("".join(f"{role} {role} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n" for role, token in tokens.items()))
         users.chmod(0o600)
         page = self.page(config=f"[web]\nusers = \"{users}\"\n")
-        table = (pathlib.Path(__file__).parents[2] / "supervisor/cli/web/views/routes.def").read_text()
+        table = (pathlib.Path(__file__).parents[2] / "supervisor/web/views/routes.def").read_text()
         rank = {"read": 1, "operate": 2, "admin": 3}
         routes = re.findall(r'^BROOD_ROUTE\((\w+), "([^"]+)", (\w+), ', table, re.M)
         self.assertGreater(len(routes), 30)

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "supervisor/watch/keys.hpp"
+#include "supervisor/watch/listing.hpp"
+#include "supervisor/watch/model.hpp"
+#include "supervisor/watch/view.hpp"
+
+namespace brood::watch {
+
+// What a view shows while it is moved.
+struct ViewContext {
+  const Model& model;
+  const Listing& listing;  // of the view's pane, arranged
+  std::size_t page = 1;    // rows or lines that are shown at once
+  std::size_t lines = 0;   // of the detail or the help, after long lines were broken
+  WallTime now{};
+};
+
+// What the view cannot do itself.
+struct Effect {
+  bool quit = false, redraw = false;
+  std::vector<std::string> command = {};  // of brood, to be run
+};
+
+Effect apply(View& view, const Action& action, const ViewContext& context);
+
+// Brings the detail up to date, as long as its row is there.
+void refresh_detail(View& view, const Model& model, WallTime now);
+
+}  // namespace brood::watch

@@ -1,0 +1,233 @@
+#include "supervisor/watch/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/watch/help.hpp"
+#include "supervisor/watch/panes.hpp"
+#include "supervisor/watch/spans.hpp"
+
+namespace brood::watch {
+namespace {
+
+constexpr std::size_t margin = 2;  // where the mark of the chosen row is
+
+// The part of a too long text that stands in the first line: it ends at a space, where one is near.
+std::string first_part(std::string_view text, std::size_t columns) {
+  const std::string_view all = prefix(text, columns);
+  const std::size_t space = all.rfind(' ');
+  return std::string(space != all.npos && space >= all.size() / 2 ? all.substr(0, space + 1) : all);
+}
+
+// Long lines go on in the next one, a little to the right.
+std::vector<std::string> broken(const std::vector<std::string>& lines, std::size_t columns, const Glyphs& glyphs) {
+  constexpr std::size_t indent = 4;
+  columns = std::max<std::size_t>(columns, 2 * indent);
+  std::vector<std::string> all;
+  for (const std::string& line : lines) {
+    std::string rest = clean(line, glyphs), lead;
+    while (width(rest) > columns - lead.size()) {
+      const std::string part = first_part(rest, columns - lead.size());
+      all.push_back(lead + part);
+      rest.erase(0, part.size());
+      lead.assign(indent, ' ');
+    }
+    all.push_back(lead + rest);
+  }
+  return all;
+}
+
+std::vector<std::string> lines_shown(const View& view, const Glyphs& glyphs, Size size) {
+  const std::size_t columns = size.columns - std::min(size.columns, 2 * margin);
+  return broken(view.help ? help_lines() : view.detail->lines, columns, glyphs);
+}
+
+std::size_t count_of(const Model& model, Pane pane) {
+  switch (pane) {
+    case Pane::workers:
+      return model.machine().workers.size();
+    case Pane::queues:
+      return model.redis() ? model.redis()->queues.size() : 0;
+    case Pane::classes:
+      return model.machine().classes.size();
+    case Pane::crashes:
+      return model.redis() ? model.redis()->crashes.size() : 0;
+    case Pane::processes:
+      return model.redis() ? model.redis()->processes.size() : 0;
+  }
+  return 0;
+}
+
+Line tabs(const View& view, const Scene& scene, std::size_t columns) {
+  constexpr std::size_t room_for_names = 70;
+  Line left;
+  for (std::size_t i = 0; i < panes; ++i) {
+    const auto pane = static_cast<Pane>(i);
+    const bool is_chosen = pane == view.pane;
+    std::string text = std::to_string(i + 1);
+    if (is_chosen || columns >= room_for_names)
+      text += fmt::format(" {} {}", title_of(pane), count_of(scene.model, pane));
+    left.push_back({is_chosen ? "[" + text + "]" : " " + text + " ", is_chosen ? Look::bold : Look::plain});
+  }
+  Line right;
+  if (view.paused) right.push_back({"PAUSED", Look::warning});
+  return justified(std::move(left), std::move(right), columns, scene.glyphs);
+}
+
+// The filter of the table, as text; empty: there is none.
+std::string how_it_is_shown(const View& view, const Glyphs& glyphs) {
+  std::string text;
+  if (!view.choice().filter.empty()) text = fmt::format("filter \"{}\"  ", clean(view.choice().filter, glyphs));
+  return text;
+}
+
+Line titles(const View& view, const Scene& scene, const std::vector<std::size_t>& widths, std::size_t gap,
+            std::size_t columns) {
+  std::string text(margin, ' ');
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] == 0) continue;
+    const Column& column = scene.listing.columns[i];
+    std::string title = column.title;
+    if (view.choice().sort == column.title) {
+      const bool down = view.choice().descending;
+      title += scene.glyphs.blocks ? (down ? "▼" : "▲") : (down ? "v" : "^");
+    }
+    if (text.size() > margin) text.append(gap, ' ');
+    text += fit(title, widths[i], column.align, scene.glyphs);
+  }
+  return padded({{text, Look::title}}, columns, scene.glyphs);
+}
+
+Line row_line(const Row& row, const Listing& listing, const std::vector<std::size_t>& widths, std::size_t gap,
+              bool is_chosen, std::size_t columns, const Glyphs& glyphs) {
+  Line line = {{is_chosen ? "> " : "  "}};
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] == 0) continue;
+    if (line.size() > 1) line.back().text.append(gap, ' ');
+    line.push_back({fit(row.cells[i].text, widths[i], listing.columns[i].align, glyphs), row.cells[i].look});
+  }
+  line = padded(std::move(line), columns, glyphs);
+  if (is_chosen) {
+    for (Span& span : line) span.look = Look::selected;
+  }
+  return line;
+}
+
+void lay_out_table(View& view, const Scene& scene, Size size, std::size_t rows, Frame& frame) {
+  const Listing& listing = scene.listing;
+  const std::size_t room = size.columns - std::min(size.columns, margin);
+  const std::size_t gap = fits(listing, room, 2) ? 2 : 1;
+  const auto widths = column_widths(listing, room, gap);
+  frame.lines.push_back(titles(view, scene, widths, gap, size.columns));
+  if (listing.rows.empty()) {
+    frame.lines.push_back({{"  " + listing.when_empty, Look::dim}});
+    return;
+  }
+  const std::size_t chosen = position_of(listing, view.choice());
+  std::size_t& top = view.choice().top;
+  top = std::min(top, listing.rows.size() - std::min(rows, listing.rows.size()));
+  if (chosen < top) top = chosen;
+  if (rows > 0 && chosen >= top + rows) top = chosen - rows + 1;
+  view.choice().position = chosen;
+  for (std::size_t i = top; i < std::min(top + rows, listing.rows.size()); ++i)
+    frame.lines.push_back(row_line(listing.rows[i], listing, widths, gap, i == chosen, size.columns, scene.glyphs));
+}
+
+void lay_out_lines(View& view, const Scene& scene, Size size, std::size_t rows, Frame& frame) {
+  const std::vector<std::string> lines = lines_shown(view, scene.glyphs, size);
+  const std::string title = view.help ? "Help" : clean(view.detail->title, scene.glyphs);
+  const bool scrolls = lines.size() > rows;
+  std::size_t& top = view.help ? view.help_top : view.detail->top;
+  top = std::min(top, lines.size() - std::min(rows, lines.size()));
+  const std::string place = scrolls ? fmt::format("lines {}-{} of {}  ", top + 1, top + rows, lines.size()) : "";
+  frame.lines.push_back(
+      justified({{"  " + title, Look::title}}, {{place + "Esc closes ", Look::title}}, size.columns, scene.glyphs));
+  for (Span& span : frame.lines.back()) span.look = Look::title;
+  for (std::size_t i = top; i < std::min(top + rows, lines.size()); ++i) frame.lines.push_back({{"  " + lines[i]}});
+}
+
+// As many key hints as there is room for, the most useful first.
+Line hints(const View& view, const Scene& scene, std::size_t columns) {
+  std::vector<std::pair<const char*, const char*>> keys = {{"?", "help"}, {"q", "quit"}};
+  if (view.help || view.detail) {
+    keys = {{"Esc", "close"}, {"j/k", "scroll"}};
+    if (view.detail && view.pane == Pane::workers) keys.insert(keys.end(), {{"d", "stack"}, {"K", "end job"}});
+  } else {
+    keys.insert(keys.end(), {{"Tab", "pane"}, {"Enter", "open"}, {"/", "filter"}, {"s", "sort"}});
+    if (view.pane == Pane::workers) keys.insert(keys.end(), {{"d", "stack"}, {"K", "end job"}});
+    keys.emplace_back("p", view.paused ? "go on" : "pause");
+  }
+  const std::size_t rows = scene.listing.rows.size();
+  Line right;
+  if (!view.help && !view.detail && rows > 0) {
+    right.push_back({fmt::format("{}{} of {}", how_it_is_shown(view, scene.glyphs),
+                                 position_of(scene.listing, view.choice()) + 1, rows)});
+  }
+  Line left;
+  std::size_t used = width_of(right) + 2;
+  for (const auto& [key, what] : keys) {
+    const std::string name = fmt::format(" {} ", what);
+    if (used + std::string_view(key).size() + name.size() > columns) break;
+    left.push_back({key, Look::bold});
+    left.push_back({name + " "});
+    used += std::string_view(key).size() + name.size() + 1;
+  }
+  return justified(std::move(left), std::move(right), columns, scene.glyphs);
+}
+
+// The first wording that fits, as what to answer stands at the end.
+std::string question(const Proposal& proposal, std::size_t columns, const Glyphs& glyphs) {
+  std::string shown;
+  for (const std::string& wording : proposal.questions) {
+    shown = clean(wording, glyphs);
+    if (width(shown) <= columns) break;
+  }
+  return shown;
+}
+
+Line footer(const View& view, const Scene& scene, Size size, Frame& frame) {
+  if (view.proposal) {
+    return padded({{question(*view.proposal, size.columns, scene.glyphs), Look::warning}}, size.columns, scene.glyphs);
+  }
+  if (view.filter_before) {
+    const std::string typed = "/" + clean(view.choice().filter, scene.glyphs);
+    const std::size_t room = size.columns - std::min<std::size_t>(size.columns, 1);
+    const std::size_t hidden = width(typed) - std::min(width(typed), room);
+    frame.cursor = width(typed) - hidden;
+    return {{without_prefix(typed, hidden)}};
+  }
+  if (!view.notice.empty())
+    return padded({{clean(view.notice, scene.glyphs), Look::warning}}, size.columns, scene.glyphs);
+  return hints(view, scene, size.columns);
+}
+
+}  // namespace
+
+std::size_t body_rows(Size size) {
+  const std::size_t others = header_rows(size) + 3;  // panes, titles and the last line
+  return size.rows - std::min(size.rows, others);
+}
+
+std::size_t body_lines(const View& view, const Glyphs& glyphs, Size size) {
+  return view.help || view.detail ? lines_shown(view, glyphs, size).size() : 0;
+}
+
+Frame lay_out(View& view, const Scene& scene, Size size) {
+  Frame frame;
+  if (size.rows == 0 || size.columns == 0) return frame;
+  frame.lines = header(scene, size);
+  frame.lines.push_back(tabs(view, scene, size.columns));
+  const std::size_t rows = body_rows(size);
+  if (view.help || view.detail)
+    lay_out_lines(view, scene, size, rows, frame);
+  else
+    lay_out_table(view, scene, size, rows, frame);
+  frame.lines.resize(size.rows - 1);
+  frame.lines.push_back(footer(view, scene, size, frame));
+  for (Line& line : frame.lines) line = padded(std::move(line), size.columns, scene.glyphs);
+  return frame;
+}
+
+}  // namespace brood::watch

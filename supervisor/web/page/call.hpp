@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "supervisor/web/http/http_message.hpp"
+#include "supervisor/web/page/role.hpp"
+
+namespace brood {
+
+class Site;
+
+// A request that has come through the doors: who asks, and what.
+struct Call {
+  Site& site;
+  const HttpRequest& request;
+  FormValues query, form;  // of the address, and of the body
+  std::string user;        // empty: nobody is asked for a name
+  Role role = Role::read;
+  std::string token;  // for the forms of the answer
+  std::string theme;  // "light", "dark", or empty: as the browser says
+  // Only what <main> holds is wanted, for all that look at it with these rights: there is no token in its forms.
+  bool is_followed = false;
+
+  // Of an action: how many things it has changed; nullopt: it has only asked.  And what they are, where the address
+  // does not say it.
+  std::optional<std::uint64_t> changed = 1;
+  std::string on = {};
+
+  bool may(Role wanted) const { return role >= wanted; }
+};
+
+using Handler = std::function<HttpResponse(Call&)>;
+
+// Handlers throw it for what is not there, not possible or not understood; the page then says the sentence.
+class Refused : public std::exception {
+ public:
+  Refused(int status, std::string sentence) : status_(status), sentence_(std::move(sentence)) {}
+  int status() const { return status_; }
+  const char* what() const noexcept override { return sentence_.c_str(); }
+
+ private:
+  int status_;
+  std::string sentence_;
+};
+
+}  // namespace brood

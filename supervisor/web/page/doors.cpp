@@ -1,0 +1,177 @@
+#include "supervisor/web/page/doors.hpp"
+
+#include <arpa/inet.h>
+
+#include <brood/detail/base64.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "shared/base/clock.hpp"
+#include "supervisor/web/http/digest.hpp"
+
+namespace brood {
+namespace {
+
+constexpr int cookie_bytes = 16, key_bytes = 32;
+
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
+}
+
+// Without the port: "[::1]:80" is "[::1]".  What follows a colon and is no number is none.
+std::string_view without_port(std::string_view host) {
+  const std::size_t colon = host.rfind(':');
+  const std::size_t bracket = host.rfind(']');
+  if (colon == host.npos || (bracket != host.npos && colon < bracket)) return host;
+  if (host.find_first_not_of("0123456789", colon + 1) != host.npos) return host;
+  return host.substr(0, colon);
+}
+
+// Empty for what is none.
+std::string decoded_base64(std::string_view text) {
+  std::vector<std::byte> bytes;
+  if (!detail::read_base64(text, bytes)) return "";
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What follows a word such as "Basic" in the header Authorization.
+std::optional<std::string_view> credentials(const HttpRequest& request, std::string_view scheme) {
+  const auto header = request.header("authorization");
+  if (!header || header->size() <= scheme.size() || (*header)[scheme.size()] != ' ') return std::nullopt;
+  if (in_small_letters(header->substr(0, scheme.size())) != scheme) return std::nullopt;
+  std::string_view rest = header->substr(scheme.size() + 1);
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return rest;
+}
+
+// Nullopt: none came, or a token did.
+std::optional<std::pair<std::string, std::string>> name_and_password(const HttpRequest& request) {
+  const auto basic = credentials(request, "basic");
+  if (!basic) return std::nullopt;
+  const std::string pair = decoded_base64(*basic);
+  const std::size_t colon = std::min(pair.find(':'), pair.size());
+  return std::pair(pair.substr(0, colon), pair.substr(std::min(colon + 1, pair.size())));
+}
+
+}  // namespace
+
+Doors::Doors(Settings settings)
+    : settings_(std::move(settings)),
+      key_(random_digits(key_bytes)),
+      rate_(settings_.api_rate),
+      users_(std::make_shared<const Users>(settings_.users)) {}
+
+std::shared_ptr<const Users> Doors::users() const {
+  const std::lock_guard lock(mutex_);
+  return users_;
+}
+
+void Doors::replace_users(Users users) {
+  auto replaced = std::make_shared<const Users>(std::move(users));
+  const std::lock_guard lock(mutex_);
+  users_ = std::move(replaced);
+}
+
+bool Doors::knows_host(const HttpRequest& request) const {
+  if (!settings_.checks_hosts) return true;
+  const auto header = request.header("host");
+  if (!header) return false;
+  const std::string host = in_small_letters(*header);
+  return std::any_of(settings_.hosts.begin(), settings_.hosts.end(),
+                     [&](const std::string& known) { return host == known || without_port(host) == known; });
+}
+
+bool Doors::is_for_a_number(const HttpRequest& request) {
+  const auto header = request.header("host");
+  if (!header) return false;
+  std::string host(without_port(*header));
+  const bool is_bracketed = host.starts_with('[') && host.ends_with(']');
+  if (is_bracketed) host = host.substr(1, host.size() - 2);
+  in6_addr number{};
+  return inet_pton(is_bracketed ? AF_INET6 : AF_INET, host.c_str(), &number) == 1;
+}
+
+std::optional<Doors::Visitor> Doors::visitor(const HttpRequest& request) const {
+  Visitor visitor{.user = "", .role = Role::admin};
+  if (const auto users = this->users(); !users->empty()) {
+    std::optional<Users::User> user;
+    if (const auto token = credentials(request, "bearer")) {
+      user = users->by_token(*token);
+      visitor.brings_token = user.has_value();
+    } else if (const auto basic = name_and_password(request)) {
+      user = users->by_password(basic->first, basic->second);
+      if (!user) guesses_.note(basic->first, steady_now());
+    } else if (settings_.proxy_user && request.peer == settings_.proxy_user) {
+      if (const auto name = request.header(settings_.user_header)) user = users->by_name(*name);
+    }
+    if (!user) return std::nullopt;
+    visitor.user = user->name;
+    visitor.role = user->role;
+  }
+  if (settings_.read_only) visitor.role = Role::read;
+  return visitor;
+}
+
+bool Doors::brings_password(const HttpRequest& request) const {
+  return asks_for_names() && name_and_password(request).has_value();
+}
+
+bool Doors::has_guessed_too_often(const HttpRequest& request) const {
+  const auto basic = name_and_password(request);
+  return basic && guesses_.are_too_many(basic->first, steady_now()) &&
+         !users()->by_known_password(basic->first, basic->second);
+}
+
+std::string Doors::name_brought(const HttpRequest& request) const {
+  const auto basic = name_and_password(request);
+  return basic ? basic->first : "-";
+}
+
+std::string Doors::new_cookie() const { return random_digits(cookie_bytes); }
+
+std::string Doors::token_of(std::string_view cookie) const { return hmac_digits(key_, cookie); }
+
+std::string Doors::why_forged(const HttpRequest& request, const FormValues& form) const {
+  const auto site = request.header("sec-fetch-site");
+  const auto origin = request.header("origin");
+  if (site && *site != "same-origin") return "The form came from another site.";
+  if (!site && !origin) return "Nothing says from which page the form came.";
+  // A browser that tells no referrer hides the origin of a form too, and then says by the other header where it is
+  // from.
+  const bool is_hidden = origin && *origin == "null" && site;
+  if (origin && !is_hidden && !is_own_origin(*origin, request)) return "The form came from another site.";
+  const auto cookie = request.cookie(cookie_name);
+  const std::string token = form.value("token");
+  if (!cookie || cookie->size() != 2 * cookie_bytes || !are_same(token, token_of(*cookie)))
+    return "The form is older than this server, or was not made by it. Load the page again.";
+  return "";
+}
+
+std::string Doors::why_foreign(const HttpRequest& request) const {
+  const auto site = request.header("sec-fetch-site");
+  const auto origin = request.header("origin");
+  const bool is_ours =
+      (!site || *site == "same-origin" || *site == "none") && (!origin || is_own_origin(*origin, request));
+  return is_ours ? "" : "The request came from a page of another site.";
+}
+
+std::optional<std::chrono::seconds> Doors::wait_of(const std::string& user) const {
+  return rate_.wait_of(user, steady_now());
+}
+
+bool Doors::is_own_origin(std::string_view origin, const HttpRequest& request) const {
+  const auto host = request.header("host");
+  if (!host) return false;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme) && in_small_letters(origin.substr(scheme.size())) == in_small_letters(*host))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace brood

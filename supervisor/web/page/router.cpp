@@ -1,0 +1,208 @@
+#include "supervisor/web/page/router.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "shared/api/push/client_connection.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
+#include "shared/redis/connection.hpp"
+#include "supervisor/web/page/assets.hpp"
+#include "supervisor/web/page/layout.hpp"
+#include "supervisor/web/page/site.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t most_bytes_told = 300;  // of what an action is about, in the log
+constexpr std::size_t cookie_digits = 32;
+constexpr std::string_view scheme = "Basic realm=\"brood\", charset=\"UTF-8\"";
+
+// A theme that the visitor has chosen; anything else is none.
+std::string theme_in(const HttpRequest& request) {
+  const std::string theme = request.cookie("brood_theme").value_or("");
+  return theme == "light" || theme == "dark" ? theme : "";
+}
+
+// A cookie of this site alone, which no script reads.  A link from elsewhere brings it, or the page that it opens would
+// give another, by which the forms of those that are open would count no more; a form from elsewhere does not.
+std::string cookie_header(std::string_view name, std::string_view value) {
+  return std::string(name) + "=" + std::string(value) + "; Path=" + Url::base() + "/; HttpOnly; SameSite=Lax";
+}
+
+bool is_program(const Route* route) { return route != nullptr && route->is_for_programs(); }
+
+std::string told(const Call& call) {
+  if (!call.on.empty()) return std::string(utf8_prefix(call.on, most_bytes_told));
+  std::string text;
+  for (const auto& [name, value] : call.query.pairs()) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return std::string(utf8_prefix(text, most_bytes_told));
+}
+
+}  // namespace
+
+HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route) {
+  HttpResponse response{.status = status};
+  if (is_program(route)) {
+    response.type = "application/json";
+    response.body = JsonWriter().text("error", sentence).object() + "\n";
+  } else if (call != nullptr) {
+    response.type = "text/html; charset=utf-8";
+    response.body =
+        page_text(*call, {.title = std::string(reason_of(status)), .body = Html("<p class=\"lead\">{}</p>", sentence)});
+  } else {
+    response.body = log::printable(sentence) + "\n";
+  }
+  if (status == 401) response.headers.emplace_back("WWW-Authenticate", scheme);
+  return response;
+}
+
+Routed find_route(std::string_view method, std::string_view path) {
+  if (method != "GET" && method != "HEAD" && method != "POST") return {nullptr, 405};
+  const bool posts = method == "POST";
+  bool is_known = false;
+  for (const Route& route : routes()) {
+    if (route.path != path) continue;
+    is_known = true;
+    if (posts == route.posts()) return {&route, 200};
+  }
+  return {nullptr, is_known ? 405 : 404};
+}
+
+namespace {
+
+Answered stranger(const Doors& doors, const HttpRequest& request, const Route& route) {
+  Answered answered{refusal(401, "Say who you are.", nullptr, &route)};
+  if (request.header("authorization")) answered.failed_login = doors.name_brought(request);
+  return answered;
+}
+
+// Throws Refused.
+void check_right(const Doors& doors, const Doors::Visitor& visitor, Call& call, const Route& route) {
+  if (route.posts()) {
+    if (route.kind == Route::Kind::action) call.form = FormValues::parse(call.request.body);
+    if (route.kind == Route::Kind::order && !call.request.is_of_type("application/json") &&
+        !call.request.is_of_type("application/x-ndjson"))
+      throw Refused(415, "The body is JSON, and its Content-Type says so: application/json.");
+    if (!visitor.brings_token) {
+      const std::string forged = route.kind == Route::Kind::action ? doors.why_forged(call.request, call.form)
+                                                                   : doors.why_foreign(call.request);
+      if (!forged.empty()) throw Refused(403, forged);
+    }
+  }
+  if (call.may(route.role)) return;
+  throw Refused(403, doors.read_only() ? "Nothing can be changed by this page: it is read-only."
+                                       : "That needs the role " + std::string(name_of(route.role)) + ".");
+}
+
+// The next request does not wait for a Redis that has just let this one wait.
+HttpResponse handle(const Route& route, Call& call) try { return route.handler(call); } catch (const RedisAway& error) {
+  call.site.rest(error.what());
+  throw;
+} catch (const ConnectionLost& error) {
+  call.site.rest(error.what());
+  throw;
+}
+
+}  // namespace
+
+std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route) try {
+  // A page of another site comes by that site's name, which no number is.
+  const bool comes_by_number = route.is_for_programs() && Doors::is_for_a_number(request);
+  if (!comes_by_number && !doors.knows_host(request))
+    return Answered{
+        refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
+  if (doors.brings_password(request)) {
+    if (!doors.has_guessed_too_often(request)) return std::nullopt;
+    HttpResponse later = refusal(429, "Too many passwords were wrong. Come again in a minute.", nullptr, &route);
+    later.headers.emplace_back("Retry-After", "60");
+    return Answered{std::move(later)};
+  }
+  return doors.visitor(request) ? std::nullopt : std::optional(stranger(doors, request, route));
+} catch (const std::exception& error) {
+  return Answered{refusal(500, error.what(), nullptr, &route)};
+}
+
+Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route) try {
+  if (auto refused = refusal_at_door(doors, request, route)) return std::move(*refused);
+  const auto visitor = doors.visitor(request);
+  if (!visitor) return stranger(doors, request, route);
+  if (request.path.starts_with("/api/")) {
+    if (const auto wait = doors.wait_of(visitor->user)) {
+      HttpResponse later = refusal(429,
+                                   "That were too many requests; Retry-After says for how many seconds none is "
+                                   "answered.",
+                                   nullptr, &route);
+      later.headers.emplace_back("Retry-After", std::to_string(wait->count()));
+      return {std::move(later)};
+    }
+  }
+  Call call{.site = site,
+            .request = request,
+            .query = FormValues::parse(request.query),
+            .form = {},
+            .user = visitor->user,
+            .role = visitor->role,
+            .token = {},
+            .theme = theme_in(request)};
+  std::string cookie = request.cookie(Doors::cookie_name).value_or("");
+  const bool is_new = cookie.size() != cookie_digits;
+  if (is_new) cookie = doors.new_cookie();
+  call.token = doors.token_of(cookie);
+  HttpResponse response;
+  try {
+    check_right(doors, *visitor, call, route);
+    response = handle(route, call);
+  } catch (const Refused& refused) {
+    response = refusal(refused.status(), refused.what(), &call, &route);
+  } catch (const std::exception& error) {
+    response = refusal(503, error.what(), &call, &route);
+  }
+  if (is_new && route.kind == Route::Kind::page)
+    response.headers.emplace_back("Set-Cookie", cookie_header(Doors::cookie_name, cookie));
+  if (!route.posts() || !call.changed) return {std::move(response)};
+  const std::uint64_t count = response.status < 400 ? *call.changed : 0;
+  return {response, Deed{call.user, call.role, route.path, told(call), count, response.status}};
+} catch (const std::exception& error) {
+  return {refusal(500, error.what(), nullptr, &route)};
+}
+
+bool wants_to_follow(const HttpRequest& request, const Route& route) {
+  return route.kind == Route::Kind::page && request.method == "GET" &&
+         request.header("accept").value_or("").find("text/event-stream") != std::string_view::npos;
+}
+
+std::variant<Follower, Answered> admit_follower(const Doors& doors, const HttpRequest& request,
+                                                const Route& route) try {
+  if (auto refused = refusal_at_door(doors, request, route)) return std::move(*refused);
+  const auto visitor = doors.visitor(request);
+  if (!visitor) return stranger(doors, request, route);
+  if (const std::string foreign = doors.why_foreign(request); !foreign.empty())
+    return Answered{refusal(403, foreign, nullptr, &route)};
+  if (visitor->role < route.role) return Answered{refusal(403, reason_of(403), nullptr, &route)};
+  // Its page has given it a cookie; without one there is no token either, and its forms are those of the page.
+  const std::string cookie = request.cookie(Doors::cookie_name).value_or("");
+  return Follower{visitor->role, cookie.size() == cookie_digits ? doors.token_of(cookie) : ""};
+} catch (const std::exception& error) {
+  return Answered{refusal(500, error.what(), nullptr, &route)};
+}
+
+HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role) try {
+  Call call{.site = site,
+            .request = request,
+            .query = FormValues::parse(request.query),
+            .form = {},
+            .user = {},
+            .role = role,
+            .token = {},
+            .theme = {},
+            .is_followed = true};
+  return handle(route, call);
+} catch (const Refused& refused) {
+  return {.status = refused.status()};
+} catch (const std::exception&) {
+  return {.status = 503};
+}
+
+}  // namespace brood

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "supervisor/web/http/http_message.hpp"
+#include "supervisor/web/page/call.hpp"
+#include "supervisor/web/page/doors.hpp"
+#include "supervisor/web/page/role.hpp"
+
+namespace brood {
+
+// Whose thread answers.
+enum class Lane {
+  machine,  // what asks no Redis: never kept waiting by one that is slow
+  redis,
+  search,  // what may have to look through all of a Redis: it holds up its own kind alone
+  // What machines ask again and again, each by itself: no person's page and no filter holds it up.
+  readiness,
+  metrics,
+};
+
+// One line of the only table: there is no way to a handler but through it, and none of its members may be left out.
+struct Route {
+  enum class Kind {
+    page,    // GET, for people: an error is a page too
+    answer,  // GET, for programs
+    action,  // POST of a form
+    order,   // POST of JSON, for programs
+  };
+  Kind kind;
+  std::string_view path;
+  Role role;
+  Lane lane;
+  HttpResponse (*handler)(Call&);
+  std::string_view title;  // in the navigation; empty: it is not there
+
+  consteval Route(Kind kind_, std::string_view path_, Role role_, Lane lane_, HttpResponse (*handler_)(Call&),
+                  std::string_view title_)
+      : kind(kind_), path(path_), role(role_), lane(lane_), handler(handler_), title(title_) {
+    if (path.empty() || path.front() != '/') throw "a path begins with /";
+    if (posts() && role == Role::read) throw "an action needs more than the right to look";
+  }
+
+  constexpr bool posts() const { return kind == Kind::action || kind == Kind::order; }
+  constexpr bool is_for_programs() const { return kind == Kind::answer || kind == Kind::order; }
+};
+
+// Every route there is, in the order of the navigation; made of views/routes.def.
+std::span<const Route> routes();
+
+// What a request means: a route, or the status of the refusal.
+struct Routed {
+  const Route* route = nullptr;
+  int status = 200;
+};
+Routed find_route(std::string_view method, std::string_view path);
+
+// Who wanted to change what, for the log.
+struct Deed {
+  std::string user;
+  Role role;
+  std::string_view action;  // the route's path
+  std::string on;           // what it was about, as the request says
+  std::uint64_t count = 0;  // of what was changed
+  int status = 0;           // of the answer
+};
+struct Answered {
+  HttpResponse response;
+  std::optional<Deed> deed = {};
+  std::optional<std::string> failed_login = {};  // the name that was brought, with something that did not let it in
+};
+
+// What is refused without a hash and without a handler: a name that is not ours, nobody that we know.  Nullopt: it is
+// not refused so.  Never throws.
+std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route);
+
+// Lets a request through the doors to its route, and answers it.  Never throws.
+Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route);
+
+// Whether a page is to be sent again and again, as its script asks for it.
+bool wants_to_follow(const HttpRequest& request, const Route& route);
+// Who may follow the page at `route`, with the token for its forms; or the refusal.  Never throws.
+struct Follower {
+  Role role;
+  std::string token;
+};
+std::variant<Follower, Answered> admit_follower(const Doors& doors, const HttpRequest& request, const Route& route);
+// What its <main> holds for everybody of that role, or a refusal.  Never throws.
+HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role);
+
+// How a refusal is told to who asked for `route`; null: for nothing there is.
+HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route);
+
+}  // namespace brood

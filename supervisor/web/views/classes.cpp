@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/web/page/json_answer.hpp"
+#include "supervisor/web/page/layout.hpp"
+#include "supervisor/web/page/parts.hpp"
+#include "supervisor/web/page/site.hpp"
+
+namespace brood {
+namespace {
+
+std::string share_text(std::uint64_t part, std::uint64_t all) {
+  return all == 0 ? "" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+constexpr std::chrono::seconds most_of_a_look{2};
+
+std::string class_to_pause(const Call& call) {
+  std::string name = call.query.value("class");
+  if (name.empty()) throw Refused(404, "Say which class.");
+  return name;
+}
+
+Html pause_class_button(const Call& call, const std::string& name, bool paused) {
+  if (name.empty()) return {};
+  if (paused) return button(call, Url("/classes/unpause").with("class", name), {"Unpause", Role::operate, false, true});
+  return button(call, Url("/classes/pause").with("class", name), {"Pause", Role::operate, false, true});
+}
+
+// What is paused and has not run here has its row too.
+void add_paused(std::vector<ClassUsage>& classes, const NameSet& paused) {
+  NameSet known;
+  for (const ClassUsage& usage : classes) known.insert(usage.job_class);
+  for (const std::string& name : paused) {
+    if (known.contains(name)) continue;
+    ClassUsage& added = classes.emplace_back();
+    added.job_class = name;
+  }
+}
+
+}  // namespace
+
+HttpResponse show_classes(Call& call) {
+  StatusReport report = call.site.everything();
+  std::vector<ClassUsage>& classes = report.machine.classes;
+  const NameSet paused = report.redis ? report.redis->paused_classes : NameSet();
+  add_paused(classes, paused);
+  std::sort(classes.begin(), classes.end(),
+            [](const auto& one, const auto& other) { return one.cpu_us > other.cpu_us; });
+  std::uint64_t cpu_us = 0;
+  for (const ClassUsage& usage : classes) cpu_us += usage.cpu_us;
+  Page page{.title = "Classes", .body = {}};
+  page.beside_title = Html("<p class=\"dim\">what each has cost on this machine since its supervisor began</p>");
+  PageTable table("Classes, by their processor time", {{"Class"},
+                                                       {"Runs", PageTable::number},
+                                                       {"Failed", PageTable::number},
+                                                       {"Crashed", PageTable::number},
+                                                       {"Processor", PageTable::number},
+                                                       {"A run", PageTable::number},
+                                                       {"Peak memory", PageTable::number},
+                                                       {"Isolation"},
+                                                       {"Actions", PageTable::actions}});
+  for (const ClassUsage& usage : classes) {
+    const std::string name = usage.job_class.empty() ? "(others)" : usage.job_class;
+    table.add({Html("{}{}{}", code(name), paused.contains(usage.job_class) ? badge(Tone::warn, "paused") : Html(),
+                    usage.preceding ? Html("<small>{}</small>", preceding_class_text(usage)) : Html()),
+               Html("{}", grouped(usage.runs)),
+               usage.failed > 0 ? badge(Tone::warn, grouped(usage.failed)) : Html("<span class=\"dim\">0</span>"),
+               usage.crashed > 0 ? badge(Tone::bad, grouped(usage.crashed)) : Html("<span class=\"dim\">0</span>"),
+               Html("{}<small>{}</small>", length_text(static_cast<double>(usage.cpu_us) / 1e6),
+                    share_text(usage.cpu_us, cpu_us)),
+               Html("{}", usage.runs > 0
+                              ? length_text(static_cast<double>(usage.wall_us) / 1e6 / static_cast<double>(usage.runs))
+                              : "–"),
+               Html("{}", memory_text(usage.peak_rss_kb)), Html("{}", usage.isolated ? "process" : "worker"),
+               report.redis ? pause_class_button(call, usage.job_class, paused.contains(usage.job_class)) : Html()});
+  }
+  page.body += table.html(call, "No job has run on this machine.");
+  return page_response(call, std::move(page));
+}
+
+HttpResponse pause_one_class(Call& call) {
+  const std::string name = class_to_pause(call);
+  pause_class_of(call.site.shards(), name);
+  return see_other(call, Url("/classes"), "The class " + name + " is paused: workers follow within two seconds.");
+}
+
+// What takes longer than a step workers put back later.
+HttpResponse unpause_one_class(Call& call) {
+  const std::string name = class_to_pause(call);
+  const ReleasedJobs done = unpause_class_of(call.site.shards(), name, {.until = steady_now() + most_of_a_look});
+  call.changed = static_cast<std::uint64_t>(done.released);
+  return see_other(
+      call, Url("/classes"),
+      fmt::format("The class {} is not paused any more; {} put back{}{}", name,
+                  counted(static_cast<std::size_t>(done.released), "job", "jobs"),
+                  done.is_cut ? ", and others follow." : ".", done.refused > 0 ? " " + refused_text(done) : ""));
+}
+
+HttpResponse answer_classes(Call& call) {
+  const StatusReport here = call.site.machine();
+  const QuarantineBounds bounds{.most = 10'000, .until = steady_now() + most_of_a_look};
+  return json_answer(200, json_array(list_classes(call.site.shards(), here.machine.classes, bounds), class_json));
+}
+
+}  // namespace brood

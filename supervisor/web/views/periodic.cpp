@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/json/json.hpp"
+#include "supervisor/cli/lists/periodic_list.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/web/page/layout.hpp"
+#include "supervisor/web/page/parts.hpp"
+#include "supervisor/web/page/site.hpp"
+#include "supervisor/web/views/job_parts.hpp"
+
+namespace brood {
+namespace {
+
+constexpr int ticks_on_page = 5;
+constexpr std::size_t periodic_a_page = 100, most_characters_of_rule = 60;
+constexpr std::size_t most_characters_of_periodic_args = 4'000;
+
+std::string periodic_meant(const Call& call) {
+  std::string name = call.query.value("name");
+  if (name.empty()) throw Refused(404, "Say which periodic job.");
+  return name;
+}
+
+Refused no_such_periodic(const std::string& name) { return {404, "No supervisor serves a periodic job " + name + "."}; }
+
+Html tick_moment(const std::optional<WallTime>& moment, std::string_view none) {
+  return moment ? ago(epoch_seconds(*moment)) : Html("<span class=\"dim\">{}</span>", none);
+}
+
+Html next_of(const ListedPeriodic& one) {
+  if (one.known.paused) return Html("<span class=\"dim\">paused</span>");
+  const auto next = one.next_ticks(1);
+  if (next.empty()) return Html("<span class=\"dim\">never</span>");
+  return Html("{}<small>{}</small>", ago(epoch_seconds(WallTime(next.front()))), one.local_text(next.front()));
+}
+
+Html state_of_periodic(const ListedPeriodic& one) {
+  if (one.known.paused) return badge(Tone::warn, "paused");
+  return one.served ? badge(Tone::good, "served") : badge(Tone::plain, "nobody serves");
+}
+
+Html periodic_buttons(const Call& call, const ListedPeriodic& one, bool in_row) {
+  if (!one.served || one.of_gem) return {};  // the gem's own tab runs, enables and disables its schedules
+  const auto act = [&](SitePath path, std::string_view label) {
+    return button(call, Url(path).with("name", one.name), {label, Role::operate, false, in_row});
+  };
+  return act("/periodic/run", "Run now") +
+         (one.known.paused ? act("/periodic/unpause", "Unpause") : act("/periodic/pause", "Pause"));
+}
+
+HttpResponse set_periodic_paused(Call& call, bool pauses) {
+  const std::string name = periodic_meant(call);
+  if (!pause_periodic_of(call.site.shards(), name, pauses)) throw no_such_periodic(name);
+  return see_other(call, Url("/periodic"),
+                   pauses ? name + " is paused: no tick of it comes." : name + " goes on, from now on.");
+}
+
+}  // namespace
+
+HttpResponse show_periodic(Call& call) {
+  const std::vector<ListedPeriodic> all = list_periodic(call.site.configuration(), call.site.shards());
+  Page page{.title = "Periodic", .body = {}};
+  page.beside_title = Html("<p class=\"dim\">{}</p>", counted(all.size(), "job", "jobs"));
+  PageTable table("Periodic jobs, by name", {{"Name"},
+                                             {"State"},
+                                             {"Rule"},
+                                             {"Class"},
+                                             {"Next"},
+                                             {"Last"},
+                                             {"Missed", PageTable::number},
+                                             {"Actions", PageTable::actions}});
+  const std::size_t number = page_number(call), first = number * periodic_a_page;
+  for (std::size_t i = first; i < std::min(all.size(), first + periodic_a_page); ++i) {
+    const ListedPeriodic& one = all[i];
+    const auto left_out = static_cast<std::uint64_t>(std::max<std::int64_t>(0, one.known.missed + one.known.skipped));
+    table.add({one.of_gem ? Html("{}<small>sidekiq-cron</small>", one.name)
+                          : link(Url("/periodic/one").with("name", one.name), one.name),
+               state_of_periodic(one),
+               Html("<span class=\"mono rule\">{}</span><small>{}</small>",
+                    utf8_prefix(one.cron, most_characters_of_rule), one.zone),
+               code(one.job_class), next_of(one), tick_moment(one.known.last, "never"),
+               left_out > 0 ? badge(Tone::warn, grouped(left_out)) : Html("<span class=\"dim\">0</span>"),
+               periodic_buttons(call, one, true)});
+  }
+  page.body += table.html(call, "There is no periodic job.");
+  if (all.size() > periodic_a_page)
+    page.body += pager(Url("/periodic"), number, first + periodic_a_page < all.size(),
+                       counted(all.size(), "periodic job", "periodic jobs"));
+  return page_response(call, std::move(page));
+}
+
+HttpResponse show_one_periodic(Call& call) {
+  const std::string name = periodic_meant(call);
+  ListedPeriodic one;
+  std::vector<PastTick> history;
+  const bool is_known = visit_periodic(call.site.shards(), name, [&](Connection& redis, const ListedPeriodic& found) {
+    one = found;
+    history = history_of_periodic(redis, name);
+  });
+  if (!is_known) {
+    const auto configured = call.site.configuration().periodic;
+    const auto settings = configured.find(name);
+    if (settings == configured.end()) throw no_such_periodic(name);
+    one = listed_periodic(name, settings->second);
+  }
+  Page page{.title = name, .body = {}};
+  page.beside_title =
+      Html("{}<div class=\"bulk\">{}</div>", state_of_periodic(one), periodic_buttons(call, one, false));
+  Facts facts;
+  facts.add("Class", code(one.job_class));
+  facts.add("Queue", link_by_name(Url("/queues/one").with("name", one.queue), one.queue));
+  facts.add("Rule", code(one.cron));
+  facts.add("Zone", one.zone);
+  facts.add("Overlap", one.overlap);
+  facts.add("Last", tick_moment(one.known.last, "never"));
+  facts.add("Ticks", std::to_string(one.known.claimed));
+  facts.add("Missed", std::to_string(one.known.missed));
+  facts.add("Skipped", std::to_string(one.known.skipped));
+  page.body += facts.html();
+  page.body += section(
+      "Arguments", Html("<pre tabindex=\"0\">{}</pre>", told_args(call.site.settings().show_args.of({one.job_class}),
+                                                                  one.args, most_characters_of_periodic_args)));
+  PageTable next("The next ticks", {{"In"}, {"By the clock there"}});
+  for (const auto tick : one.next_ticks(ticks_on_page))
+    next.add({ago(epoch_seconds(WallTime(tick))), Html("<span class=\"mono\">{}</span>", one.local_text(tick))});
+  page.body += section("Next ticks", next.html(call, "The rule never comes again."));
+  PageTable past("Ticks that have come, the latest first", {{"Due"}, {"Claimed"}, {"Job"}});
+  for (const PastTick& tick : history)
+    past.add({tick_moment(tick.tick, "by hand"), tick_moment(tick.at, "–"),
+              tick.jid.empty() ? Html("<span class=\"dim\">no job</span>") : code(tick.jid)});
+  page.body += section("Past ticks", past.html(call, "None has come yet."));
+  return page_response(call, std::move(page));
+}
+
+HttpResponse run_one_periodic(Call& call) {
+  const std::string name = periodic_meant(call);
+  std::optional<std::string> jid;
+  const bool is_known = visit_periodic(call.site.shards(), name, [&](Connection& redis, const ListedPeriodic& one) {
+    jid = run_periodic_now(redis, one, call.user.empty() ? "brood web" : "brood web: " + call.user);
+  });
+  if (!is_known) throw no_such_periodic(name);
+  if (!jid) throw Refused(409, "The job of " + name + " that was begun before has not ended.");
+  return see_other(call, Url("/periodic/one").with("name", name), "A job was enqueued: " + *jid + ".");
+}
+
+HttpResponse pause_one_periodic(Call& call) { return set_periodic_paused(call, true); }
+HttpResponse unpause_one_periodic(Call& call) { return set_periodic_paused(call, false); }
+
+}  // namespace brood

@@ -1,0 +1,98 @@
+#include <brood/api.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/web/page/layout.hpp"
+#include "supervisor/web/page/parts.hpp"
+#include "supervisor/web/page/site.hpp"
+#include "supervisor/web/views/job_parts.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t most_running_shown = 100, processes_a_page = 100, most_queues_of_process = 20;
+
+Html queues_of(const Process& process) {
+  Html out;
+  for (std::size_t i = 0; i < std::min(process.queues.size(), most_queues_of_process); ++i) {
+    // Neither is the name of a queue.
+    if (process.queues[i].empty() || process.queues[i] == "*") {
+      out.add("<span class=\"chip\">{}</span>", process.queues[i].empty() ? "(no name)" : "* (all queues)");
+      continue;
+    }
+    out.add("<a class=\"chip\" href=\"{}\">{}</a>", Url("/queues/one").with("name", process.queues[i]),
+            shown_name(process.queues[i]));
+  }
+  if (process.queues.size() > most_queues_of_process)
+    out.add(" and {} more", process.queues.size() - most_queues_of_process);
+  return out;
+}
+
+}  // namespace
+
+HttpResponse show_processes(Call& call) {
+  // Not by Api::processes(), which forgets the dead: a look changes nothing.
+  const StatusReport report = call.site.everything();
+  if (!report.redis) throw Refused(503, "Redis is away: " + report.error);
+  const std::vector<ProcessStatus>& processes = report.redis->processes;
+  Page page{.title = "Processes", .body = {}};
+  page.beside_title =
+      Html("<p class=\"dim\">{} of the whole fleet</p>", counted(processes.size(), "process", "processes"));
+  PageTable table("Processes that beat", {{"Process"},
+                                          {"State"},
+                                          {"Busy", PageTable::number},
+                                          {"Queues"},
+                                          {"Memory", PageTable::number},
+                                          {"Started"},
+                                          {"Beat"},
+                                          {"Actions", PageTable::actions}});
+  const std::size_t number = page_number(call), first = number * processes_a_page;
+  for (std::size_t i = first; i < std::min(processes.size(), first + processes_a_page); ++i) {
+    const ProcessStatus& process = processes[i];
+    Html actions;
+    if (!process.embedded) {
+      if (!process.quiet)
+        actions += button(call, Url("/processes/quiet").with("identity", process.identity), {"Quiet", Role::admin});
+      actions += button(call, Url("/processes/stop").with("identity", process.identity), {"Stop", Role::admin, true});
+    }
+    table.add({Html("<strong>{}</strong><small>pid {}, {}{}{}</small>", shown_name(process.hostname), process.pid,
+                    shown_name(process.version), process.tag.empty() ? "" : ", ", shown_name(process.tag)),
+               process.quiet ? badge(Tone::warn, "quiet") : badge(Tone::good, "running"),
+               Html("{} <span class=\"dim\">of {}</span>", process.busy, process.concurrency), queues_of(process),
+               Html("{}", memory_text(static_cast<std::uint64_t>(std::max<std::int64_t>(0, process.rss_kb)))),
+               ago(epoch_of(process.started_at)), ago(epoch_of(process.beat)), actions});
+  }
+  page.body += table.html(call, processes.empty() ? "No process beats: nobody performs jobs of this Redis."
+                                                  : "There are not so many processes.");
+  if (processes.size() > processes_a_page)
+    page.body += pager(Url("/processes"), number, first + processes_a_page < processes.size(),
+                       counted(processes.size(), "process", "processes"));
+
+  const std::vector<Work> running = call.site.api().work();
+  PageTable jobs("Running jobs, the oldest first", {{"Job"}, {"Queue"}, {"Arguments"}, {"Process"}, {"Began"}});
+  for (const Work& work : running) {
+    if (jobs.rows() == most_running_shown) break;
+    jobs.add({Html("{}<small class=\"mono\">{}</small>", code(work.job.display_class), shown_name(work.job.jid)),
+              Html("{}", shown_name(work.queue)), args_of(call, work.job),
+              Html("<span class=\"mono\">{}</span>", shown_name(work.identity)), ago(epoch_of(work.run_at))});
+  }
+  page.body += section(running.size() > most_running_shown ? "Running jobs, the oldest hundred" : "Running jobs",
+                       jobs.html(call, "No job runs, as of the last heartbeats."));
+  return page_response(call, std::move(page));
+}
+
+HttpResponse quiet_process(Call& call) {
+  if (!call.site.api().quiet(call.query.value("identity"))) throw Refused(409, "There is no such process any more.");
+  return see_other(call, Url("/processes"),
+                   "The process fetches no more jobs once it has heard of it, within ten seconds.");
+}
+
+HttpResponse stop_process(Call& call) {
+  if (!call.site.api().stop(call.query.value("identity"))) throw Refused(409, "There is no such process any more.");
+  return see_other(call, Url("/processes"),
+                   "The process ends once it has heard of it, within ten seconds, and its jobs are done.");
+}
+
+}  // namespace brood

@@ -10,7 +10,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "supervisor/control/control_socket.hpp"
-#include "supervisor/control/told_sentence.hpp"
+#include "supervisor/control/progress_throttle.hpp"
 #include "supervisor/own_processes.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/pressure/pressure_relief.hpp"
@@ -102,7 +102,7 @@ class ControlVerbs {
   std::map<pid_t, Told> awaited_ends_;
   std::map<std::string, AwaitedRecovery> awaited_recoveries_;  // by the worker's field
   std::vector<Reply> await_quiet_, await_stop_;
-  ToldSentence told_;
+  ProgressThrottle told_;
   SteadyTime quiet_since_{}, stop_since_{};
 };
 

@@ -16,7 +16,7 @@ namespace brood {
 
 // Takes over what dead supervisors left.  First the jobs of each of their workers once that is gone too, by its record
 // in the scoreboard file, which outlives them; then the rest of their in-flight hash, and the file.
-class DeadSupervisors : public OrphanWatch::Heir {
+class DeadSupervisors : public OrphanWatch::Listener {
  public:
   // `own` is our identity's name.  A supervisor that is gone with all its workers is taken off Sidekiq's list too.
   // `shard` is the number of the shard that is looked at, as `files` counts them.

@@ -33,7 +33,8 @@ std::string info_line(std::string_view info, std::string_view name) {
 
 }  // namespace
 
-OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Heir& heir)
+OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields,
+                         Listener& listener)
     : redis_(redis),
       own_(std::move(own)),
       judge_(own_,
@@ -41,7 +42,7 @@ OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, 
                return has_left_files(dead, beat_token, own_.runtime_directory);
              }),
       living_fields_(std::move(living_fields)),
-      heir_(heir),
+      listener_(listener),
       again_(loop, [this] { look(); }) {}
 
 // After stop() no answer is read any more.
@@ -165,10 +166,10 @@ void OrphanWatch::end_look() {
   bool one_of_this_host = false;
   for (const DeadSupervisor& dead : judge_.judge(sightings_, conversation_, steady_now())) {
     one_of_this_host |= dead.same_host;
-    heir_.handle(dead, steady_now());
+    listener_.handle(dead, steady_now());
     if (stopped_) return;
   }
-  heir_.end_look(listed, steady_now());
+  listener_.end_look(listed, steady_now());
   if (one_of_this_host) again_.start_in(next_look_at_this_host);
 }
 
@@ -183,7 +184,7 @@ void OrphanWatch::report_orphan_fields(const std::vector<std::string>& fields) c
   const std::set<std::string> living_after = living_fields_();
   for (const std::string& field : fields) {
     if (stopped_) return;
-    if (!living_before_.contains(field) && !living_after.contains(field)) heir_.handle_field(field);
+    if (!living_before_.contains(field) && !living_after.contains(field)) listener_.handle_field(field);
   }
 }
 

@@ -22,10 +22,10 @@ namespace brood {
 // goes on with those that follow by name, and each supervisor begins at its own name: so together they soon see all.
 class OrphanWatch {
  public:
-  // Takes over what is found: DeadSupervisors, and in tests a listener.
-  class Heir {
+  // Receives what a look finds: DeadSupervisors.
+  class Listener {
    public:
-    virtual ~Heir() = default;
+    virtual ~Listener() = default;
     virtual void handle(const DeadSupervisor& dead, SteadyTime now) = 0;
     virtual void handle_field(const std::string& field) = 0;  // "<slot>.<incarnation>" of our own in-flight hash
     // Every dead supervisor that is listed has been reported; `listed` names all others.
@@ -35,7 +35,7 @@ class OrphanWatch {
   // recovery is under way.
   using LivingFields = std::function<std::set<std::string>()>;
 
-  OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Heir& heir);
+  OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Listener& listener);
   OrphanWatch(const OrphanWatch&) = delete;
   OrphanWatch& operator=(const OrphanWatch&) = delete;
 
@@ -70,7 +70,7 @@ class OrphanWatch {
   const Identity own_;
   SupervisorDeathJudge judge_;
   const LivingFields living_fields_;
-  Heir& heir_;
+  Listener& listener_;
   Timer again_;
   bool looking_ = false, stopped_ = false;
   std::set<std::string> living_before_;  // when the look was sent

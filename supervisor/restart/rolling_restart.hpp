@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "supervisor/control/control_socket.hpp"
-#include "supervisor/control/told_sentence.hpp"
+#include "supervisor/control/progress_throttle.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -125,7 +125,7 @@ class RollingRestart {
   std::optional<SteadyTime> watched_since_;
   SteadyTime next_look_{};
   SteadyTime began_{};
-  ToldSentence told_;
+  ProgressThrottle told_;
   std::vector<ControlSocket::Reply> clients_;
   std::optional<std::vector<ControlSocket::Reply>> waiting_;  // of the restart that comes after this one
   std::optional<Result> last_, last_restart_;                 // of a scale too; of none

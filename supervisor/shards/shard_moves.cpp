@@ -8,7 +8,6 @@
 #include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/queues/doorbell_plan.hpp"
 #include "supervisor/shards/shard.hpp"
-#include "supervisor/shards/where_to_go.hpp"
 
 namespace brood {
 namespace {
@@ -69,7 +68,7 @@ bool ShardMoves::call(int number, const std::set<int>& capsules) {
   std::set<int> willing = capsules_to_call(number);
   std::erase_if(willing, [&](int capsule) { return !capsules.contains(capsule); });
   if (willing.empty()) return false;
-  const CalledWorkers called = whom_to_call(number, willing, movable(), steady_now());
+  const Rebalance called = plan_rebalance(number, willing, movable(), steady_now());
   for (const int slot : called.slots) want(slot, number, called.only_the_first);
   return !called.slots.empty();
 }
@@ -124,7 +123,7 @@ int ShardMoves::place_near(int number, int capsule) const {
   for (int each = 0; each < static_cast<int>(shards_.size()); ++each)
     all.push_back(
         {.is_usable = is_usable(each), .is_in_order = may_serve(capsule, each), .is_there = is_there(capsule, each)});
-  return where_to_go(number, all);
+  return choose_shard(number, all);
 }
 
 // -1: none.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/shards/whom_to_call.hpp"
+#include "supervisor/shards/plan_rebalance.hpp"
 #include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_shards.hpp"

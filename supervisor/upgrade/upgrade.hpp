@@ -7,7 +7,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
 #include "supervisor/control/control_socket.hpp"
-#include "supervisor/control/told_sentence.hpp"
+#include "supervisor/control/progress_throttle.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
@@ -64,7 +64,7 @@ class Upgrade {
   ConfigFile file_;  // the configuration that the rehearsal used
   SteadyTime give_up_at_{};
   std::string waits_for_, last_failure_;
-  ToldSentence told_;
+  ProgressThrottle told_;
   std::optional<ControlSocket::Reply> client_;
 };
 

@@ -22,6 +22,9 @@ struct MachineLook {
   std::map<std::int64_t, ProcessUse> use;  // of the workers, by pid
 };
 
+// Reads the scoreboards of `directory` and what the kernel says of their workers: a few small files for each.
+MachineLook look_at_machine(const std::string& directory);
+
 // One look at Redis, successful or not.
 struct RedisLook {
   SteadyTime at{};

@@ -23,9 +23,9 @@
 #include "supervisor/watch/apply_action.hpp"
 #include "supervisor/watch/command_process.hpp"
 #include "supervisor/watch/layout.hpp"
-#include "supervisor/watch/machine_eye.hpp"
 #include "supervisor/watch/panes.hpp"
-#include "supervisor/watch/redis_eye.hpp"
+#include "supervisor/watch/redis_sampler.hpp"
+#include "supervisor/watch/sample.hpp"
 #include "supervisor/watch/screen.hpp"
 
 namespace brood {
@@ -111,7 +111,7 @@ class Watch {
     }
   }
 
-  // Gives the terminal back and ends the thread; false: it cannot be ended, see RedisEye.
+  // Gives the terminal back and ends the thread; false: it cannot be ended, see RedisSampler.
   bool stop() {
     screen_.leave();
     return redis_.stop();
@@ -233,7 +233,7 @@ class Watch {
   SteadyTime next_look_{};
   bool ended_ = false;
   std::unique_ptr<CommandProcess> command_;
-  RedisEye redis_;
+  RedisSampler redis_;
   Screen screen_;
 };
 

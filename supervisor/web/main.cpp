@@ -8,7 +8,7 @@
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/program.hpp"
-#include "supervisor/web/last_words.hpp"
+#include "supervisor/web/crash_logger.hpp"
 #include "supervisor/web/web.hpp"
 
 namespace brood {
@@ -51,7 +51,7 @@ int web_command(const std::vector<std::string>& args) {
   options.journald = options.file.empty() && log::standard_error_is_the_journal();
   options.colour = options.file.empty() && log::standard_error_takes_colour();
   log::open(options);
-  tell_crashes_of_page(options);
+  log_crashes_of_page(options);
   return serve_pages(access, settings, !supervised.empty());
 }
 

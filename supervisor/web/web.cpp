@@ -30,7 +30,7 @@
 #include "supervisor/web/http/http_server.hpp"
 #include "supervisor/web/listener.hpp"
 #include "supervisor/web/page/assets.hpp"
-#include "supervisor/web/page/doors.hpp"
+#include "supervisor/web/page/authenticator.hpp"
 #include "supervisor/web/page/followed_views.hpp"
 #include "supervisor/web/page/html.hpp"
 #include "supervisor/web/page/lane_thread.hpp"
@@ -81,15 +81,15 @@ std::optional<uid_t> user_of_proxy(const WebSettings& settings, const ListenAddr
   return user;
 }
 
-Doors doors_of(const WebSettings& settings, const ListenAddress& address) {
+Authenticator authenticator_of(const WebSettings& settings, const ListenAddress& address) {
   const std::optional<uid_t> proxy = user_of_proxy(settings, address);
-  return Doors({.hosts = hosts_of(settings, address),
-                .checks_hosts = true,
-                .users = settings.users.empty() ? Users() : Users::read(credential_path(settings.users)),
-                .user_header = settings.user_header,
-                .proxy_user = proxy,
-                .read_only = settings.read_only,
-                .api_rate = settings.api_rate});
+  return Authenticator({.hosts = hosts_of(settings, address),
+                        .checks_hosts = true,
+                        .users = settings.users.empty() ? Users() : Users::read(credential_path(settings.users)),
+                        .user_header = settings.user_header,
+                        .proxy_user = proxy,
+                        .read_only = settings.read_only,
+                        .api_rate = settings.api_rate});
 }
 
 void note_deed(const Deed& deed) {
@@ -153,12 +153,12 @@ std::optional<ino_t> inode_of(const std::string& path) {
 }
 
 // Whether others may come from now on.
-bool follow_users(const WebSettings& settings, UsersFile& file, Doors& doors) {
+bool follow_users(const WebSettings& settings, UsersFile& file, Authenticator& authenticator) {
   if (settings.users.empty()) return false;
   try {
     auto users = file.read_if_changed();
     if (!users) return false;
-    doors.replace_users(std::move(*users));
+    authenticator.replace_users(std::move(*users));
     return true;
   } catch (const std::exception& error) {
     log::error("web_users_not_read", {{"reason", error.what()}});  // those of before may still come
@@ -202,9 +202,9 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, large_answer);
   look_who_may_change_users(settings, is_supervised);
-  Doors doors = doors_of(settings, address);
+  Authenticator authenticator = authenticator_of(settings, address);
   UsersFile users(settings.users.empty() ? "" : credential_path(settings.users));
-  const Doors open_doors({.hosts = {}, .checks_hosts = false, .read_only = true});
+  const Authenticator open_to_all({.hosts = {}, .checks_hosts = false, .read_only = true});
   const auto mode = static_cast<mode_t>(std::stoi(settings.mode, nullptr, 8));
   UniqueFd listener = is_supervised ? listen_after_predecessor(address, mode) : listen_for_pages(address, mode);
 
@@ -240,7 +240,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   };
   FollowedViews* followed = nullptr;
   const auto look_who_may_come = [&] {
-    if (follow_users(settings, users, doors)) followed->end_all();
+    if (follow_users(settings, users, authenticator)) followed->end_all();
   };
   FollowedViews views(loop, [&](const FollowedViews::View& view, FollowedViews::Made made) {
     look_who_may_come();
@@ -264,7 +264,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     if (routed.route == nullptr) return reply(refusal(routed.status, reason_of(routed.status), nullptr, nullptr));
     const Route& route = *routed.route;
     look_who_may_come();
-    const Doors& its_doors = is_open(route) ? open_doors : doors;
+    const Authenticator& its_doors = is_open(route) ? open_to_all : authenticator;
     const auto tell = [&failed_logins, reply](const Answered& told) {
       if (told.deed) note_deed(*told.deed);
       if (told.failed_login) failed_logins.note(*told.failed_login);

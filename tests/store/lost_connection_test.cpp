@@ -126,7 +126,7 @@ BOOST_FIXTURE_TEST_CASE(heartbeats_are_sent_again, Losing) {
 }
 
 BOOST_FIXTURE_TEST_CASE(orphans_are_looked_for_again, Losing) {
-  struct NoHeir : OrphanWatch::Heir {
+  struct NoListener : OrphanWatch::Listener {
     std::set<std::string> fields;
     void handle(const DeadSupervisor&, SteadyTime) override {}
     void handle_field(const std::string& field) override { fields.insert(field); }

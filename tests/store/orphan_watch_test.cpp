@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Watching : LoopWithRedis, OrphanWatch::Heir {
+struct Watching : LoopWithRedis, OrphanWatch::Listener {
   TemporaryDirectory runtime;
   Identity own = identity_in(runtime.path());
   std::set<std::string> living;

@@ -8,10 +8,10 @@
 
 #include "shared/base/identity.hpp"
 #include "supervisor/watch/listing.hpp"
-#include "supervisor/watch/machine_eye.hpp"
 #include "supervisor/watch/model.hpp"
 #include "supervisor/watch/panes.hpp"
 #include "supervisor/watch/rate.hpp"
+#include "supervisor/watch/sample.hpp"
 #include "supervisor/watch/text.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/unit/watched_workers.hpp"

@@ -1,5 +1,5 @@
 # The page of `brood web`.
-foreach(test IN ITEMS http_parser http_server html doors confinement)
+foreach(test IN ITEMS http_parser http_server html authenticator confinement)
   brood_test(web/${test} LINK brood_web brood_test_support)
 endforeach()
 brood_test(web/compression LINK brood_web brood_test_support ZLIB::ZLIB)

@@ -13,7 +13,7 @@
 #include "supervisor/cli/run/check_libraries.hpp"
 #include "supervisor/cli/run/check_redis.hpp"
 #include "supervisor/cli/run/check_sandboxes.hpp"
-#include "supervisor/restart/what_is_left.hpp"
+#include "supervisor/restart/remaining_work.hpp"
 #include "worker/crash/dump_report.hpp"
 #include "worker/crash/symboliser.hpp"
 #include "worker/guard/seccomp_filter.hpp"

@@ -12,7 +12,7 @@ namespace brood {
 
 class Site;
 
-// A request that has come through the doors: who asks, and what.
+// A request that has come through the authenticator: who asks, and what.
 struct Call {
   Site& site;
   const HttpRequest& request;

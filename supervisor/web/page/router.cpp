@@ -72,28 +72,29 @@ Routed find_route(std::string_view method, std::string_view path) {
 
 namespace {
 
-Answered stranger(const Doors& doors, const HttpRequest& request, const Route& route) {
+Answered stranger(const Authenticator& authenticator, const HttpRequest& request, const Route& route) {
   Answered answered{refusal(401, "Say who you are.", nullptr, &route)};
-  if (request.header("authorization")) answered.failed_login = doors.name_brought(request);
+  if (request.header("authorization")) answered.failed_login = authenticator.name_brought(request);
   return answered;
 }
 
 // Throws Refused.
-void check_right(const Doors& doors, const Doors::Visitor& visitor, Call& call, const Route& route) {
+void check_right(const Authenticator& authenticator, const Authenticator::Visitor& visitor, Call& call,
+                 const Route& route) {
   if (route.posts()) {
     if (route.kind == Route::Kind::action) call.form = FormValues::parse(call.request.body);
     if (route.kind == Route::Kind::order && !call.request.is_of_type("application/json") &&
         !call.request.is_of_type("application/x-ndjson"))
       throw Refused(415, "The body is JSON, and its Content-Type says so: application/json.");
     if (!visitor.brings_token) {
-      const std::string forged = route.kind == Route::Kind::action ? doors.why_forged(call.request, call.form)
-                                                                   : doors.why_foreign(call.request);
+      const std::string forged = route.kind == Route::Kind::action ? authenticator.why_forged(call.request, call.form)
+                                                                   : authenticator.why_foreign(call.request);
       if (!forged.empty()) throw Refused(403, forged);
     }
   }
   if (call.may(route.role)) return;
-  throw Refused(403, doors.read_only() ? "Nothing can be changed by this page: it is read-only."
-                                       : "That needs the role " + std::string(name_of(route.role)) + ".");
+  throw Refused(403, authenticator.read_only() ? "Nothing can be changed by this page: it is read-only."
+                                               : "That needs the role " + std::string(name_of(route.role)) + ".");
 }
 
 // The next request does not wait for a Redis that has just let this one wait.
@@ -107,29 +108,30 @@ HttpResponse handle(const Route& route, Call& call) try { return route.handler(c
 
 }  // namespace
 
-std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route) try {
+std::optional<Answered> refusal_at_door(const Authenticator& authenticator, const HttpRequest& request,
+                                        const Route& route) try {
   // A page of another site comes by that site's name, which no number is.
-  const bool comes_by_number = route.is_for_programs() && Doors::is_for_a_number(request);
-  if (!comes_by_number && !doors.knows_host(request))
+  const bool comes_by_number = route.is_for_programs() && Authenticator::is_for_a_number(request);
+  if (!comes_by_number && !authenticator.knows_host(request))
     return Answered{
         refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
-  if (doors.brings_password(request)) {
-    if (!doors.has_guessed_too_often(request)) return std::nullopt;
+  if (authenticator.brings_password(request)) {
+    if (!authenticator.has_guessed_too_often(request)) return std::nullopt;
     HttpResponse later = refusal(429, "Too many passwords were wrong. Come again in a minute.", nullptr, &route);
     later.headers.emplace_back("Retry-After", "60");
     return Answered{std::move(later)};
   }
-  return doors.visitor(request) ? std::nullopt : std::optional(stranger(doors, request, route));
+  return authenticator.visitor(request) ? std::nullopt : std::optional(stranger(authenticator, request, route));
 } catch (const std::exception& error) {
   return Answered{refusal(500, error.what(), nullptr, &route)};
 }
 
-Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route) try {
-  if (auto refused = refusal_at_door(doors, request, route)) return std::move(*refused);
-  const auto visitor = doors.visitor(request);
-  if (!visitor) return stranger(doors, request, route);
+Answered answer(Site& site, const Authenticator& authenticator, const HttpRequest& request, const Route& route) try {
+  if (auto refused = refusal_at_door(authenticator, request, route)) return std::move(*refused);
+  const auto visitor = authenticator.visitor(request);
+  if (!visitor) return stranger(authenticator, request, route);
   if (request.path.starts_with("/api/")) {
-    if (const auto wait = doors.wait_of(visitor->user)) {
+    if (const auto wait = authenticator.wait_of(visitor->user)) {
       HttpResponse later = refusal(429,
                                    "That were too many requests; Retry-After says for how many seconds none is "
                                    "answered.",
@@ -146,13 +148,13 @@ Answered answer(Site& site, const Doors& doors, const HttpRequest& request, cons
             .role = visitor->role,
             .token = {},
             .theme = theme_in(request)};
-  std::string cookie = request.cookie(Doors::cookie_name).value_or("");
+  std::string cookie = request.cookie(Authenticator::cookie_name).value_or("");
   const bool is_new = cookie.size() != cookie_digits;
-  if (is_new) cookie = doors.new_cookie();
-  call.token = doors.token_of(cookie);
+  if (is_new) cookie = authenticator.new_cookie();
+  call.token = authenticator.token_of(cookie);
   HttpResponse response;
   try {
-    check_right(doors, *visitor, call, route);
+    check_right(authenticator, *visitor, call, route);
     response = handle(route, call);
   } catch (const Refused& refused) {
     response = refusal(refused.status(), refused.what(), &call, &route);
@@ -160,7 +162,7 @@ Answered answer(Site& site, const Doors& doors, const HttpRequest& request, cons
     response = refusal(503, error.what(), &call, &route);
   }
   if (is_new && route.kind == Route::Kind::page)
-    response.headers.emplace_back("Set-Cookie", cookie_header(Doors::cookie_name, cookie));
+    response.headers.emplace_back("Set-Cookie", cookie_header(Authenticator::cookie_name, cookie));
   if (!route.posts() || !call.changed) return {std::move(response)};
   const std::uint64_t count = response.status < 400 ? *call.changed : 0;
   return {response, Deed{call.user, call.role, route.path, told(call), count, response.status}};
@@ -173,17 +175,17 @@ bool wants_to_follow(const HttpRequest& request, const Route& route) {
          request.header("accept").value_or("").find("text/event-stream") != std::string_view::npos;
 }
 
-std::variant<Follower, Answered> admit_follower(const Doors& doors, const HttpRequest& request,
+std::variant<Follower, Answered> admit_follower(const Authenticator& authenticator, const HttpRequest& request,
                                                 const Route& route) try {
-  if (auto refused = refusal_at_door(doors, request, route)) return std::move(*refused);
-  const auto visitor = doors.visitor(request);
-  if (!visitor) return stranger(doors, request, route);
-  if (const std::string foreign = doors.why_foreign(request); !foreign.empty())
+  if (auto refused = refusal_at_door(authenticator, request, route)) return std::move(*refused);
+  const auto visitor = authenticator.visitor(request);
+  if (!visitor) return stranger(authenticator, request, route);
+  if (const std::string foreign = authenticator.why_foreign(request); !foreign.empty())
     return Answered{refusal(403, foreign, nullptr, &route)};
   if (visitor->role < route.role) return Answered{refusal(403, reason_of(403), nullptr, &route)};
   // Its page has given it a cookie; without one there is no token either, and its forms are those of the page.
-  const std::string cookie = request.cookie(Doors::cookie_name).value_or("");
-  return Follower{visitor->role, cookie.size() == cookie_digits ? doors.token_of(cookie) : ""};
+  const std::string cookie = request.cookie(Authenticator::cookie_name).value_or("");
+  return Follower{visitor->role, cookie.size() == cookie_digits ? authenticator.token_of(cookie) : ""};
 } catch (const std::exception& error) {
   return Answered{refusal(500, error.what(), nullptr, &route)};
 }

@@ -10,8 +10,8 @@
 #include <variant>
 
 #include "supervisor/web/http/http_message.hpp"
+#include "supervisor/web/page/authenticator.hpp"
 #include "supervisor/web/page/call.hpp"
-#include "supervisor/web/page/doors.hpp"
 #include "supervisor/web/page/role.hpp"
 
 namespace brood {
@@ -79,10 +79,11 @@ struct Answered {
 
 // What is refused without a hash and without a handler: a name that is not ours, nobody that we know.  Nullopt: it is
 // not refused so.  Never throws.
-std::optional<Answered> refusal_at_door(const Doors& doors, const HttpRequest& request, const Route& route);
+std::optional<Answered> refusal_at_door(const Authenticator& authenticator, const HttpRequest& request,
+                                        const Route& route);
 
-// Lets a request through the doors to its route, and answers it.  Never throws.
-Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route);
+// Lets a request through the authenticator to its route, and answers it.  Never throws.
+Answered answer(Site& site, const Authenticator& authenticator, const HttpRequest& request, const Route& route);
 
 // Whether a page is to be sent again and again, as its script asks for it.
 bool wants_to_follow(const HttpRequest& request, const Route& route);
@@ -91,7 +92,8 @@ struct Follower {
   Role role;
   std::string token;
 };
-std::variant<Follower, Answered> admit_follower(const Doors& doors, const HttpRequest& request, const Route& route);
+std::variant<Follower, Answered> admit_follower(const Authenticator& authenticator, const HttpRequest& request,
+                                                const Route& route);
 // What its <main> holds for everybody of that role, or a refusal.  Never throws.
 HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role);
 

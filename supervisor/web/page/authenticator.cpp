@@ -1,4 +1,4 @@
-#include "supervisor/web/page/doors.hpp"
+#include "supervisor/web/page/authenticator.hpp"
 
 #include <arpa/inet.h>
 
@@ -60,24 +60,24 @@ std::optional<std::pair<std::string, std::string>> name_and_password(const HttpR
 
 }  // namespace
 
-Doors::Doors(Settings settings)
+Authenticator::Authenticator(Settings settings)
     : settings_(std::move(settings)),
       key_(random_digits(key_bytes)),
       rate_(settings_.api_rate),
       users_(std::make_shared<const Users>(settings_.users)) {}
 
-std::shared_ptr<const Users> Doors::users() const {
+std::shared_ptr<const Users> Authenticator::users() const {
   const std::lock_guard lock(mutex_);
   return users_;
 }
 
-void Doors::replace_users(Users users) {
+void Authenticator::replace_users(Users users) {
   auto replaced = std::make_shared<const Users>(std::move(users));
   const std::lock_guard lock(mutex_);
   users_ = std::move(replaced);
 }
 
-bool Doors::knows_host(const HttpRequest& request) const {
+bool Authenticator::knows_host(const HttpRequest& request) const {
   if (!settings_.checks_hosts) return true;
   const auto header = request.header("host");
   if (!header) return false;
@@ -86,7 +86,7 @@ bool Doors::knows_host(const HttpRequest& request) const {
                      [&](const std::string& known) { return host == known || without_port(host) == known; });
 }
 
-bool Doors::is_for_a_number(const HttpRequest& request) {
+bool Authenticator::is_for_a_number(const HttpRequest& request) {
   const auto header = request.header("host");
   if (!header) return false;
   std::string host(without_port(*header));
@@ -96,7 +96,7 @@ bool Doors::is_for_a_number(const HttpRequest& request) {
   return inet_pton(is_bracketed ? AF_INET6 : AF_INET, host.c_str(), &number) == 1;
 }
 
-std::optional<Doors::Visitor> Doors::visitor(const HttpRequest& request) const {
+std::optional<Authenticator::Visitor> Authenticator::visitor(const HttpRequest& request) const {
   Visitor visitor{.user = "", .role = Role::admin};
   if (const auto users = this->users(); !users->empty()) {
     std::optional<Users::User> user;
@@ -117,26 +117,26 @@ std::optional<Doors::Visitor> Doors::visitor(const HttpRequest& request) const {
   return visitor;
 }
 
-bool Doors::brings_password(const HttpRequest& request) const {
+bool Authenticator::brings_password(const HttpRequest& request) const {
   return asks_for_names() && name_and_password(request).has_value();
 }
 
-bool Doors::has_guessed_too_often(const HttpRequest& request) const {
+bool Authenticator::has_guessed_too_often(const HttpRequest& request) const {
   const auto basic = name_and_password(request);
   return basic && guesses_.are_too_many(basic->first, steady_now()) &&
          !users()->by_known_password(basic->first, basic->second);
 }
 
-std::string Doors::name_brought(const HttpRequest& request) const {
+std::string Authenticator::name_brought(const HttpRequest& request) const {
   const auto basic = name_and_password(request);
   return basic ? basic->first : "-";
 }
 
-std::string Doors::new_cookie() const { return random_digits(cookie_bytes); }
+std::string Authenticator::new_cookie() const { return random_digits(cookie_bytes); }
 
-std::string Doors::token_of(std::string_view cookie) const { return hmac_digits(key_, cookie); }
+std::string Authenticator::token_of(std::string_view cookie) const { return hmac_digits(key_, cookie); }
 
-std::string Doors::why_forged(const HttpRequest& request, const FormValues& form) const {
+std::string Authenticator::why_forged(const HttpRequest& request, const FormValues& form) const {
   const auto site = request.header("sec-fetch-site");
   const auto origin = request.header("origin");
   if (site && *site != "same-origin") return "The form came from another site.";
@@ -152,7 +152,7 @@ std::string Doors::why_forged(const HttpRequest& request, const FormValues& form
   return "";
 }
 
-std::string Doors::why_foreign(const HttpRequest& request) const {
+std::string Authenticator::why_foreign(const HttpRequest& request) const {
   const auto site = request.header("sec-fetch-site");
   const auto origin = request.header("origin");
   const bool is_ours =
@@ -160,11 +160,11 @@ std::string Doors::why_foreign(const HttpRequest& request) const {
   return is_ours ? "" : "The request came from a page of another site.";
 }
 
-std::optional<std::chrono::seconds> Doors::wait_of(const std::string& user) const {
+std::optional<std::chrono::seconds> Authenticator::wait_of(const std::string& user) const {
   return rate_.wait_of(user, steady_now());
 }
 
-bool Doors::is_own_origin(std::string_view origin, const HttpRequest& request) const {
+bool Authenticator::is_own_origin(std::string_view origin, const HttpRequest& request) const {
   const auto host = request.header("host");
   if (!host) return false;
   for (const std::string_view scheme : {"http://", "https://"}) {

@@ -1,4 +1,4 @@
-#include "supervisor/restart/what_is_left.hpp"
+#include "supervisor/restart/remaining_work.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -8,9 +8,9 @@ using namespace brood;
 
 namespace {
 
-WhatIsLeft look(RedisServer& redis, const std::vector<std::string>& queues = {}) {
+RemainingWork look(RedisServer& redis, const std::vector<std::string>& queues = {}) {
   Connection connection(redis.address(), {}, "test");
-  return look_what_is_left(connection, queues);
+  return look_for_remaining_work(connection, queues);
 }
 
 std::string why_not(RedisServer& redis) {
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(an_empty_shard_may_be_taken_out_and_the_dead_may_stay) {
 }
 
 BOOST_AUTO_TEST_CASE(each_of_these_keeps_a_shard) {
-  const std::vector<std::pair<Command, WhatIsLeft>> all = {
+  const std::vector<std::pair<Command, RemainingWork>> all = {
       {{"ZADD", "schedule", "4e9", "{}"}, {.scheduled = 1}},
       {{"ZADD", "retry", "4e9", "{}"}, {.retries = 1}},
       {{"ZADD", "brood:quarantined", "1", "{}"}, {.quarantined = 1}},

@@ -9,27 +9,28 @@
 
 namespace brood {
 
-// What keeps a shard from being taken out, and how many dead jobs stay there.
-struct WhatIsLeft {
+// The work in a shard that keeps it from being removed, and how many dead jobs stay there.
+struct RemainingWork {
   std::int64_t waiting = 0;  // in queues, set aside ones too
   std::int64_t scheduled = 0, retries = 0, quarantined = 0;
   std::int64_t in_flight = 0;  // of any supervisor, and what processes of Ruby run
   std::int64_t locks = 0;      // of unique jobs
-  std::int64_t slots = 0;      // of limits, that somebody holds
+  std::int64_t slots = 0;      // of limits, in use
   std::int64_t dead = 0;
 
   bool is_nothing() const;
-  bool operator==(const WhatIsLeft&) const = default;
+  bool operator==(const RemainingWork&) const = default;
 };
 
 // For people: "3 jobs that wait, 1 scheduled job".  Pure.
-std::string describe(const WhatIsLeft& left);
+std::string describe(const RemainingWork& left);
 
-// Looks through all keys of a Redis.  `queues` are looked at whether or not Redis knows them.  Throws ConnectionLost or
+// Reads all keys of a Redis.  `queues` are read even if Redis does not list them.  Throws ConnectionLost or
 // UnexpectedReply.
-WhatIsLeft look_what_is_left(Connection& redis, const std::vector<std::string>& queues);
+RemainingWork look_for_remaining_work(Connection& redis, const std::vector<std::string>& queues);
 
-// Why these shards cannot be taken out, as a sentence; empty: they are empty.  Waits for Redis: for a child.
+// A sentence that explains why these shards cannot be removed; empty if they can.  Blocks on Redis, so call it in a
+// child.
 std::string why_not_empty(const std::vector<RedisAddress>& shards, const std::vector<std::string>& queues);
 
 }  // namespace brood

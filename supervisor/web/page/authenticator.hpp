@@ -16,19 +16,19 @@
 
 namespace brood {
 
-// Who is let in, and which of what they bring is their own doing.  Used by several threads.
-class Doors {
+// Decides who may use the page, and rejects requests that another site made a browser send (CSRF).  Thread-safe.
+class Authenticator {
  public:
   struct Settings {
     std::vector<std::string> hosts;  // that a request may be for, as "localhost:7433" or without a port
     bool checks_hosts = true;
-    Users users = {};                      // none: whoever reaches the socket may do everything
+    Users users = {};                      // none: every client that reaches the socket may do everything
     std::string user_header = {};          // in which a proxy says who it is; empty: none does
     std::optional<uid_t> proxy_user = {};  // whose process alone is believed to be that proxy
     bool read_only = false;
     int api_rate = 0;  // requests a second of each user to the API; 0: any number
   };
-  explicit Doors(Settings settings);
+  explicit Authenticator(Settings settings);
 
   // Whether the name by which a request came is one of ours: a page of another site may let its own name point here.
   bool knows_host(const HttpRequest& request) const;
@@ -41,17 +41,17 @@ class Doors {
     Role role = Role::read;
     bool brings_token = false;  // by a header that no browser adds by itself
   };
-  // Nullopt: nobody that we know.
+  // Returns nullopt if the user is unknown.
   std::optional<Visitor> visitor(const HttpRequest& request) const;
   bool asks_for_names() const { return !users()->empty(); }
-  // Whether it takes a hash to know who that is.
+  // Whether a password must be hashed to know who that is, which is slow.
   bool brings_password(const HttpRequest& request) const;
-  // Whether no password is looked at now, since too many were wrong; one that was right lately always is.
+  // Whether passwords are refused unchecked for now, since too many were wrong.  One that was right lately is accepted.
   bool has_guessed_too_often(const HttpRequest& request) const;
-  // The name that came with a password; "-": none did.
+  // The user name beside the password; "-" if there is none.
   std::string name_brought(const HttpRequest& request) const;
 
-  // Who may come from now on.
+  // Replaces the list of users.
   void replace_users(Users users);
   bool read_only() const { return settings_.read_only; }
 
@@ -60,12 +60,13 @@ class Doors {
   std::string new_cookie() const;
   std::string token_of(std::string_view cookie) const;
 
-  // Empty: the form was filled in on a page of ours.  Else why not, in a sentence.
+  // Empty if the form was filled in on one of our pages; otherwise a sentence that explains why not.
   std::string why_forged(const HttpRequest& request, const FormValues& form) const;
-  // Empty: no page of another site has made a browser send it.  Of what only programs send, which bring no form.
+  // The same for requests of programs, which have no form: empty unless another site made a browser send it.
   std::string why_foreign(const HttpRequest& request) const;
 
-  // How long this user has to wait before the API answers again; nullopt: not at all, and this request counts.
+  // How long this user has to wait before the API answers again.  If there is no wait, counts this request and returns
+  // nullopt.
   std::optional<std::chrono::seconds> wait_of(const std::string& user) const;
 
  private:

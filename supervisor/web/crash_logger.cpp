@@ -1,4 +1,4 @@
-#include "supervisor/web/last_words.hpp"
+#include "supervisor/web/crash_logger.hpp"
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -195,7 +195,7 @@ void tell_crash(int signal, siginfo_t* info, void*) {
 
 }  // namespace
 
-void tell_crashes_of_page(const log::Options& options) {
+void log_crashes_of_page(const log::Options& options) {
   writes_json = options.format == log::Format::json;
   writes_for_journald = options.journald;
   void* frame = nullptr;

@@ -1,4 +1,4 @@
-#include "supervisor/restart/what_is_left.hpp"
+#include "supervisor/restart/remaining_work.hpp"
 
 #include <fmt/format.h>
 
@@ -70,12 +70,12 @@ std::int64_t slots_held(Connection& redis) {
 
 }  // namespace
 
-bool WhatIsLeft::is_nothing() const {
+bool RemainingWork::is_nothing() const {
   return waiting == 0 && scheduled == 0 && retries == 0 && quarantined == 0 && in_flight == 0 && locks == 0 &&
          slots == 0;
 }
 
-std::string describe(const WhatIsLeft& left) {
+std::string describe(const RemainingWork& left) {
   std::string text;
   const auto add = [&](std::int64_t count, std::string_view one, std::string_view many) {
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, count == 1 ? one : many);
@@ -92,8 +92,8 @@ std::string describe(const WhatIsLeft& left) {
 
 // A job may be on its way from one place to another: what is in flight is looked at first and last, and of the others
 // each before those that its jobs go to.
-WhatIsLeft look_what_is_left(Connection& redis, const std::vector<std::string>& queues) {
-  WhatIsLeft left;
+RemainingWork look_for_remaining_work(Connection& redis, const std::vector<std::string>& queues) {
+  RemainingWork left;
   left.in_flight = jobs_in_flight(redis);
   left.scheduled = size_of_set(redis, scheduled_set);
   left.retries = size_of_set(redis, retry_set);
@@ -112,8 +112,8 @@ std::string why_not_empty(const std::vector<RedisAddress>& shards, const std::ve
     const auto refuse = [&](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
     try {
       Connection redis(shard, patience, "brood-check");
-      WhatIsLeft left = look_what_is_left(redis, queues);
-      if (left.is_nothing()) left = look_what_is_left(redis, queues);  // no job evades two looks
+      RemainingWork left = look_for_remaining_work(redis, queues);
+      if (left.is_nothing()) left = look_for_remaining_work(redis, queues);  // no job evades two looks
       if (!left.is_nothing())
         refuse(
             fmt::format("the shard {} cannot be taken out, for it has {}: drain it first (drain = true), and wait "

@@ -1,4 +1,4 @@
-#include "supervisor/watch/redis_eye.hpp"
+#include "supervisor/watch/redis_sampler.hpp"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -19,8 +19,8 @@ namespace brood::watch {
 
 using namespace std::chrono_literals;
 
-// Owned by the thread too, which may outlive the eye.
-struct RedisEye::Shared {
+// Owned by the thread too, which may outlive the sampler.
+struct RedisSampler::Shared {
   Locate locate;
   std::chrono::milliseconds interval;
   UniqueFd news, still_wanted, wanted;  // `still_wanted` comes to its end when `wanted` is closed
@@ -59,7 +59,7 @@ std::vector<Crash> crashes_of(Conversation& conversation) {
   return conversation.crashes;
 }
 
-std::vector<Conversation> begin_conversations(const RedisEye::Locate& locate, int still_wanted) {
+std::vector<Conversation> begin_conversations(const RedisSampler::Locate& locate, int still_wanted) {
   std::vector<Conversation> all;
   for (RedisAddress& address : locate()) {
     std::string shard = address.shard;
@@ -107,7 +107,7 @@ RedisStatus sum_of_shards(std::vector<Conversation>& conversations, RedisLook& l
   return sum_of(answers);
 }
 
-RedisLook look_at(std::vector<Conversation>& conversations, const RedisEye::Locate& locate, int still_wanted) {
+RedisLook look_at(std::vector<Conversation>& conversations, const RedisSampler::Locate& locate, int still_wanted) {
   RedisLook look;
   try {
     if (conversations.empty()) conversations = begin_conversations(locate, still_wanted);
@@ -125,7 +125,7 @@ RedisLook look_at(std::vector<Conversation>& conversations, const RedisEye::Loca
 
 }  // namespace
 
-RedisEye::RedisEye(Locate locate, std::chrono::milliseconds interval) : shared_(std::make_shared<Shared>()) {
+RedisSampler::RedisSampler(Locate locate, std::chrono::milliseconds interval) : shared_(std::make_shared<Shared>()) {
   shared_->locate = std::move(locate);
   shared_->interval = interval;
   shared_->news.reset(check("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
@@ -150,18 +150,18 @@ RedisEye::RedisEye(Locate locate, std::chrono::milliseconds interval) : shared_(
   }).detach();
 }
 
-RedisEye::~RedisEye() { stop(); }
+RedisSampler::~RedisSampler() { stop(); }
 
-int RedisEye::fd() const { return shared_->news.get(); }
+int RedisSampler::fd() const { return shared_->news.get(); }
 
-std::optional<RedisLook> RedisEye::take() {
+std::optional<RedisLook> RedisSampler::take() {
   const std::lock_guard lock(shared_->mutex);
   eventfd_t count = 0;
   eventfd_read(shared_->news.get(), &count);
   return std::exchange(shared_->look, std::nullopt);
 }
 
-bool RedisEye::stop() {
+bool RedisSampler::stop() {
   std::unique_lock lock(shared_->mutex);
   shared_->told_to_stop = true;
   shared_->wanted.reset();

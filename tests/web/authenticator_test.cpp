@@ -1,4 +1,4 @@
-#include "supervisor/web/page/doors.hpp"
+#include "supervisor/web/page/authenticator.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
@@ -33,44 +33,45 @@ HttpRequest proxied_by(uid_t peer, const char* name) {
   return request;
 }
 
-Doors doors_with_users(bool read_only = false) {
-  return Doors({.hosts = {"here"},
-                .users = Users::parse(users_text),
-                .user_header = "x-user",
-                .proxy_user = proxy,
-                .read_only = read_only});
+Authenticator doors_with_users(bool read_only = false) {
+  return Authenticator({.hosts = {"here"},
+                        .users = Users::parse(users_text),
+                        .user_header = "x-user",
+                        .proxy_user = proxy,
+                        .read_only = read_only});
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(without_users_whoever_reaches_the_socket_may_do_everything) {
-  const Doors doors({.hosts = {}});
-  BOOST_REQUIRE(doors.visitor({}));
-  BOOST_CHECK(doors.visitor({})->role == Role::admin);
+  const Authenticator authenticator({.hosts = {}});
+  BOOST_REQUIRE(authenticator.visitor({}));
+  BOOST_CHECK(authenticator.visitor({})->role == Role::admin);
 }
 
 BOOST_AUTO_TEST_CASE(a_token_or_a_proxy_says_who_comes_and_nobody_else_comes_in) {
-  const Doors doors = doors_with_users();
-  BOOST_TEST(!doors.visitor({}));
-  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Bearer wrong"}})));
-  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic !"}})));
-  BOOST_TEST(!doors.visitor(proxied_by(proxy, "nobody")));
-  BOOST_TEST(!doors.visitor(proxied_by(proxy, "ann")));  // who has a password says it
-  BOOST_TEST(!doors.visitor(proxied_by(proxy + 1, "proxied")));
-  BOOST_TEST(!doors.visitor(request_with({{"x-user", "proxied"}})));
-  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldC4="}})));  // ann:secret.
-  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldAB4"}})));  // ann:secret, NUL, x
+  const Authenticator authenticator = doors_with_users();
+  BOOST_TEST(!authenticator.visitor({}));
+  BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Bearer wrong"}})));
+  BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Basic !"}})));
+  BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "nobody")));
+  BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "ann")));  // who has a password says it
+  BOOST_TEST(!authenticator.visitor(proxied_by(proxy + 1, "proxied")));
+  BOOST_TEST(!authenticator.visitor(request_with({{"x-user", "proxied"}})));
+  BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldC4="}})));  // ann:secret.
+  BOOST_TEST(
+      !authenticator.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldAB4"}})));  // ann:secret, NUL, x
   for (int time = 0; time < 2; ++time) {
-    const auto ann = doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldA=="}}));
+    const auto ann = authenticator.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldA=="}}));
     BOOST_REQUIRE(ann);
     BOOST_CHECK(ann->role == Role::admin);
   }
-  const auto bot = doors.visitor(request_with({{"authorization", "bearer token"}}));
+  const auto bot = authenticator.visitor(request_with({{"authorization", "bearer token"}}));
   BOOST_REQUIRE(bot);
   BOOST_TEST(bot->user == "bot");
   BOOST_CHECK(bot->role == Role::read);
   BOOST_TEST(bot->brings_token);
-  const auto proxied = doors.visitor(proxied_by(proxy, "proxied"));
+  const auto proxied = authenticator.visitor(proxied_by(proxy, "proxied"));
   BOOST_REQUIRE(proxied);
   BOOST_CHECK(proxied->role == Role::operate);
   BOOST_TEST(!proxied->brings_token);
@@ -88,25 +89,25 @@ BOOST_AUTO_TEST_CASE(read_only_takes_every_right_but_to_look) {
 }
 
 BOOST_AUTO_TEST_CASE(a_name_that_is_not_ours_is_not_answered) {
-  const Doors doors({.hosts = {"here", "[::1]"}});
-  BOOST_TEST(doors.knows_host(request_with({{"host", "here:7433"}})));
-  BOOST_TEST(doors.knows_host(request_with({{"host", "HERE"}})));
-  BOOST_TEST(doors.knows_host(request_with({{"host", "[::1]:80"}})));
-  BOOST_TEST(!doors.knows_host(request_with({{"host", "there"}})));
-  BOOST_TEST(!doors.knows_host(request_with({{"host", "here.evil"}})));
-  BOOST_TEST(!doors.knows_host(request_with({{"host", "here:80@evil"}})));
-  BOOST_TEST(!doors.knows_host(request_with({{"host", "[::1]:80@evil"}})));
-  BOOST_TEST(!doors.knows_host(request_with({})));
+  const Authenticator authenticator({.hosts = {"here", "[::1]"}});
+  BOOST_TEST(authenticator.knows_host(request_with({{"host", "here:7433"}})));
+  BOOST_TEST(authenticator.knows_host(request_with({{"host", "HERE"}})));
+  BOOST_TEST(authenticator.knows_host(request_with({{"host", "[::1]:80"}})));
+  BOOST_TEST(!authenticator.knows_host(request_with({{"host", "there"}})));
+  BOOST_TEST(!authenticator.knows_host(request_with({{"host", "here.evil"}})));
+  BOOST_TEST(!authenticator.knows_host(request_with({{"host", "here:80@evil"}})));
+  BOOST_TEST(!authenticator.knows_host(request_with({{"host", "[::1]:80@evil"}})));
+  BOOST_TEST(!authenticator.knows_host(request_with({})));
 }
 
 BOOST_AUTO_TEST_CASE(only_a_form_of_ours_counts) {
-  const Doors doors({.hosts = {"here"}});
-  const std::string cookie = doors.new_cookie();
-  const FormValues form = FormValues::parse("token=" + doors.token_of(cookie));
+  const Authenticator authenticator({.hosts = {"here"}});
+  const std::string cookie = authenticator.new_cookie();
+  const FormValues form = FormValues::parse("token=" + authenticator.token_of(cookie));
   const auto with = [&](std::vector<std::pair<std::string, std::string>> more, const FormValues& sent) {
     more.emplace_back("host", "here:1");
     more.emplace_back("cookie", "a=b; brood_visit=" + cookie);
-    return doors.why_forged(request_with(more), sent);
+    return authenticator.why_forged(request_with(more), sent);
   };
   BOOST_TEST(with({{"sec-fetch-site", "same-origin"}}, form) == "");
   BOOST_TEST(with({{"origin", "http://here:1"}}, form) == "");
@@ -119,19 +120,20 @@ BOOST_AUTO_TEST_CASE(only_a_form_of_ours_counts) {
   BOOST_TEST(with({{"origin", "null"}}, form) != "");
   BOOST_TEST(with({{"sec-fetch-site", "same-origin"}, {"origin", "http://there"}}, form) != "");
   BOOST_TEST(with({{"sec-fetch-site", "same-origin"}}, FormValues()) != "");
-  BOOST_TEST(with({{"sec-fetch-site", "same-origin"}}, FormValues::parse("token=" + doors.token_of("other"))) != "");
+  BOOST_TEST(with({{"sec-fetch-site", "same-origin"}}, FormValues::parse("token=" + authenticator.token_of("other"))) !=
+             "");
   BOOST_TEST(
-      Doors({.hosts = {"here"}})
+      Authenticator({.hosts = {"here"}})
           .why_forged(request_with(
                           {{"host", "here:1"}, {"cookie", "brood_visit=" + cookie}, {"sec-fetch-site", "same-origin"}}),
                       form) != "");
 }
 
 BOOST_AUTO_TEST_CASE(what_only_programs_send_is_not_taken_from_a_browser_on_another_site) {
-  const Doors doors({.hosts = {"here"}});
+  const Authenticator authenticator({.hosts = {"here"}});
   const auto from = [&](std::vector<std::pair<std::string, std::string>> headers) {
     headers.emplace_back("host", "here:1");
-    return doors.why_foreign(request_with(std::move(headers)));
+    return authenticator.why_foreign(request_with(std::move(headers)));
   };
   BOOST_TEST(from({}) == "");
   BOOST_TEST(from({{"sec-fetch-site", "same-origin"}, {"origin", "http://here:1"}}) == "");

@@ -1,4 +1,4 @@
-#include "supervisor/control/told_sentence.hpp"
+#include "supervisor/control/progress_throttle.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_CASE(a_sentence_is_told_when_it_is_another_one_and_again_every_ten_seconds) {
   const SteadyTime start = steady_now();
-  ToldSentence told;
+  ProgressThrottle told;
   BOOST_TEST(told.is_due("2 jobs still run", start));
   BOOST_TEST(!told.is_due("2 jobs still run", start + 9s));
   BOOST_TEST(told.is_due("2 jobs still run", start + 10s));
@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_told_when_it_is_another_one_and_again_every_t
 
 BOOST_AUTO_TEST_CASE(who_comes_later_hears_it_at_once) {
   const SteadyTime start = steady_now();
-  ToldSentence told;
+  ProgressThrottle told;
   BOOST_TEST(told.is_due("1 job still runs", start));
   told.forget();
   BOOST_TEST(told.is_due("1 job still runs", start + 1s));

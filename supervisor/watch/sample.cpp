@@ -1,4 +1,4 @@
-#include "supervisor/watch/machine_eye.hpp"
+#include "supervisor/watch/sample.hpp"
 
 namespace brood::watch {
 

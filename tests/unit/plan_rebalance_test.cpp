@@ -1,4 +1,4 @@
-#include "supervisor/shards/whom_to_call.hpp"
+#include "supervisor/shards/plan_rebalance.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -29,7 +29,7 @@ MovableWorker called_to(int shard, MovableWorker worker) {
   return worker;
 }
 std::vector<int> called(const std::vector<MovableWorker>& workers, const std::set<int>& capsules = any) {
-  return whom_to_call(9, capsules, workers, now).slots;
+  return plan_rebalance(9, capsules, workers, now).slots;
 }
 bool are(const std::vector<int>& found, const std::vector<int>& wanted) { return found == wanted; }
 
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_called_elsewhere_is_left_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(with_nobody_idle_all_are_called_for_one_of_them_to_come) {
-  const CalledWorkers found = whom_to_call(9, any, {busy(0, 1), busy(1, 2)}, now);
+  const Rebalance found = plan_rebalance(9, any, {busy(0, 1), busy(1, 2)}, now);
   BOOST_TEST(are(found.slots, {0, 1}));
   BOOST_TEST(found.only_the_first);
 }

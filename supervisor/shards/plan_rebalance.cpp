@@ -1,6 +1,7 @@
-#include "supervisor/shards/whom_to_call.hpp"
+#include "supervisor/shards/plan_rebalance.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -9,14 +10,14 @@ namespace {
 
 bool is_called(const MovableWorker& worker) { return worker.wanted != worker.shard; }
 
-// How many of these workers each shard has.
+// The number of these workers in each shard.
 std::map<int, int> by_shard(const std::vector<const MovableWorker*>& workers) {
   std::map<int, int> counts;
   for (const MovableWorker* worker : workers) ++counts[worker->shard];
   return counts;
 }
 
-// Keeps a worker where it is unless its shard has more workers of its capsule than the other shard has in long jobs.
+// Drops workers whose shard has no more workers of their capsule than the calling shard has in long jobs.
 void keep_where_more_are(std::vector<const MovableWorker*>& workers, const std::map<int, int>& in_long_jobs) {
   std::map<std::pair<int, int>, int> there;
   for (const MovableWorker* worker : workers) ++there[{worker->shard, worker->capsule}];
@@ -28,8 +29,22 @@ void keep_where_more_are(std::vector<const MovableWorker*>& workers, const std::
 
 }  // namespace
 
-CalledWorkers whom_to_call(int shard, const std::set<int>& capsules, const std::vector<MovableWorker>& workers,
-                           SteadyTime now) {
+int choose_shard(int first, const std::vector<ShardToServe>& shards) {
+  int usable = -1, there = -1;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const std::size_t next = (static_cast<std::size_t>(first) + i) % shards.size();
+    if (!shards[next].is_there) continue;
+    if (there < 0) there = static_cast<int>(next);
+    if (!shards[next].is_usable) continue;
+    if (shards[next].is_in_order) return static_cast<int>(next);
+    if (usable < 0) usable = static_cast<int>(next);
+  }
+  if (usable >= 0) return usable;
+  return there < 0 ? first : there;
+}
+
+Rebalance plan_rebalance(int shard, const std::set<int>& capsules, const std::vector<MovableWorker>& workers,
+                         SteadyTime now) {
   std::vector<const MovableWorker*> idle, busy;
   bool one_is_here = false;
   std::map<int, int> in_long_jobs;  // how many are here, by capsule
@@ -59,7 +74,7 @@ CalledWorkers whom_to_call(int shard, const std::set<int>& capsules, const std::
   const std::map<int, int> there = by_shard(busy);
   const bool some_have_others =
       std::any_of(there.begin(), there.end(), [](const auto& counted) { return counted.second > 1; });
-  CalledWorkers called{{}, true};
+  Rebalance called{{}, true};
   for (const MovableWorker* worker : busy) {
     if (!some_have_others || there.at(worker->shard) > 1) called.slots.push_back(worker->slot);
   }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/address.hpp"
+#include "supervisor/watch/sample.hpp"
+
+namespace brood::watch {
+
+// Samples Redis at an interval in a thread of its own, so that a slow Redis does not hold up the screen.  Spends at
+// most a tenth of the time on requests.
+class RedisSampler {
+ public:
+  // The thread calls `locate`, which names all shards, before each new connection; it may throw.  Before construction,
+  // block all signals that this process waits for, so that the thread does not receive them.
+  using Locate = std::function<std::vector<RedisAddress>()>;
+  RedisSampler(Locate locate, std::chrono::milliseconds interval);
+  ~RedisSampler();  // as stop()
+  RedisSampler(const RedisSampler&) = delete;
+  RedisSampler& operator=(const RedisSampler&) = delete;
+
+  int fd() const;                   // readable when there is a sample to take
+  std::optional<RedisLook> take();  // the latest, once
+
+  // Ends the thread.  Returns false if the thread resolves a name or connects, which cannot be interrupted; then the
+  // process should end without running destructors.
+  bool stop();
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace brood::watch

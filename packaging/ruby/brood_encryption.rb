@@ -12,7 +12,7 @@
 #     def perform(order, card) = ...     # card is encrypted in Redis
 #   end
 #
-# The format, and who may read what, is in /usr/share/doc/brood/operating.md.
+# The format, and who may read what, is in /usr/share/doc/brood/encryption.md.
 
 require "json"
 require "openssl"

@@ -224,8 +224,24 @@ class Trial:
         return wrong
 
 
+def anchors(path):
+    """The anchors of a document's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", text, flags=re.M)}
+
+
+def broken_links(path):
+    """The links of a document that lead to no file or heading: (place, what)."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for link, anchor in [] if line.startswith("    ") else re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", line):
+            target = path.parent / link if link else path
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                yield f"{path.name}:{number}", f"the link to {link}#{anchor} leads nowhere"
+
+
 def main():
     paths = [SOURCE / name for name in DOCUMENTS] + sorted((SOURCE / "packaging/doc").glob("*.md"))
+    linking = paths + [SOURCE / "SECURITY.md"]
     found = [block for path in paths for block in blocks(path)]
     with tempfile.TemporaryDirectory(prefix="brood-snippets-") as temporary:
         trial = Trial(pathlib.Path(temporary))
@@ -233,6 +249,7 @@ def main():
             wrong = [(block.place, what) for block, what in zip(found, pool.map(trial.block, found)) if what is not None]
             for more in pool.map(trial.text, paths):
                 wrong += more
+    wrong += [link for path in linking for link in broken_links(path)]
     for place, what in wrong:
         print(f"{place}: {what}")
     print(f"{len(found)} blocks of {len(paths)} documents, {len(wrong)} of them wrong")

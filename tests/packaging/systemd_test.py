@@ -576,7 +576,7 @@ class Features(Unit):
 
     def test_a_check_at_a_shell_may_go_by_the_filter_of_the_unit(self):
         # As the guide has it.
-        check = next(line.strip().removeprefix("sudo ") for line in (ROOT / "packaging/doc/operating.md").read_text().splitlines() if "sudo systemd-run" in line)
+        check = next(line.strip().removeprefix("sudo ") for line in (ROOT / "packaging/doc/crashes.md").read_text().splitlines() if "sudo systemd-run" in line)
         self.brood.configure(self.SANDBOX)
         checked = machine.run(check, check=False)
         self.assertEqual((checked.returncode, "everything can run" in checked.stdout), (0, True), checked.stderr)

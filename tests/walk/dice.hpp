@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace brood::walk {
+
+// All that a walk draws comes from here, so that a seed draws it again.  Its own arithmetic: a distribution of the
+// standard library may differ between compilers.
+class WalkDice {
+ public:
+  explicit WalkDice(std::uint64_t seed) : generator_(seed) {}
+
+  int roll(int lowest, int highest) {
+    return lowest + static_cast<int>(generator_() % static_cast<std::uint64_t>(highest - lowest + 1));
+  }
+  bool one_in(int times) { return roll(1, times) == 1; }
+  template <typename Value>
+  const Value& pick(const std::vector<Value>& values) {
+    return values[static_cast<std::size_t>(roll(0, static_cast<int>(values.size()) - 1))];
+  }
+  // The index of one of these, each as often as its weight says.
+  int weighted(const std::vector<int>& weights) {
+    int sum = 0;
+    for (const int weight : weights) sum += weight;
+    int left = roll(0, sum - 1);
+    int index = 0;
+    while (left >= weights[static_cast<std::size_t>(index)]) left -= weights[static_cast<std::size_t>(index++)];
+    return index;
+  }
+
+ private:
+  std::mt19937_64 generator_;
+};
+
+}  // namespace brood::walk

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/walk/dice.hpp"
+
+namespace brood::walk {
+
+// The queues that jobs are pushed to.  "cold" is not served by every configuration.
+inline const std::vector<std::string> all_queues{"default", "low", "capped", "side", "serial", "cold"};
+
+constexpr int no_cap = 1'000'000;
+
+// A configuration of brood that the dice have drawn, and what the verdict must know of it.
+struct DrawnConfig {
+  std::string text;        // without [redis] and [log]
+  int workers = 0;         // in all capsules
+  int queue_cap = no_cap;  // of the jobs of the queue "capped"
+  int class_cap = no_cap;  // of WalkHeavy
+  bool quarantine = false;
+};
+
+// Caps are shared by the shards, so that none is less than their number.
+DrawnConfig draw_config(WalkDice& dice, int shards);
+// The one by which all that is left is performed: it serves each queue, and nothing waits for long.
+DrawnConfig last_config(int shards);
+
+}  // namespace brood::walk

@@ -1,0 +1,290 @@
+#include "tests/walk/job_book.hpp"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace brood::walk {
+namespace {
+
+bool is_tick(const std::string& text) { return text.find("WalkTick") != std::string::npos; }
+
+std::string jid_in(const std::string& payload) {
+  const std::string mark = "\"jid\":\"";
+  const std::size_t at = payload.find(mark);
+  if (at == std::string::npos) return payload;
+  return payload.substr(at + mark.size(), payload.find('"', at + mark.size()) - at - mark.size());
+}
+
+int bound_at(const std::vector<Bound>& bounds, std::int64_t time) {
+  int most = 0;
+  for (const Bound& bound : bounds) {
+    if (bound.from <= time && time <= bound.until) most = std::max(most, bound.most);
+  }
+  return most;
+}
+
+// The first moment at which more of these runs went on than may; of a run that was cut off only its beginning is known.
+const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>& bounds) {
+  std::sort(runs.begin(), runs.end(), [](const auto* one, const auto* other) { return one->began < other->began; });
+  for (const WalkRun* run : runs) {
+    int count = 0;
+    for (const WalkRun* other : runs) count += other == run || (other->began < run->began && run->began < other->ended);
+    if (count > bound_at(bounds, run->began)) return run;
+  }
+  return nullptr;
+}
+
+const std::vector<Bound> one_at_a_time{{0, INT64_MAX, 1}};
+const std::vector<Bound> two_at_a_time{{0, INT64_MAX, 2}};
+
+}  // namespace
+
+std::int64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * second_ns + time.tv_nsec;
+}
+
+WalkJob& JobBook::add(WalkJob job) {
+  const std::string jid = job.jid;
+  return jobs_.insert_or_assign(jid, std::move(job)).first->second;
+}
+
+WalkJob* JobBook::find(const std::string& jid) {
+  const auto found = jobs_.find(jid);
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+void JobBook::read() {
+  lines_.clear();
+  std::ifstream file(ledger_);
+  for (std::string text; std::getline(file, text);) {
+    Line line;
+    std::istringstream words(text);
+    words >> line.what >> line.jid >> line.pid >> line.time >> line.first >> line.second;
+    lines_.push_back(line);
+  }
+}
+
+std::vector<WalkRun> JobBook::runs_of(const std::vector<Line>& lines) const {
+  std::vector<WalkRun> runs;
+  std::map<std::pair<std::string, pid_t>, std::size_t> open;
+  for (const Line& line : lines) {
+    if (line.what == 'S') {
+      open[{line.jid, line.pid}] = runs.size();
+      runs.push_back({.jid = line.jid,
+                      .queue = line.second,
+                      .pid = line.pid,
+                      .began = line.time,
+                      .retry_count = std::stoi("0" + line.first)});
+    } else if (line.what == 'D' || line.what == 'F' || line.what == 'P') {
+      const auto begun = open.find({line.jid, line.pid});
+      if (begun == open.end()) continue;
+      runs[begun->second].ended = line.time;
+      runs[begun->second].end = line.what;
+      open.erase(begun);
+    }
+  }
+  return runs;
+}
+
+std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const Excuses& excuses,
+                                    const std::vector<Bound>& queue_cap, const std::vector<Bound>& class_cap) const {
+  std::vector<Finding> findings;
+  const auto find = [&](const std::string& jid, std::string what) { findings.push_back({jid, std::move(what)}); };
+  const std::vector<WalkRun> runs = runs_of(lines_);
+
+  std::map<std::string, std::vector<const WalkRun*>> runs_of_job, unique;
+  std::vector<const WalkRun*> capped, heavy, limited;
+  std::map<std::string, std::map<char, int>> counts;
+  std::map<std::string, std::map<int, int>> items;
+  for (const Line& line : lines_) {
+    ++counts[line.jid][line.what];
+    if (line.what == 'I') ++items[line.jid][std::stoi("0" + line.first)];
+  }
+  for (const WalkRun& run : runs) {
+    const auto known = jobs_.find(run.jid);
+    if (known == jobs_.end()) continue;
+    const WalkJob& job = known->second;
+    runs_of_job[run.jid].push_back(&run);
+    if (!job.unique_key.empty()) unique[job.unique_key].push_back(&run);
+    if (job.queue == "capped") capped.push_back(&run);
+    if (job.job_class == "WalkHeavy") heavy.push_back(&run);
+    if (job.job_class.starts_with("WalkLimited")) limited.push_back(&run);
+  }
+
+  std::map<std::string, std::vector<const Whereabouts*>> places;
+  for (const Whereabouts& place : left) {
+    if (is_tick(place.payload)) {
+      if (place.key != "dead") find(jid_in(place.payload), "a periodic job is left in " + place.key);
+      continue;
+    }
+    const std::string jid = jid_in(place.payload);
+    if (!jobs_.contains(jid)) find(jid, "nobody pushed what lies in " + place.key + ": " + place.payload);
+    places[jid].push_back(&place);
+  }
+  std::set<std::string> ticks;
+  for (const auto& [jid, count] : counts) {
+    if (!jobs_.contains(jid) && !jid.starts_with("t")) ticks.insert(jid);
+  }
+
+  int runs_again = 0, overcharged = 0, undercharged = 0, dead_without_cause = 0;
+  std::string again, over, under, without_cause;
+  for (const auto& [jid, job] : jobs_) {
+    const auto count = [&, at = counts.find(jid)](char what) {
+      if (at == counts.end()) return 0;
+      const auto found = at->second.find(what);
+      return found == at->second.end() ? 0 : found->second;
+    };
+    const auto own = runs_of_job.find(jid);
+    const std::vector<const WalkRun*> none;
+    const std::vector<const WalkRun*>& own_runs = own == runs_of_job.end() ? none : own->second;
+    const auto placed = places.find(jid);
+    const bool is_placed = placed != places.end();
+    bool is_dead = false;
+    if (is_placed) {
+      if (placed->second.size() > 1) find(jid, fmt::format("it lies in {} places", placed->second.size()));
+      for (const Whereabouts* place : placed->second) {
+        is_dead |= place->key == "dead";
+        if (place->key != "dead") find(jid, "it is left in " + place->key);
+        if (place->shard != job.shard) find(jid, "it lies in another shard");
+        if (place->key == "dead" && !job.is_text && !job.was_touched &&
+            place->payload.find("\"error_class\":\"") == std::string::npos)
+          find(jid, "it is dead and does not say why");
+      }
+    }
+
+    if (job.answer == WalkJob::Answer::refused) {
+      if (!own_runs.empty() || is_placed) find(jid, "its push was refused, and it is there");
+      continue;
+    }
+
+    // Lost: accepted, and neither ended nor anywhere.
+    const bool was_replaced =
+        !job.lock.empty() && own_runs.empty() && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+          return other.second.lock == job.lock && other.second.on_conflict == "replace" &&
+                 other.second.answered > job.asked && other.second.answer != WalkJob::Answer::refused;
+        });
+    const bool was_dropped = job.on_conflict == "drop" && job.job_class == "WalkAlone" && own_runs.empty();
+    const bool has_ended = count('D') > 0 || count('X') > 0 || is_dead || job.deleted > 0 || was_replaced ||
+                           was_dropped || (job.stores_nothing && (count('F') > 0 || count('Z') > 0));
+    if (!has_ended && !is_placed && job.answer == WalkJob::Answer::accepted) find(jid, "it is lost");
+
+    // Run again after its end.
+    const WalkRun* done = nullptr;
+    for (const WalkRun* run : own_runs) {
+      if (done != nullptr) {
+        ++runs_again;
+        again += " " + jid;
+      } else if (run->end == 'D') {
+        done = run;
+      }
+      if (job.deleted > 0 && run->began > job.deleted) find(jid, "it ran after a command had deleted it");
+    }
+    if (count('D') > 0 && (count('X') > 0 || (is_dead && !job.was_touched))) {
+      ++runs_again;
+      again += " " + jid;
+    }
+    if (beyond(own_runs, one_at_a_time) != nullptr) find(jid, "two runs of it overlapped");
+
+    // Charged for each run that failed or was cut off, and for nothing else.
+    int unsuccessful = 0, failed = 0, most_over = 0, most_under = 0;
+    for (const WalkRun* run : own_runs) {
+      most_over = std::max(most_over, run->retry_count - unsuccessful);
+      most_under = std::max(most_under, failed - run->retry_count);
+      unsuccessful += run->end == 'F' || run->end == 0;
+      failed += run->end == 'F';
+    }
+    if (job.was_touched) most_under = 0;
+    if (most_over > 0) over += " " + jid;
+    if (most_under > 0) under += " " + jid;
+    overcharged += most_over;
+    undercharged += most_under;
+    if (is_dead && unsuccessful == 0 && count('X') == 0 && !job.was_touched && !job.is_text && job.has_class) {
+      ++dead_without_cause;
+      without_cause += " " + jid;
+    }
+
+    // Too late to begin.
+    if (job.expires_in_ns && !job.is_scheduled && !job.was_touched) {
+      bool was_put_off = false;
+      for (const WalkRun* run : own_runs) {
+        if (!was_put_off && run->began > job.answered + *job.expires_in_ns + 2 * second_ns)
+          find(jid,
+               fmt::format("it began {} ms too late", (run->began - job.answered - *job.expires_in_ns) / 1'000'000));
+        was_put_off |= run->end == 'P' || job.items > 0;
+      }
+    }
+    if (count('X') > 0 && !job.expires_in_ns) find(jid, "it expired, and cannot expire");
+
+    if (job.items > 0 && count('D') > 0) {
+      const auto& own_items = items[jid];
+      for (int item = 0; item < job.items; ++item) {
+        if (!own_items.contains(item))
+          find(jid, fmt::format("item {} was left out", item));
+        else if (own_runs.size() == 1 && own_items.at(item) > 1)
+          find(jid, fmt::format("item {} was done twice", item));
+      }
+    }
+  }
+  for (const WalkRun& run : runs) {
+    if (!jobs_.contains(run.jid) && run.queue != "low") find(run.jid, "nobody pushed what ran");
+  }
+  for (const Pause& pause : pauses_) {
+    for (const WalkRun& run : runs) {
+      const auto job = jobs_.find(run.jid);
+      if (job == jobs_.end() || job->second.shard != pause.shard) continue;
+      const bool is_meant = pause.is_class ? job->second.job_class == pause.queue : job->second.queue == pause.queue;
+      if (is_meant && job->second.asked > pause.from && run.began > pause.from && run.began < pause.until)
+        find(run.jid, "it began while " + pause.queue + " was paused");
+    }
+  }
+
+  if (runs_again > excuses.kills + excuses.lost_batches)
+    find("", fmt::format("{} runs after the end of their jobs, and {} kills:{}", runs_again, excuses.kills, again));
+  if (overcharged > excuses.kills)
+    find("", fmt::format("{} charges of jobs that had not begun, and {} kills:{}", overcharged, excuses.kills, over));
+  if (undercharged > excuses.kills + excuses.lost_batches)
+    find("", fmt::format("{} failures that were not charged, and {} kills:{}", undercharged, excuses.kills, under));
+  if (dead_without_cause > excuses.kills)
+    find("", fmt::format("{} jobs are dead that neither failed nor crashed:{}", dead_without_cause, without_cause));
+
+  for (const auto& [key, group] : unique) {
+    if (const WalkRun* run = beyond(group, one_at_a_time)) find(run->jid, "it ran beside another one like it: " + key);
+  }
+  if (const WalkRun* run = beyond(limited, two_at_a_time)) find(run->jid, "it ran beyond the limit of two");
+  if (const WalkRun* run = beyond(capped, queue_cap))
+    find(run->jid, fmt::format("it ran beyond the cap of its queue, {}", bound_at(queue_cap, run->began)));
+  if (const WalkRun* run = beyond(heavy, class_cap))
+    find(run->jid, fmt::format("it ran beyond the cap of its class, {}", bound_at(class_cap, run->began)));
+  return findings;
+}
+
+std::string JobBook::history(const std::string& jid, std::int64_t since) const {
+  const auto seconds = [&](std::int64_t time) { return static_cast<double>(time - since) / second_ns; };
+  std::string text;
+  if (const auto found = jobs_.find(jid); found != jobs_.end()) {
+    const WalkJob& job = found->second;
+    const char* const answers[] = {"accepted", "refused", "unknown"};
+    text += fmt::format("  {:.3f}-{:.3f} pushed: {} {} to {} of shard {}, {}{}{}{}\n", seconds(job.asked),
+                        seconds(job.answered), job.job_class, job.args, job.queue, job.shard,
+                        answers[static_cast<int>(job.answer)], job.is_scheduled ? ", scheduled" : "",
+                        job.expires_in_ns ? fmt::format(", expires in {} ms", *job.expires_in_ns / 1'000'000) : "",
+                        job.lock.empty() ? "" : ", lock " + job.lock + " " + job.on_conflict);
+    if (job.deleted > 0) text += fmt::format("  {:.3f} deleted by a command\n", seconds(job.deleted));
+    if (job.was_touched) text += "  a command moved it\n";
+  }
+  for (const Line& line : lines_) {
+    if (line.jid == jid)
+      text +=
+          fmt::format("  {:.3f} {} pid={} {} {}\n", seconds(line.time), line.what, line.pid, line.first, line.second);
+  }
+  return text;
+}
+
+}  // namespace brood::walk

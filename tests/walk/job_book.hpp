@@ -1,0 +1,117 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace brood::walk {
+
+// CLOCK_MONOTONIC in nanoseconds, by which the jobs of the walk note what they do.
+std::int64_t now_ns();
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+// A job as the walk pushed it, and what it did with it since.
+struct WalkJob {
+  enum class Answer { accepted, refused, unknown };  // refused: another holds its unique lock; unknown: no answer came
+
+  std::string jid, job_class, args, queue;
+  int shard = 0;
+  Answer answer = Answer::unknown;
+  std::int64_t asked = 0, answered = 0;
+  bool is_scheduled = false;
+  std::optional<std::int64_t> expires_in_ns{};
+  int items = 0;                // of an iterable job
+  bool stores_nothing = false;  // retry: false
+  std::string unique_key{};     // of those that may not run beside one another; empty: it may
+  std::string lock{};           // of all that share a lock
+  std::string on_conflict{};
+  bool is_text = false;      // no JSON: `jid` is all of it
+  bool has_class = true;     // there is code for it
+  std::int64_t deleted = 0;  // by a command that said so
+  bool was_touched = false;  // a command moved it
+};
+
+// What the ledger says of one run.
+struct WalkRun {
+  std::string jid, queue;
+  pid_t pid = 0;
+  std::int64_t began = 0, ended = 0;  // 0: cut off
+  char end = 0;                       // D, F, P; 0: cut off
+  int retry_count = 0;
+};
+
+// Where something lies in Redis.
+struct Whereabouts {
+  int shard = 0;
+  std::string key, payload;
+};
+
+struct Finding {
+  std::string jid;  // empty: it is about none in particular
+  std::string what;
+};
+
+// A bound of what may run at once, and from when to when it held.
+struct Bound {
+  std::int64_t from = 0, until = 0;
+  int most = 0;
+};
+
+// What the walk did that excuses what else would be a fault.
+struct Excuses {
+  int kills = 0;         // of processes of brood that are no supervisor
+  int lost_batches = 0;  // jobs in flight when a supervisor and all its workers were killed
+};
+
+// From when until when a queue was paused: all workers knew, and nobody had lifted it.
+struct Pause {
+  int shard = 0;
+  std::string queue;  // or a class
+  bool is_class = false;
+  std::int64_t from = 0, until = 0;
+};
+
+// The independent ledger: what was pushed, what ran, and what must be true of both in the end.
+class JobBook {
+ public:
+  explicit JobBook(std::string ledger) : ledger_(std::move(ledger)) {}
+
+  WalkJob& add(WalkJob job);
+  WalkJob* find(const std::string& jid);
+  const std::map<std::string, WalkJob>& jobs() const { return jobs_; }
+
+  void read();  // the ledger, anew
+  std::size_t lines() const { return lines_.size(); }
+
+  void note_pause(Pause pause) { pauses_.push_back(std::move(pause)); }
+
+  // Once all is quiet: what is not as it must be.
+  std::vector<Finding> judge(const std::vector<Whereabouts>& left, const Excuses& excuses,
+                             const std::vector<Bound>& queue_cap, const std::vector<Bound>& class_cap) const;
+
+  // All that is known of a job.
+  std::string history(const std::string& jid, std::int64_t since) const;
+
+ private:
+  struct Line {
+    char what = 0;
+    std::string jid;
+    pid_t pid = 0;
+    std::int64_t time = 0;
+    std::string first, second;
+  };
+
+  std::vector<WalkRun> runs_of(const std::vector<Line>& lines) const;
+
+  std::string ledger_;
+  std::map<std::string, WalkJob> jobs_;
+  std::vector<Line> lines_;
+  std::vector<Pause> pauses_;
+};
+
+}  // namespace brood::walk

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <brood/api.hpp>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/redis_server.hpp"
+#include "tests/support/tcp_proxy.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/walk/drawn_config.hpp"
+#include "tests/walk/job_book.hpp"
+
+namespace brood::walk {
+
+// A Redis, and the unreliable way to it that brood and the walk's client take.
+struct Shard {
+  Shard() : server(RedisServer::Options{.append_only = true}), proxy(server.socket_path()) {}
+
+  RedisServer server;
+  TcpProxy proxy;
+  std::optional<Client> client{};
+};
+
+// A process of brood below a supervisor.
+struct Helper {
+  pid_t pid = 0;
+  std::string title;
+};
+
+// A supervisor, which may be ended and started again, and the configurations that its workers may go by.
+class Fleet {
+ public:
+  enum class State { running, quiet, ended };
+
+  Fleet(const TemporaryDirectory& directory, std::string name, std::string redis_config, bool preloads,
+        std::string planted);
+
+  void start(const DrawnConfig& config);  // for the first time, or after its end
+  void hup(const DrawnConfig& config);    // while it runs
+  void take_over();                       // USR2
+  void quiet();
+  bool resume();
+  std::optional<int> stop();  // its exit status
+  void kill9();               // the supervisor alone
+  void kill9_with_workers();
+
+  State state() const { return state_; }
+  const std::string& name() const { return name_; }
+  BroodProcess& process() { return *process_; }
+  std::vector<Helper> helpers() const;
+  std::string log() const { return process_ ? process_->log() : std::string(); }
+  const DrawnConfig& config() const { return config_; }
+
+  // What its caps have been so far, and are.
+  const std::vector<Bound>& queue_caps() const { return queue_caps_; }
+  const std::vector<Bound>& class_caps() const { return class_caps_; }
+  // Looks into the log whether a restart has ended: then what was before holds no more.
+  void follow_restarts();
+
+ private:
+  void write_config(const DrawnConfig& config);
+  void note_caps(const DrawnConfig& config);
+  void close_caps(std::size_t before, std::int64_t at);
+
+  const TemporaryDirectory& directory_;
+  const std::string name_, redis_config_;
+  const bool preloads_;
+  const std::string planted_;
+  std::shared_ptr<TemporaryDirectory> home_ = std::make_shared<TemporaryDirectory>();
+  std::optional<BroodProcess> process_;
+  State state_ = State::ended;
+  DrawnConfig config_;
+  std::vector<Bound> queue_caps_, class_caps_;
+  bool restart_is_open_ = false;
+  std::size_t ends_awaited_ = 0;
+};
+
+// All that a walk goes over.
+struct Site {
+  Site(int shard_count, bool has_two_fleets, bool preloads, const std::string& planted);
+
+  void use_library(bool bad) const;
+  std::vector<Whereabouts> whereabouts();
+  std::size_t jobs_left();  // anywhere but in `dead`
+  void make_due(const std::string& set);
+  // What is left in Redis of what ought to be gone once all fleets have ended.
+  std::vector<std::string> leftovers();
+
+  TemporaryDirectory directory;
+  std::string ledger = directory.write("ledger", "");
+  std::deque<Shard> shards;
+  std::deque<Fleet> fleets;
+};
+
+}  // namespace brood::walk

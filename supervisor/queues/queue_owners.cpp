@@ -97,7 +97,12 @@ void QueueOwnersLook::ask_of(Asked asked, Found found, const Then& then) {
 void QueueOwnersLook::Found::add(const Process& process, ReplyView reply) {
   const auto told = read_info_and_quiet(reply);
   if (!told) return;
-  if (auto ruby = read_ruby_process(process.identity, reply[0])) rubys.push_back(std::move(*ruby));
+  auto ruby = read_ruby_process(process.identity, reply[0]);
+  const bool is_ruby = ruby.has_value();
+  if (ruby) rubys.push_back(std::move(*ruby));
+  // A supervisor that was killed and recovered has left brood's list; its heartbeat stays for a minute, and is not
+  // Ruby's.
+  if (!is_ruby && !process.is_brood) return;
   // A quiet process schedules nothing any more.
   if (!told->quiet) owners.add(told->info, process.is_brood);
 }

@@ -63,3 +63,12 @@ BOOST_FIXTURE_TEST_CASE(beside_ruby_processes_broods_are_asked_what_they_serve, 
   redis.command({"HSET", brood, "info", R"({"version":"0.1.0","queues":["mailers"]})", "quiet", "false"});
   BOOST_TEST(!look().are_ruby_alone("mailers"));
 }
+
+// Its heartbeat outlives it by a minute.
+BOOST_FIXTURE_TEST_CASE(a_brood_that_was_killed_and_recovered_is_no_ruby_process, Looking) {
+  const std::string dead = "brood:1:dddddddddddd";
+  redis.command({"SADD", "processes", dead});
+  redis.command({"HSET", dead, "info", R"({"version":"0.1.0","queues":["default"]})", "quiet", "false"});
+  BOOST_TEST(!look().are_ruby_alone("default"));
+  BOOST_TEST(look().are_ruby_alone("mailers"));
+}

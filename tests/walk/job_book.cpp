@@ -11,7 +11,7 @@
 namespace brood::walk {
 namespace {
 
-bool is_tick(const std::string& text) { return text.find("WalkTick") != std::string::npos; }
+bool is_tick(const std::string& text) { return text.find(R"("class":"WalkTick")") != std::string::npos; }
 
 std::string jid_in(const std::string& payload) {
   const std::string mark = "\"jid\":\"";
@@ -165,12 +165,13 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     }
 
     // Lost: accepted, and neither ended nor anywhere.
+    const bool waited = own_runs.empty() || own_runs.back()->end != 'D';  // when it was seen last
     const bool was_replaced =
-        !job.lock.empty() && own_runs.empty() && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+        !job.lock.empty() && waited && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
           return other.second.lock == job.lock && other.second.on_conflict == "replace" &&
                  other.second.answered > job.asked && other.second.answer != WalkJob::Answer::refused;
         });
-    const bool was_dropped = job.on_conflict == "drop" && job.job_class == "WalkAlone" && own_runs.empty();
+    const bool was_dropped = job.on_conflict == "drop" && job.job_class == "WalkAlone" && waited;
     const bool has_ended = count('D') > 0 || count('X') > 0 || is_dead || job.deleted > 0 || was_replaced ||
                            was_dropped || (job.stores_nothing && (count('F') > 0 || count('Z') > 0));
     if (!has_ended && !is_placed && job.answer == WalkJob::Answer::accepted) find(jid, "it is lost");

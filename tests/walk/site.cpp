@@ -204,8 +204,8 @@ std::vector<std::string> Site::leftovers() {
       if (key.starts_with("brood:unique:") || key.starts_with("brood:running:"))
         note("a lock is left: " + key + " of " + server.get(key).value_or(""));
       if (key.starts_with("brood:inflight:") && kind != "string") note("in flight is left: " + key);
-      if (key == "brood:processes" || key == "processes" || key == "brood:set_aside" || key == "brood:paused_classes" ||
-          key == "brood:quarantined" || key.starts_with("it-"))
+      if (key == "brood:processes" || key == "brood:paused_classes" || key == "brood:quarantined" ||
+          key.starts_with("it-"))
         note("is left: " + key);
       if (key.starts_with("brood:cap:") && kind == "set") {
         for (const std::string& list : server.smembers(key)) {

@@ -204,14 +204,14 @@ std::vector<std::string> Site::leftovers() {
       if (key.starts_with("brood:unique:") || key.starts_with("brood:running:"))
         note("a lock is left: " + key + " of " + server.get(key).value_or(""));
       if (key.starts_with("brood:inflight:") && kind != "string") note("in flight is left: " + key);
-      if (key == "brood:processes" || key == "brood:paused_classes" || key == "brood:quarantined" ||
-          key.starts_with("it-"))
+      if (key == "brood:processes" || key == "brood:paused_classes" || key == "brood:quarantined")
         note("is left: " + key);
       if (key.starts_with("brood:cap:") && kind == "set") {
         for (const std::string& list : server.smembers(key)) {
           if (server.command({"TYPE", list}).view().text() == "list") note("a place of a cap is held: " + list);
         }
       }
+      if (key.starts_with("it-") && server.integer({"TTL", key}) < 0) note("has no end: " + key);
       if (kind == "string" && is_negative(server.get(key).value_or(""))) note("is negative: " + key);
       if (kind == "hash") {
         for (const auto& [field, value] : server.hgetall(key)) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -41,6 +42,13 @@ enum Kind {
   no_json
 };
 const std::vector<int> weight_of_kind{14, 5, 8, 5, 3, 4, 2, 1, 3, 8, 4, 8, 6, 3, 4, 3, 1, 1};
+
+std::string class_in(const std::string& payload) {
+  const std::string mark = "\"class\":\"";
+  const std::size_t at = payload.find(mark);
+  if (at == std::string::npos) return "";
+  return payload.substr(at + mark.size(), payload.find('"', at + mark.size()) - at - mark.size());
+}
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -245,6 +253,8 @@ WalkJob Walk::drawn_job() {
     case no_class:
       be("WalkUnknown", "[]");
       job.has_class = false;
+      job.expires_in_ns.reset();  // nothing would tell of it
+      members.clear();
       retry = "0";
       break;
     case no_json:
@@ -355,7 +365,10 @@ void Walk::pause() {
     if (open.shard == pause.shard && open.queue == pause.queue) return;
   }
   note(fmt::format("{} {} of shard {} is paused", pause.is_class ? "class" : "queue", pause.queue, pause.shard));
-  shard.server.command({"SADD", pause.is_class ? "brood:paused_classes" : "paused", pause.queue});
+  if (pause.is_class)
+    command(pause.shard, {"classes", "pause", pause.queue});
+  else
+    shard.server.command({"SADD", "paused", pause.queue});
   pause.from = now_ns() + 4 * second_ns;  // workers follow within two
   open_pauses_.push_back(pause);
 }
@@ -366,8 +379,10 @@ void Walk::unpause(bool all) {
     open_pauses_.erase(open_pauses_.begin());
     pause.until = now_ns();
     note(fmt::format("{} {} of shard {} goes on", pause.is_class ? "class" : "queue", pause.queue, pause.shard));
-    site_.shards[static_cast<std::size_t>(pause.shard)].server.command(
-        {"SREM", pause.is_class ? "brood:paused_classes" : "paused", pause.queue});
+    if (pause.is_class)
+      command(pause.shard, {"classes", "unpause", pause.queue});
+    else
+      site_.shards[static_cast<std::size_t>(pause.shard)].server.command({"SREM", "paused", pause.queue});
     if (pause.from < pause.until) book_.note_pause(pause);
     if (!all) return;
   }
@@ -458,21 +473,21 @@ bool Walk::come_to_rest() {
     site_.make_due("retry");
     site_.make_due("schedule");
     std::string all;
-    bool is_quarantined = false;
+    std::set<std::pair<int, std::string>> laid_aside;  // in which shard, of which class
     std::size_t left = 0;
     for (const Whereabouts& place : site_.whereabouts()) {
       if (place.key == "dead") continue;
       ++left;
       all += place.key + place.payload;
-      is_quarantined |= place.key == "brood:quarantined";
+      if (place.key == "brood:quarantined") laid_aside.insert({place.shard, class_in(place.payload)});
     }
     if (left == 0) return true;
-    if (is_quarantined) {
-      for (int shard = 0; shard < shard_count_; ++shard) {
-        for (const auto& [job_class, what] :
-             site_.shards[static_cast<std::size_t>(shard)].server.hgetall("brood:quarantine"))
-          command(shard, {"quarantine", "release", job_class});
-      }
+    // A worker that has not heard of the end of a pause may lay a job aside until some worker looks, once a minute.
+    for (const auto& [shard, job_class] : laid_aside) {
+      const bool is_quarantined =
+          site_.shards[static_cast<std::size_t>(shard)].server.hget("brood:quarantine", job_class).has_value();
+      command(shard, is_quarantined ? std::vector<std::string>{"quarantine", "release", job_class}
+                                    : std::vector<std::string>{"classes", "unpause", job_class});
     }
     const auto now = std::chrono::steady_clock::now();
     if (all != last) moved = now;

@@ -24,7 +24,7 @@ Archive::Archive(std::string bytes) : bytes_(std::move(bytes)) {
   if (bytes_.size() < 8 + entries_ * 8) throw std::runtime_error("the archive is cut off");
 }
 
-// The bug: nobody has compared offset and length with the size of the file.
+// The bug: offset and length are not compared with the size of the file.
 std::size_t Archive::words_in(std::size_t entry) const {
   const std::size_t offset = number_at(8 + entry * 8);
   const std::size_t length = number_at(12 + entry * 8);

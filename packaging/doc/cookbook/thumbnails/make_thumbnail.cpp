@@ -9,7 +9,7 @@ void MakeThumbnail::perform(brood::Context& job) {
   if (wanted < 1) throw brood::ArgumentError("a width of " + std::to_string(wanted));
   const Picture small = shrink(read_png(picture), static_cast<std::size_t>(wanted));
 
-  // Nobody sees half a picture, and a second run leaves what the first did.
+  // No reader sees half a picture, and a second run leaves the same result.
   const std::string partial = thumbnail + "." + std::string(job.jid());
   write_png(small, partial);
   std::filesystem::rename(partial, thumbnail);

@@ -375,18 +375,18 @@ class Worker {
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size());) {
       const std::string& payload = batch.entries[static_cast<std::size_t>(performed)].payload;
-      const bool may_park = performer_.may_park();  // which may ask Redis: before we look whether a job may begin
+      const bool may_defer = performer_.may_defer();  // which may ask Redis: before we look whether a job may begin
       if (!may_begin()) break;
       reading_ = performed;
       if (std::string aside = aside_for_job(caps_[served_], batch.queue, payload); !aside.empty()) {
-        if (!slot_.set_aside(performed)) break;
-        outcomes_.push_back({Outcome::Kind::set_aside, "", 0, std::move(aside)});
+        if (!slot_.defer(performed)) break;
+        outcomes_.push_back({Outcome::Kind::beside, "", 0, std::move(aside)});
         ++performed;
         ++set_aside;
         continue;
       }
       // Before it lets go of a lock, or takes one: it does not begin.
-      if (may_park && performer_.is_to_park(payload)) {
+      if (may_defer && performer_.is_to_park(payload)) {
         std::optional<Outcome> parked = performer_.park(performed, home);
         if (!parked) break;
         outcomes_.push_back(std::move(*parked));

@@ -165,7 +165,7 @@ class WorkerSlot {
   void set_fetched(int count);  // entries 0..count-1 become `fetched`, tagged with the number
 
   // fetched -> interrupted by compare-and-swap: it is to wait elsewhere, and its code does not run; false as below.
-  bool set_aside(int entry);
+  bool defer(int entry);
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);

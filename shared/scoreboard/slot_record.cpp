@@ -124,14 +124,14 @@ void WorkerSlot::set_fetched(int count) {
   }
 }
 
-bool WorkerSlot::set_aside(int entry) {
+bool WorkerSlot::defer(int entry) {
   if (entry < 0 || entry >= max_batch_entries) return false;
   const std::uint64_t number = record_->number.load();
   std::uint32_t expected = entry_word(EntryState::fetched, number);
-  const std::uint32_t aside = entry_word(EntryState::interrupted, number);
-  const bool is_aside = record_->entries[entry].compare_exchange_strong(expected, aside);
+  const std::uint32_t deferred = entry_word(EntryState::interrupted, number);
+  const bool is_deferred = record_->entries[entry].compare_exchange_strong(expected, deferred);
   wrote();
-  return is_aside;
+  return is_deferred;
 }
 
 bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,

@@ -26,10 +26,10 @@ std::string_view to_string(Outcome::Kind kind) {
       return "requeue_head";
     case Outcome::Kind::give_back:
       return "give_back";
-    case Outcome::Kind::park:
-      return "park";
-    case Outcome::Kind::set_aside:
-      return "set_aside";
+    case Outcome::Kind::quarantine:
+      return "quarantine";
+    case Outcome::Kind::beside:
+      return "beside";
   }
   return "acknowledge";
 }
@@ -48,7 +48,7 @@ std::optional<Outcome> noted_outcome(const OutcomeNote& note) {
 void append_arguments(std::vector<std::string>& args, const Outcome& outcome) {
   args.emplace_back(to_string(outcome.kind));
   args.push_back(outcome.payload);
-  args.push_back(outcome.kind == Outcome::Kind::set_aside ? outcome.into : score_text(outcome.score));
+  args.push_back(outcome.kind == Outcome::Kind::beside ? outcome.into : score_text(outcome.score));
 }
 
 }  // namespace brood

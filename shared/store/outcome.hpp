@@ -21,12 +21,12 @@ struct Outcome {
     requeue_back,  // LPUSH: behind what waits
     requeue_head,  // RPUSH: next to run
     give_back,     // as that, and counted: see orphan_return_count.hpp; for recoveries alone
-    park,          // ZADD brood:quarantined score payload: it waits until its class is released
-    set_aside,     // LPUSH queue:<into>: it waits for a place of its class's cap
+    quarantine,    // ZADD brood:quarantined score payload: it waits until its class is released or resumed
+    beside,        // LPUSH queue:<into>: it waits for a place of its class's cap
   } kind = Kind::acknowledge;
   std::string payload;    // empty for acknowledge; for the others empty means the entry as it lies in flight
-  double score = 0;       // seconds; for retry, move_to_dead, schedule, park
-  std::string into = {};  // the name of a queue; for set_aside
+  double score = 0;       // seconds; for retry, move_to_dead, schedule, quarantine
+  std::string into = {};  // the name of a queue; for beside
 };
 
 // How far the dead set may grow: the settings dead_max_jobs and dead_timeout.  With INT64_MAX for both it is not cut.

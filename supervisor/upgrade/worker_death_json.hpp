@@ -15,7 +15,7 @@ namespace brood::handover_json {
 
 template <typename Io>
 void members(Io& io, Of<Io, Outcome>& outcome) {
-  enumerator(io, "kind", outcome.kind, static_cast<int>(Outcome::Kind::set_aside) + 1);
+  enumerator(io, "kind", outcome.kind, static_cast<int>(Outcome::Kind::beside) + 1);
   io.bytes("payload", outcome.payload);
   std::int64_t microseconds = std::llround(outcome.score * 1e6);
   io.number("score_us", microseconds);

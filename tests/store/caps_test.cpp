@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_is_set_aside_waits_under_its_caps_in_order, S
   Fetcher one = worker(1), two = worker(2), three = worker(3);
   for (const char* const job : {"k1", "k2", "j1", "j2"}) push("q", job);
   BOOST_TEST(one.settle(0, draw, 2) == (Strings{"k1", "k2"}));
-  BOOST_TEST(one.settle(2, draw, 1, Outcome::Kind::set_aside) == Strings{"k1"});
+  BOOST_TEST(one.settle(2, draw, 1, Outcome::Kind::beside) == Strings{"k1"});
   BOOST_TEST(one.queue == "q@k");
   BOOST_TEST(redis.lrange("queue:q@k") == Strings{"k2"});
   BOOST_TEST(redis.command({"SISMEMBER", "brood:set_aside", "q@k"}).view().integer() == 1);
@@ -228,7 +228,7 @@ BOOST_FIXTURE_TEST_CASE(a_settle_that_cannot_set_aside_changes_nothing, Site) {
                         .field = one.field(),
                         .number = one.number,
                         .held_queue = "q",
-                        .outcomes = {{Outcome::Kind::set_aside, "", 0, "q@k"}},
+                        .outcomes = {{Outcome::Kind::beside, "", 0, "q@k"}},
                         .draw = {},
                         .want = 0,
                         .wait_queue = "",

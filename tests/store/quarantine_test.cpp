@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_worker_settles_a_job_into_quarantine_as_it_is_and_once) {
   settlement.field = "0.1";
   settlement.number = 7;
   settlement.held_queue = "images";
-  settlement.outcomes = {{Outcome::Kind::park, "", 12.5}};
+  settlement.outcomes = {{Outcome::Kind::quarantine, "", 12.5}};
   for (int sent = 0; sent < 2; ++sent) {
     const Reply reply = send(all.redis, settle_and_fetch(settlement, wall_now()));
     BOOST_TEST(read_settled(reply.view()).applied_before == (sent == 1));

@@ -155,8 +155,8 @@ std::vector<Operation> operations() {
            settle_and_fetch(settlement({Outcome{}}, draw, want), now),
            {"J1"}});
       add({"fetch," + how, held({}), settle_and_fetch(settlement({}, draw, want), now)});
-      for (const Kind kind :
-           {Kind::retry, Kind::move_to_dead, Kind::schedule, Kind::requeue_back, Kind::requeue_head, Kind::park}) {
+      for (const Kind kind : {Kind::retry, Kind::move_to_dead, Kind::schedule, Kind::requeue_back, Kind::requeue_head,
+                              Kind::quarantine}) {
         add({"settle " + std::string(to_string(kind)) + how,
              held({"J1", "J2"}),
              settle_and_fetch(settlement({Outcome{}, Outcome{kind, "J2#1", 4e9}}, draw, want), now),
@@ -170,7 +170,7 @@ std::vector<Operation> operations() {
                                    {"a"}, 2),
                         now)});
 
-  const auto aside = [](const std::string& into) { return Outcome{Kind::set_aside, "", 0, into}; };
+  const auto aside = [](const std::string& into) { return Outcome{Kind::beside, "", 0, into}; };
   const std::vector<CapSettings> caps{{"k", {}, 1, {"K"}}, {"a", {"a"}, 1}};
   Settlement sets_aside = settlement({Outcome{}, aside("a@k"), aside("a@l"), aside("a@k"),
                                       Outcome{Kind::requeue_back, "J5#1", 0}, Outcome{Kind::requeue_head, "J6#1", 0}},

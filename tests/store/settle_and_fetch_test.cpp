@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(without_a_field_each_outcome_puts_its_job_where_it_belongs_
     lost.performed = {{"1", {}},
                       {"2", outcome(Kind::requeue_back)},
                       {"3", outcome(Kind::requeue_head)},
-                      {"4", outcome(Kind::park, "4p", 5)},
+                      {"4", outcome(Kind::quarantine, "4p", 5)},
                       {"5", outcome(Kind::move_to_dead, "5d", 1'800'000'000)}};
 
     send(worker.redis, settle_without_field(lost, now));
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(each_job_that_goes_as_it_was_fetched_goes_by_its_place_in_t
   Worker worker;
   worker.hold({"1", "2", "3", "4", "5", "6", "7"});
   worker.next.want = 0;
-  const auto aside = [](const std::string& into) { return Outcome{Kind::set_aside, "", 0, into}; };
+  const auto aside = [](const std::string& into) { return Outcome{Kind::beside, "", 0, into}; };
   worker.next.outcomes = {
       {}, {}, aside("a@x"), aside("a@y"), aside("a@x"), outcome(Kind::retry, "", 5), outcome(Kind::requeue_back)};
 

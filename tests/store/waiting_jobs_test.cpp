@@ -77,15 +77,15 @@ BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_is_left_to_another_job) {
   Onlooker worker(3);
   worker.fall_ill("Decode");
   worker.look_for(1s);
-  BOOST_REQUIRE(worker.quarantine.may_park());
+  BOOST_REQUIRE(worker.quarantine.may_defer());
   const Payload one = Payload::parse(job("Decode", 1)), another = Payload::parse(job("Decode", 2));
-  BOOST_TEST(!worker.quarantine.parks(one));
+  BOOST_TEST(!worker.quarantine.defers(one));
   BOOST_TEST(worker.redis.get("brood:quarantine:probe:Decode").value_or("") == "j1");
   worker.quarantine.does_not_begin(one);
   BOOST_TEST(!worker.redis.get("brood:quarantine:probe:Decode").has_value());
 
-  BOOST_REQUIRE(worker.quarantine.may_park());
-  BOOST_TEST(!worker.quarantine.parks(another));
+  BOOST_REQUIRE(worker.quarantine.may_defer());
+  BOOST_TEST(!worker.quarantine.defers(another));
   worker.quarantine.ended(another);
   BOOST_TEST(worker.quarantine.some_wait());
   worker.look_for(1s);
@@ -108,9 +108,9 @@ BOOST_AUTO_TEST_CASE(a_trial_of_which_redis_could_not_be_told_is_told_of_later) 
   Onlooker worker(3);
   worker.fall_ill("Decode");
   worker.look_for(1s);
-  BOOST_REQUIRE(worker.quarantine.may_park());
+  BOOST_REQUIRE(worker.quarantine.may_defer());
   const Payload one = Payload::parse(job("Decode", 1));
-  BOOST_TEST(!worker.quarantine.parks(one));
+  BOOST_TEST(!worker.quarantine.defers(one));
   const std::string known = worker.redis.hget("brood:quarantine", "Decode").value();
   worker.redis.command({"DEL", "brood:quarantine"});
   worker.redis.command({"SET", "brood:quarantine", "no hash"});  // as any refusal

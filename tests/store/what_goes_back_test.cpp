@@ -216,9 +216,9 @@ BOOST_FIXTURE_TEST_CASE(without_a_field_what_goes_back_since_nobody_knows_its_en
 }
 
 BOOST_FIXTURE_TEST_CASE(without_a_field_keys_of_another_type_are_named_before_anything_is_settled, Site) {
-  const std::vector<std::pair<std::string, Kind>> all{{hash, Kind::acknowledge},    {"queue:a", Kind::acknowledge},
-                                                      {"retry", Kind::retry},       {"dead", Kind::move_to_dead},
-                                                      {"schedule", Kind::schedule}, {"brood:quarantined", Kind::park}};
+  const std::vector<std::pair<std::string, Kind>> all{
+      {hash, Kind::acknowledge},    {"queue:a", Kind::acknowledge}, {"retry", Kind::retry},
+      {"dead", Kind::move_to_dead}, {"schedule", Kind::schedule},   {"brood:quarantined", Kind::quarantine}};
   for (const auto& [key, kind] : all) {
     hold({"1", "2"}, "");
     redis.command({"DEL", RedisKey(key)});

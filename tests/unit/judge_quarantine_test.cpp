@@ -7,11 +7,11 @@ using namespace brood;
 BOOST_AUTO_TEST_CASE(a_class_is_judged_by_the_libraries_that_it_crashed_with) {
   const QuarantinedClass known{.libraries = "aa", .fingerprint = "f", .since = 1, .crashes = 5, .passed = 0};
   BOOST_CHECK(judge_quarantine(nullptr, "aa") == QuarantineAnswer::perform);
-  BOOST_CHECK(judge_quarantine(&known, "aa") == QuarantineAnswer::park);
+  BOOST_CHECK(judge_quarantine(&known, "aa") == QuarantineAnswer::defer);
   BOOST_CHECK(judge_quarantine(&known, "bb") == QuarantineAnswer::probe);
   BOOST_CHECK(judge_quarantine(&known, "a") == QuarantineAnswer::probe);
   const QuarantinedClass of_both{.libraries = "bb,aa", .fingerprint = "f", .since = 1, .crashes = 5, .passed = 0};
-  BOOST_CHECK(judge_quarantine(&of_both, "aa") == QuarantineAnswer::park);
-  BOOST_CHECK(judge_quarantine(&of_both, "bb") == QuarantineAnswer::park);
+  BOOST_CHECK(judge_quarantine(&of_both, "aa") == QuarantineAnswer::defer);
+  BOOST_CHECK(judge_quarantine(&of_both, "bb") == QuarantineAnswer::defer);
   BOOST_CHECK(judge_quarantine(&of_both, "cc") == QuarantineAnswer::probe);
 }

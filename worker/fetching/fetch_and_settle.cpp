@@ -237,7 +237,7 @@ std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& out
       for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
       // Without its field nobody is asked to set anything aside: it goes back, and is found again.
       for (LostSettlement::Performed& one : settlement.performed) {
-        if (one.outcome.kind == Outcome::Kind::set_aside) one.outcome = {Outcome::Kind::requeue_head, "", 0};
+        if (one.outcome.kind == Outcome::Kind::beside) one.outcome = {Outcome::Kind::requeue_head, "", 0};
       }
       return brood::settle_without_field(settlement, now);
     });

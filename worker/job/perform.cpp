@@ -5,6 +5,7 @@
 
 #include <brood/abi.hpp>
 #include "shared/json/json.hpp"
+#include "shared/store/deferral.hpp"
 #include "worker/job/call_frame.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/library_text.hpp"
@@ -13,6 +14,9 @@
 
 namespace brood {
 namespace {
+
+// How much longer a job over a limit waits each time, as Sidekiq's users know it.
+constexpr std::chrono::seconds deferral_step{300};
 
 Performed failed(std::string error_class, std::string message) {
   Performed performed;
@@ -59,8 +63,8 @@ Performed read_result(const abi::Result& result) {
       Performed performed = failed(read_text(result.error_class, "UnknownError"), read_text(result.message, ""));
       if (abi::has(result, &abi::Result::thrown)) performed.thrown = result.thrown;
       if (abi::has(result, &abi::Result::put_off_ms)) {
-        performed.most_put_off = std::clamp<std::int64_t>(result.most_put_off, 0, most_put_offs);
-        performed.put_off =
+        performed.most_deferrals = std::clamp<std::int64_t>(result.most_put_off, 0, most_deferrals);
+        performed.defer_for =
             std::clamp(std::chrono::milliseconds(result.put_off_ms), std::chrono::milliseconds(-1), longest_job_delay);
       }
       return performed;
@@ -117,8 +121,8 @@ bool is_same_failure(const Performed& one, const Performed& other) {
 Performed with_origin(Performed whole, const Performed& inside) {
   if (is_same_failure(whole, inside)) {
     whole.thrown = inside.thrown;
-    whole.most_put_off = inside.most_put_off;
-    whole.put_off = inside.put_off;
+    whole.most_deferrals = inside.most_deferrals;
+    whole.defer_for = inside.defer_for;
   }
   if (whole.kind == inside.kind && whole.delay == std::chrono::milliseconds(0)) whole.delay = inside.delay;
   return whole;
@@ -195,6 +199,18 @@ std::optional<Failure> why_not_performable(const JobRegistry& registry, const Pa
       read_result_of([&](abi::Result& result) { registered->job_class.check_arguments(frame.call(), &result); });
   if (checked.kind != Performed::Kind::failed) return std::nullopt;
   return checked.failure;
+}
+
+Performed defer_over_limit(Performed performed, const Payload& job, double jitter) {
+  const std::int64_t times = times_over_limit(job);
+  if (performed.kind != Performed::Kind::failed || times >= performed.most_deferrals) return performed;
+  performed.kind = Performed::Kind::over_limit;
+  performed.delay = performed.defer_for;
+  if (performed.delay.count() >= 0) return performed;
+  const auto within_a_step = std::chrono::duration<double>(deferral_step) * jitter;
+  performed.delay = deferral_step * (times + 1) + std::chrono::seconds(1) +
+                    std::chrono::floor<std::chrono::milliseconds>(within_a_step);
+  return performed;
 }
 
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,

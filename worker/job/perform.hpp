@@ -16,7 +16,6 @@ namespace brood {
 
 // What an interrupted job may ask for: the same limit as for what a client schedules.
 inline constexpr std::chrono::milliseconds longest_job_delay = std::chrono::seconds(999'999'999);
-inline constexpr std::int64_t most_put_offs = 1'000'000;
 
 // How one attempt ended.
 struct Performed {
@@ -24,15 +23,15 @@ struct Performed {
     succeeded,
     failed,
     interrupted,
-    over_limit,  // of what it needs: it is put off, for `delay`.  Made of a failure by put_off.hpp
+    over_limit,  // of what it needs: it is deferred, for `delay`
   } kind = Kind::succeeded;
   Failure failure;                     // when failed, or over a limit
   const void* thrown = nullptr;        // likewise: where the exception lay, for ThrowWatch; null: not known
   std::chrono::milliseconds delay{0};  // when interrupted: what the job has asked for; 0: nothing
-  // When failed since a limit was reached: how often, at most, it is put off for that, and for how long; less than 0:
+  // When failed since a limit was reached: how often, at most, it is deferred for that, and for how long; less than 0:
   // for the usual time.
-  std::int64_t most_put_off = 0;
-  std::chrono::milliseconds put_off{-1};
+  std::int64_t most_deferrals = 0;
+  std::chrono::milliseconds defer_for{-1};
 };
 
 // Runs one job's code, whatever happens in it: every exception ends as a Performed.  An unknown class, or arguments
@@ -51,6 +50,11 @@ std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& 
 // Whether a job with these arguments could begin, without performing it: an unknown class (`NameError`), or arguments
 // that do not fit (`ArgumentError`).  Also nullopt where a library built with older headers cannot tell.
 std::optional<Failure> why_not_performable(const JobRegistry& registry, const Payload& job);
+
+// A job that failed since a limit was reached is over_limit instead, and is deferred for as long as it asks, or 5
+// minutes more each time, unless it was deferred too often already.  `jitter` is a number in [0, 1) that picks the
+// usual delay's.
+Performed defer_over_limit(Performed performed, const Payload& job, double jitter);
 
 // How long the job may run: its payload's `timeout` (seconds), else its class's, else `otherwise`; nullopt: for ever.
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,

@@ -16,6 +16,7 @@
 #include "shared/job/page_text.hpp"
 #include "shared/job/random_bytes.hpp"
 #include "shared/json/json.hpp"
+#include "shared/store/deferral.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/crash/throw_watch.hpp"
@@ -25,9 +26,7 @@
 #include "worker/job/libraries_digest.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
-#include "worker/job/put_off.hpp"
 #include "worker/job/retry_flags.hpp"
-#include "worker/job/run_later.hpp"
 #include "worker/job/settle_failed_job.hpp"
 #include "worker/performing/memory_victim.hpp"
 
@@ -254,7 +253,7 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
     performed.failure = std::move(*out_of_memory);
     age_.ran_out_of_memory = true;
   }
-  return put_off_over_limit(std::move(performed), job, RandomBytes().fraction());
+  return defer_over_limit(std::move(performed), job, RandomBytes().fraction());
 }
 
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
@@ -325,10 +324,10 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
       slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
       log_end(level_of_jobs(), "job_interrupted", job, queue, started);
       ask_redis_time(redis_);
-      return go_on_later(job, queue, redis_now(), steady_now() - started, performed.delay);
+      return defer(job, Deferral::interrupted(steady_now() - started, performed.delay), queue, redis_now());
     case Performed::Kind::over_limit:
       end_entry(entry, EntryState::interrupted);
-      return put_off_job(job, queue, performed);
+      return defer_for_limit(job, queue, performed);
     case Performed::Kind::failed:
       break;
   }
@@ -403,7 +402,7 @@ Outcome Performer::judge(const Payload& job, const std::string& queue, Failure f
   RetryPolicy policy{config_.max_retries, settings_.max_crashes};
   policy.retry_for = failure_rule().retry_for;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
-  const std::optional<Payload> anew = without_put_offs(job);
+  const std::optional<Payload> anew = without_times_over_limit(job);
   Outcome outcome = settle_failure(registry_, anew ? *anew : job, queue, failure, policy, ask_hooks);
   if (runs_hooks_) end_if_a_copy(job.jid(), job.display_class());
   return outcome;
@@ -439,7 +438,7 @@ bool Performer::is_to_park(const std::string& text) {
   } catch (const BadPayload&) {
     return false;
   }
-  return !came_too_late() && quarantine_.parks(job_);
+  return !came_too_late() && quarantine_.defers(job_);
 }
 
 bool Performer::is_too_late(const std::string& text) {
@@ -454,9 +453,9 @@ bool Performer::is_too_late(const std::string& text) {
 // The job that was asked about last has not begun, and is counted nowhere.
 std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
   ask_redis_time(redis_);
-  Outcome outcome =
-      wait_for_release(job_, queue, redis_now());  // before it is set aside: there may be no memory for it
-  if (!slot_.set_aside(entry)) return std::nullopt;
+  // Before the slot says so: there may be no memory for it.
+  Outcome outcome = defer(job_, {.why = Deferral::Why::quarantine}, queue, redis_now());
+  if (!slot_.defer(entry)) return std::nullopt;
   return outcome;
 }
 
@@ -465,16 +464,16 @@ std::optional<Outcome> Performer::put_off(int entry, const std::string& text, co
   Outcome outcome;
   if (!dropped) {
     ask_redis_time(redis_);
-    outcome = wait_for_turn(job, queue, redis_now());
+    outcome = defer(job, {.why = Deferral::Why::lock}, queue, redis_now());
   }
-  if (!slot_.set_aside(entry)) return std::nullopt;
+  if (!slot_.defer(entry)) return std::nullopt;
   quarantine_.does_not_begin(job);
   log::write(level_of_jobs(), dropped ? "job_dropped" : "job_waits_for_its_turn",
              {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
   return outcome;
 }
 
-Outcome Performer::put_off_job(const Payload& job, const std::string& queue, const Performed& performed) const {
+Outcome Performer::defer_for_limit(const Payload& job, const std::string& queue, const Performed& performed) const {
   ask_redis_time(redis_);
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_over_limit",
@@ -482,9 +481,9 @@ Outcome Performer::put_off_job(const Payload& job, const std::string& queue, con
                 {"class", job.display_class()},
                 {"queue", queue},
                 {"reason", performed.failure.message},
-                {"times", put_off_once_more(job).front().raw.value_or("")},
+                {"times", times_over_limit(job) + 1},
                 {"in", fmt::format("{:.1f}s", std::chrono::duration<double>(performed.delay).count())}});
-  return try_after_limit(job, queue, redis_now(), performed.delay);
+  return defer(job, {.why = Deferral::Why::limit, .delay = performed.delay}, queue, redis_now());
 }
 
 void Performer::begin_batch(std::size_t jobs) {

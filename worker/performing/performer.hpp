@@ -87,7 +87,7 @@ class Performer {
 
   // Whether a job may have to wait for its class, in quarantine or paused; then whether this one must, and lays it
   // aside: nullopt where the supervisor has taken it back.  One that came too late need not.
-  bool may_park() { return quarantine_.may_park(); }
+  bool may_defer() { return quarantine_.may_defer(); }
   bool is_to_park(const std::string& text);
   std::optional<Outcome> park(int entry, const std::string& queue);
   // Whether a job has come too late to begin: perform_entry() ends it then.
@@ -147,7 +147,7 @@ class Performer {
   Outcome expire(int entry, const std::string& queue);
   Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
-  Outcome put_off_job(const Payload& job, const std::string& queue, const Performed& performed) const;
+  Outcome defer_for_limit(const Payload& job, const std::string& queue, const Performed& performed) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   std::optional<std::chrono::milliseconds> time_left() const;
   bool ends_between_items();

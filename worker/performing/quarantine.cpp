@@ -46,7 +46,7 @@ QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_vie
   if (known == nullptr) return QuarantineAnswer::perform;
   const bool crashed_with_these =
       ("," + known->libraries + ",").find("," + std::string(libraries) + ",") != std::string::npos;
-  return crashed_with_these ? QuarantineAnswer::park : QuarantineAnswer::probe;
+  return crashed_with_these ? QuarantineAnswer::defer : QuarantineAnswer::probe;
 }
 
 Quarantine::Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows)
@@ -190,7 +190,7 @@ Quarantine::PutBack Quarantine::put_back(const Payload& job) {
   }
 }
 
-bool Quarantine::may_park() {
+bool Quarantine::may_defer() {
   probe_.reset();
   tell_of_passed();
   if (paused_) {
@@ -200,10 +200,12 @@ bool Quarantine::may_park() {
   return !paused_now_.empty() || (is_on() && !classes_.empty());
 }
 
-bool Quarantine::parks(const Payload& job) {
-  if (!is_paused(job)) return parks_for_crashes(job);
-  log::debug("job_of_paused_class", {{"jid", job.jid()}, {"class", job.display_class()}});
-  return true;
+std::optional<Deferral> Quarantine::defers(const Payload& job) {
+  if (is_paused(job)) {
+    log::debug("job_of_paused_class", {{"jid", job.jid()}, {"class", job.display_class()}});
+    return Deferral{.why = Deferral::Why::pause};
+  }
+  return has_crashed(job) ? std::optional(Deferral{.why = Deferral::Why::quarantine}) : std::nullopt;
 }
 
 // Who has waited for a job since its last look may not have heard of a quarantine.
@@ -218,7 +220,7 @@ void Quarantine::read_unless_fresh() {
   }
 }
 
-bool Quarantine::parks_for_crashes(const Payload& job) {
+bool Quarantine::has_crashed(const Payload& job) {
   if (!is_on() || classes_.empty()) return false;
   const auto known = classes_.find(job.job_class());
   if (known == classes_.end()) return false;

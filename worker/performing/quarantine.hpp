@@ -9,6 +9,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/store/deferral.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/queues/known_queues.hpp"
 
@@ -18,7 +19,7 @@ namespace brood {
 enum class QuarantineAnswer {
   perform,
   probe,  // one at a time: the class crashed with other libraries
-  park,   // it crashed with these
+  defer,  // it crashed with these
 };
 QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries);
 
@@ -42,11 +43,10 @@ class Quarantine {
   // quarantine it looks after each change of the pauses, and now and then.
   void look(SteadyTime now);
 
-  // Whether a job of any class may have to wait.  Then parks() tells whether this one must, and is not to be performed
-  // now.  If false, call ended() when it has ended, or does_not_begin() where something else keeps it waiting, or ends
-  // it before it began.
-  bool may_park();
-  bool parks(const Payload& job);
+  // Whether a job of any class may have to wait.  Then defers() tells whether this one must.  If it need not, call
+  // ended() when it has ended, or does_not_begin() where something else keeps it waiting, or ends it before it began.
+  bool may_defer();
+  std::optional<Deferral> defers(const Payload& job);
   void ended(const Payload& job);
   void does_not_begin(const Payload& job);
 
@@ -61,7 +61,7 @@ class Quarantine {
   bool is_paused(const Payload& job) const;
   void note_pauses(const NameSet& paused, SteadyTime now);
   std::chrono::nanoseconds until_next_look(SteadyTime now) const;
-  bool parks_for_crashes(const Payload& job);
+  bool has_crashed(const Payload& job);
   void read();
   void read_unless_fresh();
   void tell_of_passed();

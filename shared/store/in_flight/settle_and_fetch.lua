@@ -59,12 +59,12 @@ local into, beside
 if others > 0 then
   last_asked, dead = #KEYS - 5, KEYS[#KEYS - 2]
   into = {retry = {KEYS[#KEYS - 3], "zset"}, move_to_dead = {dead, "zset"}, schedule = {KEYS[#KEYS - 1], "zset"},
-          park = {KEYS[#KEYS], "zset"}, requeue_back = {KEYS[3], "list"}, requeue_head = {KEYS[3], "list"}}
+          quarantine = {KEYS[#KEYS], "zset"}, requeue_back = {KEYS[3], "list"}, requeue_head = {KEYS[3], "list"}}
   local seen = {}
   beside = KEYS[3]:sub(1, -#queue - 1)    -- with the name of any queue behind it the key of that queue
   for i = 9, #ARGV, 3 do
     local target = into[ARGV[i]]
-    if ARGV[i] == "set_aside" then target = {beside .. ARGV[i + 2], "list"} end
+    if ARGV[i] == "beside" then target = {beside .. ARGV[i + 2], "list"} end
     if target and not seen[target[1]] then
       local kind = redis.call("TYPE", target[1]).ok
       if kind ~= target[2] and kind ~= "none" then return refuse(target[1]) end
@@ -115,7 +115,7 @@ for i = 9, #ARGV, 3 do
   end
   if kind == "requeue_back" then backs[#backs + 1] = payload
   elseif kind == "requeue_head" then heads[#heads + 1] = payload
-  elseif kind == "set_aside" then
+  elseif kind == "beside" then
     local name = ARGV[i + 2]
     local aside = asides[#asides]
     if not aside or aside.name ~= name then

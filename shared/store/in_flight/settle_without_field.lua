@@ -24,7 +24,7 @@ if redis.call("TYPE", KEYS[2]).ok == "list" then
 end
 
 -- Without a number only the entries themselves say whether this is the batch that was performed.
-local into = {retry = KEYS[4], move_to_dead = KEYS[5], schedule = KEYS[6], park = KEYS[7]}
+local into = {retry = KEYS[4], move_to_dead = KEYS[5], schedule = KEYS[6], quarantine = KEYS[7]}
 local adds, backs, heads, counted, settled, trim = {}, {}, {}, {}, 0, false
 for i = 4, left > 0 and #ARGV or 0, 4 do
   local kind, payload = ARGV[i + 1], ARGV[i + 2]

@@ -88,7 +88,7 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
   std::erase_if(draw, is_capped_queue);
   std::vector<std::pair<std::string, std::string>> apart;
   for (std::size_t i = 0; broken_.set_aside_apart && i < worker.outcomes.size(); ++i) {
-    if (worker.outcomes[i].kind == Outcome::Kind::set_aside)
+    if (worker.outcomes[i].kind == Outcome::Kind::beside)
       apart.emplace_back(worker.outcomes[i].into, in_flight.batch().entries[i].payload);
   }
   worker.unsettled = !worker.outcomes.empty();
@@ -182,10 +182,10 @@ void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const std::string& payload = batch.entries[i].payload;
     if (std::string aside = aside_for(caps(), from, is_capped(payload) ? "Capped" : "Job"); !aside.empty()) {
-      if (!may_begin(worker) || !slot.set_aside(static_cast<int>(i))) return;
+      if (!may_begin(worker) || !slot.defer(static_cast<int>(i))) return;
       ++coverage_.set_aside;
       if (broken_.asides_pass_for_done) slot.end(static_cast<int>(i), EntryState::succeeded);
-      worker.outcomes.push_back({Outcome::Kind::set_aside, "", 0, std::move(aside)});
+      worker.outcomes.push_back({Outcome::Kind::beside, "", 0, std::move(aside)});
       some_aside = true;
       continue;
     }

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/store/outcome.hpp"
+
+namespace brood {
+
+// Why a fetched job does not begin now, or does not go on: no attempt is charged, and it runs later.  Pure.
+//
+//   why          it waits in                      what brings it back
+//   cap          the queue "<its queue>@<cap>"    a fetch that finds a free place under the cap
+//   quarantine   `brood:quarantined`              a worker with other libraries, or a person who releases its class
+//   pause        `brood:quarantined`              a worker, once its class is resumed
+//   lock         `schedule`                       the scheduler, in 1 to 10 s
+//   limit        `schedule`                       the scheduler, after `delay`
+//   interrupted  `schedule`; the back of its      the scheduler, after `delay`; a fetch
+//                queue where `delay` is 0
+//
+// places_of_jobs.hpp lists these places for code that looks for a job.  The clock of `expires_in` goes on wherever a
+// job waits: one that goes to `schedule`, or is enqueued anew, has the end written down as `expiry`.  A payload in a
+// set names the queue that it came from, since nothing else tells it there.
+struct Deferral {
+  enum class Why { cap, quarantine, pause, lock, limit, interrupted } why = Why::cap;
+  std::string into = {};               // cap: the name of the queue that it waits in
+  std::chrono::milliseconds delay{0};  // limit, interrupted
+
+  // After an interruption the job may choose its delay.  One that chooses none and has run for less than a second waits
+  // for a second: otherwise it would spin between queue and worker.
+  static Deferral interrupted(std::chrono::nanoseconds ran_for, std::chrono::milliseconds delay);
+};
+
+// How the job is settled, which was fetched from `queue`.  `now` is Redis's time; a cap needs none.
+Outcome defer(const Payload& job, const Deferral& deferral, const std::string& queue, WallTime now);
+
+// How often in a row the job was deferred for a limit, which its payload counts as `overrated`; at most a million.
+inline constexpr std::int64_t most_deferrals = 1'000'000;
+std::int64_t times_over_limit(const Payload& job);
+// A job that has failed begins to count anew; nullopt: it counts none.
+std::optional<Payload> without_times_over_limit(const Payload& job);
+
+}  // namespace brood

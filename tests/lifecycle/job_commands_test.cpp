@@ -244,6 +244,39 @@ BOOST_AUTO_TEST_CASE(queues_are_listed_shown_paused_and_emptied) {
   BOOST_TEST(redis.smembers("queues") == Jids{"images"}, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(jobs_of_a_queue_that_wait_elsewhere_are_shown_counted_and_deleted_with_it) {
+  RedisServer redis;
+  enqueue(redis, {payload_text("Zip", "[1]", 1)}, "images");
+  redis.command({"SADD", "brood:set_aside", "images@cap", "other@cap"});
+  redis.command({"LPUSH", "queue:images@cap", payload_text("Heavy", "[2]", 2), payload_text("Zip", "[3]", 3)});
+  redis.command({"LPUSH", "queue:images@host", payload_text("Zip", "[9]", 9)});
+  const auto quarantine = [&](long number, const char* queue) {
+    redis.command({"ZADD", "brood:quarantined", std::to_string(number),
+                   payload_text("Heavy", "[]", number, std::string(R"("queue":")") + queue + '"')});
+  };
+  quarantine(4, "images");
+  quarantine(5, "other");
+  quarantine(6, "images");
+  BOOST_TEST(
+      listed(brood_on(redis, {"queues", "show", "images", "--json"})) == (Jids{jid(1), jid(3), jid(2), jid(6), jid(4)}),
+      boost::test_tools::per_element());
+  const std::string shown = brood_on(redis, {"queues", "show", "images"}).output;
+  for (const char* const text : {"WAITS IN", "images@cap", "(its class)", "5 jobs"})
+    BOOST_TEST(shown.find(text) != std::string::npos, shown);
+  BOOST_TEST(brood_on(redis, {"queues", "show", "images", jid(4)}).output.find("Heavy") != std::string::npos);
+  BOOST_TEST(brood_on(redis, {"queues", "delete", "images", "--class", "Heavy", "--dry-run"}).output ==
+             "3 of 5 jobs would be deleted; nothing was done.\n");
+  BOOST_TEST(brood_on(redis, {"queues", "delete", "images", jid(2), jid(4)}).output == "2 jobs deleted\n");
+  BOOST_TEST(brood_on(redis, {"queues", "delete", "images", "--class", "Heavy", "--yes"}).output == "1 job deleted\n");
+  BOOST_TEST(redis.size_of("brood:quarantined") == 1U);
+  BOOST_TEST(redis.size_of("queue:images@cap") == 1U);
+  quarantine(6, "images");
+  BOOST_TEST(brood_on(redis, {"queues", "clear", "images", "--yes"}).output == "3 jobs deleted\n");
+  BOOST_TEST(redis.size_of("queue:images@cap") == 0U);
+  BOOST_TEST(redis.size_of("queue:images@host") == 1U);
+  BOOST_TEST(redis.size_of("brood:quarantined") == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(hostile_text_reaches_neither_terminal_nor_program_as_it_is) {
   RedisServer redis;
   redis.command({"ZADD", "dead", "5", "no job \x1b[2J\xff"});

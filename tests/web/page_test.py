@@ -127,6 +127,22 @@ class Answers(PageTest):
             self.assertNotIn('name=%2a"', text.lower(), path)
         self.assertIn("(no name)", page.get("/queues").text)
 
+    def test_a_queue_tells_where_else_its_jobs_wait(self):
+        self.redis("SADD", "queues", "mails")
+        self.redis("LPUSH", "queue:mails", job("A", queue="mails"))
+        page = self.page()
+        self.assertNotIn("classes: see", page.get("/queues/one?name=mails").text)
+        self.redis("SADD", "brood:set_aside", "mails@erp", "other@erp")
+        self.redis.many([["LPUSH", f"queue:{queue}", job("A"), job("B")] for queue in ("mails@erp", "other@erp", "mails@host")])
+        quarantine(self.redis, "Bad", jobs=3, queue="mails")
+        quarantine(self.redis, "Other", jobs=2)
+        text = page.get("/queues/one?name=mails").text
+        self.assertIn("2 jobs wait of capped classes", text)
+        self.assertIn("/queues/one?name=mails%40erp", text)
+        self.assertNotIn("other@erp", text)
+        self.assertNotIn("mails@host", text)
+        self.assertIn("3 jobs wait for their classes", text)
+
     def test_a_score_before_all_time_is_not_in_the_future(self):
         self.redis("ZADD", "retry", "-inf", job("A", [], "a" * 24))
         self.redis("ZADD", "retry", "+inf", job("A", [], "b" * 24))

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -9,8 +8,6 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/store/name_list.hpp"
-#include "shared/store/places_of_jobs.hpp"
 #include "supervisor/cli/access/api_access.hpp"
 #include "supervisor/cli/access/served_queues.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
@@ -23,6 +20,7 @@
 #include "supervisor/cli/jobs/job_filter.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
 #include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/lists/jobs_of_queue.hpp"
 #include "supervisor/cli/lists/listing.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/interruption.hpp"
@@ -59,17 +57,21 @@ const std::vector<std::string>& names_of(const QueuesOrder& order) {
   return order.words;
 }
 
-// Throws UsageError for a queue that nobody knows: a misspelled name must not look like an empty queue.
-Queue known_queue(Api& api, const std::string& name) {
+ShardConnections connect_for_queues(const RedisAccess& access) {
+  return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-queues");
+}
+
+// Throws UsageError for a queue that Redis does not know: a misspelled name must not look like an empty queue.
+JobsOfQueue jobs_of_known_queue(Api& api, ShardConnections& shards, const std::string& name) {
+  JobsOfQueue jobs(api, shards, name);
   const std::vector<QueueSummary> all = api.queue_summaries();
   const bool known = std::any_of(all.begin(), all.end(), [&](const QueueSummary& queue) { return queue.name == name; });
-  if (!known && api.queue(name).size() == 0)
-    throw UsageError(fmt::format("there is no queue \"{}\"", log::printable(name)));
-  return api.queue(name);
+  if (!known && jobs.size() == 0) throw UsageError(fmt::format("there is no queue \"{}\"", log::printable(name)));
+  return jobs;
 }
 
 ServedQueues served_queues(const RedisAccess& access) {
-  ShardConnections shards(access, {.connect = 3s, .command = 5s}, "brood-queues");
+  ShardConnections shards = connect_for_queues(access);
   return ask_served_queues(shards);
 }
 
@@ -97,16 +99,27 @@ int list_queues(const QueuesOrder& order) {
   return exit_status::ok;
 }
 
-std::string table_of_jobs(const std::vector<JobRecord>& some) {
+// A job, and where it waits.
+struct PlacedJobRecord {
+  JobRecord job;
+  std::string where;
+};
+
+// Tells where the jobs wait if not all of them wait in `queue` itself.
+std::string table_of_jobs(const std::vector<PlacedJobRecord>& some, const std::string& queue) {
   const bool has_shards =
-      std::any_of(some.begin(), some.end(), [](const JobRecord& job) { return !job.shard.empty(); });
+      std::any_of(some.begin(), some.end(), [](const PlacedJobRecord& one) { return !one.job.shard.empty(); });
+  const bool has_places =
+      std::any_of(some.begin(), some.end(), [&](const PlacedJobRecord& one) { return one.where != queue; });
   std::vector<Table::Column> columns = {{"ENQUEUED"}, {"JID"}, {"CLASS"}, {"ARGS"}};
+  if (has_places) columns.insert(columns.begin(), {"WAITS IN"});
   if (has_shards) columns.insert(columns.begin(), {"SHARD"});
   Table table(std::move(columns));
-  for (const JobRecord& job : some) {
+  for (const auto& [job, where] : some) {
     std::vector<std::string> row = {job.enqueued_at ? when_text(*job.enqueued_at) : "", job.jid,
                                     job.is_job ? job.display_class : "(no job)",
                                     job.is_job ? job.display_args() : job.payload};
+    if (has_places) row.insert(row.begin(), where);
     if (has_shards) row.insert(row.begin(), job.shard);
     table.add(std::move(row));
   }
@@ -118,23 +131,24 @@ struct FoundJobs {
   bool some_missing = false;
 };
 
-FoundJobs find_jobs(const Queue& queue, const std::vector<std::string>& jids) {
+FoundJobs find_jobs(const JobsOfQueue& jobs, const std::string& queue, const std::vector<std::string>& jids) {
   JidSearch<JobRecord> search(jids);
-  queue.each([&](const JobRecord& job) {
+  jobs.each([&](const JobRecord& job, const std::string&) {
     search.offer(job);
     return true;
   });
   for (const std::string& word : search.not_found())
-    fmt::print(stderr, "brood queues: there is no job \"{}\" in {}\n", log::printable(word),
-               log::printable(queue.name()));
+    fmt::print(stderr, "brood queues: there is no job \"{}\" in {}\n", log::printable(word), log::printable(queue));
   return {search.jobs(), !search.not_found().empty()};
 }
 
 int show_queue(const QueuesOrder& order) {
   Api api = open_api(order.redis);
-  const Queue queue = known_queue(api, names_of(order).front());
+  ShardConnections shards = connect_for_queues(order.redis);
+  const std::string& name = names_of(order).front();
+  const JobsOfQueue jobs = jobs_of_known_queue(api, shards, name);
   if (order.words.size() > 1) {
-    const FoundJobs found = find_jobs(queue, {order.words.begin() + 1, order.words.end()});
+    const FoundJobs found = find_jobs(jobs, name, {order.words.begin() + 1, order.words.end()});
     JsonArray array;
     for (const JobRecord& job : found.jobs) {
       if (order.json)
@@ -145,11 +159,18 @@ int show_queue(const QueuesOrder& order) {
     if (order.json) array.end();
     return found.some_missing ? exit_status::try_again : exit_status::ok;
   }
-  Listing<JobRecord> listing(
-      order.limit, order.page, order.json, [](const JobRecord& job) { return job_json(job); }, table_of_jobs);
-  queue.each([&](const JobRecord& job) { return !order.takes(job) || listing.add(job); });
-  listing.end(order.filter.is_empty() ? there_are(queue.size(), "job", "jobs")
-                                      : "of " + counted(queue.size(), "job", "jobs") + " those that match");
+  Listing<PlacedJobRecord> listing(
+      order.limit, order.page, order.json, [](const PlacedJobRecord& one) { return job_json(one.job); },
+      [&](const std::vector<PlacedJobRecord>& some) { return table_of_jobs(some, name); });
+  jobs.each([&](const JobRecord& job, const std::string& where) {
+    return !order.takes(job) || listing.add({job, where});
+  });
+  if (order.json) {
+    listing.end("");
+    return exit_status::ok;
+  }
+  listing.end(order.filter.is_empty() ? there_are(jobs.size(), "job", "jobs")
+                                      : "of " + counted(jobs.size(), "job", "jobs") + " those that match");
   return exit_status::ok;
 }
 
@@ -196,29 +217,31 @@ int say_dry_run(const QueuesOrder& order, std::size_t wanted, std::size_t total)
   return exit_status::ok;
 }
 
-int delete_named(const QueuesOrder& order, Queue& queue) {
-  const FoundJobs found = find_jobs(queue, {order.words.begin() + 1, order.words.end()});
-  if (order.dry_run) return say_dry_run(order, found.jobs.size(), queue.size());
+int delete_named(const QueuesOrder& order, JobsOfQueue& all) {
+  const FoundJobs found = find_jobs(all, order.words.front(), {order.words.begin() + 1, order.words.end()});
+  if (order.dry_run) return say_dry_run(order, found.jobs.size(), all.size());
   BulkResult result;
   result.looked_at = result.wanted = found.jobs.size();
-  for (const JobRecord& job : found.jobs) ++(queue.remove(job) ? result.done : result.gone);
+  for (const JobRecord& job : found.jobs) ++(all.remove(job) ? result.done : result.gone);
   const int status = report(result, jobs, deleting, order.json);
   return found.some_missing ? exit_status::try_again : status;
 }
 
 int delete_jobs(const QueuesOrder& order) {
   Api api = open_api(order.redis);
-  Queue queue = known_queue(api, names_of(order).front());
+  ShardConnections shards = connect_for_queues(order.redis);
+  const std::string& name = names_of(order).front();
+  JobsOfQueue all = jobs_of_known_queue(api, shards, name);
   const bool named = order.words.size() > 1;
   if (named != order.filter.is_empty())
     throw UsageError(named ? "ids and filters exclude each other; --jid is a filter"
                            : "say which jobs: JID..., or filters such as --class; \"clear\" deletes all");
-  if (named) return delete_named(order, queue);
-  const std::size_t total = queue.size();
+  if (named) return delete_named(order, all);
+  const std::size_t total = all.size();
   BulkResult result;
   {
     ProgressBar bar("counting", total);
-    queue.each([&](const JobRecord& job) {
+    all.each([&](const JobRecord& job, const std::string&) {
       bar.show(++result.looked_at);
       result.wanted += order.takes(job);
       return true;
@@ -227,56 +250,37 @@ int delete_jobs(const QueuesOrder& order) {
   if (order.dry_run) return say_dry_run(order, result.wanted, total);
   if (result.wanted == 0) return report(result, jobs, deleting, order.json);
   const std::string what = fmt::format("deletes {} of {} of {}", grouped(result.wanted), counted(total, "job", "jobs"),
-                                       log::printable(queue.name()));
+                                       log::printable(name));
   if (!confirmed(what, order.yes)) return exit_status::try_again;
   note_interruption();
   {
     ProgressBar bar("deleting", total);
-    result = queue.remove_if([&](const JobRecord& job) { return order.takes(job); },
-                             [&](std::size_t done, std::size_t) {
-                               bar.show(done);
-                               return !interrupted();
-                             });
+    result = all.remove_if([&](const JobRecord& job) { return order.takes(job); },
+                           [&](std::size_t done, std::size_t) {
+                             bar.show(done);
+                             return !interrupted();
+                           });
   }
   return report(result, jobs, deleting, order.json);
 }
 
-// These, and those beside them in which their jobs wait for a place of a cap.
-std::vector<std::string> with_those_beside(const std::vector<std::string>& names, const RedisAccess& access) {
-  std::set<std::string> known;  // of all shards
-  ShardConnections shards(access, {.connect = 3s, .command = 5s}, "brood-queues");
-  shards.each([&](ShardConnections::Shard& shard) {
-    const Reply reply = shard.redis.call(ask_set_aside());
-    if (const auto names_here = read_name_list_if_told(reply.view()))
-      known.insert(names_here->begin(), names_here->end());
-  });
-  const std::vector<std::string> set_aside(known.begin(), known.end());
-  std::vector<std::string> all;
-  for (const std::string& name : names) {
-    all.push_back(name);
-    for (std::string& aside : beside(name, set_aside)) all.push_back(std::move(aside));
-  }
-  return all;
-}
-
 int clear_queues(const QueuesOrder& order) {
   Api api = open_api(order.redis);
-  std::vector<Queue> queues;
+  ShardConnections shards = connect_for_queues(order.redis);
+  std::vector<JobsOfQueue> all;
   std::vector<std::string> names;
   BulkResult result;
-  for (const std::string& name : names_of(order)) known_queue(api, name);
-  for (const std::string& name : with_those_beside(names_of(order), order.redis)) {
-    queues.push_back(api.queue(name));
-    const std::size_t size = queues.back().size();
-    names.push_back(log::printable(name));
-    result.wanted += size;
+  for (const std::string& name : names_of(order)) {
+    all.push_back(jobs_of_known_queue(api, shards, name));
+    for (const Queue& list : all.back().lists()) names.push_back(log::printable(list.name()));
+    result.wanted += all.back().size();
   }
   result.looked_at = result.wanted;
   if (order.dry_run) return say_dry_run(order, result.wanted, result.wanted);
   const std::string what =
       fmt::format("deletes {} and all {}", fmt::join(names, ", "), counted(result.wanted, "job", "jobs"));
   if (!confirmed(what, order.yes)) return exit_status::try_again;
-  for (Queue& queue : queues) result.done += queue.clear();
+  for (JobsOfQueue& queue : all) result.done += queue.clear();
   result.looked_at = result.wanted = result.done;  // some came, or went, while the question was read
   return report(result, jobs, deleting, order.json);
 }

@@ -26,7 +26,8 @@ QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
                          .jid = {},
                          .queue = {},
                          .since = leading_number<double>(entry.score_text),
-                         .classes = {}};
+                         .classes = {},
+                         .score_text = std::string(entry.score_text)};
   try {
     const Payload job = Payload::parse(waiting.payload);
     waiting.job_class = job.job_class();

@@ -45,6 +45,7 @@ struct QuarantinedJob {
   std::string payload, job_class, jid, queue;
   double since = 0;                    // seconds since the epoch
   std::set<std::string> classes = {};  // by which it may be paused: its own, and the one that it wraps
+  std::string score_text = {};         // `since` as Redis spells it
   bool is_of(const std::string& name) const { return classes.contains(name); }
 };
 // Goes through those of one shard, the newest first, while `take` wants more.  One that `take` removes is passed over

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "supervisor/cli/lists/jobs_of_queue.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/layout.hpp"
 #include "supervisor/web/page/parts.hpp"
@@ -16,6 +17,8 @@ namespace brood {
 namespace {
 
 constexpr std::size_t jobs_a_queue_page = 25, queues_a_page = 100;
+constexpr std::size_t most_quarantined_looked_at = 10'000;
+constexpr auto longest_look = std::chrono::seconds(2);
 
 Queue queue_meant(Call& call) {
   const std::string name = call.query.value("name");
@@ -65,6 +68,24 @@ Html pause_button(const Call& call, const std::string& name, bool paused, bool i
   return button(call, Url("/queues/pause").with("name", name), {"Pause", Role::operate, false, in_row});
 }
 
+// The jobs of the queue that do not wait in it, one line for each place where they do.
+Html elsewhere(const JobsOfQueue& jobs) {
+  Html lines;
+  for (std::size_t i = 1; i < jobs.lists().size(); ++i) {
+    const Queue& aside = jobs.lists()[i];
+    if (const std::size_t size = aside.size(); size > 0)
+      lines += Html("<p>{} of capped classes: see {}.</p>", counted(size, "job waits", "jobs wait"),
+                    link_by_name(Url("/queues/one").with("name", aside.name()), aside.name()));
+  }
+  const JobsOfQueue::Waiting waiting =
+      jobs.waiting_for_class({.most = most_quarantined_looked_at, .until = steady_now() + longest_look});
+  if (waiting.jobs > 0)
+    lines += Html("<p>{}{} for their classes: see {} and {}.</p>", waiting.is_cut ? "At least " : "",
+                  counted(waiting.jobs, "job waits", "jobs wait"), link(Url("/quarantine"), "Quarantine"),
+                  link(Url("/classes"), "Classes"));
+  return lines;
+}
+
 }  // namespace
 
 HttpResponse show_queues(Call& call) {
@@ -111,6 +132,7 @@ HttpResponse show_queue(Call& call) {
                            size > 0 ? Html(", the next has waited for {}", length_text(queue.latency())) : Html(),
                            pause_button(call, queue.name(), paused, false));
   if (paused) page.body += Html("<p>{} Nobody fetches from it.</p>", badge(Tone::warn, "Paused"));
+  page.body += elsewhere(JobsOfQueue(call.site.api(), call.site.shards(), queue.name()));
   page.body += drain_of(call, queue.name(), size, jobs);
   PageTable table("Jobs of the queue, the newest first",
                   {{"Job"}, {"Arguments"}, {"Enqueued"}, {"Actions", PageTable::actions}});

@@ -1,7 +1,10 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <cstdlib>
 
 #include "shared/base/log.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/redis_server.hpp"
@@ -90,4 +93,39 @@ BOOST_FIXTURE_TEST_CASE(of_jobs_that_take_their_supervisor_down_each_is_counted,
   BOOST_TEST(redis.size_of("dead") == 3u);
   BOOST_TEST(poison("Greet") == 2, receiver.text());
   BOOST_TEST(poison("Fail") == 1, receiver.text());
+}
+
+// Monitoring counts each job that goes to the dead set, and not only those that crash their workers.
+BOOST_FIXTURE_TEST_CASE(every_job_that_a_recovery_moves_to_dead_has_died, Recovery) {
+  setenv("RUNTIME_DIRECTORY", directory.path().c_str(), 1);
+  const Scoreboard board = Scoreboard::create(runtime_directory(), identity, 1);
+  const auto died = [&] { return board.usage().died.load(); };
+  recover({"no job \x01"});
+  BOOST_TEST(redis.size_of("dead") == 1u);
+  BOOST_TEST(died() == 1u);
+  config.worker.max_crashes = 5;
+  recover({payload_text("Segfault", "[]", 1)});
+  BOOST_TEST(died() == 1u);
+  recover({payload_text("Segfault", "[]", 2)}, RecoveryMode::move_to_dead);
+  BOOST_TEST(died() == 2u);
+
+  death.fate = WorkerDeath::Fate::dead;
+  recover({payload_text("Segfault", "[]", 3)});
+  death.fate.reset();
+  BOOST_TEST(died() == 2u);
+
+  death.cause = WorkerDeath::Cause{"JobTimeout", "ran for more than 1s", false};
+  recover({payload_text("Sleep", "[]", 4, R"("retry":0)")});
+  BOOST_TEST(died() == 3u);
+
+  death.worker.record.reset();
+  death.cause.reset();
+  death.cause_unknown = true;
+  for (int times = 0; times < 3; ++times) {
+    redis.command({"DEL", "queue:mails"});
+    recover({"no job at all"});
+  }
+  BOOST_TEST(died() == 4u);
+  BOOST_TEST(redis.size_of("dead") == 5u);
+  unsetenv("RUNTIME_DIRECTORY");
 }

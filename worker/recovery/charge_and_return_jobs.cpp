@@ -54,11 +54,12 @@ class RecoveryChild {
   bool recover_from(const WorkerDeath& worker_death) {
     const auto charge = [&](const std::string& payload, const std::string& fetched_from) {
       const std::string queue = home(fetched_from);
-      return worker_death.cause_unknown ? give_back_a_few_times(payload, queue)
-                                        : charge_job(worker_death, payload, queue);
+      Outcome outcome =
+          worker_death.cause_unknown ? give_back_a_few_times(payload, queue) : charge_job(worker_death, payload, queue);
+      return worker_death.fate ? outcome : noted_if_dead(std::move(outcome));  // what a person ends has not died
     };
     const auto orphan = [&](const std::string& payload, const std::string& queue) {
-      return move_orphan_to_dead(payload, home(queue));
+      return noted_if_dead(move_orphan_to_dead(payload, home(queue)));
     };
     DeadWorker worker = worker_death.worker;
     worker.ended_by_brood = !worker_death.cause && !worker_death.fate && !worker_death.cause_unknown;
@@ -138,6 +139,11 @@ class RecoveryChild {
         config_.capsules.begin(), config_.capsules.end(),
         [&](const CapsuleSettings& capsule) { return home_of(capsule.caps, fetched_from) != fetched_from; });
     return is_configured || read_is_set_aside(known.view()) ? std::string(home) : fetched_from;
+  }
+
+  Outcome noted_if_dead(Outcome outcome) {
+    if (outcome.kind == Outcome::Kind::move_to_dead) news_.note_death();
+    return outcome;
   }
 
   Outcome noted_if_poison(const Payload& job, const std::string& queue, Outcome outcome) {

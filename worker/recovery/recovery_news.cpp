@@ -22,6 +22,7 @@ RecoveryNews::RecoveryNews(const Config& config) : config_(config) {
 void RecoveryNews::begin() {
   span_.reset();
   poison_.clear();
+  deaths_ = 0;
 }
 
 void RecoveryNews::note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
@@ -43,14 +44,15 @@ void RecoveryNews::tell(const DeadWorker& worker, const RecoveryResult& result) 
   if (span_ && result.charged > 0) tell_span(worker);
 }
 
-// The newest: where the dead had settled in between, others were judged before.
-std::size_t RecoveryNews::poisoned(const RecoveryResult& result) const {
-  return std::min(poison_.size(), static_cast<std::size_t>(result.charged + result.orphaned));
+// How many of the jobs that were noted the recovery has moved.  If their worker had settled in the meantime, jobs were
+// judged that it did not hold any more.
+std::size_t RecoveryNews::done_of(std::size_t noted, const RecoveryResult& result) {
+  return std::min(noted, static_cast<std::size_t>(result.charged + result.orphaned));
 }
 
-// Where the scoreboard is another host's, nobody counts them.
+// The scoreboard of another host is not here; then they are not counted.
 void RecoveryNews::note_died(const DeadWorker& worker, const RecoveryResult& result) const try {
-  const std::size_t died = poisoned(result);
+  const std::size_t died = done_of(deaths_, result);
   if (died == 0) return;
   Scoreboard::open(scoreboard_path(runtime_directory(), worker.identity), true).usage().died.fetch_add(died);
 } catch (const std::exception& error) {
@@ -63,7 +65,7 @@ void RecoveryNews::count(const DeadWorker& worker, const RecoveryResult& result)
   const int recovered = result.charged + result.given_back + result.orphaned;
   if (!worker.ended_by_brood)
     lines.count("jobs.recovered.fetch", static_cast<std::uint64_t>(recovered), {{}, queue, {}});
-  const std::size_t dead = poisoned(result);
+  const std::size_t dead = done_of(poison_.size(), result);  // the newest
   for (auto job = poison_.end() - static_cast<std::ptrdiff_t>(dead); job != poison_.end(); ++job)
     lines.count("jobs.poison", 1, {job->first, job->second, {}});
   const std::uint64_t lost = statsd_->send();

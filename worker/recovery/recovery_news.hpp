@@ -27,14 +27,16 @@ class RecoveryNews {
   // The worker died of this job.  The log names its trace from now on.
   void note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
                   const CrashReport& report);
-  // A job goes to the dead set.
+  // A job goes to the dead set since it crashes its workers.
   void note_poison(const std::string& job_class, const std::string& queue);
+  // A job goes to the dead set, for whatever reason.
+  void note_death() { ++deaths_; }
 
   // The recovery is done.  What a stop or a deploy gives back is not counted: nothing has gone wrong.
   void tell(const DeadWorker& worker, const RecoveryResult& result);
 
  private:
-  std::size_t poisoned(const RecoveryResult& result) const;
+  static std::size_t done_of(std::size_t noted, const RecoveryResult& result);
   void note_died(const DeadWorker& worker, const RecoveryResult& result) const;
   void count(const DeadWorker& worker, const RecoveryResult& result);
   void tell_span(const DeadWorker& worker) const;
@@ -43,6 +45,7 @@ class RecoveryNews {
   std::optional<Statsd> statsd_;
   std::optional<RunSpan> span_;
   std::vector<std::pair<std::string, std::string>> poison_;  // classes and queues
+  std::size_t deaths_ = 0;
 };
 
 }  // namespace brood

@@ -64,7 +64,7 @@ class Supervisor : private Shard::Owner,
     std::function<std::vector<RedisAddress>(const Config&)> locate = {};
     // Called when the supervisor begins to go by another configuration: for the log and the title of the process.
     std::function<void(const Config&)> follow;
-    WebChild::Body web = {};  // none: there is no page
+    WebChild::Program web = {};  // no body: there is no page
   };
   explicit Supervisor(Setup setup);
   ~Supervisor() override;

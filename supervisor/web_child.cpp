@@ -7,10 +7,13 @@
 
 namespace brood {
 
-WebChild::WebChild(EventLoop& loop, Children& children, Body body)
-    : body_(std::move(body)),
+WebChild::WebChild(EventLoop& loop, Children& children, Program program)
+    : body_(std::move(program.body)),
       child_(loop, children,
-             {.settings = {.title = "brood: web", .parent_death_signal = SIGTERM, .speaks_for_operators = true},
+             {.settings = {.title = "brood: web",
+                           .keep = std::move(program.keep),
+                           .parent_death_signal = SIGTERM,
+                           .speaks_for_operators = true},
               .ended = "web_ended",
               .not_started = "web_not_started",
               .body = [this](int lifeline) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "shared/config/config.hpp"
 #include "supervisor/process/service_child.hpp"
@@ -16,7 +17,12 @@ class WebChild {
   // In the child; executes the page's program, and returns an exit status only when that cannot be done.
   using Body = std::function<int(const Config&)>;
 
-  WebChild(EventLoop& loop, Children& children, Body body);
+  struct Program {
+    Body body;
+    std::vector<int> keep = {};  // descriptors that the child needs
+  };
+
+  WebChild(EventLoop& loop, Children& children, Program program);
 
   // Starts, replaces or ends it, as the configuration wants it: it shows more of that than its own settings.
   void follow(std::shared_ptr<const Config> config);

@@ -24,8 +24,13 @@ std::string find(const std::string& program, const char* installed) {
 
 }  // namespace
 
+std::string path_of_companion(const std::string& program) { return find(program, BROOD_COMPANIONS_FROM_BROOD); }
+
 void become_companion(const std::string& program, const std::string& command, const std::vector<std::string>& args) {
-  const std::string path = find(program, BROOD_COMPANIONS_FROM_BROOD);
+  become_companion_at(path_of_companion(program), command, args);
+}
+
+void become_companion_at(const std::string& path, const std::string& command, const std::vector<std::string>& args) {
   std::vector<std::string> words = {"brood", command};
   words.insert(words.end(), args.begin(), args.end());
   const HiddenAddress hidden(words);

@@ -16,10 +16,16 @@ class CompanionMissing : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Where `program` lies.  Throws CompanionMissing.
+std::string path_of_companion(const std::string& program);
+
 // Becomes `program`, which gets the words that `brood COMMAND ARGS...` got: `ps` shows the same.  Throws
 // CompanionMissing, or std::system_error.
 [[noreturn]] void become_companion(const std::string& program, const std::string& command,
                                    const std::vector<std::string>& args);
+// The same for the program whose file has this path.
+[[noreturn]] void become_companion_at(const std::string& path, const std::string& command,
+                                      const std::vector<std::string>& args);
 
 // The other way: the path of the brood that a companion belongs to.  Throws CompanionMissing.
 std::string brood_of_companion();

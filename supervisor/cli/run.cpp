@@ -96,8 +96,10 @@ std::unique_ptr<EmbeddedRedis> embedded_redis(const RedisSettings& redis) {
 // Everything that the supervisor needs is made here, and what it asks for later is told here.
 int supervise(const RunOptions& options, Config config, OwnConnections connections, std::vector<RedisAddress> shards,
               std::optional<Handover> handover) {
-  const Successor successor(own_words(), handover ? handover->program : "");
+  Successor successor(own_words(), handover ? handover->program : "");
   const bool came_back = !options.failed.empty();
+  const PageProgram page(came_back && handover ? handover->page : std::nullopt);
+  successor.keep_page(page.entry());
 
   mend_inherited();
   RunLog log(config);
@@ -178,7 +180,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
     name_process(adopted);
   };
   const auto web = [&](const Config& present) {
-    return become_page(present, options.config_path, options.overrides.require, options.overrides.redis_url);
+    return become_page(page, present, options.config_path, options.overrides.require, options.overrides.redis_url);
   };
 
   Supervisor supervisor({.config = std::make_shared<const Config>(config),
@@ -197,7 +199,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
                          .config_source = config_source,
                          .locate = locate,
                          .follow = follow,
-                         .web = web});
+                         .web = {web, page.descriptors()}});
   return supervisor.run();
 }
 

@@ -4,13 +4,32 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/held_files.hpp"
 #include "shared/config/config.hpp"
 
 namespace brood {
 
+// The program of the page that belongs to this version, held open: a package that is installed puts another file in its
+// place, which does not understand this version's scoreboards.
+class PageProgram {
+ public:
+  // `left`: what a supervisor of this version has left in the same process; none: the program is looked up.
+  explicit PageProgram(const std::optional<HeldFiles::Entry>& left);
+
+  // For the way back; none: the program was missing.
+  std::optional<HeldFiles::Entry> entry() const;
+  std::vector<int> descriptors() const { return file_.descriptors(); }
+  // Where it is found now.  Throws CompanionMissing.
+  std::string path() const;
+
+ private:
+  std::string path_;  // empty: it was missing
+  HeldFiles file_;
+};
+
 // In a child of the supervisor: becomes the page that [web] wants, which goes by the configuration that runs and ends
 // with the supervisor.  The others are what the command line says.  Returns an exit status only where that fails.
-int become_page(const Config& config, const std::string& config_path, const std::vector<std::string>& libraries,
-                const std::optional<std::string>& redis_url);
+int become_page(const PageProgram& program, const Config& config, const std::string& config_path,
+                const std::vector<std::string>& libraries, const std::optional<std::string>& redis_url);
 
 }  // namespace brood

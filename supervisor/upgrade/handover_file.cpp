@@ -29,6 +29,7 @@ std::vector<int> descriptors_of(const Handover& handover) {
   for (const Handover::Generation& generation : handover.generations) {
     for (const HeldFiles::Entry& file : generation.held) all.push_back(file.descriptor);
   }
+  if (handover.page) all.push_back(handover.page->descriptor);
   std::erase_if(all, [](int descriptor) { return descriptor <= STDERR_FILENO; });
   return all;
 }

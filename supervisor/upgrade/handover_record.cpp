@@ -198,6 +198,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.records("generations", handover.generations);
   io.number("present", handover.present);
   io.records("workers", handover.workers);
+  io.record("page", handover.page);
   io.records("templates", handover.templates);
   io.number("control_listener", handover.control_listener);
   io.number("log", handover.log);

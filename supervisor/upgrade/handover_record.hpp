@@ -90,6 +90,9 @@ struct Handover {
   };
   std::vector<Template> templates = {};
 
+  // The file of this program's page.  For the way back alone: the next program has a page of its own version.
+  std::optional<HeldFiles::Entry> page = {};
+
   int control_listener = -1;
   int log = -1;  // used when the log's file cannot be opened any more
 

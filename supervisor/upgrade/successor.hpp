@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "shared/base/held_files.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 
@@ -29,12 +32,17 @@ class Successor {
   // changed.
   std::string take_over(const Handover& handover) const;
 
+  // The file of this program's page, which stays open for the way back.
+  void keep_page(std::optional<HeldFiles::Entry> page) { page_ = std::move(page); }
+  const std::optional<HeldFiles::Entry>& page() const { return page_; }
+
  private:
   std::vector<std::string> command(int handover) const;
 
   std::vector<std::string> argv_, environment_;
   std::string path_;
   UniqueFd program_;  // this one's file
+  std::optional<HeldFiles::Entry> page_;
 };
 
 }  // namespace brood

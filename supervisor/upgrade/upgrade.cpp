@@ -69,6 +69,7 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
 Handover Upgrade::hand_over() const {
   Handover handover = owner_.hand_over();
   handover.program = successor_.path();
+  handover.page = successor_.page();
   if (file_.mode != 0) handover.config = {file_.text, file_.mode};
   return handover;
 }

@@ -52,6 +52,20 @@ std::string scoreboard_file_of(const BroodProcess& brood) {
   return "";
 }
 
+// The process of the page, and its file; 0: none is there at the moment.
+struct PageProcess {
+  pid_t pid = 0;
+  std::string file = {};
+};
+PageProcess page_of(const BroodProcess& brood) {
+  for (const pid_t child : children_of(brood.pid())) {
+    std::error_code gone;
+    const std::string file = std::filesystem::read_symlink("/proc/" + std::to_string(child) + "/exe", gone);
+    if (contains(file, "/brood-web")) return {child, file};
+  }
+  return {};
+}
+
 // A brood whose program can be replaced.
 struct Installed {
   RedisServer redis;
@@ -62,6 +76,8 @@ struct Installed {
 
   explicit Installed(int workers = 2, const std::string& config = "") {
     install();
+    if (contains(config, "[web]"))
+      std::filesystem::copy_file(BROOD_BINARY_DIR "/bin/brood-web", directory / "brood-web");
     brood.emplace(redis,
                   BroodOptions{.workers = workers,
                                .libraries = {examples, roll_jobs},
@@ -307,6 +323,43 @@ BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_place_of_the_supervisor_gives_i
   BOOST_TEST(site.written().find("began") == site.written().rfind("began"));
   BOOST_TEST(site.redis.size_of("retry") == 0U);
   BOOST_TEST(Connection(site.redis.address()).call({"GET", "stat:processed"}).view().integer() == 21);
+}
+
+// A package may have put another version's page in its place; and an upgrade may have been taken back.
+BOOST_AUTO_TEST_CASE(a_supervisor_keeps_the_page_of_its_own_version) {
+  const TemporaryDirectory place;
+  Installed site(1, "[web]\nlisten = \"unix:" + (place / "web.sock") + "\"\n");
+  const std::string file = site.directory / "brood-web", other = site.directory / "other";
+  BOOST_REQUIRE(eventually([&] { return page_of(*site.brood).file == file; }, 30s));
+  std::ofstream(file + ".new") << "#!/bin/sh\n: > " << other << "\nexec sleep 1000\n";
+  chmod((file + ".new").c_str(), 0755);
+  std::filesystem::rename(file + ".new", file);
+  const auto comes_back = [&](pid_t before) {
+    return eventually(
+        [&] {
+          const PageProcess now = page_of(*site.brood);
+          return now.pid != before && now.file == file + " (deleted)";
+        },
+        30s);
+  };
+  const auto kill_page = [&] {
+    const pid_t pid = page_of(*site.brood).pid;
+    BOOST_REQUIRE(pid > 0);
+    kill(pid, SIGKILL);
+    return pid;
+  };
+
+  BOOST_TEST(comes_back(kill_page()), site.brood->log_tail());
+
+  site.install_with("exec $real \"$@\" --no-such-option");
+  BOOST_TEST(site.command({"upgrade"}).status == 78, site.brood->log_tail());
+  BOOST_TEST(comes_back(0), site.brood->log_tail());
+  BOOST_TEST(comes_back(kill_page()), site.brood->log_tail());
+  BOOST_TEST(!std::filesystem::exists(other));
+
+  site.install();
+  BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
+  BOOST_TEST(eventually([&] { return std::filesystem::exists(other); }, 30s), site.brood->log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_that_is_changed_after_the_rehearsal_has_its_turn_at_the_next_restart) {

@@ -1,6 +1,7 @@
 #include "shared/scoreboard/class_usage.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "shared/scoreboard/scoreboard.hpp"
@@ -26,11 +27,12 @@ void add(UsageEntry& entry, const JobUsage& usage, std::uint64_t runs) {
   }
 }
 
-// Reads `runs` last: whoever adds a run counts it there first.  So there are never fewer runs than failed ones.
+// Reads in the opposite of the order in which a run is counted: so no part is larger than the whole.
 ClassUsage read(const UsageEntry& entry) {
   const auto bounded = [](const std::atomic<std::uint64_t>& count) { return std::min(count.load(), largest_count); };
   ClassUsage usage;
   for (std::size_t i = 0; i < histogram_buckets; ++i) usage.histogram[i] = bounded(entry.histogram[i]);
+  for (std::size_t way = 0; way < crash_ways.size(); ++way) usage.crashed_by[way] = bounded(entry.crashed_by[way]);
   usage.ms = bounded(entry.ms);
   usage.failed = bounded(entry.failed);
   usage.crashed = bounded(entry.crashed);
@@ -42,9 +44,15 @@ ClassUsage read(const UsageEntry& entry) {
   usage.allows_threads = entry.allows_threads.load() != 0;
   usage.isolated = entry.isolated.load() != 0;
   usage.waited = entry.waited.read();
-  for (std::size_t way = 0; way < crash_ways.size(); ++way) usage.crashed_by[way] = bounded(entry.crashed_by[way]);
   usage.runs = bounded(entry.runs);
   return usage;
+}
+
+bool is_believed(const ClassUsage& usage) {
+  const auto sum = [](const auto& counts) { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); };
+  const std::uint64_t highest = highest_believed_count();
+  return usage.runs <= highest && usage.expired <= highest &&
+         sum(usage.histogram) + usage.failed + usage.crashed <= usage.runs && sum(usage.crashed_by) <= usage.crashed;
 }
 
 // The runs of a batch are of one queue.
@@ -134,12 +142,12 @@ void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs, s
   counts.runs.fetch_add(runs.ended_well + runs.failed, std::memory_order_relaxed);
   if (runs.failed > 0) counts.failed.fetch_add(runs.failed, std::memory_order_relaxed);
   add(entry, usage, runs.ended_well + runs.failed);
-  if (runs.failed > 0) entry.failed.fetch_add(runs.failed, std::memory_order_relaxed);
+  if (runs.failed > 0) entry.failed.fetch_add(runs.failed, std::memory_order_release);
   if (runs.ms > 0) entry.ms.fetch_add(runs.ms, std::memory_order_relaxed);
   std::uint64_t left = runs.ended_well;
   for (std::size_t i = 0; left > 0 && i < histogram_buckets; ++i) {
     if (runs.histogram[i] == 0) continue;
-    entry.histogram[i].fetch_add(runs.histogram[i], std::memory_order_relaxed);
+    entry.histogram[i].fetch_add(runs.histogram[i], std::memory_order_release);
     left -= std::min<std::uint64_t>(left, runs.histogram[i]);
   }
   entry.waited.add(runs.waited);
@@ -149,8 +157,8 @@ void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generatio
   counts_of(entry, generation).runs.fetch_add(1, std::memory_order_relaxed);
   counts_of(entry, generation).crashed.fetch_add(1, std::memory_order_relaxed);
   add(entry, usage, 1);
-  entry.crashed.fetch_add(1, std::memory_order_relaxed);
-  entry.crashed_by.at(way).fetch_add(1, std::memory_order_relaxed);
+  entry.crashed.fetch_add(1, std::memory_order_release);
+  entry.crashed_by.at(way).fetch_add(1, std::memory_order_release);
 }
 
 void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation) {
@@ -213,14 +221,16 @@ std::vector<ClassUsage> read_class_usage(const Scoreboard& board) {
   for (const UsageEntry& entry : board.usage().entries) {
     std::string name = entry.owner();
     if (name.empty()) continue;
-    usage.push_back(read(entry));
+    ClassUsage of_class = read(entry);
+    if (!is_believed(of_class)) continue;
+    usage.push_back(std::move(of_class));
     usage.back().job_class = std::move(name);
     read_preceding(usage.back(), entry, board.usage());
   }
   std::sort(usage.begin(), usage.end(),
             [](const ClassUsage& a, const ClassUsage& b) { return a.job_class < b.job_class; });
   const ClassUsage others = read(board.usage().others);
-  if (others.runs > 0 || others.expired > 0) usage.push_back(others);
+  if ((others.runs > 0 || others.expired > 0) && is_believed(others)) usage.push_back(others);
   return usage;
 }
 

@@ -166,7 +166,8 @@ struct ClassUsage : ClassTotals {
   std::array<std::uint64_t, crash_ways.size()> crashed_by = {};
 };
 
-// By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.
+// By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for,
+// and those whose counts cannot be: a job has scribbled over them.
 std::vector<ClassUsage> read_class_usage(const Scoreboard& board);
 
 // How the runs of one class have ended in the workers of one generation.  Each count only grows.

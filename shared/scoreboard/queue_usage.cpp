@@ -18,6 +18,12 @@ QueueUsage read_queue(const QueueEntry& entry, std::string name) {
   return usage;
 }
 
+// Some runs have no time of waiting.
+bool is_believed(const QueueUsage& usage) {
+  const std::uint64_t runs = usage.took.count();
+  return runs <= highest_believed_count() && usage.failed <= runs && usage.waited.count() <= runs;
+}
+
 }  // namespace
 
 QueueEntry& QueueTable::at(int index) {
@@ -36,18 +42,20 @@ std::string queue_at(const QueueTable& table, int index) {
 void add_queue_runs(QueueEntry& entry, const QueueRuns& runs) {
   entry.took.add(runs.took);
   entry.waited.add(runs.waited);
-  if (runs.failed > 0) entry.failed.fetch_add(runs.failed, std::memory_order_relaxed);
+  if (runs.failed > 0) entry.failed.fetch_add(runs.failed, std::memory_order_release);
 }
 
 std::vector<QueueUsage> read_queue_usage(const Scoreboard& board) {
   std::vector<QueueUsage> usage;
   for (const QueueEntry& entry : board.usage().queues.entries) {
     std::string name = entry.owner();
-    if (!name.empty()) usage.push_back(read_queue(entry, std::move(name)));
+    if (name.empty()) continue;
+    if (QueueUsage of_queue = read_queue(entry, std::move(name)); is_believed(of_queue))
+      usage.push_back(std::move(of_queue));
   }
   std::sort(usage.begin(), usage.end(), [](const QueueUsage& a, const QueueUsage& b) { return a.queue < b.queue; });
   QueueUsage others = read_queue(board.usage().queues.others, "");
-  if (others.took.count() > 0) usage.push_back(std::move(others));
+  if (others.took.count() > 0 && is_believed(others)) usage.push_back(std::move(others));
   return usage;
 }
 

@@ -77,6 +77,8 @@ Time believable(Time written, Time now) {
   return std::clamp(written, Time{}, now + std::chrono::hours(24));
 }
 
+constexpr auto clock_slack = std::chrono::seconds(1);  // between the readings of two clocks
+
 std::optional<SteadyTime> read_deadline(const SlotRecord& record) {
   const std::int64_t written = record.deadline.load();
   if (written <= 0) return std::nullopt;
@@ -234,9 +236,14 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   }
   seen.current = record.current.load();
   if (seen.current < 0 || seen.current >= max_batch_entries) seen.current = -1;
+  seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
   seen.started_at = believable(WallTime(std::chrono::nanoseconds(record.started_at.load())), wall_now());
   seen.started_steady = believable(SteadyTime(std::chrono::nanoseconds(record.started_steady.load())), steady_now());
-  seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
+  if (seen.current >= 0 && seen.spawned_at > SteadyTime{}) {  // no job began before its worker
+    seen.started_steady = std::max(seen.started_steady, seen.spawned_at);
+    seen.started_at = std::max(seen.started_at, wall_now() - std::chrono::duration_cast<WallTime::duration>(
+                                                                 steady_now() - seen.spawned_at + clock_slack));
+  }
   seen.rests_until = believable(SteadyTime(std::chrono::nanoseconds(record.rests_until.load())), steady_now());
   seen.waiting_client = record.waiting_client.load();
   // After the number and `current`: a deadline read here is of that entry or of a later one.

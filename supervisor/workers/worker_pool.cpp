@@ -106,6 +106,9 @@ void WorkerPool::mend_records() {
     if (taken.reserved) continue;  // its worker may write there already
     const std::int64_t rests_until = slots_.table.rests_until(slot).time_since_epoch().count();
     if (record.rests_until.load() != rests_until) record.rests_until.store(rests_until);
+    const std::int64_t spawned_at = taken.occupied_since.time_since_epoch().count();
+    if (taken.pid != 0 && record.spawned_at.load() != spawned_at) record.spawned_at.store(spawned_at);
+    if (taken.ready_at && record.ready.load() == 0) record.ready.store(1);
     if (record.pid.load() == taken.pid) continue;
     if (taken.pid == 0) {
       record.pid.store(0);
@@ -116,8 +119,6 @@ void WorkerPool::mend_records() {
     record.shard.store(taken.shard);
     record.incarnation.store(taken.incarnation);
     record.generation.store(taken.generation);
-    record.spawned_at.store(taken.occupied_since.time_since_epoch().count());
-    if (taken.ready_at) record.ready.store(1);
     say_who_runs(record, taken.pid);
   }
 }

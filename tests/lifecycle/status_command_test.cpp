@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "tests/support/brood_process.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/json_member.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -153,6 +155,88 @@ BOOST_AUTO_TEST_CASE(status_shows_how_long_a_slot_rests_and_a_job_has_left) {
   worker.set_deadline(std::nullopt);
   BOOST_TEST(run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}})
                  .output.find("\"deadline_in\":null") != std::string::npos);
+}
+
+// Alerts go by these figures.
+BOOST_AUTO_TEST_CASE(counts_that_cannot_be_are_not_told_since_a_job_has_written_over_them) {
+  const std::uint64_t text = 0x6c65'7220'656c'6966;
+  RedisServer redis;
+  const TemporaryDirectory runtime;
+  Scoreboard board = Scoreboard::create(runtime.path(), Identity::of_this_process().name, 1);
+  const auto told = [&] {
+    return run_brood({"status", "--format", "prometheus", "--redis", redis.url()},
+                     {{"RUNTIME_DIRECTORY", runtime.path()}})
+        .output;
+  };
+  const auto has_value = [](const std::string& metrics, const std::string& name, const std::string& value) {
+    const std::size_t at = metrics.find("\n" + name + "{");
+    if (at == metrics.npos) return false;
+    const std::size_t end = metrics.find('\n', at + 1);
+    return metrics.substr(at, end - at).ends_with("} " + value);
+  };
+  UsageTable& usage = board.usage();
+  UsageEntry& zip = usage.at(usage_index(usage, "Zip"));
+  add_crash(zip, {}, 1, crash_way("SIGSEGV"));
+  QueueEntry& images = usage.queues.at(queue_index(usage.queues, "images"));
+  QueueRuns runs;
+  runs.took.add(1);
+  add_queue_runs(images, runs);
+  usage.died = usage.spans.overflown = 3;
+  const std::string before = told();
+  BOOST_TEST(has_value(before, "brood_class_crashes_total", "1"), before);
+  BOOST_TEST(before.find("\nbrood_queue_wait_seconds_bucket{") != before.npos);
+  BOOST_TEST(has_value(before, "brood_jobs_died_total", "3"));
+
+  zip.crashed_by[0] = 2'000;
+  images.waited.buckets[0] = 2'000;
+  usage.died = usage.spans.unwritten = board.slot(0).died = text;
+  const std::string after = told();
+  BOOST_TEST(after.find("\nbrood_class_crashes_total{") == after.npos, after);
+  BOOST_TEST(after.find("\nbrood_queue_wait_seconds_bucket{") == after.npos);
+  BOOST_TEST(has_value(after, "brood_jobs_died_total", "0"));
+  BOOST_TEST(has_value(after, "brood_spans_dropped_total", "0"));
+}
+
+BOOST_AUTO_TEST_CASE(no_job_has_run_for_longer_than_its_worker) {
+  RedisServer redis;
+  const TemporaryDirectory runtime;
+  Scoreboard board = Scoreboard::create(runtime.path(), Identity::of_this_process().name, 1);
+  SlotRecord& record = board.slot(0);
+  record.pid = getpid();
+  record.start_time = process_start_time(getpid());
+  record.ready = 1;
+  record.spawned_at = (steady_now() - std::chrono::seconds(20)).time_since_epoch().count();
+  WorkerSlot worker(record);
+  worker.adopt_incarnation(7);
+  worker.set_fetched(1);
+  BOOST_TEST_REQUIRE(worker.begin(0, "abc", "Zip", wall_now(), steady_now(), 0));
+  record.started_at = record.started_steady = 1;
+  const CommandResult result =
+      run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  simdjson::dom::parser parser;
+  const double age = parser.parse(result.output)["workers"].at(0)["job"]["age"].get_double();
+  BOOST_TEST(age >= 20);
+  BOOST_TEST(age < 600);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_runs_is_shown_as_one_whatever_a_job_has_written_there) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  const auto is_idle = [&] {
+    return run_brood({"status", "--json", "--redis", redis.url()}, brood.environment())
+               .output.find("\"state\":\"idle\"") != std::string::npos;
+  };
+  BOOST_REQUIRE(eventually(is_idle));
+  for (const auto& entry : std::filesystem::directory_iterator(brood.home() / "run")) {
+    if (entry.path().extension() != ".scoreboard") continue;
+    Scoreboard board = Scoreboard::open(entry.path(), true);
+    board.slot(0).ready = 0;
+    board.slot(0).spawned_at = 0;
+    BOOST_TEST(eventually([&] { return board.slot(0).ready.load() == 1 && board.slot(0).spawned_at.load() > 0; },
+                          std::chrono::seconds(30)));
+  }
+  BOOST_TEST(eventually(is_idle));
 }
 
 // A job can make any number of files in the runtime directory.

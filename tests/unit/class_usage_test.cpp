@@ -255,6 +255,46 @@ BOOST_AUTO_TEST_CASE(a_scribbled_table_is_read_within_bounds_and_still_counts) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_class_whose_counts_cannot_be_is_left_out) {
+  const std::uint64_t text = 0x6c65'7220'656c'6966;
+  const auto is_left_out = [](auto scribble) {
+    Scoreboard board = Scoreboard::in_memory(1);
+    for (int i = 0; i < 10; ++i) run(board, "Resize", {}, i == 0);
+    add_crash(entry_of(board, "Resize"), {}, 1, crash_way("SIGSEGV"));
+    run(board, "Mail", {});
+    BOOST_TEST_REQUIRE(read_class_usage(board).size() == 2u);
+    scribble(entry_of(board, "Resize"));
+    return read_class_usage(board).size() == 1u;
+  };
+  BOOST_TEST(is_left_out([&](UsageEntry& entry) { entry.runs = text; }));
+  BOOST_TEST(is_left_out([&](UsageEntry& entry) { entry.expired = text; }));
+  BOOST_TEST(is_left_out([](UsageEntry& entry) { entry.runs = 0; }));
+  BOOST_TEST(is_left_out([](UsageEntry& entry) { entry.failed = 3; }));
+  BOOST_TEST(is_left_out([](UsageEntry& entry) { entry.crashed = 3; }));
+  BOOST_TEST(is_left_out([](UsageEntry& entry) { entry.crashed_by[0] = 2; }));
+  BOOST_TEST(is_left_out([](UsageEntry& entry) { entry.histogram[3] = 2; }));
+  BOOST_TEST(!is_left_out([&](UsageEntry& entry) { entry.peak_rss_kb = text; }));  // no alert looks at it
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_whose_counts_cannot_be_is_left_out) {
+  const auto is_left_out = [](auto scribble) {
+    Scoreboard board = Scoreboard::in_memory(1);
+    QueueEntry& entry = board.usage().queues.at(queue_index(board.usage().queues, "mails"));
+    QueueRuns runs;
+    runs.took.add(1);
+    runs.took.add(7);
+    runs.waited.add(9);
+    add_queue_runs(entry, runs);
+    BOOST_TEST_REQUIRE(read_queue_usage(board).size() == 1u);
+    scribble(entry);
+    return read_queue_usage(board).empty();
+  };
+  BOOST_TEST(is_left_out([](QueueEntry& entry) { entry.waited.buckets[0] += 2; }));
+  BOOST_TEST(is_left_out([](QueueEntry& entry) { entry.failed = 3; }));
+  BOOST_TEST(is_left_out([](QueueEntry& entry) { entry.took.buckets[0] = 0x6c65'7220'656c'6966; }));
+  BOOST_TEST(!is_left_out([](QueueEntry& entry) { entry.failed = 2; }));
+}
+
 BOOST_AUTO_TEST_CASE(runs_are_counted_by_the_generation_of_their_worker_too) {
   Batch batch;
   batch.note(0, RunNote::State::ended_well);

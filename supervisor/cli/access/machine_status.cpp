@@ -65,6 +65,9 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
   }
 }
 
+// A count that cannot be counts as nothing, for a job has scribbled over it.
+std::uint64_t believed(std::uint64_t count) { return count <= highest_believed_count() ? count : 0; }
+
 }  // namespace
 
 JobCounters sum_of_counters(const MachineStatus& machine) {
@@ -95,21 +98,21 @@ MachineStatus read_scoreboards(const std::string& directory) {
       const SteadyTime now = steady_now();
       status.identities.insert(board.identity());
       JobCounters& counters = status.counters[board.identity()];
-      counters.datagrams_dropped = std::min(board.usage().datagrams_dropped.load(), largest_count);
-      counters.died = std::min(board.usage().died.load(), largest_count);
+      counters.datagrams_dropped = believed(board.usage().datagrams_dropped.load());
+      counters.died = believed(board.usage().died.load());
       const SpanCounts& spans = board.usage().spans;
-      counters.spans_exported = std::min(spans.exported.load(), largest_count);
-      counters.spans_unwritten = std::min(spans.unwritten.load(), largest_count);
-      counters.spans_overflown = std::min(spans.overflown.load(), largest_count);
-      counters.spans_refused = std::min(spans.refused.load(), largest_count);
+      counters.spans_exported = believed(spans.exported.load());
+      counters.spans_unwritten = believed(spans.unwritten.load());
+      counters.spans_overflown = believed(spans.overflown.load());
+      counters.spans_refused = believed(spans.refused.load());
       for (int i = 0; i < board.slots(); ++i) {
         const SlotSnapshot worker = snapshot(board.slot(i));
-        counters.processed += worker.processed;
-        counters.failed += worker.failed;
-        counters.outcomes_dropped += worker.fenced_outcomes;
-        counters.unconfirmed += worker.unconfirmed;
-        counters.expired += worker.expired;
-        counters.died += std::min(worker.died, largest_count);
+        counters.processed += believed(worker.processed);
+        counters.failed += believed(worker.failed);
+        counters.outcomes_dropped += believed(worker.fenced_outcomes);
+        counters.unconfirmed += believed(worker.unconfirmed);
+        counters.expired += believed(worker.expired);
+        counters.died += believed(worker.died);
         if (worker.pid > 0 || worker.rests_until > now)
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }

@@ -3,27 +3,27 @@
 #include <cstddef>
 #include <cstdint>
 
-// What crosses the border between a worker and a job library: plain C structs and function pointers, so that the two
-// may be built by different compilers, standard libraries and allocators.  No exception passes it.  Job authors never
-// see this page; BROOD_JOBS in <brood/job.hpp> fills it in.
+// The interface between a worker and a job library: plain C structs and function pointers.  So the two may be built by
+// different compilers, standard libraries and allocators.  No exception crosses it.  Authors of jobs do not need this
+// file: BROOD_JOBS in <brood/job.hpp> fills the structs in.
 //
-// What is here never changes its place, type or meaning, and no enumerator its number.  A struct only ever grows at its
-// end, where no padding hides a member: what would be padding is a member `unused`, which is 0.  Each struct carries
-// its size, set by whoever made it.  Whoever reads a member that was not in the first headers of this version, or
-// writes it into a struct that the other side has made, first asks has(): beyond the size it is absent.  So
+// Nothing here ever changes its place, type or meaning, and no enumerator its number.  A struct grows at its end
+// alone, and no padding hides a member: where padding would be, a member `unused` is 0.  The side that makes a struct
+// writes its size into it.  Before the other side reads a member that the first headers of this version lack, or
+// writes one, it asks has(): a member beyond the size is absent.  It follows that
 //
-//  - a library built with older headers runs under a newer worker: what its Library and JobClass lack is null there;
-//  - one built with newer headers runs under an older worker, which passes over what it does not know.  What it must
-//    not pass over is a bit of its own in Registered, since a worker refuses a library with bits that it does not know;
-//    and what a library needs of its worker it looks for in the Call, as iterable jobs do.
+//  - a library built with older headers runs under a newer worker, which finds null where Library and JobClass end;
+//  - a library built with newer headers runs under an older worker, which ignores what it does not know.  If a worker
+//    must not ignore something, that has a bit in Registered, for a worker refuses a library with unknown bits.  If a
+//    library needs something of its worker, it looks for it in the Call, as iterable jobs do.
 //
-// Only a change that cannot be made so raises `version`, and a worker loads no library of another one.  Where
-// everything lies is in worker/job/abi_layout.cpp, which does not compile when something has moved.
+// Other changes raise `version`, and a worker loads only libraries of its own version.  worker/job/abi_layout.cpp
+// holds the layout, and does not compile when a member has moved.
 namespace brood::abi {
 
 inline constexpr std::uint32_t version = 1;
 
-// Bytes that somebody else owns.  Not terminated; `data` may be null when `size` is 0.
+// Bytes that the caller owns.  Not terminated.  `data` may be null when `size` is 0.
 struct Text {
   const char* data;
   std::size_t size;
@@ -32,27 +32,27 @@ struct Text {
 // How far an iterable job has come.
 struct IterationState {
   std::size_t size;
-  std::int64_t executions;  // runs that were begun: when loaded without the one under way, when saved with it
+  std::int64_t executions;  // runs that have begun: when loaded without the present one, when saved with it
   double run_seconds;       // of the runs that have ended
-  Text cursor;              // JSON; empty: none yet.  A loaded one lives until the next of these calls
-  std::uint32_t cancelled;  // loaded: not 0: somebody has cancelled the job
+  Text cursor;              // JSON; empty: none yet.  A loaded one stays valid until the next of these calls
+  std::uint32_t cancelled;  // when loaded: not 0 if the job was cancelled
   std::uint32_t unused;
 };
 
 enum IterationAnswer : std::uint32_t {
   iteration_loaded = 0,
-  iteration_away = 1,  // the worker is told to end while it waits for its Redis
-  iteration_none = 2   // what lies there is no state; `cursor` says why
+  iteration_away = 1,  // the worker must end while it waits for Redis
+  iteration_none = 2   // the stored value is not a state; `cursor` holds the reason
 };
 
-// What a worker does for iterable jobs: it keeps their states.  `host` is the call's.
+// A worker stores the states of iterable jobs with these functions.  Pass each the call's `host`.
 struct Iterations {
   std::size_t size;
   std::int64_t max_runtime_ms;                               // 0: no limit
-  int (*interrupt)(void* host);                              // not 0: save, and let another worker go on
+  int (*interrupt)(void* host);                              // not 0: save, and let another worker continue
   std::uint32_t (*load)(void* host, IterationState* state);  // IterationAnswer
-  int (*save)(void* host, const IterationState* state);      // not 0: somebody has cancelled the job
-  void (*end)(void* host);                                   // the job is done: its state is needed no more
+  int (*save)(void* host, const IterationState* state);      // not 0: the job was cancelled
+  void (*end)(void* host);                                   // the job is done: its state may be removed
 };
 
 enum LimitKind : std::uint32_t {
@@ -63,7 +63,7 @@ enum LimitKind : std::uint32_t {
   limit_points = 4
 };
 
-// A limit as a library defines it, and how much a job wants of it.
+// A limit as a library defines it, and the amount that a job wants.
 struct Limit {
   std::size_t size;
   Text name;           // [A-Za-z0-9_-]+, at most 100
@@ -73,34 +73,34 @@ struct Limit {
   std::int64_t interval_ms;     // 0 when concurrent
   std::int64_t wanted;          // of the amount
   std::int64_t known_for_s;     // after its last use
-  std::int64_t defined_ago_ms;  // of two definitions of one name the later holds
-  std::int64_t difference;      // given back: points that were used beside those that were wanted
+  std::int64_t defined_ago_ms;  // when this definition was made; the latest one of a name holds
+  std::int64_t difference;      // in give_back: points used minus points wanted
 };
 
 enum LimitAnswer : std::uint32_t {
   limit_taken = 0,
-  limit_over = 1,    // not in the time that the job waits
-  limit_away = 2,    // the worker is told to end while the job waits
-  limit_refused = 3  // what is asked for is no limit, or Redis does not keep it; `why` says so
+  limit_over = 1,    // not within the time that the job waits
+  limit_away = 2,    // the worker must end while the job waits
+  limit_refused = 3  // not a valid limit, or Redis refuses it; `why` holds the reason
 };
 
 // Why a job may not go on.
 struct LimitRefusal {
   std::size_t size;
-  std::size_t which;  // of the limits stands in the way
-  Text why;           // when refused; lives until the next of these calls
+  std::size_t which;  // index of the limit that is reached
+  Text why;           // when refused; valid until the next of these calls
 };
 
-// What a worker does for jobs with limits.  `host` is the call's.
+// A worker takes limits for jobs with these functions.  Pass each the call's `host`.
 struct Limits {
   std::size_t size;
-  // Takes all of them or none, and waits for that as long; LimitAnswer.
+  // Takes all limits or none, and waits up to `wait_ms`.  Returns a LimitAnswer.
   std::uint32_t (*take)(void* host, const Limit* const* limits, std::size_t count, std::int64_t wait_ms,
                         LimitRefusal* refusal);
   void (*give_back)(void* host, const Limit* const* limits, std::size_t count);  // what was taken by one call
 };
 
-// One attempt, as the worker describes it.  Everything lives until the call returns.
+// One attempt, as the worker describes it.  All of it is valid until the call returns.
 struct Call {
   std::size_t size;  // of this struct
   Text job_class, jid, queue;
@@ -108,22 +108,22 @@ struct Call {
   Text payload;                                                // the whole JSON text of the job
   std::int64_t earlier_attempts;                               // 0: the first
   void* host;                                                  // handed back to the functions below
-  int (*stopping)(void* host);                                 // not 0: wind up
+  int (*stopping)(void* host);                                 // not 0: the job should end soon
   void (*log)(void* host, std::uint32_t level, Text message);  // LogLevel
-  // The deadline, from now in milliseconds; -1: there is none, 0: it has passed.
+  // Returns the milliseconds until the deadline; -1: there is none, 0: it has passed.
   std::int64_t (*time_left_ms)(void* host);
-  // Moves the deadline to so many milliseconds from now.
+  // Moves the deadline to `ms` milliseconds from now.
   void (*set_time_left)(void* host, std::int64_t ms);
-  Text capsule;  // of the worker; empty where no worker asks
-  // For iterable jobs; null where no states are kept.
+  Text capsule;  // of the worker; empty in `brood perform`
+  // For iterable jobs; null where states are not stored.
   const Iterations* iterations;
-  // From now on every line of the log about this attempt has this as well.
+  // Adds `name=value` to each further log line of this attempt.
   void (*log_with)(void* host, Text name, Text value);
-  // For jobs with limits; null where nobody keeps them.
+  // For jobs with limits; null where limits are not available.
   const Limits* limits;
 };
 
-// Whether `object`, which may come from somebody with other headers, is long enough to have this member.
+// Returns whether `object`, which may have been made with other headers, is long enough to have this member.
 template <typename Struct, typename Member>
 bool has(const Struct& object, Member Struct::*member) {
   const auto end = reinterpret_cast<const char*>(&(object.*member) + 1);
@@ -134,25 +134,26 @@ enum LogLevel : std::uint32_t { log_debug = 0, log_info = 1, log_warn = 2, log_e
 
 enum ResultKind : std::uint32_t { result_succeeded = 0, result_failed = 1, result_interrupted = 2 };
 
-// How an attempt ended.  The texts live until the next call into the same library on the same thread.
+// How an attempt ended.  The texts are valid until the next call into the same library on the same thread.
 struct Result {
   std::size_t size;
   std::uint32_t kind;  // ResultKind
   std::uint32_t unused;
   Text error_class, message;  // when failed
-  std::int64_t delay_ms;      // when interrupted: how long it waits before it runs again; 0: as the worker likes
-  const void* thrown;         // when failed: where the exception lies, by which its throw is found; null: not said
-  // When failed: not 0: it was over a limit, and is to be put off up to so many times, before that counts as a failure.
+  std::int64_t delay_ms;      // when interrupted: the wait before the next run; 0: the worker chooses
+  const void* thrown;         // when failed: address of the exception, by which its throw is found; null: unknown
+  // When failed: if not 0, the job was over a limit.  It is rescheduled up to so many times before that counts as a
+  // failure.
   std::int64_t most_put_off;
-  std::int64_t put_off_ms;  // likewise: for so long; less than 0: as the worker likes
+  std::int64_t put_off_ms;  // likewise: the delay; less than 0: the worker chooses
 };
 
 // Why an attempt failed, for hooks and death handlers.  Unless `crashed`, the library matches it with the exception
-// that its last perform on this thread kept.
+// that it kept from its last perform on this thread.
 struct Failure {
   std::size_t size;
   Text error_class, message;
-  std::uint32_t crashed;  // 1: the worker died of it, no exception was thrown
+  std::uint32_t crashed;  // 1: the job ended its worker, without an exception
   std::uint32_t unused;
 };
 
@@ -175,14 +176,14 @@ struct Answer {
 
 enum RetryKind : std::uint32_t { retry_yes = 0, retry_no = 1, retry_count = 2 };
 
-// What a library's middleware has changed for what runs inside; a null text: as it was.
+// The changes that a library's middleware makes for the code inside.  A null text: unchanged.
 struct Changes {
   std::size_t size;
   Text job_class, args, payload;
 };
 
-// What is inside of a library's middleware.  It may be run as often as it likes, until the middleware returns; each
-// time it says by the Result how that went, whose texts live until it is run again.
+// The code inside of a library's middleware.  The middleware may run it any number of times until it returns.  Each
+// run reports its end in the Result, whose texts are valid until the next run.
 struct Inside {
   std::size_t size;
   void* host;
@@ -201,7 +202,7 @@ enum EventKind : std::uint32_t {
   event_preload = 8
 };
 
-// One event in a worker's life, or a crash.  Everything lives until the call returns.
+// One event in a worker's life, or a crash.  All of it is valid until the call returns.
 struct Occasion {
   std::size_t size;
   std::uint32_t kind;  // EventKind
@@ -214,7 +215,7 @@ struct Occasion {
   void (*log)(void* host, std::uint32_t level, Text message);
 };
 
-// What a library has registered besides its jobs; the event of kind k is registered_event << k.
+// The things that a library has registered besides its jobs.  The bit of event kind k is registered_event << k.
 enum Registered : std::uint64_t {
   registered_middleware = 1,
   registered_error_handler = 2,
@@ -238,44 +239,47 @@ struct JobClass {
   void (*exhausted)(const Call*, const Failure*, Answer*);                     // null: no such hook
   std::uint32_t isolation;                                                     // IsolationKind
   std::uint32_t unused;
-  std::uint64_t threads;                     // ThreadsKind: what becomes of a worker in which a job has left threads
+  std::uint64_t threads;                     // ThreadsKind: what happens to a worker in which a job has left threads
   void (*on_expired)(const Call*, Answer*);  // null: no such hook
-  // Reads the call's arguments and performs nothing: failed (ArgumentError) if they do not fit.  Null: cannot tell.
+  // Reads the call's arguments and performs nothing.  The Result is failed (ArgumentError) if they do not fit.  Null:
+  // not known.
   void (*check_arguments)(const Call*, Result*);
   std::uint64_t encrypts;  // not 0: clients encrypt the last argument of its jobs
 };
 
-// What brood_job_library() returns; it lives as long as the library.  Without job classes its middleware and its
-// handlers serve the jobs of all libraries.
+// brood_job_library() returns it; valid as long as the library is loaded.  If it has no job classes, its middleware
+// and handlers serve the jobs of all libraries.
 struct Library {
-  std::uint32_t abi;   // version: looked at before anything else
+  std::uint32_t abi;   // equals `version`; read before everything else
   std::uint32_t size;  // of this struct
-  Text built_with;     // for people: compiler and header version
+  Text built_with;     // compiler and header version, for people
   std::size_t job_count;
   const JobClass* const* jobs;
-  // Runs the author's brood_setup; called once, before any job.  A Result of kind failed refuses the library.  Null:
-  // there is none.
+  // Runs the author's brood_setup; called once, before all jobs.  A Result of kind failed refuses the library.  Null:
+  // the library has no brood_setup.
   void (*set_up)(Result*);
-  std::uint64_t (*registered)();  // Registered, after that; null: nothing
-  // Each is called only when `registered` says so.  The first runs one job within the library's middleware, and is
-  // asked only of libraries without jobs of their own.
+  std::uint64_t (*registered)();  // Registered bits; call it after set_up; null: none
+  // Each is called only when its bit is registered.  run_middleware runs one job within the library's middleware; it
+  // is called only for libraries without jobs.
   void (*run_middleware)(const Call*, const Inside*, Result*);
-  // Run every handler; what one throws is logged through the call.
+  // Run all handlers.  An exception of a handler is logged through the call.
   void (*run_error_handlers)(const Call*, const Failure*);
   void (*run_death_handlers)(const Call*, const Failure*);
-  // Runs the handlers of one event; what one throws is logged through the occasion, and ends a startup as the Result.
+  // Runs the handlers of one event.  An exception of a handler is logged through the occasion; at startup it ends the
+  // event and is the Result.
   void (*run_event_handlers)(const Occasion*, Result*);
-  // Its periodic jobs, a line of JSON each, as long as the library lives: asked only when `registered` says so.
+  // Returns the library's periodic jobs, one line of JSON each, valid as long as the library is loaded.  Called only
+  // when its bit is registered.
   Text (*periodic)();
 };
 
 using Entry = const Library* (*)();
-// What no library may lack, nor any of its job classes; what follows may be absent.
+// The least sizes of a library and of a job class; members beyond may be absent.
 inline constexpr std::size_t least_library_size = offsetof(Library, set_up);
 inline constexpr std::size_t least_job_class_size = offsetof(JobClass, retry_in);
-// More are a mistake.
+// A library with more job classes is refused.
 inline constexpr std::size_t most_jobs = 10'000;
-// In bytes, of a state's cursor: a larger one is not saved.
+// Bytes of a state's cursor; a longer one is not saved.
 inline constexpr std::size_t longest_cursor = std::size_t{16} << 20U;
 
 inline constexpr const char* entry_symbol = "brood_job_library";

@@ -12,9 +12,10 @@
 
 namespace brood {
 
-// What surrounds the code of this thread, and goes with a job from the code that enqueues it to the code that performs
-// it, through retries too: the current attributes of a Ruby application (`cattr`: tenant, user, request), its locale
-// (`locale`), and a trace (`traceparent`, as W3C writes it).  Ruby's Sidekiq 7 and 8 read and write the same members.
+// The context of this thread's code.  It travels with a job from the code that enqueues the job to the code that
+// performs it, through retries too.  It consists of the current attributes of a Ruby application (`cattr`: tenant,
+// user, request), its locale (`locale`), and a trace (`traceparent`, as W3C writes it).  Ruby's Sidekiq 7 and 8 read
+// and write the same members.
 //
 //   brood::ambient::set("tenant", "42");
 //   brood::Client{}.enqueue(ResizeImage{...});           // carries it: carry_context() is in every client's chain
@@ -24,19 +25,20 @@ namespace brood {
 //   }
 //   ... brood::ambient::get("tenant") ...                // in the job; jobs that it enqueues carry it on
 //
-// Where the worker tells a collector of its runs ([otlp]), traceparent() is the span of the run under way, on the
-// thread that performs it and with no middleware at all: what the job pushes, and what it asks other services for, goes
-// on from there.
+// If the worker sends its runs to a collector ([otlp]), traceparent() is the span of the present run, on the thread
+// that performs it and without any middleware.  So pushes of the job, and its requests to other services, continue
+// that trace.
 //
-// There is one for each thread of a process, whatever libraries ask.  Values are JSON texts; what Ruby's Active Job has
-// wrapped (symbols, records, times) stays as it wrote it.
+// Each thread of a process has one context, which all libraries share.  Values are JSON texts.  A value that Ruby's
+// Active Job has wrapped (a symbol, a record, a time) is kept as Active Job wrote it.
 namespace ambient {
 
-// An attribute's JSON text; nullopt: it is not set.
+// Returns an attribute's JSON text; nullopt if it is not set.
 BROOD_API std::optional<std::string> get(std::string_view name);
-// Sets an attribute: `name` as Ruby calls it, `json` one JSON value.  Throws std::invalid_argument for what is no JSON.
+// Sets an attribute.  `name` is Ruby's name of it, `json` one JSON value.  Throws std::invalid_argument if `json` is
+// not valid JSON.
 BROOD_API void set(std::string_view name, std::string_view json);
-// An attribute is not set any more; nothing where it was not.
+// Removes an attribute, if it is set.
 BROOD_API void unset(std::string_view name);
 BROOD_API std::vector<std::pair<std::string, std::string>> attributes();  // in the order in which they were set
 
@@ -45,16 +47,16 @@ BROOD_API void set_locale(std::string_view name);        // "de", say; empty: no
 BROOD_API std::string traceparent();                     // empty: none
 BROOD_API void set_traceparent(std::string_view value);  // as W3C's Trace Context writes it, unchecked; empty: none
 
-BROOD_API void clear();  // nothing is set any more
+BROOD_API void clear();  // removes attributes, locale and trace
 
-// Reads what a payload carries, in place of all that was set.  Attributes in another form than an object (Sidekiq 7) or
-// pairs (8), and those of further classes (`cattr_1`, ...), have no names here, but are carried on.  Never throws for
-// what the payload holds.
+// Replaces the context by the one that a payload carries.  Attributes in a form other than an object (Sidekiq 7) or
+// pairs (Sidekiq 8), and those of further classes (`cattr_1`, ...), cannot be read by name, but are carried on.  Never
+// throws because of the payload.
 BROOD_API void restore(std::string_view payload);
-// Adds to a push what is set here and the push does not have.
+// Adds the context to a push, except for the members that the push has already.
 BROOD_API void carry(Push& push);
 
-// Puts back at its end what was set at its beginning.
+// Restores, when it is destroyed, the context of the moment when it was made.
 class BROOD_API Scope {
  public:
   Scope();
@@ -69,8 +71,8 @@ class BROOD_API Scope {
 
 }  // namespace ambient
 
-// Client middleware: each push carries what is set on its thread and the push does not bring itself.  It is in
-// Client::default_middleware() from the beginning, as "carry_context".
+// Client middleware: each push carries the context of its thread, except for the members that the push has already.
+// It is in Client::default_middleware() from the beginning, as "carry_context".
 inline ClientMiddleware::Middleware carry_context() {
   return [](Push& push, const Next& next) {
     ambient::carry(push);
@@ -78,7 +80,7 @@ inline ClientMiddleware::Middleware carry_context() {
   };
 }
 
-// Server middleware: while a job runs, what its payload carries is set, and nothing else.
+// Server middleware: while a job runs, the thread has the context that the job's payload carries, and nothing else.
 inline ServerMiddleware::Middleware restore_context() {
   return [](Run& run, const Next& next) {
     const ambient::Scope scope;

@@ -10,17 +10,17 @@
 #include <utility>
 #include <vector>
 
-// A chain of named middleware, around a push or around a run.  What a program and libbrood.so.1 share of it is the
-// layout: a Next is two pointers, a chain is one vector of entries.
+// A chain of named middleware, around a push or around a run.  A program and libbrood.so.1 share its layout: a Next is
+// two pointers, a chain is one vector of entries.
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// What is inside of a middleware: the next one, and at last the push or the job itself.  Calling it goes on; whoever
-// does not call it has stopped everything inside.  What is thrown inside comes out of the call.  Valid until the
-// middleware returns.  Calling it again does what is inside again.
+// The rest of a chain: the next middleware, and at last the push or the job itself.  A middleware calls it to go on;
+// if the middleware does not call it, nothing inside runs.  An exception from inside comes out of the call.  Each
+// further call runs the inside again.  Valid until the middleware returns.
 class Next {
  public:
-  void operator()() const { go_on_(rest_); }  // goes on; returns when what is inside has ended well
+  void operator()() const { go_on_(rest_); }  // goes on; returns when the inside has succeeded
 
  private:
   template <typename Subject, typename Where>
@@ -31,38 +31,38 @@ class Next {
   void (*go_on_)(const void*);
 };
 
-// Middleware in order, the first outermost: each is called with the subject and the Next that it wraps.
+// Middleware in order, the first outermost.  Each is called with the subject and the Next that it wraps.
 //
 //   chain.add("timing", [](brood::Run& run, const brood::Next& next) {
 //     const Timer timer(run.job_class());
 //     next();
 //   });
 //
-// A name stands once in a chain: adding one that is there removes the one before, as in Sidekiq.  No two threads may
-// use a chain while one of them changes it, and no middleware may change the chain that it runs in.
+// A chain has each name once: adding a name again removes the earlier entry, as in Sidekiq.  While a thread changes a
+// chain, no other thread may use it.  A middleware may not change the chain in which it runs.
 template <typename Subject, typename Where>
 class Chain {
  public:
-  // What add() and its like take: any function that returns nothing.
+  // The type of entries: any function that returns nothing.
   using Middleware = std::function<void(Subject&, const Next&)>;
 
-  // At the end: innermost.  Throws std::invalid_argument for an empty name or function, as all of these do.  `where`
-  // says which subjects it is called for: see InCapsules.
+  // Adds at the end: innermost.  Throws std::invalid_argument for an empty name or function, as all of these functions
+  // do. `where` selects the subjects for which it is called: see InCapsules.
   template <typename Function = Middleware>
   void add(std::string name, Function middleware, Where where = {}) {
     append(std::move(name), kept(std::move(middleware)), std::move(where));
   }
-  // At the beginning: outermost.
+  // Adds at the beginning: outermost.
   template <typename Function = Middleware>
   void prepend(std::string name, Function middleware, Where where = {}) {
     put_first(std::move(name), kept(std::move(middleware)), std::move(where));
   }
-  // Around `other`.  Throws std::invalid_argument when there is no `other`.
+  // Adds around `other`.  Throws std::invalid_argument if the chain has no `other`.
   template <typename Function = Middleware>
   void insert_before(std::string_view other, std::string name, Function middleware, Where where = {}) {
     insert(other, 0, std::move(name), kept(std::move(middleware)), std::move(where));
   }
-  // Inside of `other`; throws likewise.
+  // Adds inside of `other`.  Throws likewise.
   template <typename Function = Middleware>
   void insert_after(std::string_view other, std::string name, Function middleware, Where where = {}) {
     insert(other, 1, std::move(name), kept(std::move(middleware)), std::move(where));
@@ -71,7 +71,7 @@ class Chain {
   bool remove(std::string_view name) {  // false: it was not there
     return std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name; }) > 0;
   }
-  void clear() { entries_.clear(); }  // removes all, those that were there from the beginning too
+  void clear() { entries_.clear(); }  // removes all entries, the predefined ones too
 
   bool exists(std::string_view name) const { return place_of(name) < entries_.size(); }  // whether it is in the chain
   bool empty() const { return entries_.empty(); }                                        // nothing is in it
@@ -81,7 +81,7 @@ class Chain {
     return names;
   }
 
-  // Calls the chain, and inside of it `inside()`; what they throw comes out.  The client and the library do so.
+  // Calls the chain, and `inside()` within it.  Exceptions come out.  The client and the library call it.
   template <typename Inside>
   void run(Subject& subject, const Inside& inside) const {
     Rest<Inside>{this, 0, &subject, &inside}.go_on();
@@ -94,7 +94,7 @@ class Chain {
     Where where;
   };
 
-  // What is left of the chain from one place on.
+  // The rest of the chain from one place on.
   template <typename Inside>
   struct Rest {
     const Chain* chain;

@@ -24,42 +24,42 @@ namespace detail {
 struct Opening;
 }
 
-// Redis did not take a push, or did not answer another call: unreachable, or it refused; what() has its address and its
-// words.  After a lost connection the job may or may not be there.  Also where nobody can tell where Redis is: a URL or
-// a configuration that cannot be read.
+// A push or another call failed: Redis could not be reached, or refused it.  what() has the address and Redis'
+// words.  After a lost connection the job may or may not be in Redis.  Also thrown if the address of Redis cannot be
+// determined: a URL or a configuration that cannot be read.
 class BROOD_API RedisError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Redis is away, and the client's buffer has no room for what was to be pushed.
+// Redis is away, and the client's buffer has no room for the push.
 class BROOD_API BufferFull : public RedisError {
  public:
   using RedisError::RedisError;
 };
 
-// The push is in Redis, of many jobs all of them, but not so many replicas as redis.wait asks for have confirmed it in
-// time.  It is lost if the master fails before they have it; pushing it again may double it.  A client with a buffer
-// keeps such a push, and sends it again until it is confirmed, which doubles nothing: there this is not thrown.
+// The push is in Redis, all jobs of it, but fewer replicas than redis.wait asks for have confirmed it in time.  It is
+// lost if the master fails before they have it.  Pushing it again may double it.  A client with a buffer does not
+// throw this: it keeps the push and sends it again until it is confirmed, which doubles nothing.
 class BROOD_API NotConfirmed : public RedisError {
  public:
   using RedisError::RedisError;
 };
 
-// What Client::buffer() keeps, and for how long at the end.
+// The options of Client::buffer().
 struct BufferOptions {
-  std::size_t max_jobs = 1000;             // 1 at least; beyond, a push throws BufferFull
-  std::chrono::milliseconds at_end{2000};  // how long the client's destructor tries to push what still waits
+  std::size_t max_jobs = 1000;             // at least 1; beyond it a push throws BufferFull
+  std::chrono::milliseconds at_end{2000};  // how long the client's destructor tries to push the rest
 };
 
-// A client's middleware takes in every push.
+// A client's middleware is called for every push.
 struct EveryPush {
-  constexpr bool takes_in(const Push&) const { return true; }  // whatever it is
+  constexpr bool takes_in(const Push&) const { return true; }  // always true
 };
 
-// Called around each push, each of a bulk too, as `void (brood::Push& push, const brood::Next& next)`, before anything
-// is checked or sent.  It may change the push, whose jid is made by then.  Whoever does not call next() has stopped the
-// push: its jid is returned empty.  What it throws comes out of the call, and nothing is sent.
+// Called around each push, and each push of a bulk, as `void (brood::Push& push, const brood::Next& next)`, before
+// anything is checked or sent.  It may change the push, which has its jid already.  If it does not call next(), the
+// push is stopped: the call returns an empty jid for it.  An exception comes out of the call, and nothing is sent.
 using ClientMiddleware = Chain<Push, EveryPush>;
 
 // Enqueues jobs, for brood or for a Ruby Sidekiq.
@@ -70,43 +70,45 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 //   client.enqueue_in(10min, ResizeImage{...});
 //   client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
 //
-// Where several Redis hold jobs ([[redis.shard]] in brood.toml(5)), each job goes to one of these shards: those with
-// the same shard_by to the same one, others to the next one that answers, of a bulk slice after slice.  Nothing is sent
-// twice for that: a shard that cannot be reached is passed over and tried again later; one that took a push and did not
-// answer makes it fail.  In a job the next one is the job's own shard, as long as that answers.  Nothing goes to a
-// shard that is drained (drain in brood.toml(5)).
+// If several Redis servers hold jobs ([[redis.shard]] in brood.toml(5)), each job goes to one of these shards.  Jobs
+// with the same shard_by go to the same shard.  The others go to the next shard that answers, a bulk slice by slice.
+// No job is sent twice for that: a shard that cannot be reached is passed over and tried again later, and if a shard
+// took a push and did not answer, the push fails.  In a job the next shard is the job's own, as long as that
+// answers.  A drained shard (drain in brood.toml(5)) gets nothing.
 //
 //   client.enqueue(Invoice{...}, {.shard_by = "tenant-7"});
 //
-// Of the shards' names the one goes whose SHA-1 of "NAME:SHARD_BY" is the greatest: with one shard more, only the jobs
-// that go to that one go elsewhere than before.
+// shard_by chooses the shard whose name gives the greatest SHA-1 of "NAME:SHARD_BY".  If a shard is added, only the
+// jobs that go to it move.
 //
-// Every call returns the new job's jid; an empty one where a middleware has stopped the push, or where it is a unique
-// job and another one like it holds its lock.  What cannot be a job is
-// refused with std::invalid_argument before anything is sent (section 1.4 of Sidekiq's wire specification); whatever
-// Redis does not take throws RedisError.  A Client may be used by several threads, one call at a time: it locks itself.
-// It connects at the first push, anew after a loss, and anew in a child that was forked.  It can be moved, not copied.
+// Every call returns the jid of the new job.  The jid is empty if a middleware has stopped the push, or if the job is
+// unique and another job like it holds its lock.  An invalid job throws std::invalid_argument before anything is sent
+// (section 1.4 of Sidekiq's wire specification).  If Redis does not take a job, RedisError is thrown.
+//
+// Several threads may use one Client, one call at a time: it locks itself.  It connects at the first push, again after
+// a loss, and again in a forked child.  It can be moved, not copied.
 class BROOD_API Client {
  public:
-  // In a job the Redis of its worker.  Else it is found as `brood run` finds it: the machine's configuration,
-  // REDIS_PROVIDER or REDIS_URL, else the embedded one; where there are several shards, all of them.
-  // Throws RedisError where that cannot be read; nothing is sent yet.
+  // In a job: the Redis of its worker.  Elsewhere as `brood run` finds it: by the machine's configuration,
+  // REDIS_PROVIDER or REDIS_URL, else the embedded one.  If there are several shards, all of them. Throws RedisError
+  // if the configuration cannot be read.  Sends nothing yet.
   Client();
-  // Of redis://, rediss://, unix://, sentinel:// and cluster:// as in brood.toml(5), or "embedded"; a cluster is taken
-  // to have 16 shards.  Throws RedisError for what is no such URL.
+  // `redis_url` is a redis://, rediss://, unix://, sentinel:// or cluster:// URL as in brood.toml(5), or "embedded".
+  // A cluster is assumed to have 16 shards.  Throws RedisError if it is none of these.
   explicit Client(const std::string& redis_url);
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  // Now.  `job` is a struct as in <brood/job.hpp>; its program needs no perform() of it, only the declaration.
+  // Enqueues a job to run now.  `job` is a struct as in <brood/job.hpp>; the program needs only the declaration of
+  // perform().
   template <typename Job>
   std::string enqueue(const Job& job, const EnqueueOptions& options = {}) {
     return push_bulk({detail::pushed_job(job, options)}, bulk_options(options)).front();
   }
 
-  // After `delay`, which is less than 1,000,000,000 seconds, else std::invalid_argument; at once when it is not
-  // positive.  It counts from what the clock of Redis says, whatever this host's does.
+  // Enqueues a job to run after `delay`, counted by the clock of Redis.  A delay that is not positive means now.
+  // Throws std::invalid_argument for 1,000,000,000 seconds or more.
   template <typename Number, typename Period, typename Job>
   std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
                          const EnqueueOptions& options = {}) {
@@ -114,7 +116,8 @@ class BROOD_API Client {
                    bulk_options(options));
   }
 
-  // At `time`, which is before the year 2255, else std::invalid_argument; at once when it is past.
+  // Enqueues a job to run at `time`; a time in the past means now.  Throws std::invalid_argument from the year 2255
+  // on.
   template <typename Duration, typename Job>
   std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job,
                          const EnqueueOptions& options = {}) {
@@ -123,23 +126,25 @@ class BROOD_API Client {
     return push_bulk({std::move(push)}, bulk_options(options)).front();
   }
 
-  // All jobs of a range, a thousand with one command: it goes through the range as it pushes, and holds no more than a
-  // slice of it.  A slice is checked before any of it is sent; returns the jids, in the order of the range.  What is
-  // refused in the midst, by Redis or as no job, says how many were pushed before.  With several shards a slice goes to
-  // one of them, and the next slice to the next one: jobs keep their order within a slice, and with shard_by all do.
+  // Enqueues all jobs of a range, a thousand with one command, and holds no more than a slice of the range in memory.
+  // A slice is checked before any of it is sent.  Returns the jids in the order of the range.  If Redis refuses a
+  // slice, or a job is invalid, the exception's message has the number of jobs pushed before.  With several shards a
+  // slice goes to one of them, and the next slice to the next one: jobs keep their order within a slice, and with
+  // shard_by within the range.
   template <std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
     return push_slices(std::forward<Jobs>(jobs), options, [](Push&) {});
   }
 
-  // All at `time`; at once when it is past.
+  // The same for jobs that run at `time`; a time in the past means now.
   template <typename Duration, std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk_at(std::chrono::time_point<std::chrono::system_clock, Duration> time,
                                            Jobs&& jobs, const EnqueueOptions& options = {}) {
     const auto at = due(epoch_seconds(time));
     return push_slices(std::forward<Jobs>(jobs), options, [&](Push& push) { push.at = at; });
   }
-  // Each at its own of as many `times`, else std::invalid_argument; those whose time is past at once.
+  // The same for jobs with a time each; a time in the past means now.  Throws std::invalid_argument unless there are
+  // as many `times` as jobs.
   template <std::ranges::input_range Times, std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk_at(Times&& times, Jobs&& jobs, const EnqueueOptions& options = {}) {
     const auto check = [](bool holds) {
@@ -158,49 +163,52 @@ class BROOD_API Client {
     return jids;
   }
 
-  // One job by its parts, of any class in any language.
+  // Enqueues one job given by its parts, of any class in any language.
   std::string push(const Push& job);
-  // Many of them; in the order of `jobs`, as enqueue_bulk().
+  // The same for many jobs.  Returns their jids in the order of `jobs`; throws as enqueue_bulk().
   std::vector<std::string> push_bulk(std::vector<Push> jobs, const BulkOptions& options = {});
 
-  // The jid of the job that holds the lock of a unique job like this one, pushed with these options; empty: none does.
+  // Returns the jid of the job that holds the lock of a unique job like this one, pushed with these options; empty:
+  // none.
   template <typename Job>
   std::string holder(const Job& job, const EnqueueOptions& options = {}) {
     return holder_of(detail::pushed_job(job, options));
   }
 
-  // Takes a job out of the schedule, or out of what buffer() keeps and has not tried to push: true, and it does not
-  // run; false: it is not there, or not any more.  Looks through the whole schedule, page by page.
+  // Removes a job from the schedule, or from the pushes that buffer() keeps and has not tried to send.  Returns true
+  // if the job was removed and does not run, false if it is not there.  Looks through the whole schedule, page by
+  // page.
   bool cancel(std::string_view jid);
-  // Likewise, but looks only at what is scheduled for `time`.
+  // The same, but looks only at jobs scheduled for `time`.
   template <typename Duration>
   bool cancel(std::string_view jid, std::chrono::time_point<std::chrono::system_clock, Duration> time) {
     return cancel_at(jid, epoch_seconds(time));
   }
 
-  // Keeps pushes in memory, in order, while Redis is away or too full to write; they return their jids as ever, and are
-  // pushed with the next push that finds it back, by drain(), or by the destructor.  Each is pushed once, also where
-  // the connection was lost before Redis had answered: a number that goes with it tells (the key
-  // `brood:pushes:<client>`).  Where there is no room for all of a push it throws BufferFull.  What is kept is lost
-  // when the process dies.  While Redis is away at most half of a program's time goes into trying.  Say so before the
-  // first push; std::invalid_argument for a buffer without room.  Each of several shards has such a buffer of its own;
-  // a push without shard_by is kept only while none answers.
+  // Keeps pushes in memory, in order, while Redis is away or too full to write.  They return their jids as usual.
+  // They are sent with the next push that reaches Redis, by drain(), or by the destructor.  Each is pushed once, also
+  // if the connection was lost before Redis answered: a number that goes with it shows what was done (key
+  // `brood:pushes:<client>`). A push that does not fit as a whole throws BufferFull.  Kept pushes are lost when the
+  // process dies.  While Redis is away at most half of a program's time is spent on trying.  Each of several shards
+  // has a buffer of its own; a push without shard_by is kept only while no shard answers.  Call it before the first
+  // push.  Throws std::invalid_argument for a buffer without room.
   void buffer(const BufferOptions& options = {});
-  std::size_t buffered() const;  // jobs that are kept, 0 without buffer()
-  // Pushes what is kept, and tries for `longest` while Redis is away.  Returns how many are left.  Throws RedisError
-  // for those that Redis has refused for good, such as a queue whose key is no list: they stay, and hold up no others.
+  std::size_t buffered() const;  // number of jobs kept; 0 without buffer()
+  // Pushes the kept jobs, and tries for up to `longest` while Redis is away.  Returns how many are left.  Throws
+  // RedisError if Redis has refused some of them for good, such as for a queue whose key is not a list.  These stay,
+  // and the others go on.
   std::size_t drain(std::chrono::milliseconds longest = std::chrono::seconds(5));
 
-  // Ends an iterable job for good (<brood/iteration.hpp>; section 5.8), of brood or of a Ruby Sidekiq: at its next
-  // flush when it runs, some 5 s later, else when it begins.  Returns when it was first cancelled, to the second.
-  // Nobody says whether there is such a job; for 30 days the next of this jid would be cancelled.
+  // Ends an iterable job for good (<brood/iteration.hpp>; section 5.8), of brood or of a Ruby Sidekiq.  A running job
+  // ends at its next flush, some 5 s later; others when they begin.  Returns when the job was first cancelled, to the
+  // second.  Does not check whether the job exists: for 30 days a job with this jid would be cancelled.
   std::chrono::system_clock::time_point cancel_iteration(std::string_view jid);
 
-  // This client's own chain: made of the default one, later changes of which it does not see.  Pushes of several
-  // threads run in it at once, so change it before.
+  // This client's own chain, a copy of the default one as it was when the client was made.  Pushes of several threads
+  // run in it at the same time, so change it before them.
   ClientMiddleware& middleware();
-  // Of all clients that this process makes from now on; "carry_context" is in it: see <brood/ambient.hpp>.  Change it
-  // before threads make clients.
+  // The chain of all clients that this process makes from now on.  It contains "carry_context": see
+  // <brood/ambient.hpp>. Change it before threads make clients.
   static ClientMiddleware& default_middleware();
 
  private:
@@ -219,7 +227,7 @@ class BROOD_API Client {
     std::vector<std::string> jids;
     std::vector<Push> slice;
     std::size_t done = 0;
-    std::optional<NotConfirmed> unconfirmed;  // those are pushed, and the others are to be
+    std::optional<NotConfirmed> unconfirmed;  // these are pushed; the others follow
     const auto push_slice = [&] {
       const std::size_t count = slice.size();
       try {

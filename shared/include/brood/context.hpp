@@ -11,13 +11,13 @@
 
 namespace brood {
 
-// How loud a line of the log is; `[log] level` says from which on they are written.
+// How important a log line is.  `[log] level` sets the least level that is written.
 enum class LogLevel { debug, info, warn, error };
 
-// What a job may know of the attempt it runs in, and ask of its worker.  Valid during perform() alone.
+// The present attempt, for the code of its job, and requests to the worker.  Valid during perform() alone.
 class Context {
  public:
-  // Made by the library that BROOD_JOBS names, for each run.
+  // The code of BROOD_JOBS makes one for each run.
   explicit Context(const abi::Call& call) : call_(&call) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -26,40 +26,40 @@ class Context {
   std::string_view job_class() const { return view(call_->job_class); }  // as in the payload
   std::string_view queue() const { return view(call_->queue); }          // the one it was fetched from
   std::string_view payload() const { return view(call_->payload); }      // the job's whole JSON text
-  // Of the worker, "default" where none are configured; empty in `brood perform`.
+  // The worker's capsule; "default" if no capsules are configured, empty in `brood perform`.
   std::string_view capsule() const { return view(call_->capsule); }
 
   int retry_count() const { return static_cast<int>(call_->earlier_attempts); }  // earlier attempts that failed
   int attempt() const { return retry_count() + 1; }                              // 1: the first
 
-  // True once the worker should wind up: a stop, a deploy, or the job's timeout.  Finish soon, or save what is done
-  // and throw Interrupted.  A job that goes on is killed: after `timeout_grace` when it was its timeout, else at the
-  // end of `shutdown_timeout`.
+  // Returns true once the job should end soon: because of a stop, a deploy, or the job's timeout.  Finish soon, or
+  // save the progress and throw Interrupted.  A job that goes on is killed: `timeout_grace` after its timeout, or at
+  // the end of `shutdown_timeout`.
   bool stopping() const { return call_->stopping != nullptr && call_->stopping(call_->host) != 0; }
 
-  // How long until stopping() turns true because of the job's timeout; nullopt: it has none.
+  // Returns how long until stopping() turns true because of the job's timeout; nullopt if the job has no timeout.
   std::optional<std::chrono::milliseconds> time_left() const {
     if (!knows_deadlines() || call_->time_left_ms(call_->host) < 0) return std::nullopt;
     return std::chrono::milliseconds(call_->time_left_ms(call_->host));
   }
 
-  // Moves the job's deadline to `time_left` from now: a job that gets on needs no timeout long enough for the worst
-  // case.  It gives a deadline to a job that had none; less than zero counts as zero, more than 365 days as these.
-  // Nothing once the worker has been told to end for this job.
+  // Moves the job's deadline to `time_left` from now.  So a job that makes progress needs no timeout for the worst
+  // case.  A job without deadline gets one.  A negative time counts as zero, more than 365 days as 365 days.  Does
+  // nothing once the worker was ordered to end because of this job.
   void extend_timeout(std::chrono::milliseconds time_left) const {
     if (knows_deadlines()) call_->set_time_left(call_->host, time_left.count());
   }
 
-  // One event in the worker's log, with the job's class and jid; at most 10,000 bytes of it.
+  // Writes one event into the worker's log, with the job's class and jid.  `message` is cut to 10,000 bytes.
   void log(LogLevel level, std::string_view message) const {
     if (call_->log != nullptr)
       call_->log(call_->host, static_cast<std::uint32_t>(level), {message.data(), message.size()});
   }
   void log(std::string_view message) const { log(LogLevel::info, message); }
 
-  // From now on this run's lines of the log have `name=value` as well: its own, and the one that says how it ended.  A
-  // name is 1 to 64 of A-Z a-z 0-9 _ . -, and none that these lines have already, such as jid; a value is cut to 1,000
-  // bytes; of one name the last value counts.  Beyond 16 names, and for others, nothing.
+  // Adds `name=value` to each further log line of this run, also to the one that reports its end.  A name has 1 to 64
+  // characters A-Z a-z 0-9 _ . -, and must not be one that these lines have already, such as jid.  A value is cut to
+  // 1,000 bytes.  The last value of a name counts.  An invalid name, and each name beyond 16, is ignored.
   void log_with(std::string_view name, std::string_view value) const {
     if (abi::has(*call_, &abi::Call::log_with) && call_->log_with != nullptr)
       call_->log_with(call_->host, {name.data(), name.size()}, {value.data(), value.size()});
@@ -82,13 +82,13 @@ class Context {
   const abi::Call* call_;
 };
 
-// A failed job, for its `exhausted` hook, for error and death handlers, and at Event::crash; one that has expired, for
-// its `on_expired` hook.  Valid during the call alone.
+// A failed job, for its `exhausted` hook, for error and death handlers, and at Event::crash; or an expired job, for its
+// `on_expired` hook.  Valid during the call alone.
 struct JobInfo {
   std::string_view job_class, jid;        // as in the payload
   std::string_view queue;                 // the one it was fetched from
   std::string_view payload;               // the job's whole JSON text
-  std::string_view error_class, message;  // why its last attempt failed; empty of one that has expired
+  std::string_view error_class, message;  // why its last attempt failed; empty if the job has expired
   bool crashed = false;                   // the attempt ended with its worker
 };
 

@@ -11,41 +11,42 @@
 
 namespace brood {
 
-// What one call says of its jobs; where it says nothing, the options of their class hold.
+// The options of one call for its jobs.  Where an option is not set, the option of the job's class holds.
 //
 //   client.enqueue(job, {.queue = "low", .retry = 3, .tags = {"by hand"}});
 //   client.enqueue_bulk(jobs, {.timeout = 2min, .spread = 1h});
 //
-// C++ wants designated members in the order of this list.  What the payload makes of them is in section 1.1 of
-// Sidekiq's wire specification; what it cannot be (section 1.4) is refused with std::invalid_argument.
+// C++ requires designated members in the order of this list.  Section 1.1 of Sidekiq's wire specification lists the
+// members of the payload.  An invalid value (section 1.4) throws std::invalid_argument.
 struct EnqueueOptions {
   std::optional<std::string> queue = {};                  // 1 to 255 of A-Z a-z 0-9 _ . : @ / -
-  std::optional<YesNoOrCount> retry = {};                 // false: a failure is stored nowhere
-  std::optional<std::chrono::milliseconds> timeout = {};  // of one attempt, not negative; 0: none at all
-  std::optional<YesNoOrCount> backtrace = {};             // how many lines of a failure's backtrace are stored
+  std::optional<YesNoOrCount> retry = {};                 // false: a failed job is not stored
+  std::optional<std::chrono::milliseconds> timeout = {};  // for one attempt, not negative; 0: no timeout
+  std::optional<YesNoOrCount> backtrace = {};             // number of lines of a failure's backtrace that are stored
   std::optional<bool> dead = {};                          // false: an exhausted job is dropped
   std::vector<std::string> tags = {};                     // empty: the class's
-  std::optional<std::chrono::seconds> retry_for = {};     // at most 1,000,000,000; 0: not used
+  std::optional<std::chrono::seconds> retry_for = {};     // seconds, at most 1,000,000,000; 0: not used
   std::optional<std::string> retry_queue = {};            // empty: the queue it failed in
-  // See JobOptions::expires_in; 0: not used, and not negative.
+  // See JobOptions::expires_in.  Not negative; 0: not used.
   std::optional<std::chrono::milliseconds> expires_in = {};
-  // The same as a point in time after 1970 and before the year 2255, which wins.
+  // The same as a point in time, after 1970 and before the year 2255.  It wins over expires_in.
   std::optional<std::chrono::system_clock::time_point> expires_at = {};
   std::optional<bool> encrypt = {};  // see JobOptions::encrypt
   std::string jid = {};              // empty: 24 random hex digits; not for a bulk of several
   std::string display_class = {};    // shown instead of the class
-  // Further members of the payload, name and JSON text, such as {"bid", R"("b1")"}: they win over all of the above.
+  // Further members of the payload, each a name and a JSON text, such as {"bid", R"("b1")"}.  They win over all of the
+  // above.
   std::vector<std::pair<std::string, std::string>> members = {};
 
-  // Each job at a random time of its own within so long from now, within 5 s at least (section 2); not with a call that
-  // says when.
+  // Schedules each job for a random time of its own between now and now plus this, at least 5 s (section 2).  Not
+  // allowed with a call that sets a time.
   std::optional<std::chrono::milliseconds> spread = {};
-  std::size_t batch_size = 0;  // jobs of a bulk with one command; 0: 1,000, of scheduled ones 100
+  std::size_t batch_size = 0;  // number of jobs that one command of a bulk pushes; 0: 1,000, for scheduled jobs 100
   std::string shard_by = {};   // as in Push
-  // Whether there is to be one of it, whatever its class says.
+  // Whether the job is unique; see JobOptions::unique.
   std::optional<bool> unique = {};
-  std::optional<std::chrono::seconds> unique_for = {};  // likewise; 0: not used
-  std::optional<OnConflict> on_conflict = {};           // likewise
+  std::optional<std::chrono::seconds> unique_for = {};  // see JobOptions::unique_for; 0: not used
+  std::optional<OnConflict> on_conflict = {};           // see JobOptions::on_conflict
 };
 
 }  // namespace brood

@@ -8,24 +8,25 @@
 
 namespace brood {
 
-// Thrown by a job that was asked to wind up, or that puts itself off: nothing is charged, whatever its `retry` says. No
-// std::exception, so that a job's own `catch (const std::exception&)` does not swallow it.
+// A job throws it when it was asked to stop, or when it postpones itself.  The job runs again and no attempt is
+// charged, whatever its `retry` option is.  It is not a std::exception, so a job's own `catch (const std::exception&)`
+// does not catch it.
 //
 //   throw brood::Interrupted{};              // to the back of its queue
 //   throw brood::Interrupted{.in = 10min};   // into the schedule, for then
 struct Interrupted {
-  std::chrono::milliseconds in{0};  // less than 1,000,000,000 s; what is not positive is none
+  std::chrono::milliseconds in{0};  // less than 1,000,000,000 s; not positive: no delay
 };
 
-// A job may not go on since a limit is reached: see <brood/limiter.hpp>, which throws it, as a job may itself.  The job
-// is put off, uncharged, whatever its `retry` says: 5 to 10 minutes the first time, 5 more each time, or as long as it
-// says itself; the payload's `overrated` counts how often.  After so many times it has failed, as by any other
-// exception.
+// A limit is reached, so the job cannot go on.  <brood/limiter.hpp> throws it; a job may throw it too.  The job is
+// rescheduled uncharged, whatever its `retry` option is: for `in`, or else for 5 to 10 minutes the first time and 5
+// minutes more each further time.  The payload's member `overrated` counts how often.  After `reschedules` times the
+// job has failed, as by any other exception.
 class OverLimit : public std::runtime_error {
  public:
-  static constexpr int usual_reschedules = 20;  // how often a job is put off if nothing else is said
+  static constexpr int usual_reschedules = 20;  // the default of `reschedules`
 
-  // `in`: nullopt is the usual delay.  `reschedules` 0: it has failed at once.
+  // `limiter` is the limit's name.  `in`: the delay; nullopt: the usual one.  `reschedules` 0: the job fails at once.
   explicit OverLimit(std::string limiter, std::optional<std::chrono::milliseconds> in = std::nullopt,
                      int reschedules = usual_reschedules)
       : std::runtime_error("over the limit of " + limiter),
@@ -35,7 +36,7 @@ class OverLimit : public std::runtime_error {
 
   const std::string& limiter() const noexcept { return limiter_; }              // its name
   std::optional<std::chrono::milliseconds> in() const noexcept { return in_; }  // the delay; nullopt: the usual one
-  int reschedules() const noexcept { return reschedules_; }                     // so often, before it has failed
+  int reschedules() const noexcept { return reschedules_; }  // number of reschedules before the job fails
 
  private:
   std::string limiter_;
@@ -43,18 +44,18 @@ class OverLimit : public std::runtime_error {
   int reschedules_;
 };
 
-// A job's arguments do not fit its fields; what() names the argument.  A job may throw it as well: its error class is
-// "ArgumentError", as Ruby calls it.
+// A job's arguments do not fit its fields; what() names the argument.  A job may throw it too.  Its error class is
+// "ArgumentError", as in Ruby.
 class ArgumentError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// What hooks get for a failure that is no std::exception they could catch.  A job may throw it to choose the error
-// class that its retry record shows.
+// Hooks get it for a failure that is not a std::exception.  A job may throw it to choose the error class that its
+// retry record shows.
 class JobFailure : public std::runtime_error {
  public:
-  // An empty class is taken for none: the record then shows the exception's type.
+  // If `error_class` is empty, the record shows the exception's type.
   JobFailure(std::string error_class, const std::string& message)
       : std::runtime_error(message), error_class_(std::move(error_class)) {}
   // "SIGSEGV", "JobTimeout", "OutOfMemory", or the name of the thrown type.
@@ -64,7 +65,7 @@ class JobFailure : public std::runtime_error {
   std::string error_class_;
 };
 
-// The attempt ended with its worker: what() says how.
+// The attempt ended its worker; what() describes how.
 class JobCrashed : public JobFailure {
  public:
   using JobFailure::JobFailure;

@@ -17,8 +17,8 @@
 #include <brood/retry.hpp>
 #include <brood/setup.hpp>
 
-// A job is a plain struct.  Its fields, in order, are the arguments; perform() is the work.  A field that is a struct
-// itself takes an array of its fields, or an object by their names: see brood/options.hpp, `required`.
+// A job is a plain struct.  Its fields, in order, are the arguments; perform() is the work.  A field that is itself a
+// struct takes an array of its fields, or an object by their names: see brood/options.hpp, `required`.
 //
 //   struct ResizeImage {
 //     std::string path;
@@ -34,29 +34,29 @@
 //     // first may take the job as well: retry_in(int, const std::exception&, const brood::JobInfo& job).
 //     static brood::RetryDecision retry_in(int count, const std::exception& error);
 //     static void exhausted(const brood::JobInfo& job, const std::exception& error);  // or returns brood::discard
-//     // In place of perform(), once: the job comes too late to begin, see JobOptions::expires_in.
+//     // Called instead of perform(), once, if the job has expired: see JobOptions::expires_in.
 //     static void on_expired(const brood::JobInfo& job);
 //   };
 //
 //   BROOD_JOBS(ResizeImage)
 //
-// A job of many items has items() and each() in place of perform(): see <brood/iteration.hpp>.
+// A job of many items has items() and each() instead of perform(): see <brood/iteration.hpp>.
 //
-// A job has failed when perform() throws: the type is its error class, what() its message.
+// A job has failed when perform() throws: the exception's type is its error class, what() its message.
 //
-// What it prints is logged, line by line, with its jid and class.  Processes that it leaves running live as long as its
-// worker; children that have ended by the time it returns are reaped then, so a job waits for its own before it
-// returns.
+// The output of a job is logged line by line, with its jid and class.  Processes that it leaves running live as long
+// as its worker.  Children that have ended when perform() returns are reaped then, so a job waits for its own children
+// before it returns.
 
-// Names the job classes of a library, once in it, outside any namespace.
+// Lists the job classes of a library.  Use it once in a library, outside of any namespace.
 #define BROOD_JOBS(...)                                                                                \
   BROOD_ONE_SETUP                                                                                      \
   extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \
     return ::brood::detail::library_of_jobs<__VA_ARGS__>();                                            \
   }
 
-// In place of BROOD_JOBS: a library without jobs, whose brood_setup registers what serves the jobs of all libraries of
-// a worker, such as measuring or tracing.  See <brood/setup.hpp>.
+// Instead of BROOD_JOBS: makes a library without jobs.  Its brood_setup registers code that serves the jobs of all
+// libraries of a worker, such as measuring or tracing.  See <brood/setup.hpp>.
 #define BROOD_MIDDLEWARE()                                                                             \
   BROOD_ONE_SETUP                                                                                      \
   extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \

@@ -19,41 +19,41 @@
 #include <brood/detail/members.hpp>
 #include <brood/error.hpp>
 
-// Limits that hold for all workers of all machines of one Redis: so many at once, or so many in a time.
+// Limits that hold for all workers of all machines of one Redis: a number at a time, or a number in an interval.
 //
-//   const brood::Limiter erp = brood::Limiter::concurrent("erp", 4);             // four connections, whoever has them
+//   const brood::Limiter erp = brood::Limiter::concurrent("erp", 4);             // four connections in all
 //   const brood::Limiter mails = brood::Limiter::bucket("mails", 100, 1min);
 //
 //   void SendInvoice::perform() {
 //     erp.within_limit([&] { erp_client().send(invoice); });
 //   }
 //
-// A job that finds the limit reached waits, up to `wait`; then within_limit() throws OverLimit, by which the job is put
-// off and not charged.  While it waits it occupies its worker.
+// If the limit is reached, the job waits up to `wait`.  Then within_limit() throws OverLimit, which reschedules the
+// job uncharged.  While the job waits it occupies its worker.
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// What becomes of a job over the limit.
+// The behaviour of within_limit() over the limit.
 enum class OverLimitPolicy {
   raise,   // within_limit() throws OverLimit
-  ignore,  // within_limit() leaves out what it was to do, and returns
+  ignore,  // within_limit() returns without calling the function
 };
 
-// How a limiter behaves beside its numbers.
+// The options of a limiter.
 struct LimiterOptions {
-  std::chrono::milliseconds wait{1000};                    // for the limit; 0: not at all
-  OverLimitPolicy policy = OverLimitPolicy::raise;         // what becomes of a job over the limit
-  std::chrono::seconds ttl = std::chrono::hours(90 * 24);  // Redis knows it so long after its last use; at least 24 h
-  int reschedule = OverLimit::usual_reschedules;           // how often a job is put off; 0: never, it has failed
-  // How long a job is put off that was put off so often with this time, from 1.  None: the usual, see OverLimit.
+  std::chrono::milliseconds wait{1000};                    // how long a job waits for the limit; 0: not at all
+  OverLimitPolicy policy = OverLimitPolicy::raise;         // behaviour over the limit
+  std::chrono::seconds ttl = std::chrono::hours(90 * 24);  // how long Redis keeps it after its last use; at least 24 h
+  int reschedule = OverLimit::usual_reschedules;           // how often a job is rescheduled; 0: it fails at once
+  // Returns the delay for the n-th reschedule of a job, counted from 1.  Empty: the usual delay, see OverLimit.
   std::function<std::chrono::milliseconds(int overrated)> backoff = {};
 };
 
-// Of a limiter of points, while its function runs: how many it has really used.
+// The points of one run within a limiter of points: the job reports how many it has really used.
 class Points {
  public:
-  void used(std::int64_t actual) { actual_ = std::max<std::int64_t>(actual, 0); }  // the last word counts
-  std::int64_t used() const { return actual_; }  // what was said, else what was estimated
+  void used(std::int64_t actual) { actual_ = std::max<std::int64_t>(actual, 0); }  // the last call counts
+  std::int64_t used() const { return actual_; }  // the reported number, else the estimate
 
  private:
   friend class Limiter;
@@ -64,17 +64,18 @@ class Points {
 
 class Limiters;
 
-// One limit.  Its name is what counts: [A-Za-z0-9_-], at most 100; of two definitions of one name that which was made
-// later holds everywhere, from its first use on.  Make one where you like: as a constant of the library, or in the job,
-// with a name of each tenant.  A name or a number that is none is a std::invalid_argument when it is used.
+// One limit.  Its name identifies it: [A-Za-z0-9_-], at most 100 characters.  If two definitions have one name, the
+// one made later holds everywhere from its first use on.  Make a limiter anywhere: as a constant of the library, or in
+// the job, with a name for each tenant.  An invalid name or number throws std::invalid_argument when the limiter is
+// used.
 class Limiter {
  public:
-  // At most `slots` at once.  A slot is free at the end of within_limit(), and at the end of the job or of its worker
-  // whatever way that ends, and never before.
+  // At most `slots` at a time.  A slot becomes free at the end of within_limit(), of the job, or of its worker,
+  // however these end, and never before.
   static Limiter concurrent(std::string name, std::int64_t slots, LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_concurrent, slots, std::chrono::milliseconds(0), std::move(options));
   }
-  // At most `n` in each interval of the clock: with 1min, from second 0 of one minute to the next.
+  // At most `n` in each interval of the clock: with 1min, from second 0 of one minute to second 0 of the next.
   static Limiter bucket(std::string name, std::int64_t n, std::chrono::milliseconds interval,
                         LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_bucket, n, interval, std::move(options));
@@ -84,13 +85,14 @@ class Limiter {
                         LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_window, n, interval, std::move(options));
   }
-  // At most `size` at once, which run out one by one, all of them in `drain`: bursts, and then an even flow.
+  // At most `size` in a burst.  The used amount drains evenly, `size` of them in `drain`: so after a burst the flow is
+  // even.
   static Limiter leaky(std::string name, std::int64_t size, std::chrono::milliseconds drain,
                        LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_leaky, size, drain, std::move(options));
   }
-  // A store of `size` points, to which so many come back in a second.  What a run uses is estimated by used(), and told
-  // afterwards by its Points.  It never waits.
+  // A store of `size` points, which gets back a number of points each second.  used() sets the estimate of a run, and
+  // its Points report the real use afterwards.  It never waits.
   static Limiter points(std::string name, std::int64_t size, double refill_per_second, LimiterOptions options = {}) {
     const double full_in_ms = refill_per_second > 0 ? 1000.0 * static_cast<double>(size) / refill_per_second : 0;
     const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(full_in_ms, 0.0, 1e12)));
@@ -98,29 +100,29 @@ class Limiter {
     return Limiter(std::move(name), abi::limit_points, size, std::max(interval, std::chrono::milliseconds(1)),
                    std::move(options));
   }
-  // No limit: for tests, and for tenants that have none.
+  // No limit: for tests, and for tenants without a limit.
   static Limiter unlimited(std::string name = "unlimited") {
     Limiter limiter(std::move(name), abi::limit_concurrent, 1, std::chrono::milliseconds(0), {});
     limiter.is_limited_ = false;
     return limiter;
   }
 
-  // Several at once: what is done within them takes all of them, or none.
+  // Several limiters together: a run takes all of them, or none.
   template <typename... More>
   static Limiters all_of(Limiter first, More... more);
 
-  // The same, of which each run takes so many: of slots there is one.
+  // The same limiter, of which each run takes this many.  A run takes one slot at most.
   Limiter used(std::int64_t n) const {
     Limiter limiter = *this;
     limiter.wanted_ = n;
     return limiter;
   }
 
-  // Calls `f()`, or `f(points)` with a Points&, as soon as the limit allows it, and returns what it returns.  Where f
-  // returns nothing, returns whether it was called.  Policy ignore: over the limit f is not called, and false or an
-  // empty value is returned.  Within itself, a limiter of slots takes no second one.
+  // Calls `f()`, or `f(points)` with a Points&, as soon as the limit allows it, and returns its result.  If f returns
+  // nothing, returns whether it was called.  With OverLimitPolicy::ignore, f is not called over the limit, and false
+  // or an empty value is returned.  Within itself, a limiter of slots takes no second slot.
   //
-  // Throws OverLimit; Interrupted when the worker is to end while the job waits; std::logic_error outside of a job's
+  // Throws OverLimit; Interrupted if the worker must end while the job waits; std::logic_error outside of a job's
   // thread.
   template <typename F>
   auto within_limit(F&& f) const;
@@ -143,12 +145,11 @@ class Limiter {
   std::chrono::steady_clock::time_point defined_ = std::chrono::steady_clock::now();
 };
 
-// Several limiters, as Limiter::all_of() makes them.  The shortest `wait` counts, and the options of the one that
-// stands in the way.  Where there are several Redis servers, those on one of them are taken together, server after
-// server.
+// Several limiters, as Limiter::all_of() makes them.  The shortest `wait` counts, and the options of the limiter that
+// is reached.  If there are several Redis servers, the limiters of one server are taken together, server after server.
 class Limiters {
  public:
-  // As Limiter::within_limit().  Points are those of the first limiter of that kind.
+  // As Limiter::within_limit().  The Points are those of the first limiter of points.
   template <typename F>
   auto within_limit(F&& f) const {
     const Taken taken(*this);

@@ -11,16 +11,16 @@
 #include <brood/context.hpp>
 #include <brood/detail/members.hpp>
 
-// Middleware around the jobs of a worker: see Setup::server_middleware().  That around pushes is in <brood/client.hpp>.
+// Middleware around the jobs of a worker: see Setup::server_middleware().  Middleware around pushes is in
+// <brood/client.hpp>.
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// One run of a job, as middleware sees it and may change it for what runs inside: the rest of the chain and the job.
-// What is stored in Redis stays as it is: a retry runs with the payload that was fetched.  Valid until the middleware
-// returns.
+// One run of a job.  Middleware may change it for the rest of the chain and the job.  The job in Redis stays as it
+// is: a retry runs with the payload that was fetched.  Valid until the middleware returns.
 class Run {
  public:
-  // Made by the library, for each run.
+  // The library's code makes one for each run.
   explicit Run(const abi::Call& call) : call_(&call), context_(call) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -28,24 +28,25 @@ class Run {
   // The attempt as it was fetched: see Context.
   Context& context() { return context_; }
   const Context& context() const { return context_; }
-  std::string_view jid() const { return context_.jid(); }          // which no change changes
+  std::string_view jid() const { return context_.jid(); }          // cannot be changed
   std::string_view queue() const { return context_.queue(); }      // the one it was fetched from
-  std::string_view capsule() const { return context_.capsule(); }  // of the worker
+  std::string_view capsule() const { return context_.capsule(); }  // the worker's
 
-  // What is run, changes included: the class, its arguments as a JSON array, and the whole payload.
+  // The class that runs, its arguments as a JSON array, and the whole payload, each with the changes made so far.
   std::string_view job_class() const { return changed() ? std::string_view(job_class_) : context_.job_class(); }
   std::string_view args() const { return changed() ? std::string_view(*members_->find("args")) : fetched_args(); }
   std::string payload() const { return changed() ? members_->text() : std::string(context_.payload()); }
 
-  // The JSON text of a member of the payload; nullopt: it has none.
+  // Returns the JSON text of a member of the payload; nullopt if it has no such member.
   std::optional<std::string> member(std::string_view name) const {
     const std::string* json = members().find(name);
     return json == nullptr ? std::nullopt : std::optional(*json);
   }
 
-  // Changes what is inside: the payload that the job finds in its Context and, for "class" and "args", what is run with
-  // what.  Another class must be one of the libraries that this middleware serves; its own timeout and options do not
-  // count.  Throws std::invalid_argument for what is no JSON, a class that is no string, or args that are no array.
+  // Changes the payload for the code inside: the payload in the job's Context, and with "class" and "args" the class
+  // and the arguments that run.  Another class must belong to the libraries that this middleware serves; its own
+  // timeout and options do not count.  Throws std::invalid_argument if `json` is not valid JSON, for a class that is
+  // not a string, and for args that are not an array.
   void set_member(std::string_view name, std::string json) {
     detail::check_json(json, 1);
     if (name == "class" && (json.front() != '"' || json.size() < 3))
@@ -55,8 +56,8 @@ class Run {
     note_change();
   }
   void set_args(std::string json) { set_member("args", std::move(json)); }                  // a JSON array
-  void set_job_class(std::string_view name) { set_member("class", detail::quoted(name)); }  // the name itself, no JSON
-  // Throws std::invalid_argument for "class" and "args"; a member that is not there is nothing to remove.
+  void set_job_class(std::string_view name) { set_member("class", detail::quoted(name)); }  // the plain name, not JSON
+  // Removes a member, if the payload has it.  Throws std::invalid_argument for "class" and "args".
   void remove_member(std::string_view name) {
     if (name == "class" || name == "args") throw std::invalid_argument("a job has a class and args");
     members().remove(name);
@@ -72,7 +73,7 @@ class Run {
   detail::Members& members() const {
     if (members_) return *members_;
     members_.emplace(context_.payload());
-    // Of an encrypted job the payload is what Redis holds, and the arguments are in clear.
+    // The payload of an encrypted job is as Redis holds it; its arguments are in clear.
     if (members_->find("encrypt") != nullptr) members_->set("args", std::string(fetched_args()));
     return *members_;
   }
@@ -88,11 +89,11 @@ class Run {
   bool changed_ = false;
 };
 
-// Where a middleware runs: `{.capsules = {"images"}}`; empty: everywhere.
+// The capsules in which a middleware runs: `{.capsules = {"images"}}`.  Empty: all.
 struct InCapsules {
   std::vector<std::string> capsules = {};  // their names, as in the configuration
 
-  // Whether its worker is of one of them.
+  // Returns whether the run's worker belongs to one of them.
   bool takes_in(const Run& run) const {
     return capsules.empty() || std::find(capsules.begin(), capsules.end(), run.capsule()) != capsules.end();
   }

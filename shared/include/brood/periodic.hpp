@@ -14,32 +14,32 @@
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// What becomes of the ticks of a periodic job for which no supervisor was there.
+// What happens to ticks of a periodic job that came while no supervisor was running.
 enum class CatchUp {
-  none,  // they are missed
-  last,  // the last of them comes
-  all    // all come, in their order
+  none,  // they are skipped
+  last,  // the last of them pushes its job
+  all    // all push their jobs, in order
 };
 
-// What happens at a tick while the job of the tick before has not ended: it waits in its queue, runs, or waits for a
-// retry.
+// What happens at a tick while the job of the tick before has not ended: that job waits in its queue, runs, or waits
+// for a retry.
 enum class Overlap {
   allow,  // another job is pushed
-  skip,   // none is
-  queue   // another is pushed as soon as that one has ended; of several such ticks the last
+  skip,   // no job is pushed
+  queue   // another is pushed as soon as that one has ended; of several such ticks only the last
 };
 
-// How a job is run again and again: see Setup::periodic() in <brood/setup.hpp>, and [periodic.NAME] in brood.toml(5).
-// C++ wants designated members in the order of this list.
+// The options of a periodic job: see Setup::periodic() in <brood/setup.hpp>, and [periodic.NAME] in brood.toml(5).
+// C++ requires designated members in the order of this list.
 struct PeriodicOptions {
-  std::string tz = "UTC";  // whose clock the rule means, as /usr/share/zoneinfo has it
-  // nullopt: last for rules that come once an hour at most, and with Overlap::queue; else none
+  std::string tz = "UTC";  // time zone of the rule, a name in /usr/share/zoneinfo
+  // nullopt: last for rules with at most one tick an hour, and with Overlap::queue; else none.
   std::optional<CatchUp> catch_up = {};
-  // How old a tick may be that is caught up; nullopt: an hour, with Overlap::queue a day.
+  // The greatest age of a tick that is caught up.  nullopt: an hour, with Overlap::queue a day.
   std::optional<std::chrono::seconds> within = {};
-  Overlap overlap = Overlap::allow;  // what becomes of a tick while the job before has not ended
-  std::chrono::seconds jitter{0};    // each job waits a random time of at most that
-  EnqueueOptions job = {};           // of its pushes; no jid, spread, batch_size and shard_by
+  Overlap overlap = Overlap::allow;  // what happens at a tick while the job before has not ended
+  std::chrono::seconds jitter{0};    // delays each job by a random time of at most this
+  EnqueueOptions job = {};           // options of its pushes, without jid, spread, batch_size and shard_by
 };
 
 namespace detail {

@@ -10,37 +10,37 @@
 
 #include <brood/options.hpp>
 
-// What libbrood exports.
+// The symbols that libbrood exports.
 #define BROOD_API __attribute__((visibility("default")))
 
 namespace brood {
 
-// A job by its parts, for classes that this program does not know as C++ types.
+// A job given by its parts, for classes that this program does not have as C++ types.
 struct BROOD_API Push {
   std::string job_class;          // 1 to 255 bytes without spaces, control characters and < > & " '
   std::string args = "[]";        // a JSON array
   std::string queue = "default";  // 1 to 255 of A-Z a-z 0-9 _ . : @ / -
-  YesNoOrCount retry = true;      // true: as often as the server says
-  std::optional<std::chrono::system_clock::time_point> at = {};  // into the schedule, with exactly this time
-  std::string jid = {};                                          // as a class's name; empty: 24 random hex digits
-  // Further members of the payload: name and JSON text, such as {"tags", R"(["slow"])"}.  None of the above may be
-  // among them.
+  YesNoOrCount retry = true;      // true: max_retries of the server
+  std::optional<std::chrono::system_clock::time_point> at = {};  // schedules the job for exactly this time
+  std::string jid = {};  // characters as in job_class; empty: 24 random hex digits
+  // Further members of the payload, each a name and a JSON text, such as {"tags", R"(["slow"])"}.  The members above
+  // may not be among them.
   std::vector<std::pair<std::string, std::string>> members = {};
-  // Where there are several shards: jobs with the same text go to the same one, whatever program pushes them.  Empty:
-  // to the next one that answers.  No payload has it.
+  // If there are several shards: jobs with the same text go to the same shard, whatever program pushes them.  Empty:
+  // to the next shard that answers.  It is not part of the payload.
   std::string shard_by = {};
 
-  // Reads {"class": ..., "args": [...], "queue": ..., ...}: the payload of a push, with `at` in epoch seconds.  An
-  // `enqueued_at` is left out: every push writes its own.  Throws std::invalid_argument with a sentence.
+  // Reads {"class": ..., "args": [...], "queue": ..., ...}: the payload of a push, with `at` in epoch seconds.
+  // Ignores `enqueued_at`, since every push writes its own.  Throws std::invalid_argument with a sentence.
   static Push parse(std::string_view json);
 };
 
-// How many pushes are sent at once.
+// The options of a bulk.
 struct BulkOptions {
-  // Each job at a random time of its own within so long from now, within 5 s at least.  Throws std::invalid_argument
-  // with pushes that have a time, and when it is not positive.
+  // Schedules each job for a random time of its own between now and now plus this, at least 5 s.  Throws
+  // std::invalid_argument if it is not positive, or if a push has a time.
   std::optional<std::chrono::milliseconds> spread = {};
-  std::size_t batch_size = 0;  // jobs with one command; 0: 1,000, of scheduled ones 100
+  std::size_t batch_size = 0;  // number of jobs that one command pushes; 0: 1,000, for scheduled jobs 100
 };
 
 }  // namespace brood

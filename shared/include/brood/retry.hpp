@@ -5,31 +5,31 @@
 
 namespace brood {
 
-struct Discard {};     // of brood::discard
-struct Kill {};        // of brood::kill
-struct UsualDelay {};  // of brood::usual_delay
+struct Discard {};     // type of brood::discard
+struct Kill {};        // type of brood::kill
+struct UsualDelay {};  // type of brood::usual_delay
 
-inline constexpr Discard discard{};         // drop the job: it is stored nowhere
-inline constexpr Kill kill{};               // no further retry: exhausted now, as after the last one
-inline constexpr UsualDelay usual_delay{};  // as if there were no hook
+inline constexpr Discard discard{};         // drop the job without storing it
+inline constexpr Kill kill{};               // no further retry: the job is exhausted now, as after its last retry
+inline constexpr UsualDelay usual_delay{};  // the delay without a hook
 
-// What `retry_in` answers: a delay of any duration type, brood::discard, brood::kill or brood::usual_delay.  A hook
-// that answers in only one of these ways may return it as it is.
+// The answer of `retry_in`: a delay of any duration type, brood::discard, brood::kill or brood::usual_delay.  A hook
+// that always gives one kind of answer may return that type.
 class RetryDecision {
  public:
-  // What is to become of the job.
+  // What happens to the job.
   enum class Kind { usual, after_delay, discarded, killed };
 
   constexpr RetryDecision(UsualDelay) {}                        // count^4 + 15 seconds, and jitter (section 5.2)
-  constexpr RetryDecision(Discard) : kind_(Kind::discarded) {}  // stored nowhere; death handlers run
-  constexpr RetryDecision(Kill) : kind_(Kind::killed) {}        // into `dead`, unless its option `dead` is false
-  // Rounded up to seconds; one that is not positive is the usual one.  Jitter is added as in Sidekiq: up to 10 s for
-  // each failure so far.
+  constexpr RetryDecision(Discard) : kind_(Kind::discarded) {}  // not stored; death handlers run
+  constexpr RetryDecision(Kill) : kind_(Kind::killed) {}        // moved to `dead`, unless its option `dead` is false
+  // A delay, rounded up to seconds.  One that is not positive means the usual delay.  Jitter is added as in Sidekiq:
+  // up to 10 s for each failure so far.
   template <typename Number, typename Period>
   constexpr RetryDecision(std::chrono::duration<Number, Period> delay)
       : kind_(Kind::after_delay), delay_(std::chrono::ceil<std::chrono::seconds>(delay)) {}
 
-  constexpr Kind kind() const { return kind_; }                    // what was answered
+  constexpr Kind kind() const { return kind_; }                    // the kind of answer
   constexpr std::chrono::seconds delay() const { return delay_; }  // 0 unless it is Kind::after_delay
 
  private:

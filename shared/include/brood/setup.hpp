@@ -17,64 +17,65 @@
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// What Setup::on_death() and Setup::on_error() take: the job, valid during the call alone, and what it threw: the
-// exception itself, else a JobFailure, after a crash a JobCrashed.
+// The handlers of Setup::on_death() and Setup::on_error().  They get the job, valid during the call alone, and the
+// error: the exception itself if it is a std::exception, a JobCrashed after a crash, else a JobFailure.
 using DeathHandler = std::function<void(const JobInfo&, const std::exception&)>;
 using ErrorHandler = std::function<void(const JobInfo&, const std::exception&)>;
 
 namespace detail {
 
-// All that one library has registered.
+// Everything that one library has registered.
 struct Registrations {
   ServerMiddleware middleware;
   std::vector<DeathHandler> death_handlers;
   std::vector<ErrorHandler> error_handlers;
   std::vector<std::pair<Event, EventHandler>> event_handlers;
-  std::string periodic;  // a line of JSON for each
+  std::string periodic;  // one line of JSON for each periodic job
 };
 
 }  // namespace detail
 
-// What a library may register besides its jobs.  Define `void brood_setup(brood::Setup& setup)` beside BROOD_JOBS or
-// BROOD_MIDDLEWARE; every process that loads the library calls it once, before any job: workers, the short-lived ones
-// that look into crashes, and checks.  What it throws refuses the library.
+// Registers code of a library besides its jobs.  Define `void brood_setup(brood::Setup& setup)` beside BROOD_JOBS or
+// BROOD_MIDDLEWARE.  Every process that loads the library calls it once, before any job: workers, the short-lived
+// processes that examine crashes, and checks.  If it throws, the library is refused.
 //
-// What a library with jobs registers is for its own jobs.  One without, which says BROOD_MIDDLEWARE() instead, serves
-// the jobs of all libraries of the worker: its middleware is around theirs, the library configured first outermost.
-// Events concern the worker, and reach every library.
+// The registrations of a library with jobs are for its own jobs.  A library without jobs, which has BROOD_MIDDLEWARE()
+// instead, serves the jobs of all libraries of the worker: its middleware is around theirs, the library configured
+// first outermost.  Events reach every library.
 class Setup {
  public:
-  // Made by the library, for brood_setup().
+  // The library's code makes one for brood_setup().
   explicit Setup(detail::Registrations& registrations) : registrations_(&registrations) {}
 
-  // Called around each run of a job as `void (brood::Run& run, const brood::Next& next)`: next() goes on, and returns
-  // when the job has ended well.  A job that fails throws out of it; so does one that is Interrupted, which should
-  // pass. Whoever does not call next() has done the job: it is acknowledged.  What comes out of the chain is how the
-  // job ended. Under BROOD_MIDDLEWARE the job's own exception stays in its library: what comes out of next() is a
-  // brood::JobFailure with its error class and words.  Jobs that are programs have such middleware, too.  A job of no
-  // known class reaches none.  A third argument of add() and its like says where: {.capsules = {"images"}}.
+  // The middleware that is called around each run of a job as `void (brood::Run& run, const brood::Next& next)`.
+  // next() runs the inside, and returns when the job has succeeded.  If the job fails, or is Interrupted, next()
+  // throws; let an Interrupted pass.  If the middleware does not call next(), the job does not run and is
+  // acknowledged.  The job ends as the chain ends.  Under BROOD_MIDDLEWARE the job's exception stays in its library:
+  // next() throws a brood::JobFailure with its error class and message.  Jobs that are programs have such middleware
+  // too.  A job of an unknown class reaches no middleware.  A third argument of add() and its like selects capsules:
+  // {.capsules = {"images"}}.
   ServerMiddleware& server_middleware() { return registrations_->middleware; }
 
-  // Called for each attempt that has failed, also one that will be tried again, before the job is settled: in the
-  // worker, or, after a crash, in a short-lived process of its own, which has five seconds for all that is called
-  // there: once they are over, the job is settled without.  What it throws is logged.  Not for one that `brood kill`
-  // ended, nor for an Interrupted.
+  // Registers a handler of failed attempts, also of those that will be retried.  It is called before the job is
+  // settled: in the worker, or after a crash in a short-lived process of its own.  In that process all calls together
+  // have five seconds; then the job is settled without them.  Exceptions of the handler are logged.  It is not called
+  // for a job that `brood kill` ended, nor for an Interrupted.
   template <typename Handler = ErrorHandler>
   void on_error(Handler handler) {
     check_failure_handler<Handler>();
     registrations_->error_handlers.emplace_back(std::move(handler));
   }
 
-  // Called for each job that will not be tried again: exhausted, killed or discarded; where and when as above.
+  // Registers a handler of jobs that will not be tried again: exhausted, killed or discarded.  It is called as above.
   template <typename Handler = DeathHandler>
   void on_death(Handler handler) {
     check_failure_handler<Handler>();
     registrations_->death_handlers.emplace_back(std::move(handler));
   }
 
-  // Pushes `job` at each tick of the rule `cron`, whichever supervisor is there: as [periodic.NAME] in brood.toml(5)
-  // does, which wins where both have the name.  The job may be of another library, or of a class that Ruby performs.
-  // Registered when workers start; a library that no longer says so takes it back.
+  // Pushes `job` at each tick of the rule `cron`, once for all supervisors, as [periodic.NAME] in brood.toml(5) does.
+  // If both have the name, brood.toml wins.  The job may belong to another library, or be of a class that Ruby
+  // performs.  It is registered when workers start, and removed when the library no longer registers it.
   //
   //   setup.periodic("report", "30 3 * * *", NightlyReport{.directory = "reports"}, {.tz = "Europe/Berlin"});
   template <typename Job>
@@ -82,7 +83,8 @@ class Setup {
     registrations_->periodic += detail::periodic_line(name, cron, job, options);
   }
 
-  // Called at `event` as `void (const brood::Occasion&)` or `void ()`: see brood::Event for when and where.
+  // Registers a handler of `event`, called as `void (const brood::Occasion&)` or `void ()`.  brood::Event lists when
+  // and where.
   template <typename Handler>
   void on(Event event, Handler handler) {
     if constexpr (std::invocable<Handler&, const Occasion&>) {
@@ -117,5 +119,5 @@ class Setup {
 }  // namespace brood
 #pragma GCC visibility pop
 
-// An author may define it beside BROOD_JOBS; where nobody does, its address is null.
+// An author may define it beside BROOD_JOBS.  Without a definition its address is null.
 __attribute__((weak, visibility("default"))) void brood_setup(brood::Setup& setup);

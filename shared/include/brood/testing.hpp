@@ -1,9 +1,9 @@
 #pragma once
 
-// Tests of jobs, and of programs that enqueue them, by any test framework: nothing here asserts.  A test links
-// `brood::testing` and chooses how far it goes.
+// Tests of jobs, and of programs that enqueue them, for any test framework: nothing here asserts.  A test links
+// `brood::testing` and chooses one of these:
 //
-//   Fake         what is pushed is collected, to be looked at and performed; no Redis
+//   Fake         pushes are collected, to be inspected and performed; no Redis
 //   Inline       each push performs its job at once; no Redis
 //   Supervised   a whole `brood run` with a Redis of its own
 #include <brood/testing/fake.hpp>

@@ -18,17 +18,17 @@
 #include <brood/detail/owned_range.hpp>
 #include <brood/error.hpp>
 
-// What an iterable job goes through: see <brood/iteration.hpp>.
+// The items of an iterable job: see <brood/iteration.hpp>.
 #pragma GCC visibility push(hidden)
 namespace brood {
 
 // An item and its cursor.
 template <typename Item, typename Cursor = std::int64_t>
 struct Step {
-  Item item;      // what each() is given
-  Cursor cursor;  // by which items() finds it again
+  Item item;      // the argument of each()
+  Cursor cursor;  // items() finds the item again by it
 };
-// `brood::Step{row, id}`: of these types.
+// `brood::Step{row, id}` deduces the types.
 template <typename Item, typename Cursor>
 Step(Item, Cursor) -> Step<Item, Cursor>;
 
@@ -44,7 +44,7 @@ inline constexpr bool is_maybe_step = false;
 template <typename Item, typename Cursor>
 inline constexpr bool is_maybe_step<std::optional<Step<Item, Cursor>>> = true;
 
-// Says the next step at each call, and nullopt at the end.
+// Returns the next step at each call, and nullopt at the end.
 template <typename Type>
 concept StepFunction = std::is_invocable_v<Type&> && is_maybe_step<std::invoke_result_t<Type&>>;
 
@@ -54,9 +54,9 @@ concept StepRange =
 
 }  // namespace detail
 
-// The items of a job, one after the other, with their cursors: whatever each_of(), each_line() or batches_of() return,
-// a function object that returns std::optional<brood::Step<...>>, or a range of brood::Step.  An item may be a
-// reference, as in Items<const Row&>, to what outlives the step.
+// The items of a job, one after the other, with their cursors.  They are made of the result of each_of(), each_line()
+// or batches_of(), of a function object that returns std::optional<brood::Step<...>>, or of a range of brood::Step.
+// An item may be a reference, as in Items<const Row&>, to an object that outlives the step.
 //
 //   return [rows = database.select_from(cursor)]() mutable -> std::optional<brood::Step<Row>> {
 //     if (!rows.next()) return std::nullopt;
@@ -65,22 +65,22 @@ concept StepRange =
 template <typename ItemType, typename CursorType = std::int64_t>
 class Items {
  public:
-  using Item = ItemType;      // of a step
-  using Cursor = CursorType;  // of a step
+  using Item = ItemType;      // the item of a step
+  using Cursor = CursorType;  // the cursor of a step
 
-  Items() = default;  // none
+  Items() = default;  // no items
 
-  // Asks `function` for each step, until it answers nullopt.
+  // Calls `function` for each step, until it returns nullopt.
   template <typename Function>
   requires(detail::StepFunction<Function> && !std::same_as<Function, Items>) Items(Function function)
       : source_(std::make_unique<Called<Function>>(std::move(function))) {}
 
-  // Goes through a range of steps, which it moves or copies.
+  // Moves or copies a range of steps, and goes through it.
   template <typename Range>
   requires(detail::StepRange<Range> && !detail::StepFunction<Range> && !std::is_reference_v<Range>) Items(Range range)
       : source_(std::make_unique<Walked<detail::OwnedRange<Range>>>(detail::owned_range(std::move(range)))) {}
 
-  // The next step; nullopt: there is none.
+  // Returns the next step; nullopt at the end.
   std::optional<Step<Item, Cursor>> operator()() { return source_ == nullptr ? std::nullopt : source_->next(); }
 
  private:
@@ -218,29 +218,30 @@ class BatchesOf {
  private:
   std::size_t size_;
   Function function_;
-  bool ended_ = false;  // nothing says that it may be asked again then
+  bool ended_ = false;  // a function need not allow a call after its end
 };
 
 }  // namespace detail
 
-// Every element of a range; its cursor is its index, as in Sidekiq's array_enumerator.  The items own the range: one
-// with a name is copied, std::move() gives it up.  Only a view that says so refers to somebody else's elements, which
-// must outlive the run, such as `std::span(rows)` of a field of the job.  Where the elements cannot be told by their
-// index, it walks to the first.  Throws ArgumentError for a negative cursor; one behind the end yields nothing.
+// Returns the elements of a range.  The cursor of an element is its index, as in Sidekiq's array_enumerator.  The
+// items own the range: an lvalue is copied, std::move() moves it.  Only a view type refers to elements elsewhere, such
+// as `std::span(rows)` of a field of the job; these must outlive the run.  If the range has no random access, it is
+// walked up to the first element.  Throws ArgumentError for a negative cursor.  A cursor behind the end gives no
+// items.
 template <std::ranges::input_range Range, std::integral Cursor>
 auto each_of(Range&& range, const std::optional<Cursor>& cursor) {
   if (cursor && *cursor < 0) throw ArgumentError("a cursor that is an index is not negative");
   return detail::EachOf<detail::KeptRange<Range>, Cursor>(std::forward<Range>(range), cursor.value_or(0));
 }
 
-// Every line of a text file, without its end; its cursor is the offset of its first byte.  Throws std::system_error for
-// a file that cannot be read.
+// Returns the lines of a text file, without line ends.  The cursor of a line is the offset of its first byte.  Throws
+// std::system_error if the file cannot be read.
 inline auto each_line(const std::string& path, const std::optional<std::int64_t>& cursor) {
   return detail::EachLine(path, cursor.value_or(0));
 }
 
-// What another yields, as a std::vector of up to `size` at a time; its cursor is that of the first in it.  A size of 0
-// is taken for 1.
+// Returns the items of another in batches, each a std::vector of up to `size`.  The cursor of a batch is that of its
+// first item.  A size of 0 counts as 1.
 //
 //   return brood::batches_of(100, brood::each_line(file, cursor));
 template <detail::StepFunction Function>

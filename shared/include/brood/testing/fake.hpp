@@ -13,26 +13,25 @@
 
 namespace brood::testing {
 
-// A job as it was pushed: jid, queue, job_class, args (JSON), payload and what else JobRecord has of it.
+// A job as it was pushed: jid, queue, job_class, args (JSON), payload and the other members of JobRecord.
 struct BROOD_API FakeJob : JobRecord {
-  std::optional<std::chrono::system_clock::time_point> at = {};  // scheduled for; nullopt: for now
+  std::optional<std::chrono::system_clock::time_point> at = {};  // the time it is scheduled for; nullopt: now
 
-  // The arguments as the struct's fields.  Throws ArgumentError where they do not fit.
+  // Returns the job's arguments as a struct.  Throws ArgumentError if they do not fit its fields.
   template <typename Job>
   __attribute__((visibility("hidden"))) Job as() const {
     return brood::detail::read_arguments<Job>(brood::detail::wire_name<Job>(), args);
   }
 };
 
-// Where and when Fake::was_enqueued() looks; what is empty may be anything.
+// Further conditions of Fake::was_enqueued().  An empty one always holds.
 struct EnqueuedTo {
-  std::optional<std::string> queue = {};                         // its bare name
-  std::optional<std::chrono::milliseconds> in = {};              // after the push, within a second
-  std::optional<std::chrono::system_clock::time_point> at = {};  // within a second
+  std::optional<std::string> queue = {};                         // without "queue:"
+  std::optional<std::chrono::milliseconds> in = {};              // delay after the push, to within a second
+  std::optional<std::chrono::system_clock::time_point> at = {};  // to within a second
 };
 
-// While it lives, what every brood::Client of this process pushes is collected here, from any thread, and no Redis is
-// needed.
+// While it exists, it collects the pushes of all brood::Clients of this process, from any thread.  No Redis is needed.
 //
 //   brood::testing::Fake fake(brood::testing::Jobs::of<ResizeImage>());
 //   shop.take_order(order);                                       // calls client.enqueue(ResizeImage{...})
@@ -40,28 +39,30 @@ struct EnqueuedTo {
 //   check(fake.jobs().at(0).queue == "images");
 //   fake.drain();                                                 // performs them
 //
-// All else of a push is as ever: options, the checks, the client's middleware, the jid.  client.cancel takes a job out
-// of here if it is scheduled, client.cancel_iteration ends an iterable job at its next run, client.buffer has nothing
-// to do; brood::Api, which shows Redis, throws RedisError.  The locks of unique jobs are kept as Redis keeps them, each
-// OnConflict does what it does there, and a lock ends unique_for after its push.  A job that has to wait for one is
-// performed once that is free.  Of several the innermost, the last that was made, gets the pushes, of an Inline too.  A
-// child that was forked has a copy: what it pushes stays in the child.
+// A push is otherwise as usual: options, checks, the client's middleware, the jid.  client.cancel removes a scheduled
+// job from here, client.cancel_iteration ends an iterable job at its next run, client.buffer does nothing.
+// brood::Api, which reads Redis, throws RedisError.  The locks of unique jobs are kept as Redis keeps them, each
+// OnConflict has its effect, and a lock ends unique_for after its push.  A job that has to wait for a lock is
+// performed once that is free.
+//
+// If there are several Fakes and Inlines, the one made last gets the pushes.  A forked child has a copy: its pushes
+// stay in the child.
 class BROOD_API Fake {
  public:
-  // With these it can perform what is pushed; without, only be looked at.
+  // With `jobs` it can perform the pushed jobs.  Without, they can only be inspected.
   explicit Fake(Jobs jobs = {});
   ~Fake();
   Fake(const Fake&) = delete;
   Fake& operator=(const Fake&) = delete;
 
-  // What waits, in the order of the pushes: all, of one queue, of one class.
+  // Return the waiting jobs in the order of their pushes: all, those of one queue, those of one class.
   std::vector<FakeJob> jobs() const;
   std::vector<FakeJob> jobs_in(std::string_view queue) const;
   std::vector<FakeJob> jobs_of(std::string_view job_class) const;
   std::optional<FakeJob> find(std::string_view jid) const;
   std::size_t size() const;
 
-  // Those of one class as structs, read back from their JSON.  Throws ArgumentError where they do not fit.
+  // Returns the waiting jobs of one class as structs, read from their JSON.  Throws ArgumentError if they do not fit.
   template <typename Job>
   __attribute__((visibility("hidden"))) std::vector<Job> jobs_of() const {
     std::vector<Job> jobs;
@@ -69,7 +70,7 @@ class BROOD_API Fake {
     return jobs;
   }
 
-  // Whether a job of this class waits here with these arguments, whatever its push was spelled like.
+  // Returns whether a job of this class waits here with these arguments, compared as values.
   //
   //   check(fake.was_enqueued(ResizeImage{.path = "cat.png", .width = 320}, {.queue = "images", .in = 10min}));
   template <typename Job>
@@ -81,25 +82,26 @@ class BROOD_API Fake {
     return false;
   }
 
-  void clear();  // forgets them, and how far iterable ones have come
+  void clear();  // removes all jobs, and the progress of iterable jobs
 
-  // Performs what waits, and what that pushes, until nothing is left, of all queues or of one; those that are scheduled
-  // too, whatever their time.  Each runs on this thread as in a worker: from its payload's text, within server
-  // middleware, with a Context that knows jid, queue and attempt, has no timeout and is never stopping(); what it logs
-  // goes to standard error.  An iterable job goes on until all its items are done.  Returns how many were performed.
+  // Performs the waiting jobs, and the jobs that they push, until none is left, of all queues or of one.  Scheduled
+  // jobs are performed too, whatever their time.  Each runs on this thread as in a worker: from its payload's text,
+  // within server middleware, with a Context that has jid, queue and attempt, no timeout, and a stopping() that is
+  // always false.  Its log lines go to standard error.  An iterable job runs until all its items are done.  Returns
+  // how many were performed.
   //
-  // What a job throws comes out, as the same exception where the job is compiled into the test, else as JobFailed;
-  // Interrupted too.  That job is gone and the others stay; nothing is retried.  An iterable one that threw goes on
-  // from its cursor when it is pushed again with its jid.  One that has expired, or will have at its time, is gone too,
-  // uncounted: its on_expired hook is called instead, and what that throws comes out.  So is one that is dropped since
-  // another like it runs (UniqueUntil::running), without a hook.  A class that the Jobs do not have is a
-  // std::invalid_argument with a sentence.
+  // An exception of a job comes out: as the same exception if the job is compiled into the test, else as JobFailed.
+  // Interrupted comes out too.  That job is removed and the others stay; nothing is retried.  An iterable job that
+  // threw continues from its cursor when it is pushed again with its jid.  A job that has expired, or will have at its
+  // time, is removed and not counted: its on_expired hook is called, and its exception comes out.  A job that is
+  // dropped since another like it runs (UniqueUntil::running) is removed too, without a hook.  A class that `jobs`
+  // does not have throws std::invalid_argument with a sentence.
   std::size_t drain();
   std::size_t drain(std::string_view queue);
-  bool perform_one();  // the oldest; false: there was none
+  bool perform_one();  // performs the oldest job; false if there is none
 
-  // Limiters keep nobody waiting here.  One of this name is reached for the jobs that are performed from now on, until
-  // it is free again: what they do then is what is to be tested.
+  // Limiters do not wait here.  reach_limit() makes the limiter of this name appear reached to the jobs that are
+  // performed from now on, until free_limit(): so a test sees how they behave.
   void reach_limit(std::string_view limiter);
   void free_limit(std::string_view limiter);
 

@@ -7,27 +7,27 @@
 
 namespace brood::testing {
 
-// While it lives, each push of any brood::Client of this process performs its job before it returns, on the thread that
-// pushes: scheduled ones at once too, those of a bulk one after the other.
+// While it exists, each push of any brood::Client of this process performs its job before it returns, on the thread
+// that pushes.  Scheduled jobs are performed at once too, those of a bulk one after the other.
 //
 //   brood::testing::Inline performs(brood::testing::Jobs::of<ResizeImage>());
 //   shop.take_order(order);                      // the picture has been resized
 //
-// A unique job that waits for the end of the one that pushes it (OnConflict::after, UniqueUntil::running) is performed
-// behind that, also if that throws.  What runs is never replaced, as everywhere: OnConflict::replace pushes nothing.
+// A unique job that waits for the end of the job that pushes it (OnConflict::after, UniqueUntil::running) is performed
+// after that job, also if that throws.  A running job is never replaced: OnConflict::replace pushes nothing.
 //
-// A job runs as Fake::drain() says, and what it throws comes out of the push; then the rest of a bulk is not performed.
-// client.cancel finds nothing.  The innermost of several, of a Fake too, gets the pushes.
+// A job runs as in Fake::drain(), and its exception comes out of the push; then the rest of a bulk is not performed.
+// client.cancel finds nothing.  If there are several Inlines and Fakes, the one made last gets the pushes.
 class BROOD_API Inline {
  public:
-  // A class that is not among these is a std::invalid_argument of its push.
+  // A push of a class that is not among `jobs` throws std::invalid_argument.
   explicit Inline(Jobs jobs);
   ~Inline();
   Inline(const Inline&) = delete;
   Inline& operator=(const Inline&) = delete;
 
-  // Limiters keep nobody waiting here.  One of this name is reached for the jobs that are performed from now on, until
-  // it is free again: what they do then is what is to be tested.
+  // Limiters do not wait here.  reach_limit() makes the limiter of this name appear reached to the jobs that are
+  // performed from now on, until free_limit(): so a test sees how they behave.
   void reach_limit(std::string_view limiter);
   void free_limit(std::string_view limiter);
 

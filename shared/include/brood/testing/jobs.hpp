@@ -12,16 +12,17 @@
 
 namespace brood::testing {
 
-// A job of a library failed: its own exception stays there.  what() is both: "Io::Error: no such picture".
+// A job of a library failed.  Its exception stays in the library.  what() is class and message: "Io::Error: no such
+// picture".
 class BROOD_API JobFailed : public std::runtime_error {
  public:
-  // Of an exception's type and its words.
+  // Made of an exception's type and its message.
   JobFailed(std::string error_class, std::string message)
       : std::runtime_error(error_class + ": " + message),
         error_class_(std::move(error_class)),
         message_(std::move(message)) {}
 
-  // Of what was thrown, as a retry record has it: "Io::Error" and "no such picture".
+  // Error class and message, as in a retry record: "Io::Error" and "no such picture".
   const std::string& error_class() const noexcept { return error_class_; }
   const std::string& message() const noexcept { return message_; }
 
@@ -29,31 +30,31 @@ class BROOD_API JobFailed : public std::runtime_error {
   std::string error_class_, message_;
 };
 
-// The job classes that a Fake or an Inline performs, and the middleware around them.  A copy is the same Jobs.
+// The job classes that a Fake or an Inline performs, and the middleware around them.  A copy refers to the same Jobs.
 //
 //   Jobs::of<ResizeImage, SendWelcome>()      compiled into the test; no BROOD_JOBS is needed
 //   Jobs::of_library("build/libjobs.so")      as `brood run -r` loads it
 //   Jobs::of<ResizeImage>().add_library("build/libtracing.so")
 //
-// The `brood_setup` of each library, and the one that is compiled into the test, runs anew for each Jobs that is made,
-// and takes the place of what it registered before.  Server middleware runs around the jobs as in a worker; lifecycle
-// events, error and death handlers, and the hooks retry_in and exhausted are not called: see Supervised for these.
+// The `brood_setup` of each library, and that of the test itself, runs again for each Jobs that is made, and replaces
+// its earlier registrations.  Server middleware runs around the jobs as in a worker.  Lifecycle events, error and
+// death handlers, and the hooks retry_in and exhausted are not called: see Supervised for these.
 //
-// What cannot be loaded, or a class that is there twice, is a std::runtime_error with a sentence.
+// A library that cannot be loaded, or a class that exists twice, throws std::runtime_error with a sentence.
 class BROOD_API Jobs {
  public:
-  Jobs();  // none: what is pushed can be looked at, and not performed
+  Jobs();  // no classes: pushed jobs can be inspected, but not performed
 
-  // Those that are compiled into the test.
+  // Classes that are compiled into the test.
   template <typename... Job>
   __attribute__((visibility("hidden"))) static Jobs of() {
     Jobs jobs;
     jobs.add({&brood::detail::library_of_jobs<Job...>, &brood::detail::take_thrown});
     return jobs;
   }
-  // Those of the library at `path`, relative to the working directory.
+  // The classes of the library at `path`, relative to the working directory.
   static Jobs of_library(const std::string& path) { return Jobs().add_library(path); }
-  // Those of one library more; returns this object.
+  // Adds the classes of another library.  Returns this object.
   Jobs& add_library(const std::string& path);
 
   std::vector<std::string> class_names() const;  // sorted

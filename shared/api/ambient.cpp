@@ -23,7 +23,7 @@ struct State {
   std::string locale, traceparent;
 };
 
-// Of the run that this thread performs, where a collector is told of it.
+// The span of the run on this thread, if its runs go to a collector.
 struct SpanOfRun {
   std::string traceparent, tracestate;
 };
@@ -176,7 +176,7 @@ void restore(std::string_view payload) {
     for (const auto& [name, json] : detail::Members(payload)) read_member(read, name, json);
     if (!of_run.empty()) read.traceparent = of_run;
     here() = std::move(read);
-  } catch (const std::invalid_argument&) {  // it has, say, a string that is not UTF-8: we know none of it
+  } catch (const std::invalid_argument&) {  // such as a string that is not UTF-8: nothing of it is used
   }
 }
 
@@ -188,7 +188,7 @@ void carry(Push& push) {
   if (!state.locale.empty()) carry_member(push, "locale", detail::quoted(state.locale));
   if (!state.traceparent.empty()) carry_member(push, "traceparent", detail::quoted(state.traceparent));
   const SpanOfRun& span = span_of_run();
-  // Whoever called the first service of a trace has written it, and Sidekiq's pages print it as it is.
+  // A caller outside may have written it, and Sidekiq's pages print it unescaped.
   const bool is_markup = span.tracestate.find_first_of("<>") != std::string::npos;
   if (!span.tracestate.empty() && !is_markup && state.traceparent == span.traceparent)
     carry_member(push, "tracestate", detail::quoted(span.tracestate));

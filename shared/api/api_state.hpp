@@ -80,7 +80,7 @@ class ApiState {
   std::atomic<std::int64_t> max_dead_jobs_, dead_seconds_;  // no lock: a fork might leave it locked
 };
 
-// What the objects of one Api share: its shards, in the order of the configuration.
+// The shards of an Api, in the order of the configuration.  All objects of the Api share them.
 class ApiShards {
  public:
   explicit ApiShards(const KnownRedis& known) {
@@ -126,7 +126,7 @@ class ApiShards {
     return all;
   }
 
-  // Asks the shard with that name; without such a shard, asks all until one says yes.
+  // Asks the shard with that name.  If there is no such shard, asks all until one returns true.
   template <typename Ask>
   bool any(std::string_view name, Ask ask) const {
     if (!several()) return ask(only());
@@ -136,7 +136,7 @@ class ApiShards {
     return found;
   }
 
-  // For walks that ask a shard again and again.  False when the shard is away, after on_away() was told.
+  // For walks with many questions to one shard.  Returns false if the shard is away, after on_away() was called.
   template <typename Ask>
   bool goes_on(ApiState& shard, Ask ask) const {
     if (!several()) return ask(shard), true;

@@ -88,7 +88,7 @@ struct Client::State {
     } catch (const KeyError& error) {
       throw std::invalid_argument(std::string("the job cannot be encrypted: ") + error.what());
     } catch (const BadJson&) {
-      return std::nullopt;  // whoever prepares it says what is wrong with it
+      return std::nullopt;  // its preparation reports what is wrong with it
     }
   }
 
@@ -249,7 +249,7 @@ std::size_t Client::drain(std::chrono::milliseconds longest) {
   }
 }
 
-// Nobody knows which shard has the job, so each is told.
+// The job's shard is unknown, so all shards are asked.
 std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view jid) {
   if (jid.empty()) throw std::invalid_argument("a job that is cancelled has a jid");
   const auto now = std::chrono::floor<std::chrono::seconds>(state_->now().time_since_epoch()).count();

@@ -18,9 +18,9 @@ class ApiShards;
 class ApiState;
 }  // namespace detail
 
-// What can be done to entries of one set, at most max_entries_changed at a time.  An entry that has changed since it
-// was read is left alone.  A dead job of which there is to be one takes its lock again when it runs, and stays where
-// another holds it.  The answer says how many were done, gone or stuck.
+// Changes entries of one set, at most max_entries_changed at a time.  An entry that has changed since it was read
+// stays.  A dead unique job takes its lock again when it runs, and stays if another job holds the lock.  The answer
+// has the numbers of done, gone and stuck entries.
 class EntryMoves {
  public:
   EntryMoves(detail::ApiState& state, std::string set);
@@ -29,7 +29,7 @@ class EntryMoves {
   BulkResult run(ClientConnection& redis, const std::vector<SetEntry>& entries);
   BulkResult kill(ClientConnection& redis, const std::vector<SetEntry>& entries);
 
-  // Who holds the lock of an entry that is stuck for that; empty: nobody.
+  // The jid of the job whose lock keeps the entry stuck; empty: none.
   const std::string& holder() const { return holder_; }
 
  private:

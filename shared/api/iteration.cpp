@@ -5,7 +5,8 @@
 
 namespace brood {
 
-// Of several records, the one of the shard where the job has begun counts: a cancellation is noted in all shards.
+// If several shards have a record, the one of the shard where the job has begun counts: a cancellation is noted in all
+// shards.
 std::optional<IterationRecord> Api::iteration(std::string_view jid) {
   std::optional<IterationRecord> found;
   shards_->each([&](detail::ApiState& shard) {

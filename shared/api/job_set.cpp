@@ -60,7 +60,7 @@ bool scan_pattern(detail::ApiState& state, const std::string& set, const std::st
   return true;
 }
 
-// Of a scheduled job with `unique_for`, which counts from when the job is due.
+// The lock of a scheduled job with `unique_for`, which counts from when the job is due.
 std::optional<LockToKeep> lock_until_due(ClientConnection& redis, std::string_view payload, WallTime due) {
   const auto named = lock_named_by(payload);
   if (!named) return std::nullopt;

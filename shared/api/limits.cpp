@@ -26,7 +26,7 @@ LimitUsage usage_of(std::string name, LimitView view) {
           .holders = std::move(view.holders)};
 }
 
-// Of one name, or of all.
+// The limits of one name, or all if `only` is empty.
 std::vector<LimitUsage> limits_in(ClientConnection& redis, std::string_view only) {
   std::vector<LimitUsage> all;
   const Reply caps = redis.call(ask_caps());

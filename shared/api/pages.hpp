@@ -12,7 +12,7 @@ struct PageRange {
 };
 PageRange page_range(std::size_t number, std::size_t per_page);
 
-// How long this job has waited in its queue, in seconds; 0 when it does not say.
+// How long this job has waited in its queue, in seconds; 0 if its payload has no such time.
 double latency_of(std::string_view payload);
 
 }  // namespace brood

@@ -13,7 +13,7 @@ namespace brood {
 // Reads the reply to ask_process_hash().  nullopt: the hash has expired, or its `info` cannot be read.
 std::optional<Process> read_process(std::string identity, ReplyView reply);
 
-// For a process that beats in several shards: adds what it says in another shard to what it says in one.
+// Merges the records of a process that beats in several shards.
 void merge_process(Process& into, const Process& other);
 
 // nullopt: `json` is no running job.

@@ -16,8 +16,8 @@
 namespace brood {
 namespace {
 
-// Takes processes without a heartbeat out of `processes`, unless somebody did so within the last minute.  Does nothing
-// where Redis takes no writes (a replica, a full Redis): others will.
+// Removes processes without a heartbeat from `processes`, unless that was done within the last minute.  Does nothing
+// if Redis takes no writes (a replica, a full Redis): others will.
 void prune(ClientConnection& redis) {
   if (!read_may_prune(redis.pipeline({may_prune()}).front().view())) return;
   const std::vector<std::string> identities = all_names(redis, NamePages::of_processes());

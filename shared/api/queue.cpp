@@ -37,7 +37,7 @@ std::size_t remove_all(detail::ApiState& state, const std::string& queue, std::v
   return removed;
 }
 
-// The list decides the queue, whatever the payload says: as in Sidekiq, and as for the worker that fetches the job.
+// The list decides the queue, not the payload: as in Sidekiq, and as for the worker that fetches the job.
 JobRecord read_job(std::string payload, const std::string& queue, const detail::ApiState& shard) {
   JobRecord job = JobRecord::read(std::move(payload));
   job.queue = queue;
@@ -201,7 +201,7 @@ BulkResult Queue::remove_if(const std::function<bool(const JobRecord&)>& wanted,
       });
 }
 
-// What is pushed meanwhile makes the queue anew.  What an earlier call has left, since its process ended, goes first.
+// Jobs pushed meanwhile make a new list.  The rest of an earlier call, whose process ended, is removed first.
 std::size_t Queue::clear() {
   const std::string aside = queue_aside(name_);
   return shards_->sum([&](detail::ApiState& shard) {

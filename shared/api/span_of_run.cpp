@@ -1,4 +1,4 @@
-// What a worker calls, by this name, in the libbrood that its job libraries have loaded:
+// A worker calls this function by its name, in the libbrood that its job libraries have loaded:
 // worker/job/spans_of_pushes.cpp.
 
 #include <brood/ambient.hpp>

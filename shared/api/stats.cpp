@@ -32,7 +32,7 @@ std::uint64_t sum(std::span<const Reply> replies) {
   return all;
 }
 
-// What one shard says; some processes may beat in others too.
+// The numbers of one shard; some processes may beat in other shards too.
 struct ShardStats {
   Stats stats;
   std::vector<std::string> processes;

@@ -117,7 +117,7 @@ void open_envelope(const KeyRing& keys, std::string_view envelope, const Envelop
                          EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, tag_size, tag.data()) == 1 &&
                          EVP_DecryptFinal_ex(context.get(), clear + size, &rest) == 1;
   if (authentic) return;
-  explicit_bzero(clear, body.size());  // unverified, and perhaps somebody else's
+  explicit_bzero(clear, body.size());  // unverified, and perhaps another owner's
   into.resize(begin);
   throw DecryptionError(
       fmt::format("it is not what was encrypted by the key of version {} for this class and jid", parts->version));

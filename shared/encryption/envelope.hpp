@@ -14,7 +14,7 @@
 // It opens for that class and that jid alone: they are its additional data, with a line feed between them.
 namespace brood {
 
-// What cannot be opened.  what() says why, and holds nothing of it.
+// An envelope that cannot be opened.  what() has the reason, and nothing of the content.
 class DecryptionError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -29,7 +29,7 @@ struct EnvelopeOwner {
 // fails.
 std::string seal(const KeyRing& keys, std::string_view clear, const EnvelopeOwner& owner);
 
-// Whether it can be one, by its looks: of whatever key.
+// Whether a text has the form of an envelope, of any key.
 bool is_envelope(std::string_view text);
 
 // The version of its key; nullopt: it is no envelope, by its looks.

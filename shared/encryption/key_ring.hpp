@@ -14,7 +14,7 @@ namespace brood {
 inline constexpr std::size_t encryption_key_size = 32;
 inline constexpr int latest_key_version = 1'000'000;
 
-// A key file that cannot be read or holds no key.  what() names it and says why, and never what it holds.
+// A key file that cannot be read or holds no key.  what() names the file and the reason, and never its content.
 class KeyError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -25,7 +25,7 @@ class KeyRing {
  public:
   KeyRing() = default;  // empty
 
-  // Reads the files: 32 bytes, or their base64 in a line, which nobody but their owner and its group may read.  Throws
+  // Reads the files: 32 bytes, or their base64 in one line, readable by their owner and its group alone.  Throws
   // KeyError.
   static KeyRing read(const EncryptionSettings& settings, const Environment& environment = process_environment);
 

@@ -7,7 +7,7 @@
 namespace brood {
 namespace {
 
-// What opens is ours.  What looks so and has a key that we do not know cannot be told, and is left alone.
+// An envelope that opens is ours.  One with an unknown key may be ours too, and is left alone.
 bool is_sealed_already(std::string_view last, const KeyRing& keys, const EnvelopeOwner& owner) {
   if (!last.starts_with("\"brood1.")) return false;
   const std::string text = json_unescape(last);
@@ -46,7 +46,7 @@ Secret arguments_in_clear(const Payload& job, const KeyRing& keys) {
   if (raw.front() != '"') throw DecryptionError("its last argument is no envelope of brood");
   const std::string envelope = json_unescape(raw);
   std::string clear;
-  clear.reserve(args.size() + json_padding);  // an envelope is longer than what it holds
+  clear.reserve(args.size() + json_padding);  // an envelope is longer than its content
   clear.append(args.substr(0, last.value_begin));
   struct Wipe {
     std::string& text;

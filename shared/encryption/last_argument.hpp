@@ -14,7 +14,7 @@ namespace brood {
 // argument, KeyError where there is no key.
 std::string with_last_argument_sealed(std::string_view args, const KeyRing& keys, const EnvelopeOwner& owner);
 
-// The arguments of a job that says `encrypt`, all of them in clear.  Throws DecryptionError.
+// The arguments of a job with `encrypt`, all in clear.  Throws DecryptionError.
 Secret arguments_in_clear(const Payload& job, const KeyRing& keys);
 
 }  // namespace brood

@@ -65,7 +65,7 @@ void put_context(Io& io, Context& context) {
   io.number(context.flags);
 }
 
-// What follows the size.  The longest texts together, and all numbers, are less than the longest record.
+// The members after the size.  The longest texts together, and all numbers, are shorter than the longest record.
 template <typename Io, typename Span>
 void put_members(Io& io, Span& span, std::uint8_t& shape, std::uint8_t& end) {
   io.number(shape);

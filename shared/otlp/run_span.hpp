@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// One run of a job, as it is told to a collector.
+// One run of a job, for a collector.
 struct RunSpan {
   enum class End : std::uint8_t { well, interrupted, failed, crashed };
 
@@ -19,18 +19,18 @@ struct RunSpan {
   End end = End::well;
   std::string queue, jid, job_class, wrapped;    // wrapped: the class within, as Rails has it; empty: none
   std::int64_t attempt = 1, slot = 0, pid = 0;   // pid 0: not known
-  std::int64_t created_ns = 0, enqueued_ns = 0;  // 0: the payload does not say
+  std::int64_t created_ns = 0, enqueued_ns = 0;  // 0: not in the payload
   std::string error_class, message;              // when it has failed or crashed
   std::string signal, top, fingerprint;          // when it has crashed: see CrashReport
 };
 
-// A record in a pipe with many writers: no longer than what a pipe takes whole (PIPE_BUF), whatever the span holds. Its
-// texts are cut for that.
+// The longest record in a pipe with many writers: a pipe takes so much in one piece (PIPE_BUF).  The span's texts are
+// cut to fit.
 inline constexpr std::size_t longest_record = 4'096;
 void append_record(std::string& records, const RunSpan& span);
 
-// Reads records out of what came from such a pipe, in pieces as they come.  Jobs can write there too: whatever came, it
-// finds the next record.
+// Reads records from the bytes of such a pipe, in pieces as they come.  Jobs can write there too: after any other
+// bytes it finds the next record.
 class SpanRecords {
  public:
   void add(std::string_view bytes) { bytes_ += bytes; }

@@ -19,16 +19,16 @@ struct RunKey {
   std::string_view jid;
 };
 
-// Where a run stands among the spans of others.
+// The place of a run in a trace.
 struct RunTrace {
-  SpanContext own;                      // its flags say whether anybody is told of it
+  SpanContext own;                      // its flags: whether it is exported
   std::optional<SpanContext> producer;  // the span that pushed the job, if its payload names one that counts
   bool is_child = false;                // of the producer; otherwise it is linked to it
   std::string state;                    // the producer's `tracestate`
 };
 
-// `traceparent` and `tracestate` as the payload has them; empty: not at all.  A producer decides for its children
-// whether they are told; otherwise `sample` does.
+// `traceparent` and `tracestate` are those of the payload; empty: none.  A producer decides for its children whether
+// they are exported; without a producer `sample` decides.
 RunTrace trace_of_run(const OtlpSettings& settings, const RunKey& run, std::string_view traceparent,
                       std::string_view tracestate);
 

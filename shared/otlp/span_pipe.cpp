@@ -17,7 +17,7 @@ namespace {
 
 static_assert(longest_record <= PIPE_BUF);
 
-constexpr int wanted_bytes = 1 << 20;  // what everybody may have, unless the machine's administrator says less
+constexpr int wanted_bytes = 1 << 20;  // allowed to each user, unless the administrator allows less
 
 }  // namespace
 
@@ -53,7 +53,7 @@ bool SpanPipe::is_open() {
   struct stat what {};
   if (fd_) {
     if (fstat(fd_.get(), &what) == 0 && what.st_dev == device_ && what.st_ino == inode_) return true;
-    fd_.release();  // it is nobody's, or another's
+    fd_.release();  // it was closed, or belongs to another
   }
   fd_ = open_span_pipe(path_);
   if (!fd_ || fstat(fd_.get(), &what) != 0) return false;

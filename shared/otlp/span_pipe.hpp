@@ -9,19 +9,20 @@
 
 namespace brood {
 
-// The pipe through which spans go to the exporter of a supervisor: a FIFO beside its scoreboard.  Everybody has it open
-// for both ways, so that nobody is told by SIGPIPE that the exporter is away; what is written then waits for the next.
+// The pipe through which spans go to the exporter of a supervisor: a FIFO beside its scoreboard.  Every process opens
+// it for both reading and writing, so no writer gets SIGPIPE while the exporter is away.  Records then wait for the
+// next exporter.
 std::string span_pipe_path(const std::string& runtime_directory, const std::string& identity);
 
 // Makes it with mode 0600, if it is not there.  Throws std::system_error.
 void make_span_pipe(const std::string& path);
-// Opens it.  An empty one when that cannot be done: errno says why.
+// Opens it.  Returns an empty descriptor on failure, with the reason in errno.
 UniqueFd open_span_pipe(const std::string& path);
 
-// Writes spans and waits for nobody.
+// Writes spans without waiting.
 class SpanPipe {
  public:
-  // `lost` counts spans; nullptr: nobody counts.
+  // `lost` counts lost spans; may be nullptr.
   SpanPipe(std::string path, std::atomic<std::uint64_t>* lost);
 
   // A record of so many spans, all of it or nothing.

@@ -19,8 +19,8 @@ struct SpanContext {
   bool operator==(const SpanContext&) const = default;
 };
 
-// A `traceparent`, whoever wrote it; nullopt for all that the standard calls invalid.  Of a later version than 00 it
-// reads what that has in common with 00.
+// Reads a `traceparent`; returns nullopt if the standard calls it invalid.  Of a version later than 00, it reads the
+// members that version 00 has.
 std::optional<SpanContext> parse_traceparent(std::string_view text);
 
 std::string traceparent_text(const SpanContext& context);

@@ -18,21 +18,21 @@ class CronError : public std::runtime_error {
 // A rule, or a part of one, as an error shows it: its beginning, in quotes.
 std::string shown_rule(std::string_view text);
 
-// When something is to happen, again and again, as the clock on the wall shows it: what cron(8) reads.  Pure.
+// A rule for repeated times of a wall clock, in the syntax of cron(8).  Pure.
 //
-// Minute, hour, day of the month, month, day of the week, and perhaps a field of seconds in front of them; each is `*`,
-// or a list of values and ranges, with steps, and with names for months and days of the week (0 and 7 are Sunday).
-// Where neither field of days begins with `*`, one of both has to fit, else both.  @yearly, @annually, @monthly,
-// @weekly, @daily, @midnight and @hourly are rules too.
+// Minute, hour, day of the month, month, day of the week, and optionally seconds in front of them.  Each field is `*`,
+// or a list of values and ranges, with steps, and with names for months and days of the week (0 and 7 are Sunday).  If
+// neither field of days begins with `*`, one of the two has to fit, else both.  @yearly, @annually, @monthly, @weekly,
+// @daily, @midnight and @hourly are rules too.
 struct CronRule {
   // A bit for each value that fits.
   std::uint64_t seconds = 1, minutes = 0, hours = 0, days = 0, months = 0, weekdays = 0;
-  // What only rules of another spelling have (fugit_rule.hpp): days counted from the end of the month, of which 1 is
-  // the last; and the n-th of a weekday in its month, from its beginning or its end, at bit 5 * weekday + n - 1.
+  // Only rules of another syntax have these (fugit_rule.hpp): days counted from the end of the month, where 1 is the
+  // last; and the n-th of a weekday in its month, from the beginning or the end, at bit 5 * weekday + n - 1.
   std::uint64_t days_from_end = 0, nth_weekdays = 0, nth_weekdays_from_end = 0;
   bool either_day = false;  // a day of the month or of the week is enough
-  // Minute and hour are named, without `*` and steps: such a time comes once a day, whatever is done to the clock.
-  // Other rules go by the time that passes.
+  // Minute and hour are given without `*` and steps: such a time comes once a day, also when the clock is changed.
+  // Other rules follow the time that passes.
   bool names_time = false;
 
   // Throws CronError.
@@ -43,7 +43,7 @@ struct CronRule {
   // The first such moment from `begin` on and before `end`.
   std::optional<std::chrono::local_seconds> first_within(std::chrono::local_seconds begin,
                                                          std::chrono::local_seconds end) const;
-  // That it fits at most once within any hour.
+  // Whether it fits at most once within any hour.
   bool is_hourly_at_most() const;
 };
 

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// What becomes of the ticks that have come since the last one that was claimed.
+// The ticks since the last claimed one, divided into those that push jobs and those that are missed.
 struct DueTicks {
   std::vector<std::chrono::sys_seconds> claims;         // whose jobs run now, the oldest first
   std::int64_t missed = 0;                              // that are older; at least so many

@@ -22,7 +22,7 @@ std::optional<sys_seconds> next_tick(const CronRule& rule, const Zone& zone, sys
     if (rule.names_time) {
       const local_seconds left = shown(span.begin, ahead_before);  // what the clock would have shown next
       if (from == span.begin && rule.first_within(left, shown(span.begin, span.ahead))) return from;
-      first = std::max(first, left);  // what is before that has been shown already
+      first = std::max(first, left);  // times before were shown already
     }
     if (const auto found = rule.first_within(first, shown(span.end, span.ahead)))
       return sys_seconds(found->time_since_epoch() - span.ahead);

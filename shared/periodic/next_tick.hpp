@@ -8,11 +8,12 @@
 
 namespace brood {
 
-// The first moment after `after` at which a rule says so in a zone; nullopt: none in forty years.
+// The first moment after `after` at which a rule fits in a zone; nullopt: none in forty years.
 //
-// Where clocks are put forward, a rule that names minute and hour comes at the first instant after the hour that is
-// left out, once for all its times within; where they are put back, at the first of two equal times.  Other rules go by
-// the time that passes: what is left out does not come, and what is shown twice comes twice.
+// Where clocks are put forward, a rule with a minute and hour comes at the first instant after the hour that is left
+// out, once for all its times in that hour.  Where they are put back, it comes at the first of two equal times.
+// Other rules follow the time that passes: times that are left out do not come, and times that are shown twice come
+// twice.
 std::optional<std::chrono::sys_seconds> next_tick(const CronRule& rule, const Zone& zone,
                                                   std::chrono::sys_seconds after);
 

@@ -219,7 +219,7 @@ std::vector<ZoneFile::Change> ZoneFile::changes_between(year first, year last) c
   std::vector<Change> found;
   for (year one = first; one <= last; ++one) {
     const auto& [to_summer, back] = *rule_->changes;
-    // In this order: a year of nothing but summer time ends it at the moment at which it begins anew.
+    // In this order: a year of summer time alone ends it at the moment at which it begins again.
     found.push_back({sys_seconds(back.in(one).time_since_epoch() - rule_->summer), rule_->standard});
     found.push_back({sys_seconds(to_summer.in(one).time_since_epoch() - rule_->standard), rule_->summer});
   }

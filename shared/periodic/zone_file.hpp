@@ -9,9 +9,9 @@
 
 namespace brood {
 
-// What a file below /usr/share/zoneinfo says of a time zone's clocks (RFC 8536, "TZif"): when they were changed, and by
-// which rule they will be.  Read here, and not by a library: of the same data the C++ library makes other times than
-// the C library, and other ones in each release.
+// A file below /usr/share/zoneinfo about a time zone's clocks (RFC 8536, "TZif"): when they were changed, and the rule
+// of later changes.  Read here and not by a library, since the C++ library makes other times of the same data than the
+// C library, and other ones in each release.
 class ZoneFile {
  public:
   // The time around a moment in which clocks are not changed, and how much they are ahead of UTC.

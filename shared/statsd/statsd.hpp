@@ -8,15 +8,15 @@
 
 namespace brood {
 
-// Tells a StatsD server what becomes of jobs.
+// Sends counters and times of jobs to a StatsD server.
 class Statsd {
  public:
-  // `settings` name an address.  `dropped` counts datagrams that are lost; nullptr: nobody counts.
+  // `settings` must have an address.  `dropped` counts lost datagrams; may be nullptr.
   Statsd(const StatsdSettings& settings, std::atomic<std::uint64_t>* dropped);
 
-  // What is to be sent next.
+  // The lines to be sent next.
   StatsdLines& lines() { return lines_; }
-  // Sends all of it and waits for nobody.  Returns how many datagrams were lost.
+  // Sends all lines without waiting.  Returns how many datagrams were lost.
   std::uint64_t send();
 
  private:

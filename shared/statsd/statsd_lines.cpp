@@ -88,7 +88,7 @@ StatsdLines::Series& StatsdLines::series_of(const StatsdTags& tags) {
   return runs_.emplace_back(Series{std::string(of.job_class), std::string(of.queue), spelled(of)});
 }
 
-// The times of failures say nothing: the documents send none since release 8.
+// Times of failures are not sent, as in the documents since release 8.
 void StatsdLines::add_run(bool failed, std::uint64_t ms, const StatsdTags& tags) {
   Series& series = series_of(tags);
   if (!failed) return series.ms.push_back(ms);

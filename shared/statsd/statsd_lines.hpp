@@ -11,16 +11,16 @@
 
 namespace brood {
 
-// What fits into one datagram on every network.
+// A datagram of this size fits on every network.
 inline constexpr std::size_t longest_datagram = 1'432;
 
-// Whose a count is; what is empty is no tag.
+// The tags of a count; an empty one is left out.
 struct StatsdTags {
   std::string_view job_class = {}, queue = {}, error_type = {};
 };
 
-// What is to be told to a StatsD server, under the names that Sidekiq Pro's documents give them, until it is taken as
-// datagrams.  Counts of one name and the same tags become one line.  Pure.
+// Lines for a StatsD server, with the names of Sidekiq Pro's documents, until they are taken as datagrams.  Counts
+// with one name and the same tags become one line.  Pure.
 class StatsdLines {
  public:
   explicit StatsdLines(const StatsdSettings& settings);

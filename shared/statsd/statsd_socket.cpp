@@ -32,8 +32,8 @@ StatsdSocket::StatsdSocket(const std::string& address) {
   }
 }
 
-// Not connected: a receiver that was away would be an error of the next datagram, and a Unix socket that is made anew
-// is found by its path.  A job may have closed the descriptor.
+// The socket is not connected: otherwise a receiver that was away would be an error of the next datagram.  So a Unix
+// socket that was made again is found by its path.  A job may have closed the descriptor.
 bool StatsdSocket::send(const std::string& datagram) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!fd_) fd_ = UniqueFd(::socket(to_.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -42,7 +42,7 @@ bool StatsdSocket::send(const std::string& datagram) {
     if (::sendto(fd_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to, to_size_) >= 0)
       return true;
     if (errno != EBADF && errno != ENOTSOCK) return false;
-    fd_.release();  // it is nobody's, or another's
+    fd_.release();  // it was closed, or belongs to another
   }
   return false;
 }

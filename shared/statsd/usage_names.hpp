@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// A class or a queue as StatsD is told of it: what has no entry of its own is "others", so that no name that a client
-// makes up becomes a series without end.
+// The name of a class or a queue for StatsD.  Without an entry of its own it is "others", so that names made up by a
+// client do not make series without end.
 std::string statsd_class(const UsageTable& table, int class_index);
 std::string statsd_queue(const UsageTable& table, int queue_index);
 

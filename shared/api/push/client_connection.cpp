@@ -44,7 +44,7 @@ void ClientConnection::check_rested_connection() {
   if (!connection_.connected() || steady_now() - last_used_ < trusted_rest) return;
   try {
     connection_.call({"PING"});
-  } catch (const ConnectionLost&) {  // the next command connects anew
+  } catch (const ConnectionLost&) {  // the next command connects again
   }
 }
 
@@ -63,8 +63,8 @@ void ClientConnection::prove_that_it_answers() try {
   throw RedisUnreached("Redis at " + name_ + ": " + lost.what());
 }
 
-// Where it cannot connect, throws ConnectionLost and not NotConnected: what other commands of the same pipeline have
-// done stands.
+// If it cannot connect, it throws ConnectionLost and not NotConnected, since other commands of the same pipeline have
+// been applied.
 std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refused) try {
   return connection_.pipeline(refused);
 } catch (const NotConnected& away) {
@@ -142,7 +142,7 @@ bool ClientConnection::has_all_confirmed_on(std::uint64_t connection) {
   if (connections() != connection) return false;
   try {
     return is_confirmed();
-  } catch (const RedisError&) {  // what was pushed stands
+  } catch (const RedisError&) {  // pushed jobs stay pushed
     return false;
   }
 }

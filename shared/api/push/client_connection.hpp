@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// No connection, or it was lost before the whole reply came: what was sent may or may not have been applied.
+// No connection, or it was lost before the whole reply came: the commands may or may not have been applied.
 class RedisAway : public RedisError {
  public:
   explicit RedisAway(const std::string& what, bool perhaps_too_large = false)
@@ -51,13 +51,13 @@ class ClientConnection {
   // Sends all at once and returns as many replies, error replies included.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
 
-  // The same for commands that push, which replicas are to confirm if the address says so.  Throws NotConfirmed when
-  // all are applied and too few replicas have them.
+  // The same for commands that push.  If the address asks for it, waits until replicas confirm them.  Throws
+  // NotConfirmed if all were applied and too few replicas have them.
   std::vector<Reply> push(std::vector<Command> commands);
-  // The same, but leaves NotConfirmed in `unconfirmed`: there is more to push.  Once it is there, replicas are not
-  // waited for any more.
+  // The same for a push with more to follow: stores NotConfirmed in `unconfirmed` instead of throwing it.  If that is
+  // set, does not wait for replicas.
   std::vector<Reply> push(std::vector<Command> commands, std::optional<NotConfirmed>& unconfirmed);
-  // Only asks whether replicas confirm what was sent last.
+  // Returns whether replicas confirm the last push.  Sends no push.
   bool is_confirmed();
   // How often it has connected.
   std::uint64_t connections() const { return connection_.connections(); }
@@ -73,8 +73,8 @@ class ClientConnection {
   // refuses.
   void ask_time();
 
-  // Returns once Redis has answered, within a second or two, or at once if it answered a moment ago.  So what is sent
-  // next is not risked on a server that hangs.  Throws RedisUnreached or LoginFailed.
+  // Returns once Redis has answered, within a second or two, or at once if it answered a moment ago.  So the next push
+  // is not risked on a server that hangs.  Throws RedisUnreached or LoginFailed.
   void prove_that_it_answers();
 
   void set_timeouts(Connection::Timeouts timeouts);

@@ -34,7 +34,7 @@ ClientShards::ClientShards(const KnownRedis& known) : own_shard_(known.own_shard
     takers_.push_back(shards_.back().get());
     names_.push_back(address.shard);
   }
-  // Clients that begin together, the workers of a web server say, begin at different shards.
+  // Clients that start together, such as the workers of a web server, begin at different shards.
   if (names_.size() > 1)
     next_ = static_cast<std::size_t>(RandomBytes().fraction() * static_cast<double>(names_.size()));
 }
@@ -83,7 +83,7 @@ std::size_t ClientShards::shard_for(std::string_view key) const {
   return takers_.size() == 1 ? 0 : shard_of_key(names_, key);
 }
 
-// Somebody has named one that is drained.
+// The name may be that of a drained shard.
 void ClientShards::require_takers() const {
   if (takers_.empty())
     throw RedisError("the shard " + shards_.front()->name + " is drained: nothing new is pushed there");
@@ -95,7 +95,7 @@ bool ClientShards::answers(Shard& shard) {
   try {
     shard.sender.use([](PushSender& sender) { sender.redis().prove_that_it_answers(); });
     return true;
-  } catch (const RedisError&) {  // a push will say why
+  } catch (const RedisError&) {  // a push will report the reason
     shard.rest(began);
     return false;
   }
@@ -110,7 +110,7 @@ std::optional<std::string> ClientShards::try_one(Shard& shard, std::vector<Clien
     else
       shard.rests_until = 0;
     return why;
-  } catch (const RedisAway&) {  // it may have the jobs: nobody else gets them
+  } catch (const RedisAway&) {  // it may have the jobs: no other shard gets them
     shard.rest(began);
     throw;
   }

@@ -18,27 +18,27 @@
 
 namespace brood {
 
-// Where the pushes of one Client go: to its only Redis, or to the shard that shard_choice.hpp chooses; none goes to a
-// shard that is drained.  Each shard has a connection and a buffer of its own, so that several threads may push to
-// several at once.
+// The destinations of one Client's pushes: its only Redis, or the shards, of which shard_choice.hpp chooses; drained
+// shards get none.  Each shard has a connection and a buffer of its own, so that several threads may push to several
+// shards at the same time.
 class ClientShards {
  public:
   explicit ClientShards(const KnownRedis& known);
-  ~ClientShards();  // tries to push what is kept, all shards together for as long as one would
+  ~ClientShards();  // tries to push the kept jobs; all shards share the time of one
   ClientShards(const ClientShards&) = delete;
   ClientShards& operator=(const ClientShards&) = delete;
 
   // Call it before the first push.
   void keep_while_away(const BufferOptions& options);
 
-  // Throws RedisError, which says how many were pushed.
+  // Throws RedisError, whose message has the number of pushed jobs.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
   // A job that is pushed once, however often it is sent with its jid; it is not kept while Redis is away.
   void push_once(ClientPush job);
 
-  // The time unit of the oldest Sidekiq release that runs where these jobs will go.  With several shards, that is told
-  // as well as it can be before middleware has seen the jobs.
+  // The time unit of the oldest Sidekiq release that runs where these jobs will go.  With several shards this is an
+  // estimate, since middleware has not seen the jobs yet.
   TimeUnit times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size);
   // Asks a Redis that answers for its time, unless one was asked a moment ago.
   void ask_time();
@@ -61,7 +61,7 @@ class ClientShards {
     }
     if (trouble) std::rethrow_exception(trouble);
   }
-  // The same until one says true.
+  // The same until one returns true.
   template <typename Ask>
   bool any(Ask ask) {
     bool found = false;

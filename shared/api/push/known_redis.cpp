@@ -16,7 +16,7 @@
 namespace brood {
 namespace {
 
-// Runs `find` and turns what it throws into the one exception of the library.
+// Runs `find` and turns its exceptions into RedisError.
 template <typename Find>
 KnownRedis known_or_error(Find find) {
   try {

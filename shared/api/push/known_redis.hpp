@@ -18,7 +18,8 @@ struct KnownRedis {
   DeadLimits dead = DeadLimits::none();  // to which a command or a client cuts the dead set
   std::optional<TimeUnit> times = {};    // how pushes spell times; nullopt: as the fleet does
   EncryptionSettings encryption = {};    // by which arguments are encrypted
-  // Of the job that this is, as its worker goes from one to another; not set, or empty: it is none, or nobody has said.
+  // In a job: returns the shard of its worker, which may change shards.  Not set, or an empty name: not in a job, or
+  // unknown.
   std::function<std::string()> own_shard = {};
 };
 
@@ -29,7 +30,7 @@ KnownRedis known_redis();
 // those of the configuration.  Throws ConfigError.
 EncryptionSettings known_keys(const EncryptionSettings& configured);
 
-// At `url`, where no configuration says anything.  Throws RedisError.
+// The Redis at `url`, without a configuration.  Throws RedisError.
 KnownRedis known_redis(const std::string& url);
 
 }  // namespace brood

@@ -14,16 +14,16 @@ namespace brood {
 namespace {
 
 const std::vector<std::string> known_names = {
-    // what a push says
+    // members of a push
     "class", "args", "queue", "jid", "at", "retry", "created_at", "enqueued_at", "retry_queue", "retry_for", "dead",
     "backtrace", "tags", "wrapped", "display_class", "log_level", "profile", "profiler_options", "locale", "bid",
     "expires_in", "expiry", "timeout", "encrypt", "unique_for", "unique_until", "unique_by", "unique_lock",
     "on_conflict", "traceparent", "tracestate", "baggage", "spread_interval",
-    // what a job that failed before has
+    // members of a job that has failed before
     "retry_count", "failed_at", "retried_at", "error_class", "error_message", "error_backtrace", "crash", "crash_count",
     "overrated", "discarded_at", "expired_at"};
 
-// What other job servers, and the options of `brood enqueue`, call what is a time here.
+// Names of times in other job servers and in the options of `brood enqueue`.
 const std::vector<std::string> names_of_a_delay = {"in", "delay", "wait", "wait_until", "run_at", "eta", "countdown"};
 
 bool is_current_attributes(const std::string& name) { return name == "cattr" || name.starts_with("cattr_"); }

@@ -30,7 +30,7 @@ YesNoOrCount read_retry(std::string_view json) {
 
 std::chrono::system_clock::time_point read_time(std::string_view json) {
   const auto seconds = read_member<double>("at", number_text(json).value_or(json));
-  // What a nanosecond clock can hold, with a margin.
+  // The range of a nanosecond clock, with a margin.
   if (std::fabs(seconds) > 9e9)
     throw std::invalid_argument("at: " + std::string(json) + " is no time in epoch seconds");
   return std::chrono::system_clock::time_point(

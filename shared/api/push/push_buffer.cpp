@@ -15,7 +15,7 @@ namespace {
 // Batches are small: one that a slow network does not carry before its deadline would be sent again for ever.
 constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // leaves room for the lengths of the payloads
 
-// What waits cannot be pushed: a password or a right is missing.
+// The kept jobs cannot be pushed: a password or a right is missing.
 class ShutOut : public RedisError {
  public:
   using RedisError::RedisError;
@@ -28,7 +28,7 @@ PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client
 std::size_t PushBuffer::first_batch() const {
   const ClientPush& first = waiting_.front();
   if (first.lock) {
-    // One that may replace another goes alone, so that the number of its batch says whether it was pushed.
+    // A job that may replace another is pushed alone, so that the number of its batch shows whether it was pushed.
     if (replaces(first)) return 1;
     const auto most = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), max_unique_jobs_pushed));
     const std::vector<ClientPush> some(waiting_.begin(),

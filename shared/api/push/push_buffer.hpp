@@ -28,7 +28,7 @@ class PushBuffer {
   // of them, and RedisError when Redis refuses them for good: then they are not kept.
   void push(ClientConnection& redis, std::vector<ClientPush> jobs);
 
-  // The same where another shard may take them: when Redis takes no push now and has none of them, returns why, and
+  // The same if another shard may take them: if Redis takes no push now and has none of them, returns the reason, and
   // leaves them in `jobs`.
   std::optional<std::string> push_unless_away(ClientConnection& redis, std::vector<ClientPush>& jobs);
 
@@ -63,7 +63,7 @@ class PushBuffer {
   std::size_t in_doubt_ = 0;    // how many of the first jobs are in that batch, once it was sent
   bool perhaps_there_ = false;  // Redis may have that batch: its reply was lost
   std::deque<ClientPush> waiting_, refused_;
-  std::string refusal_;  // what Redis said last when it refused some
+  std::string refusal_;  // Redis' last refusal of some
   SteadyTime rests_until_{};
 };
 

@@ -21,11 +21,11 @@ class BROOD_API PushReceiver {
 
   // Whether a test stands in for all of Redis, so that what else a program asks of Redis is an error.
   virtual bool stands_for_redis() const { return true; }
-  // What it throws comes out of the push.
+  // Its exceptions come out of the push.
   virtual void push(std::vector<ClientPush> jobs) = 0;
   // Cancels a scheduled job; with `time`, in epoch seconds, only one scheduled for then.
   virtual bool cancel(std::string_view jid, std::optional<double> time) = 0;
-  // Who holds a unique job's lock; empty: nobody.
+  // Returns the jid of the job that holds a unique job's lock; empty: none.
   virtual std::string holder(std::string_view) { return {}; }
   // Returns when the job was first cancelled.
   virtual std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds) = 0;

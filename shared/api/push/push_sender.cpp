@@ -21,7 +21,7 @@ constexpr auto between_sends = 20ms;
 
 constexpr const char* not_confirmed = ", and replicas have not confirmed all of them";
 
-// What Redis made of commands that push.
+// The results of commands that push.
 struct Pushed {
   std::size_t jobs = 0, taken = 0;
   std::string refusal;           // the first one; empty: all were taken

@@ -20,18 +20,20 @@ namespace brood {
 class PushSender {
  public:
   PushSender(const RedisAddress& address, const std::optional<BufferOptions>& buffer);
-  ~PushSender();  // tries to push what is kept
+  ~PushSender();  // tries to push the kept jobs
   PushSender(const PushSender&) = delete;
   PushSender& operator=(const PushSender&) = delete;
 
   void leave_to_parent();
   void keep_while_away(const BufferOptions& options);
 
-  // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed; NotConfirmed only once all are.
+  // `batch_size` 0: the usual size.  Throws RedisError, whose message has the number of pushed jobs; NotConfirmed only
+  // once all are pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
-  // The same for one slice at most, where another shard may take it: when Redis takes no push now and has none of it,
-  // returns why, and leaves it in `jobs`.  A Redis that has not answered for a while must first prove that it does.
+  // The same for at most one slice, if another shard may take it: if Redis takes no push now and has none of it,
+  // returns the reason, and leaves it in `jobs`.  A Redis that has not answered for a while must first prove that it
+  // does.
   std::optional<std::string> push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size);
 
   // Pushes it unless a job with its jid was pushed so within a day.  Throws RedisError.

@@ -54,7 +54,7 @@ void check_retry_queue(std::string_view json) {
   if (!is_safe_name(name)) refuse("retry_queue is no queue's name: " + detail::shown(json));
 }
 
-// What pages print in the place of a class.
+// Checks a member that pages print in place of the class.
 void check_shown(const std::string& member, std::string_view json) {
   std::string shown;
   detail::JsonReader reader(json);
@@ -81,7 +81,7 @@ void check_member(const std::string& name, const std::string& json) {
   }
 }
 
-// Of a member given twice the last one counts, as in Ruby.
+// If a member is given twice, the last one counts, as in Ruby.
 bool is_given_later(const Push& job, std::size_t member) {
   for (std::size_t i = member + 1; i < job.members.size(); ++i) {
     if (job.members[i].first == job.members[member].first) return true;
@@ -136,7 +136,7 @@ void PushWriter::check_names(const Push& job) {
   if (!job.jid.empty()) check_name("the jid", job.jid);
 }
 
-// Its lock is taken with the push, and let go by whoever ends it: the payload names it for them.
+// The push takes the job's lock, and the process that ends the job releases it.  So the payload names the lock.
 void PushWriter::make_unique(ClientPush& prepared, const Push& job,
                              std::optional<std::string_view> args_in_clear) const {
   std::string by;
@@ -150,8 +150,8 @@ void PushWriter::make_unique(ClientPush& prepared, const Push& job,
         return last;
       });
   if (!unique) return;
-  // Who performs it sees the argument encrypted, each time to other bytes; and what it is unique by would stand there
-  // in clear.
+  // In Redis the argument is encrypted, each time to other bytes, and the values that the job is unique by would be in
+  // clear.
   if (args_in_clear && (!by.empty() || unique->until == Uniqueness::Until::running))
     refuse("an encrypted job is unique by all of its arguments, and until it is begun or done");
   if (prepared.shard_by.empty()) prepared.shard_by = "unique:" + unique->lock;

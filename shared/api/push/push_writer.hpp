@@ -20,7 +20,7 @@ struct ClientPush {
   std::string jid, queue, payload;
   std::optional<double> score;  // into the schedule; else into the queue
   std::string shard_by = {};    // as in Push
-  // Of a job of which there is to be one, and whose lock is taken with the push.
+  // The lock of a unique job, which the push takes.
   struct Lock {
     std::string name;                     // base64url of SHA-256
     std::chrono::milliseconds longest{};  // that it lives; 0: as long as the job
@@ -31,9 +31,8 @@ struct ClientPush {
   std::optional<Lock> lock = {};
 };
 
-// Rewrites arguments and members as ruby_spelling() spells them: for those that a person typed and that no program has
-// to find again.  Throws std::invalid_argument for what is not JSON; prepare_push() refuses JSON that does not belong
-// there.
+// Rewrites arguments and members in the spelling of ruby_spelling().  For pushes that a person typed, which no program
+// has to find again.  Throws std::invalid_argument for invalid JSON; prepare_push() refuses JSON of a wrong type.
 void spell_as_ruby(Push& job);
 
 // Checks the parts by Sidekiq's rules and writes the payload.  Throws std::invalid_argument with a sentence.

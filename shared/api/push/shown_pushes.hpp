@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// By this variable `brood perform` and `brood replay` tell the clients of the job, and of what it starts, to show their
-// pushes and to send none: BROOD_PUSHES=show.
+// `brood perform` and `brood replay` set this variable to BROOD_PUSHES=show.  Then clients in the job, and in
+// processes that it starts, show their pushes and send none.
 inline constexpr const char* pushes_variable = "BROOD_PUSHES";
 inline constexpr const char* shows_pushes = "show";
 

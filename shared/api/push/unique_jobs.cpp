@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_unique_bytes = bytes_always_taken - 20'000;
 
-// Each time somebody else has moved the holder, or taken its lock, meanwhile.
+// An attempt fails if the holder has moved meanwhile, or another job has taken its lock.
 constexpr int most_attempts_to_replace = 10;
 
 Reply run_push(ClientConnection& redis, const ScriptCall& call) {
@@ -36,7 +36,7 @@ UniqueJob unique_job(const ClientPush& job) {
 
 std::string place_of(const ClientPush& job) { return job.score ? std::string() : job.queue; }
 
-// Who holds its lock; nobody when it is pushed, now or before under that number.
+// Returns the jid of the job that holds its lock; empty if the job was pushed, now or earlier under that number.
 std::string push_alone(ClientConnection& redis, const ClientPush& job, const std::optional<BatchNumber>& batch) {
   const ScriptCall call = batch ? push_unique_once(*batch, place_of(job), {unique_job(job)})
                                 : push_unique(place_of(job), {unique_job(job)});
@@ -52,7 +52,7 @@ std::vector<std::string> queues_of(const ClientPush& job) {
   return queues;
 }
 
-// A job that runs is never replaced: then this one is dropped, and told who runs.
+// A running job is never replaced: this job is dropped then, and gets the holder's jid.
 void replace(ClientConnection& redis, ClientPush& job, const std::optional<BatchNumber>& batch) {
   std::string& holder = *job.lock->holder;
   const auto holds_it = [&] { return holder.empty() || holder == job.jid; };
@@ -98,7 +98,7 @@ void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const
                       const std::optional<BatchNumber>& batch) {
   if (holders.empty()) {
     for (ClientPush& job : jobs) {
-      if (replaces(job)) job.lock->holder->clear();  // it was told before the reply was lost
+      if (replaces(job)) job.lock->holder->clear();  // an earlier call returned it, and the reply was lost
     }
     return;
   }

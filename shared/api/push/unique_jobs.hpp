@@ -15,16 +15,16 @@ namespace brood {
 // How many of the first of these jobs, which all have locks, one script pushes to one place; 0 for none.
 std::size_t unique_slice(std::span<const ClientPush> jobs);
 
-// As the script wants them; the payloads are copied.
+// The arguments of the script.  Copies the payloads.
 std::vector<UniqueJob> unique_jobs(std::span<const ClientPush> jobs);
 
 // Whether it takes the place of the job that holds its lock.
 bool replaces(const ClientPush& job);
 
-// Tells each who holds its lock, and puts those that are to replace the holder in its place if that waits.  No holders
-// at all: the batch was pushed before, by a call whose reply was lost.  What is pushed takes the number of the batch,
-// if that has one: then a job that replaces is alone in it. Throws RedisError, also when the holder could not be looked
-// for: those that were pushed stay so.
+// Stores in each job the jid of the holder of its lock, and lets jobs that replace take the place of a holder that
+// waits. No holders at all: the batch was pushed before, by a call whose reply was lost.  Pushed jobs get the number
+// of the batch, if it has one; a job that replaces is then alone in the batch.  Throws RedisError, also if the holder
+// could not be searched; jobs pushed before stay pushed.
 void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders,
                       const std::optional<BatchNumber>& batch = std::nullopt);
 

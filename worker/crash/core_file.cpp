@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A core file whose name tells no pid is taken for this process's only when it is younger than this.  The kernel writes
-// it before anybody learns of the death, and the report may have to wait for Redis.
+// A core file whose name has no pid belongs to this process only if it is younger than this.  The kernel writes it
+// before the death is known, and the report may have to wait for Redis.
 constexpr auto freshness = 10min;
 
 std::string first_line(const char* path) {

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// Where the core file of a dead worker lies, or how to ask for it ("coredumpctl info 4711"); nullopt when the kernel
-// wrote none, or nobody can say where.
+// Returns the path of a dead worker's core file, or the command that finds it ("coredumpctl info 4711"); nullopt if the
+// kernel wrote none, or its place is unknown.
 std::optional<std::string> core_file(const CrashFacts& facts);
 
 // The same for a given core(5) pattern; `appends_pid` is the setting kernel.core_uses_pid.

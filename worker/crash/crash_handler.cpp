@@ -98,7 +98,7 @@ void end_by_default(siginfo_t* info) {
     syscall(SYS_tgkill, getpid(), this_thread(), signal);
 }
 
-// The same for a handler that does not return.
+// The same, for a handler that does not return.
 void end_at_once(siginfo_t* info) {
   end_by_default(info);
   mask(SIG_UNBLOCK, info->si_signo);
@@ -205,8 +205,7 @@ timer_t make_last_timer() {
   return timer;
 }
 
-// Below the stack lies a page that nobody may touch: a handler that overruns the stack must not write into other
-// memory.
+// The page below the stack cannot be accessed: so a handler that overruns the stack does not write into other memory.
 void use_alternative_stack() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, page + alternative_stack_size, PROT_READ | PROT_WRITE,

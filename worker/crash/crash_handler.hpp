@@ -13,12 +13,12 @@ struct CrashHandlerSettings {
   void (*when_written)() = nullptr;
 };
 
-// Writes into a worker's slot what happens to the worker.
+// Reports what happens to a worker in its slot's record.
 //
-// From now on, in this process and not in copies of it: a crash is written into `record.crash`, first what is certain
-// and then the frames, if the unwinder finishes in time; the process then ends by the same signal as without a handler.
-// An uncaught exception's type and what() are kept there too.  TTIN writes the stack of what this process is doing into
-// `record.dump`, for the request in that record, and the process goes on.
+// From now on, in this process and not in copies of it, a crash is written into `record.crash`: first the certain
+// facts, then the frames, if the unwinder finishes in time.  The process then ends by the same signal as without a
+// handler.  An uncaught exception's type and what() are stored there too.  TTIN writes the stack of the present work
+// into `record.dump`, for the request in that record, and the process goes on.
 //
 // The calling thread gets an alternative stack: without it, no handler can run after a stack overflow.
 void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& settings = {});
@@ -27,8 +27,8 @@ void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& setti
 // record.  The libraries are those that were noted before the copy was made.
 void take_over_crash_handler();
 
-// `pass` is asked first when somebody sends this process TTIN, or ABRT from outside.  True: it has sent the signal to
-// another process, and the stack of that one is to be reported.  `pass` is async-signal-safe.
+// `pass` is called first when another process sends TTIN or ABRT to this process.  It returns true if it has sent the
+// signal on to another process, whose stack is then to be reported.  `pass` is async-signal-safe.
 void pass_signals_by(bool (*pass)(int signal));
 
 // Call it once the libraries are loaded, and after each job, which may have loaded more: notes where they are.  From

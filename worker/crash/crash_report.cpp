@@ -57,7 +57,7 @@ std::string ran_before(const CrashFacts& facts) {
   return classes.object();
 }
 
-// What the handler noted is what happened first; the kernel tells what ended the process, which may have come after.
+// The handler noted the first signal; the kernel reports the one that ended the process, which may have come later.
 int signal_of(const CrashFacts& facts) { return facts.stack.signal > 0 ? facts.stack.signal : facts.signal; }
 
 std::string crash_member(const CrashFacts& facts, const CrashReport& report, const std::vector<Frame>& frames,

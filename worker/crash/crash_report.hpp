@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// What the retry record, the log and the crash book say of a crash.
+// A crash, as the retry record, the log and the crash book show it.
 struct CrashReport {
   Failure failure;                 // with the member `crash`
   std::vector<std::string> stack;  // its backtrace

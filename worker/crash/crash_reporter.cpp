@@ -40,7 +40,7 @@ struct CrashRecord {
   rusage used;
 };
 
-// What the handler needs to execute the program, made before the crash.
+// The arguments with which the handler executes the program, made before the crash.
 struct Reporter {
   CrashRecord* record = nullptr;
   int file = -1;
@@ -138,7 +138,7 @@ SlotRecord& report_own_crash() {
   slot.pid.store(getpid());
   slot.spawned_at.store(steady_now().time_since_epoch().count());
   install_crash_handler(slot, {.when_written = execute_reporter});
-  signal(SIGTTIN, SIG_DFL);  // nobody asks this process for its stack, but it may read the terminal from the background
+  signal(SIGTTIN, SIG_DFL);  // no dumps are requested here, but it may read the terminal from the background
   return slot;
 }
 
@@ -153,7 +153,7 @@ int tell_of_crash(int record_number) {
   const CrashRecord& record = *map(file.get());
   const SlotSnapshot seen = snapshot(record.slot);
   const CapturedStack stack = read_stack(record.slot.crash);
-  // First what is certain: the symboliser may end this process.
+  // The certain facts come first: the symboliser may end this process.
   const WorkerDeath::Cause cause = cause_of(record, seen, stack);
   const CrashReport known = report_crash(cause, {}, seen.job_class, std::nullopt, wall_now());
   const bool says_itself = known.failure.message.starts_with(known.failure.error_class);

@@ -6,7 +6,7 @@
 
 namespace brood {
 
-// The body of a short-lived child: waits until the workers that were asked have said where they are, and logs it, a
+// The body of a short-lived child: waits until the workers in `asked` have written their stacks, and logs these, one
 // frame a line.  Returns its exit status.
 int log_stacks(const std::vector<DumpRequest>& asked);
 

@@ -24,7 +24,7 @@ std::string printable(std::string_view text, std::size_t max_characters) {
 }
 
 bool calls_the_job(const Frame& frame) {
-  // What a job library's headers put around a job, with and without middleware.
+  // Functions of the library's headers that are around a job, with and without middleware.
   constexpr std::string_view around[] = {"brood::detail::run_job<", "brood::detail::run_in_own_middleware(",
                                          "brood::detail::perform_job<"};
   return frame.function.starts_with("brood::perform(") || frame.function.starts_with("brood::run_worker(") ||
@@ -54,7 +54,7 @@ std::vector<Frame> raw_frames(const CapturedStack& stack) {
   std::vector<Frame> frames;
   for (const std::uint64_t address : addresses) {
     Frame frame;
-    // Where a call is the last instruction of its function, its return address is the first one of the next function.
+    // If a call is the last instruction of its function, its return address is the first one of the next function.
     frame.address = frames.empty() || address == 0 ? address : address - 1;
     for (const CapturedStack::Module& module : stack.modules) {
       if (frame.address < module.begin || frame.address >= module.end) continue;

@@ -24,7 +24,8 @@ struct Frame {
 // `#0 libjobs.so+0x1a2b [build id 1f2e...]`.  Valid UTF-8 of a bounded length, whatever the names hold.
 std::string to_text(int number, const Frame& frame);
 
-// One frame for each address, with what the record alone says.  Of a record without frames only the program counter.
+// One frame for each address, with the facts of the record alone.  For a record without frames only the program
+// counter.
 std::vector<Frame> raw_frames(const CapturedStack& stack);
 
 // Leaves out what lies beneath every job: brood's own frames, from the one that called the job outwards.

@@ -31,7 +31,7 @@ Loads count_loads() {
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* result) {
         *static_cast<Loads*>(result) = {info->dlpi_adds, info->dlpi_subs};
-        return 1;  // every entry says the same
+        return 1;  // every entry has the same number
       },
       &loads);
   return loads;
@@ -62,7 +62,7 @@ std::string path_of_program() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-// A library that was loaded from a descriptor has its path below /proc; what lies there is told by the kernel.
+// A library that was loaded from a descriptor has a path below /proc; the kernel knows the file's own path.
 std::string path_of_object(const std::string& name) {
   constexpr std::string_view kernels = "/proc/", of_descriptors = "/fd/", gone = " (deleted)";
   const std::size_t at = name.find(of_descriptors);
@@ -100,9 +100,9 @@ Listing list_modules() {
 }
 
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-// What an address lies in that was loaded after the last look.  dl_iterate_phdr() takes a lock, and this does not; but
-// it does not tell the program headers, and its dlfo_map_start is the address of the ELF header only for an object
-// without gaps between its segments.
+// The object of an address, if it was loaded after the last look.  dl_iterate_phdr() takes a lock, and this does
+// not.  But it does not give the program headers, and its dlfo_map_start is the address of the ELF header only for an
+// object without gaps between its segments.
 struct FoundObject {
   dl_find_object found{};
   std::optional<LoadedObject> object;

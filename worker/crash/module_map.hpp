@@ -7,9 +7,9 @@
 
 namespace brood {
 
-// The program and the shared objects of this process, as they were when it last looked.  The list is in read-only
-// memory of its own, so that a signal handler may rely on it whatever a job has corrupted.  Copies share the list;
-// nothing frees the last one.
+// The program and the shared objects of this process, as of the last look.  The list is in read-only memory of its
+// own, so a signal handler may rely on it even if a job has corrupted memory.  Copies share the list; the last one is
+// never freed.
 class ModuleMap {
  public:
   // A part of a module.  A module is not one range: other memory may lie in a gap between two of its segments.
@@ -23,7 +23,7 @@ class ModuleMap {
   // Not for signal handlers.
   bool refresh();
 
-  // The rest is async-signal-safe, and looks also for what was loaded after the last look.
+  // The rest is async-signal-safe, and finds objects loaded after the last look too.
   bool is_code(std::uint64_t address) const;
 
   // The module that `address` lies in, with the bounds of that segment alone.  False: in none.

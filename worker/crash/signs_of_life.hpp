@@ -8,15 +8,15 @@
 
 namespace brood {
 
-// Tells which of several supervisors are dead, by their heartbeats alone.  A flush of Redis removes the heartbeats of
-// the living too, but they beat again soon; the last heartbeat of a dead one stays for a minute.  So one that has had
-// no heartbeat for a minute is dead, and one whose heartbeat is too new to be left over lives.  Pure: told what was
-// seen, and when.
+// Finds the dead among several supervisors, by their heartbeats alone.  A flush of Redis removes the heartbeats of
+// living supervisors too, but they beat again soon.  The last heartbeat of a dead one stays for a minute.  So a
+// supervisor without a heartbeat for a minute is dead, and one with a heartbeat too new to be left over lives.  Pure:
+// it gets observations with their times.
 class SignsOfLife {
  public:
   SignsOfLife(const std::set<std::string>& identities, SteadyTime begun);
 
-  // It has a heartbeat now, or Redis does not tell.
+  // It has a heartbeat now, or Redis does not answer.
   void seen(const std::string& identity, SteadyTime now);
 
   // Those not yet known to be dead or alive.  After two minutes there are none.

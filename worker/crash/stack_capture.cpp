@@ -19,7 +19,7 @@ constexpr std::uint64_t largest_frame = 16 << 20;
 std::uint64_t pc_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RIP]); }
 std::uint64_t sp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RSP]); }
 std::uint64_t fp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RBP]); }
-// Where the function at pc would return to if it had not done anything yet.
+// The return address of the function at pc, if none of its instructions has run yet.
 std::uint64_t return_address(const ucontext_t& at) { return *reinterpret_cast<const std::uint64_t*>(sp_of(at)); }
 // Makes `at` look as if the function had returned.  The pc is put inside the call instruction: what follows it may
 // belong to another function.
@@ -75,7 +75,7 @@ bool attempt(Step step) {
 std::uint64_t call_of(std::uint64_t frame, std::uint32_t number = 1) { return number == 0 ? frame : frame - 1; }
 
 _Unwind_Reason_Code append(StackRecord& record, std::uint64_t frame) {
-  if (frame == 0 || record.frame_count >= max_frames) return _URC_NORMAL_STOP;  // 0: nobody called the outermost
+  if (frame == 0 || record.frame_count >= max_frames) return _URC_NORMAL_STOP;  // 0: the outermost has no caller
   record.frames[record.frame_count++] = frame;
   return _URC_NO_REASON;
 }
@@ -164,7 +164,7 @@ void complete(StackRecord& record, const ModuleMap& modules) {
   record.state.store(static_cast<std::uint32_t>(StackState::complete), std::memory_order_release);
 }
 
-// What counts for RLIMIT_DATA: the sixth number of statm, in pages.
+// The memory that counts for RLIMIT_DATA: the sixth number of statm, in pages.
 std::uint64_t measure_data() {
   const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -242,7 +242,7 @@ void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& int
     record.frame_count = 1;
     unwind_from_caller(record, modules, interrupted);
     if (record.frame_count < 3) unwind_from_frame_pointers(record, modules, interrupted);
-    // A wrong return address still says something, when nothing better is known.
+    // Even a wrong return address is of use if there is no better one.
     if (record.frame_count == 1) record.frame_count = unwound;
   }
   complete(record, modules);

@@ -9,11 +9,11 @@
 
 namespace brood {
 
-// Where a thread is, written into a record.  All of it is async-signal-safe: it allocates nothing, takes no lock and
-// relies on no memory of a job, save the stack that it walks.
+// Writes the stack of a thread into a record.  All of it is async-signal-safe: it allocates nothing, takes no lock,
+// and uses no memory of a job besides the stack that it walks.
 
-// What is certain: the signal, the registers, the thread.  `info` is null for a dump.  Leaves the thrown type and its
-// what() alone.  The record's state is `header` afterwards.
+// Writes the certain facts: the signal, the registers, the thread.  `info` is null for a dump.  Leaves the thrown
+// type and its what() alone.  The record's state is `header` afterwards.
 void write_header(StackRecord& record, const siginfo_t* info, const ucontext_t& interrupted);
 // The same for a thread that calls exit(status).
 void write_exit_header(StackRecord& record, int status);

@@ -66,7 +66,7 @@ std::string name_of(Dwarf_Die* call) {
   }
   const char* plain = dwarf_diename(call);
   std::string name = plain != nullptr ? plain : "";
-  // Where it was written: the declaration lies in its class and namespaces, the call and the definition need not.
+  // Use the origin: the declaration lies in its class and namespaces, the call and the definition need not.
   Dwarf_Die origin = *call;
   for (int i = 0; i < 4; ++i) {
     const bool refers = dwarf_attr(&origin, DW_AT_abstract_origin, &attribute) != nullptr ||

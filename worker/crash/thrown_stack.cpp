@@ -33,8 +33,8 @@ CapturedStack captured(const std::vector<std::uint64_t>& frames) {
   const auto record = std::make_unique<StackRecord>();
   for (const std::uint64_t frame : frames) {
     if (record->frame_count == max_frames) break;
-    // The first is read as an instruction's own address.  A module is looked for by the call, as whoever reads the
-    // record does: the return address may lie in the next segment.
+    // The first is an instruction's own address.  The module is looked up by the address of the call, as readers of
+    // the record do: the return address may lie in the next segment.
     const std::uint64_t call = frame - 1;
     record->frames[record->frame_count] = record->frame_count == 0 ? call : frame;
     ++record->frame_count;
@@ -57,7 +57,7 @@ std::vector<std::string> lines_of(std::vector<Frame> frames) {
   return lines;
 }
 
-// Runs in the child, a copy of a worker: nothing of the worker may run here but what is needed.
+// Runs in the child, a copy of a worker.  As little as possible of the worker's code may run here.
 [[noreturn]] void write_lines(const CapturedStack& stack, milliseconds longest, int to) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
@@ -74,7 +74,7 @@ std::vector<std::string> lines_of(std::vector<Frame> frames) {
   _exit(0);
 }
 
-// What the child writes until it closes its end; nullopt when the deadline passes first.
+// Reads until the child closes its end; nullopt if the deadline passes first.
 std::optional<std::string> read_until(SteadyTime deadline, int from) {
   std::string text;
   for (;;) {

@@ -35,7 +35,7 @@ struct Discarded {
   void perform();
 };
 
-// Decides by what was thrown.  `answer` is "discard", "kill", "usual" or a number of seconds.
+// Decides by the exception.  `answer` is "discard", "kill", "usual" or a number of seconds.
 struct RetryHook {
   std::string answer;
 

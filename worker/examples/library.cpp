@@ -11,8 +11,8 @@
 #include "typed.hpp"
 #include "waiting.hpp"
 
-// Called once by every process that loads the library.  The death handler says in the file that BROOD_EXAMPLE_DEATHS
-// names which job will not be tried again: `dead <jid> <class> <class of the error>: <message>`.
+// Every process that loads the library calls it once.  The death handler writes each job that will not be tried again
+// into the file BROOD_EXAMPLE_DEATHS: `dead <jid> <class> <class of the error>: <message>`.
 void brood_setup(brood::Setup& setup) {
   const char* path = std::getenv("BROOD_EXAMPLE_DEATHS");
   if (path == nullptr) return;

@@ -6,9 +6,8 @@
 
 #include <brood/job.hpp>
 
-// Appends every line of one file to another, and goes on with the next one after a stop, a deploy or a crash.  A line
-// written just before a crash may be there twice: a job that must not do a thing twice has to look at what is already
-// done.
+// Appends every line of one file to another, and continues with the next line after a stop, a deploy or a crash.  A
+// line written just before a crash may be there twice: a job that must not do a thing twice has to check what is done.
 struct CopyLines {
   std::string from, to;
 

@@ -31,7 +31,7 @@ microseconds cpu_of(const rusage& used) {
 
 std::uint64_t peak_kb_of(const rusage& used) { return static_cast<std::uint64_t>(std::max(used.ru_maxrss, 0L)); }
 
-// As getrusage counts it, for half the price.
+// The same count as getrusage's, for half the cost.
 microseconds own_cpu() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -62,7 +62,7 @@ JobUsage JobMeter::end(bool waited_for_children) {
           .peak_rss_kb = std::max(peak_kb_, child_peak_kb_)};
 }
 
-// The kernel keeps the highest resident size until it is told to forget it.
+// The kernel keeps the highest resident size until it is reset.
 void JobMeter::forget_higher_peak() {
   if (peak_kb_ < known_peak_kb_ + well_above_kb) return;
   const std::uint64_t resident_kb = read_own_memory().resident_bytes / 1024;

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// What each job of a worker uses: the time and CPU time of the worker and of the children that it has waited for, and
-// the resident memory of the worker, or of a program that it runs, at its highest.
+// Measures the use of each job of a worker: the time and CPU time of the worker and of the children that it has waited
+// for, and the highest resident memory of the worker, or of a program that it runs.
 class JobMeter {
  public:
   JobMeter();
@@ -22,8 +22,8 @@ class JobMeter {
   // Notes the peak memory of a child that has ended.
   void note_child_peak(std::uint64_t kb) { child_peak_kb_ = std::max(child_peak_kb_, kb); }
 
-  // Notes what a job has used in a process of its own, which is no child of this one.  `forkers_cpu` is what the
-  // process that forked it has used in its whole life.
+  // Notes the use of a job in a process of its own, which is no child of this one.  `forkers_cpu` is the CPU time of
+  // the process that forked it, over its whole life.
   void note_apart(std::chrono::microseconds cpu, std::uint64_t peak_kb, std::chrono::microseconds forkers_cpu) {
     apart_cpu_ += cpu;
     all_apart_cpu_ += cpu;
@@ -31,7 +31,7 @@ class JobMeter {
     note_child_peak(peak_kb);
   }
 
-  // CPU time of this process, from its birth to the beginning of the job, and of what was noted apart until now.
+  // CPU time of this process from its start to the beginning of the job, plus all of note_apart() until now.
   std::chrono::microseconds cpu_before() const { return own_cpu_before_ + all_apart_cpu_ + forkers_cpu_; }
 
  private:
@@ -42,7 +42,7 @@ class JobMeter {
   std::chrono::microseconds apart_cpu_{};  // since begin()
   std::chrono::microseconds all_apart_cpu_{}, forkers_cpu_{};
   bool waited_for_children_ = true;  // since children_cpu_ was asked for, perhaps
-  std::uint64_t peak_kb_ = 0;        // as the kernel last said
+  std::uint64_t peak_kb_ = 0;        // the kernel's last value
   std::uint64_t child_peak_kb_ = 0;  // since begin()
   std::uint64_t known_peak_kb_ = 0;  // the peak when it was last found not worth a reset
 };

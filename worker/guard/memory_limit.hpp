@@ -7,9 +7,9 @@
 
 namespace brood {
 
-// Keeps the memory of a worker's jobs below memory_limit by RLIMIT_DATA, where no cgroup does: beyond the limit malloc
-// returns null and new throws std::bad_alloc.  Only while a job runs; between jobs the worker has a reserve above the
-// limit, so that it can settle the job's failure, whatever the job left behind.
+// Keeps the memory of a worker's jobs below memory_limit by RLIMIT_DATA, if no cgroup does: beyond the limit malloc
+// returns null and new throws std::bad_alloc.  It holds only while a job runs.  Between jobs the worker has a reserve
+// above the limit, so that it can settle a failed job even if that left memory behind.
 class MemoryLimit {
  public:
   static constexpr std::uint64_t reserve_bytes = 64 << 20;

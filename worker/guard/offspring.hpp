@@ -14,7 +14,7 @@ void adopt_orphans();
 // Only between jobs: a job's own waitpid() finds all that it started itself.
 void reap_orphans();
 
-// What the processes have used that end_offspring() has reaped.
+// The use of the processes that end_offspring() has reaped.
 struct OffspringUse {
   std::int64_t cpu_us = 0;
   std::uint64_t peak_kb = 0;  // of the largest

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The end of what a program has printed, however much that was.
+// The end of a program's output, of any length.
 class OutputTail {
  public:
   static constexpr std::size_t most_bytes = 16 * 1024, most_lines = 50, longest_line = 1000;

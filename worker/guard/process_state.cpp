@@ -114,7 +114,7 @@ bool ProcessState::restore_kernels() const {
   setitimer(ITIMER_REAL, &no_alarm, nullptr);  // before its signal can do anything
   if (!counts_user_time_) setitimer(ITIMER_VIRTUAL, &no_alarm, nullptr);
   if (!counts_processor_time_) setitimer(ITIMER_PROF, &no_alarm, nullptr);
-  // To look whether one was changed would cost the same system call.
+  // A check for a change would cost the same system call.
   for (const Disposition& noted : dispositions_) sigaction(noted.signal, &noted.action, nullptr);
   sigaltstack(&alternative_stack_, nullptr);
   sigprocmask(SIG_SETMASK, &mask_, nullptr);

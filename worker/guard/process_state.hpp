@@ -15,18 +15,18 @@
 
 namespace brood {
 
-// What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
-// the alternative stack, the terminate handler, alarms of all three clocks, resource limits, working directory, umask,
-// floating-point environment, locale (of C, of its thread and of C++), and who is told of the supervisor's death. Noted
-// once the libraries are loaded and put back after each job, so that no job suffers from what an earlier one left
-// behind.  restore_kernels() is apart from restore_own(), since only a system call can have changed what the kernel
-// keeps.
+// State of the process that a worker relies on and a job may change: signal mask, the dispositions that matter to it
+// (those of crashes too), the alternative stack, the terminate handler, alarms of all three clocks, resource limits,
+// working directory, umask, floating-point environment, locale (of C, of its thread and of C++), and the signal at the
+// supervisor's death.  It is noted once the libraries are loaded, and restored after each job, so that a job does not
+// affect later ones. restore_kernels() is apart from restore_own(), since only a system call can have changed the
+// kernel's state.
 class ProcessState {
  public:
   ProcessState();
 
   void restore_own() const;
-  // False when a job has lowered a hard limit, which nobody but a privileged process can raise again.
+  // Returns false if a job has lowered a hard limit, which only a privileged process can raise again.
   bool restore_kernels() const;
 
  private:

@@ -4,11 +4,12 @@
 
 namespace brood {
 
-// Protects the supervisor from this process and all that it starts, for good: the kernel refuses to signal it, trace
-// it, read or write its memory, slow it down, take its descriptors or change its limits, by any call; the table is in
-// worker/guard/seccomp_rules.  Everything else is allowed, a job's own children and group above all.  It guards against
-// accidents and careless jobs.  What a malicious program of the same user can still do is in SECURITY.md.  Sets
-// no_new_privs, so that set-user-ID programs give a job no rights.  Throws std::system_error where the kernel refuses.
+// Protects the supervisor from this process and its later children, for good.  The kernel refuses every call by which
+// they could signal it, trace it, read or write its memory, slow it down, take its descriptors or change its limits;
+// the table is in worker/guard/seccomp_rules.  Everything else is allowed, above all calls about a job's own children
+// and group.  It guards against accidents and careless jobs.  SECURITY.md lists the remaining means of a malicious
+// program of the same user.  Sets no_new_privs, so that set-user-ID programs give a job no rights.  Throws
+// std::system_error if the kernel refuses.
 void shield_supervisor(pid_t supervisor, pid_t supervisor_group);
 
 // Whether the kernel takes such filters; some containers refuse them.

@@ -38,7 +38,7 @@ long argument(const ucontext_t&, int) { return 0; }
 void set_result(ucontext_t&, long) {}
 #endif
 
-// Where the C library's code lies.
+// The address range of the C library's code.
 int find_c_library(dl_phdr_info* info, std::size_t, void* found) {
   const LoadedObject object{info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum}};
   const auto segment = segment_at(object, reinterpret_cast<std::uint64_t>(&::syscall));

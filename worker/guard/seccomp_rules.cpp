@@ -21,7 +21,7 @@ constexpr std::int64_t ioprio_process = 1;
 constexpr std::int64_t ioprio_group = 2;
 constexpr std::int64_t ioprio_user = 3;
 
-// As <asm/unistd.h> has them up to Linux 6.16; names of other architectures and of old 32-bit calls besides.
+// The names of <asm/unistd.h> up to Linux 6.16, with those of other architectures and of old 32-bit calls.
 constexpr CallGroup groups[] = {
     // Files, by the rights of the user: what they let a job do is in SECURITY.md.
     {CallReach::own,
@@ -58,7 +58,7 @@ constexpr CallGroup groups[] = {
      "landlock_add_rule landlock_restrict_self lsm_get_self_attr lsm_set_self_attr lsm_list_modules uretprobe uprobe "
      "rt_sigtimedwait_time64 clock_gettime64 clock_getres_time64 clock_nanosleep_time64 futex_time64 "
      "timer_gettime64 timer_settime64 getpgrp setgroups setgroups32 nice"},
-    // What only tells something.
+    // Calls that only return information.
     {CallReach::own,
      "getpid getppid gettid getuid getgid geteuid getegid getgroups getresuid getresgid getpgid getsid capget "
      "getpriority ioprio_get sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min "
@@ -124,8 +124,8 @@ constexpr Refusal all_refusals[] = {
     {"tgkill", EPERM, is<supervisor>},
     {"rt_sigqueueinfo", EPERM, is<supervisor>},
     {"rt_tgsigqueueinfo", EPERM, is<supervisor>},
-    // A descriptor of the supervisor's /proc directory will do, and any socket tells who is at its other end.  A
-    // program that is answered as by a kernel before 5.1 uses kill().
+    // A descriptor of the supervisor's /proc directory suffices, and any socket names the process at its other end.  A
+    // program that gets the answer of a kernel before 5.1 uses kill().
     {"pidfd_send_signal", ENOSYS, {}},
     {"pidfd_open", EPERM, is<supervisor>},
     {"pidfd_getfd", EPERM, {}},

@@ -7,15 +7,15 @@
 
 namespace brood {
 
-// Every system call of Linux, by what a job could do with it to its supervisor: one table, from which the shield makes
-// its filter.  A filter sees the number of a call and the values of its arguments, and nothing that they point to.
+// Every system call of Linux, by its possible effect on a job's supervisor: one table, from which the shield makes its
+// filter.  A filter sees the number of a call and the values of its arguments, but not the memory that they point to.
 
 enum class CallReach {
-  own,         // the caller, its own kind, what it was given, and what it may open: nothing here is the supervisor
-  privileged,  // others too, but only with a capability or the right to trace them: nobody of the same user may
+  own,         // the caller, its group, its descriptors, and files it may open: none of them is the supervisor
+  privileged,  // others too, but only with a capability or the right to trace them, which the same user does not have
                // trace a supervisor, which cannot be dumped
-  named,       // whoever an argument names: refused when that is the supervisor
-  hidden,      // others, by what a filter cannot read: refused altogether
+  named,       // the process that an argument names: refused if that is the supervisor
+  hidden,      // others, by arguments that a filter cannot read: always refused
 };
 
 struct CallGroup {

@@ -54,7 +54,7 @@ StandardOutput::StandardOutput(int pipe, std::string token)
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe is block-buffered otherwise
 }
 
-// True only while the streams are as this class set them up: otherwise nobody knows.
+// True only while the streams are as this class set them up: otherwise it is unknown.
 bool StandardOutput::is_empty() const {
   const auto untouched = [](const std::ostream& stream, const std::streambuf* own_buffer) {
     return stream.rdbuf() == own_buffer && stream.good() && stream.exceptions() == std::ios::goodbit;

@@ -19,7 +19,7 @@ class StandardOutput {
   // Puts `pipe`, which becomes ours, in place of 1 and 2; with -1 they stay as they are.
   StandardOutput(int pipe, std::string token);
 
-  // Passes on what a job left in buffers; without a system call if that is nothing.
+  // Writes the output that a job left in buffers.  Makes no system call if the buffers are empty.
   void flush();
 
   // Call it after flush(), for the last job in the record: puts back what the job closed or replaced, and marks where
@@ -37,7 +37,7 @@ class StandardOutput {
   ino_t inode_ = 0;
   OutputSeen seen_;
   std::streambuf *cout_ = nullptr, *clog_ = nullptr;
-  bool keep_nothing_ = false;  // cout and clog, which pass what is written on to stdio at once
+  bool keep_nothing_ = false;  // of cout and clog, which write to stdio at once
 };
 
 }  // namespace brood

@@ -7,13 +7,13 @@
 
 namespace brood {
 
-// Knows whether a job has made a system call: only then can it have changed what the kernel keeps of the worker, and
-// putting that right costs more than twenty calls.  Linux' syscall user dispatch (prctl(2), 5.11) turns the first call
-// of a watched job into a SIGSYS, whose handler ends the watch and lets the call happen.  Calls of other threads go
-// unseen; but a job that starts one has made a call.
+// Detects whether a job has made a system call.  Only then can it have changed the kernel's state of the worker, and
+// restoring that costs more than twenty calls.  Linux' syscall user dispatch (prctl(2), 5.11) turns the first call of
+// a watched job into a SIGSYS, whose handler ends the watch and lets the call happen.  Calls of other threads are not
+// seen; but a job that starts a thread has made a call.
 //
-// Where the kernel has no such thing, where a library handles signals itself (its handler may block SIGSYS, and the
-// kernel then ends the process), and for a while after a job that was caught, every job is taken to have made calls.
+// Every job counts as having made calls if the kernel lacks this, if a library handles signals itself (its handler may
+// block SIGSYS, and the kernel then ends the process), and for a while after a job that was caught.
 class SyscallWatch {
  public:
   // After install_crash_handler(), which handles the signal, and before any library is loaded.

@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// Tells whether a job has left threads behind, which would go on beside the next one.  Asks the kernel how many threads
-// this process has, by one stat() of /proc/self/task; where there is no /proc, it sees none.
+// Detects whether a job has left threads behind, which would run beside the next job.  It reads the number of threads
+// of this process by one stat() of /proc/self/task.  Without /proc it sees none.
 class ThreadCount {
  public:
   // The threads that are there now belong to no job: a library has started them when it was loaded, or in a handler.

@@ -2,9 +2,9 @@
 
 namespace brood {
 
-// Tells whether a job has left timers of timer_create(2) behind, which would send their signals to the next one.  The
-// kernel numbers the timers of a process in the order in which they are made.  So one timer of our own, made and
-// deleted at once, says which numbers a job's have: two system calls where it has made none.
+// Detects whether a job has left timers of timer_create(2) behind, which would send their signals to the next job.
+// The kernel numbers the timers of a process in the order in which they are made.  So a timer of our own, made and
+// deleted at once, shows the numbers of a job's timers: two system calls if it has made none.
 class TimerCount {
  public:
   // The timers that are there now belong to no job: a library has made them when it was loaded, or in a handler.

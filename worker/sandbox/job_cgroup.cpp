@@ -109,7 +109,7 @@ void JobCgroup::enter(const SandboxSettings& settings) const {
     set_value(group / "cgroup.procs", "0");
   };
   // In version 2 one group has all the limits, and the slot's last job may have been of another class: so each limit is
-  // set anew.
+  // set again.
   enter_group(group_of("pids"), [&](const path& group) {
     set_value(group / "pids.max", settings.processes > 0 ? std::to_string(settings.processes) : "max");
   });

@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// What the kernel has counted in such a cgroup.
+// The kernel's counts of such a cgroup.
 struct MemoryCounts {
   std::uint64_t kills = 0;     // processes that it has ended for want of memory, whichever limit caused it
   std::uint64_t at_limit = 0;  // times that the cgroup's own limit left no memory
@@ -30,7 +30,7 @@ class JobCgroup {
   // Which of the settings the kernel cannot enforce here, half a sentence each.
   std::vector<std::string> lacks(const SandboxSettings& settings) const;
 
-  // Puts the calling process, and what it starts from now on, into the cgroup.  Leaves out the settings that lacks()
+  // Moves the calling process into the cgroup, and so its later children.  Leaves out the settings that lacks()
   // names.  Throws std::system_error.
   void enter(const SandboxSettings& settings) const;
 

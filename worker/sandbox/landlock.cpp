@@ -14,7 +14,8 @@
 namespace brood {
 namespace {
 
-// As struct landlock_ruleset_attr and landlock_path_beneath_attr of linux/landlock.h: older headers have less.
+// Like struct landlock_ruleset_attr and landlock_path_beneath_attr of linux/landlock.h; older headers have fewer
+// members.
 struct RulesetAttributes {
   std::uint64_t files, network, scopes;
 };
@@ -25,7 +26,7 @@ struct [[gnu::packed]] BeneathAttributes {
 constexpr std::uint32_t ask_for_version = 1;
 constexpr int rule_beneath = 1;
 
-// An older kernel takes these attributes, too, if what it does not know of them is 0: see landlock_rules().
+// An older kernel accepts these attributes if the members that it does not know are 0: see landlock_rules().
 void allow(int ruleset, const LandlockRules::Beneath& rule) {
   const UniqueFd path(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
   if (!path && !rule.required) return;

@@ -11,7 +11,7 @@ constexpr std::uint64_t writing = write_file | remove_dir | remove_file | make_d
 // No job of a sandbox makes devices.
 constexpr std::uint64_t never = make_char | make_block;
 constexpr std::uint64_t changing = write_file | truncate;
-// Whoever may write the files in these directories reaches other processes and the kernel's settings.
+// Writing files in these directories reaches other processes and the kernel's settings.
 bool is_the_kernels(const std::string& path) { return path == "/proc" || path == "/sys"; }
 
 std::uint64_t known_to(int abi) {
@@ -22,8 +22,8 @@ std::uint64_t known_to(int abi) {
   return known;
 }
 
-// What programs read to start at all; what the C library reads of time zones, languages and processors; and what tells
-// only of the process itself.
+// Files that programs read to start; that the C library reads about time zones, languages and processors; and that are
+// about the process itself.
 constexpr const char* needed_to_run[] = {"/usr",
                                          "/bin",
                                          "/sbin",

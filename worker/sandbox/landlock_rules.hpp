@@ -8,11 +8,11 @@
 
 namespace brood {
 
-// What Landlock, the kernel's own sandbox, is to be told; landlock(7), and the numbers of linux/landlock.h, of which
-// Debian 12's knows only a part.
+// Rules for Landlock, the kernel's own sandbox; see landlock(7).  The numbers are those of linux/landlock.h, of which
+// Debian 12's has only a part.
 namespace landlock {
 
-// Rights on files.  The comment says since which ABI; 1 where there is none.
+// Rights on files.  The comment gives the first ABI that has it; without a comment 1.
 enum Access : std::uint64_t {
   execute = 1 << 0,
   write_file = 1 << 1,
@@ -42,7 +42,7 @@ constexpr int abi_of_truncate = 3, abi_of_tcp = 4, abi_of_ioctl = 5, abi_of_scop
 }  // namespace landlock
 
 struct LandlockRules {
-  // What is refused wherever no rule allows it.
+  // The accesses that are refused unless a rule allows them.
   std::uint64_t files = 0, network = 0;
   std::uint64_t scopes = 0;  // refused beyond the sandbox; no rule allows it
 
@@ -60,7 +60,7 @@ struct LandlockRules {
 LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code,
                              const std::vector<std::string>& top);
 
-// These files, and what is in them where they are directories, may be read beside what the rules allow.
+// Allows reading these files, and the content of these directories, in addition to the rules.
 void allow_reading(LandlockRules& rules, const std::vector<std::string>& paths);
 
 }  // namespace brood

@@ -82,7 +82,7 @@ std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const Sandbo
     one.job_class = name;
     one.strict = settings.sandbox->strict;
     one.forbidden = offers.forbidden;
-    // As long as something is forbidden, what the kernel has is not known.
+    // While something is forbidden, the kernel's abilities are unknown.
     if (one.forbidden.empty()) {
       one.lacks = sandbox_lacks(*settings.sandbox, offers, cgroup);
       one.lacks_its_walls = lacks_walls(*settings.sandbox, offers);

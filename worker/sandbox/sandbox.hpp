@@ -10,8 +10,8 @@
 
 namespace brood {
 
-// Which of the settings the kernel cannot enforce, half a sentence each; empty: it enforces all.  Without `cgroup`
-// nothing is said of settings that need one.
+// The settings that the kernel cannot enforce, half a sentence each; empty: it enforces all.  Without `cgroup` the
+// settings that need a cgroup are left out.
 std::vector<std::string> sandbox_lacks(const SandboxSettings& settings, const SandboxOffers& offers,
                                        const JobCgroup* cgroup);
 
@@ -23,10 +23,10 @@ struct LackingSandbox {
   bool lacks_its_walls = false;        // the kernel has nothing at all for `read`, `write` or `network = false`
   std::vector<std::string> forbidden;  // what something forbids to this process: see SandboxOffers
 
-  // Whether its jobs may run with less: an older kernel's Landlock, or no cgroup, unless it is strict.  What is
-  // forbidden can be allowed, and is no reason to run a job without its sandbox.
+  // Whether jobs may run with less: an older kernel's Landlock, or no cgroup, unless the sandbox is strict.  Something
+  // forbidden can be allowed by the administrator, so it is no reason to run a job without its sandbox.
   bool may_run() const { return !strict && !lacks_its_walls && forbidden.empty(); }
-  // What is wrong and what to do, a sentence.
+  // The fault and its remedy, one sentence.
   std::string text() const;
 };
 std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const SandboxOffers& offers,

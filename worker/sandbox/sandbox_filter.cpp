@@ -109,7 +109,7 @@ constexpr RefusedCall always_refused[] = {
     {"nfsservctl"},
 };
 
-// What Landlock does not know of: owners, modes, times and attributes.
+// Changes that Landlock does not control: owners, modes, times and attributes.
 constexpr RefusedCall refused_where_writing_is_limited[] = {
     {"chmod"},
     {"fchmod"},
@@ -150,7 +150,7 @@ constexpr RefusedForOthers only_for_itself[] = {
     {"sched_setattr", 0}, {"setpriority", 1},       {"ioprio_set", 1},
 };
 
-// Of calls that may also name groups and users only this kind, one process, is allowed: as a group, 0 would be the
+// Allows only this kind, one process, for calls that may also name groups and users: as a group, 0 would be the
 // caller's group.
 struct OnlyOfKind {
   const char* call;
@@ -222,7 +222,7 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
                     {{1, SCMP_CMP_MASKED_EQ, direction_of_request | letter_of_request, request}});
     }
   }
-  // inotify tells the names of files that may not be read.
+  // inotify reports the names of files that may not be read.
   if (settings.read) filter.refuse(SCMP_SYS(inotify_add_watch), EPERM, {});
   if (!settings.network) {
     filter.refuse(refused_without_network);
@@ -235,13 +235,13 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
     filter.refuse(seccomp_syscall_resolve_name(call), EPERM, {{argument, SCMP_CMP_NE, 0, 0}});
   for (const auto& [call, kind] : only_for_one_process)
     filter.refuse(seccomp_syscall_resolve_name(call), EPERM, {{0, SCMP_CMP_NE, kind, 0}});
-  // A lease holds up whoever opens the file, for as long as /proc/sys/fs/lease-break-time says.
+  // A lease blocks other processes that open the file, for /proc/sys/fs/lease-break-time seconds.
   filter.refuse(SCMP_SYS(fcntl), EPERM, {{1, SCMP_CMP_MASKED_EQ, 0xffffffff, F_SETLEASE}});
   for (const std::uint64_t flag : new_namespaces)
     filter.refuse(SCMP_SYS(clone), EPERM, {{0, SCMP_CMP_MASKED_EQ, flag, flag}});
   // clone3: its flags lie in memory, where no filter sees them.  The C library then uses clone().
   filter.refuse(435, ENOSYS, {});
-  // These type characters into a terminal from which somebody else reads.
+  // These type characters into a terminal from which another process reads.
   for (const std::uint64_t request : {TIOCSTI, TIOCLINUX})
     filter.refuse(SCMP_SYS(ioctl), EPERM, {{1, SCMP_CMP_MASKED_EQ, 0xffffffff, request}});
   for (int call = first_unknown_call; call < end_of_unknown_calls; ++call) filter.refuse(call, ENOSYS, {});

@@ -25,7 +25,7 @@ namespace {
 enum class Step { close_descriptors, drop_capabilities, enter_landlock, load_filter };
 constexpr int sandbox_steps = 4;
 
-// What the child has found; in memory that both share.
+// The child's findings, in memory shared with the parent.
 struct SandboxTrial {
   int landlock_abi;
   int taken;  // steps, with or without success

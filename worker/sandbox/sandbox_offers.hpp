@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// What sandboxes can be made of here.
+// The means for sandboxes on this machine.
 struct SandboxOffers {
   int landlock_abi = 0;  // 0: the kernel has no Landlock, or it is switched off
   bool seccomp = false;  // whether the kernel has it

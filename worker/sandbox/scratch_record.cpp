@@ -32,7 +32,7 @@ void map_at(char* at, std::size_t size, int rights, int sharing, int fd, off_t o
     throw std::system_error(errno, std::generic_category(), "mmap of the scoreboard");
 }
 
-// Whether `file` is the file of `mapping`.  The kernel is asked for both in the same way: on btrfs fstat() tells
+// Whether `file` is the file of `mapping`.  Both are read from the kernel in the same way: on btrfs fstat() gives
 // another device than /proc/self/maps.
 bool is_file_of(const MemoryMapping& mapping, int file) {
   void* const trial = mmap(nullptr, 1, PROT_READ, MAP_SHARED, file, 0);

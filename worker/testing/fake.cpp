@@ -42,7 +42,7 @@ struct Fake::State : PushReceiver {
     }
   }
 
-  // Of several with its jid the one that a client would find in Redis: a scheduled one, else the newest.
+  // If several have its jid, the one that a client would find in Redis: a scheduled one, else the newest.
   std::vector<FakeJob>::iterator find_holder(const ClientPush::Lock& lock) {
     auto found = waiting.end();
     for (auto job = waiting.begin(); job != waiting.end(); ++job) {

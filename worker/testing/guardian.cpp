@@ -27,7 +27,7 @@ struct GuardianNeeds {
   int orders, output, test;  // `test`: a pidfd, or -1
 };
 
-// Where the guardian keeps its descriptors.
+// The numbers of the guardian's descriptors.
 enum Place { orders_place = 3, output_place = 4, test_place = 5, places_end = 6 };
 
 void arrange_descriptors(const GuardianNeeds& needs) {
@@ -70,7 +70,7 @@ void kill_children() {
         pid = pid * 10 + (block[i] - '0');
         continue;
       }
-      if (pid > 0) ::kill(pid, SIGKILL);  // not reaped yet, so that it is nobody else's number
+      if (pid > 0) ::kill(pid, SIGKILL);  // not reaped yet, so no other process has its number
       pid = 0;
     }
   }
@@ -157,14 +157,14 @@ Guardian::Guardian(const Program& program) : owner_(getpid()) {
   const UniqueFd theirs(ends[1]);
   const UniqueFd output(
       check(program.output.c_str(), open(program.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)));
-  // The pidfd tells when the test ends, since others of its children may hold our end of the socket open; an old kernel
-  // has none.
+  // The pidfd becomes readable when the test ends; an old kernel has none.  The socket is not enough, since other
+  // children of the test may hold its end open.
   const UniqueFd test(static_cast<int>(syscall(SYS_pidfd_open, owner_, 0)));
   const std::vector<char*> arguments = pointers(program.arguments), environment = pointers(program.environment);
   const GuardianNeeds needs{arguments.data(), environment.data(), program.directory.c_str(),
                             theirs.get(),     output.get(),       test.get()};
 
-  // Whatever handlers the test has, none of them runs in the child.
+  // No handler of the test runs in the child.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

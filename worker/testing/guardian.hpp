@@ -10,8 +10,8 @@
 
 namespace brood::testing {
 
-// A process between the test and a program that it runs.  It outlives the test, even one that is killed, just long
-// enough to kill whatever the program has left, and to remove its directory.
+// A process between the test and a program that it runs.  It outlives the test, even a killed one, just long enough to
+// kill the program's remaining processes and to remove its directory.
 class Guardian {
  public:
   struct Program {

@@ -15,24 +15,24 @@ namespace brood::testing {
 // The locks of unique jobs, as Redis would keep them.
 class HeldLocks {
  public:
-  // What becomes of a push.
+  // The result of a push.
   enum class Taken {
     yes,      // it is pushed, with its lock if it has one
-    refused,  // another job holds it, or this very one already, and the pusher is told which
+    refused,  // another job holds it, or this very one already; the pusher gets the holder
   };
   Taken take(const ClientPush& push);
   // It takes the place of the job that refused it.
   void hand_over(const ClientPush& push);
 
-  // What becomes of a job that is to begin, see worker/fetching/unique_turn.hpp.
+  // The decision about a job that would begin, see worker/fetching/unique_turn.hpp.
   enum class Turn {
-    begins,   // it holds what it wants, and no more than that
+    begins,   // it holds its lock, and no other
     waits,    // another holds that
     dropped,  // likewise, and it wants no turn
   };
   Turn take_turn(std::string_view payload);
 
-  std::string holder(std::string_view lock);  // empty: nobody
+  std::string holder(std::string_view lock);  // empty: none
   void let_go(std::string_view jid);          // of all that it holds
 
  private:

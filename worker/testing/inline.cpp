@@ -41,7 +41,7 @@ struct Inline::State : PushReceiver {
     return turn == HeldLocks::Turn::begins;
   }
 
-  // What it throws is returned: those behind it have their turn all the same.
+  // Returns its exception, so that the jobs after it run nevertheless.
   std::exception_ptr run(const ClientPush& job) try {
     const Ended ended{*this, job.jid};
     runner.run(job.payload, job.queue, job.score ? std::optional(due_at(*job.score)) : std::nullopt);
@@ -50,7 +50,7 @@ struct Inline::State : PushReceiver {
     return std::current_exception();
   }
 
-  // Of those that were pushed while another held their lock: whoever has it now.
+  // Of the jobs pushed while another held their lock, the one that has the lock now.
   std::optional<ClientPush> whose_turn_it_is() {
     const std::lock_guard lock(mutex);
     const auto next = std::find_if(put_off.begin(), put_off.end(), [&](const ClientPush& job) {
@@ -70,7 +70,7 @@ struct Inline::State : PushReceiver {
     return runner.cancel_iteration(jid, now);
   }
 
-  // However the job ends; what it pushes meanwhile finds its lock.
+  // Releases the lock however the job ends; pushes of the job meanwhile find it held.
   struct Ended {
     State& state;
     const std::string& jid;

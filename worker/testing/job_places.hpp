@@ -12,7 +12,7 @@
 
 namespace brood::testing {
 
-// Where the jobs of a small Redis are.  Each answer is of one instant: a job that moves is not missed.  Throws
+// Finds the jobs of a small Redis.  Each answer is of one instant, so a job that moves is not missed.  Throws
 // UnexpectedReply, and ConnectionLost also while Redis reads its data.
 class JobPlaces {
  public:

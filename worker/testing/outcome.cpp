@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view frame_event = "crash_stack", facts_event = "crash_facts";
 
-// What the log says of the last run, from the line that says it began.
+// The log lines of the last run, from its first line on.
 std::vector<LogLine> last_run(const std::vector<LogLine>& lines) {
   std::vector<LogLine> run;
   for (const LogLine& line : lines) {
@@ -31,7 +31,7 @@ const LogLine* last_of(const std::vector<LogLine>& lines, std::initializer_list<
   return last;
 }
 
-// Of a job that is stored nowhere the log has the whole stack, and the facts.
+// For a job that is not stored, the log has the whole stack and the facts.
 std::vector<std::string> logged_stack(const std::vector<LogLine>& run) {
   std::vector<std::string> stack;
   for (const LogLine& line : run) {

@@ -9,7 +9,7 @@
 
 namespace brood::testing {
 
-// What became of a job that was found, by what the log says of it; nullopt: its last run has not ended.  Pure.
+// The outcome of a job that was found, by its log lines; nullopt: its last run has not ended.  Pure.
 std::optional<Outcome> judge_outcome(const JobPlaces::Found& found, std::string_view jid, std::string_view log);
 
 // The process that runs the job, by the log; nullopt: none does.

@@ -15,7 +15,7 @@ unsigned read_hex(std::string_view& rest, std::size_t digits) {
   return value;
 }
 
-// Of three bytes at most: the log writes no others in hex.
+// Characters of three bytes at most: the log writes no others in hex.
 void append_utf8(std::string& text, unsigned code) {
   if (code >= 0x800) text += static_cast<char>(0xE0 | (code >> 12));
   text += static_cast<char>(code >= 0x800 ? 0x80 | ((code >> 6) & 0x3F) : 0xC0 | (code >> 6));

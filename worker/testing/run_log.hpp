@@ -15,7 +15,7 @@ struct LogLine {
   std::string fact(std::string_view name) const;  // empty: it has none
 };
 
-// What a log says of one job, in order.  Pure.
+// The log lines of one job, in order.  Pure.
 std::vector<LogLine> lines_of_job(std::string_view log, std::string_view jid);
 
 // The last lines of a log, for a message.

@@ -64,7 +64,7 @@ std::vector<std::string> arguments_of(const SupervisedOptions& options, const st
   return arguments;
 }
 
-// The test's own environment, without what would lead to somebody else's Redis or service manager.
+// The test's own environment, without variables that name another Redis or service manager.
 std::vector<std::string> environment_of(const SupervisedOptions& options, const std::string& directory,
                                         const std::string& redis_url) {
   std::map<std::string, std::string> wanted;
@@ -116,7 +116,7 @@ struct Supervised::State {
       fail("brood run has ended with status " + std::to_string(*status) + ":");
   }
 
-  // Asks until `look` has found something.  `what` says what it waited for, for the error.
+  // Calls `look` until it finds something.  `what` describes it, for the error.
   template <typename Look, typename What>
   auto wait(Look look, What what) {
     const SteadyTime deadline = steady_now() + options.patience;

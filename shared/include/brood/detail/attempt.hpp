@@ -16,7 +16,7 @@
 #include <brood/abi.hpp>
 #include <brood/error.hpp>
 
-// The edge of a job library: whatever an author's code throws ends here, as plain texts.
+// The edge of a job library: exceptions of an author's code end here, as plain texts.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -32,8 +32,8 @@ inline std::string readable_type(const std::type_info* type) {
   return name;
 }
 
-// What was thrown last in this library on this thread: the texts that a Result points to, and the exception itself
-// for the hooks that are asked afterwards.
+// The last exception in this library on this thread: the texts that a Result points to, and the exception itself for
+// the hooks that are called afterwards.
 struct Thrown {
   std::exception_ptr exception;
   std::string error_class, message;
@@ -44,8 +44,8 @@ inline Thrown& last_thrown() {
   return thrown;
 }
 
-// Where the exception lies; it stays there however often it is caught and thrown again.  An exception_ptr is that
-// address, to every C++ runtime.
+// The address of the exception, which stays the same when it is caught and thrown again.  An exception_ptr is that
+// address, in every C++ runtime.
 inline const void* object_of(const std::exception_ptr& exception) {
   static_assert(sizeof exception == sizeof(void*));
   const void* object = nullptr;
@@ -53,12 +53,12 @@ inline const void* object_of(const std::exception_ptr& exception) {
   return object;
 }
 
-// How what is inside of a middleware ended, where only the worker knows what that means.
+// The end of the code inside of a middleware, if only the worker knows what it means.
 struct EndedInside {
   std::uint32_t kind;  // of abi::Result
 };
 
-// std::throw_with_nested(Error()) throws a class of its own that is derived from Error.
+// std::throw_with_nested(Error()) throws an unnamed class derived from Error.
 inline std::string without_nesting(std::string type) {
   for (const std::string_view nesting : {"std::_Nested_exception<", "std::__1::__nested<"}) {
     if (type.starts_with(nesting) && type.ends_with('>'))
@@ -67,11 +67,11 @@ inline std::string without_nesting(std::string type) {
   return type;
 }
 
-// What is in flight; call these inside a catch block.
+// The exception in flight; call these inside a catch block.
 inline std::string type_in_flight() { return without_nesting(readable_type(::abi::__cxa_current_exception_type())); }
 inline Thrown described() { return {std::current_exception(), type_in_flight(), {}}; }
 
-// Adds what std::throw_with_nested has put into `error`, from the outside in.
+// Adds the exceptions nested in `error` by std::throw_with_nested, from the outside in.
 inline void add_nested(std::string& message, const std::exception& error, int depth = 8) {
   const auto* const nested = dynamic_cast<const std::nested_exception*>(&error);
   if (nested == nullptr || nested->nested_ptr() == nullptr || depth == 0) return;
@@ -100,7 +100,7 @@ inline Thrown described(const JobFailure& error) {
   return thrown;
 }
 
-// The same of whatever it is, for the price of throwing it again.
+// The same for an exception of any type, which it throws again to find the type.
 inline Thrown describe_thrown() {
   Thrown thrown = described();
   try {
@@ -135,7 +135,7 @@ inline void tell_over_limit(const OverLimit& error, abi::Result& result) {
   result.put_off_ms = error.in() ? std::max<std::int64_t>(error.in()->count(), 0) : -1;
 }
 
-// Does `work()` and writes down how it ended: nothing that it throws leaves.
+// Runs `work()` and stores how it ended.  No exception leaves.
 template <typename Work>
 void answer_for(Work work, abi::Result& result) {
   result.kind = abi::result_failed;
@@ -161,8 +161,8 @@ void answer_for(Work work, abi::Result& result) {
   }
 }
 
-// Calls `use(error)` with the exception that `failure` speaks of: the live object when it is the last one thrown
-// here, else a JobCrashed or JobFailure with its words.
+// Calls `use(error)` with the exception of `failure`: the live object if it is the last one thrown here, else a
+// JobCrashed or JobFailure with its message.
 template <typename Use>
 void with_error(const abi::Failure& failure, Use use) {
   const std::string error_class(view_of(failure.error_class)), message(view_of(failure.message));

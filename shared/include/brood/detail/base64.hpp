@@ -26,7 +26,7 @@ std::string base64_of(const Bytes& bytes) {
   return text;
 }
 
-// False for what is none.  Line breaks, which some writers add, count as nothing.
+// Returns false if `text` is not valid base64.  Ignores line breaks, which some writers add.
 inline bool read_base64(std::string_view text, std::vector<std::byte>& bytes) {
   bytes.clear();
   std::uint32_t group = 0;

@@ -5,7 +5,7 @@
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// The attempt that this thread runs, for what is asked of the worker without a Context; null: none.
+// The attempt that this thread runs, for requests to the worker without a Context; null: none.
 inline const abi::Call*& current_call() {
   static thread_local const abi::Call* call = nullptr;
   return call;

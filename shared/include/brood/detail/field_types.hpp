@@ -39,7 +39,7 @@ inline constexpr bool is_string_map<std::map<std::string, Value, Rest...>> = tru
 template <typename Value, typename... Rest>
 inline constexpr bool is_string_map<std::unordered_map<std::string, Value, Rest...>> = true;
 
-// Characters are no integers: `char grade` would take 65.
+// Character types are refused as integers: `char grade` would take 65.
 template <typename Type>
 concept Integer =
     std::integral<Type> && !std::same_as<Type, bool> && !std::same_as<Type, char> && !std::same_as<Type, wchar_t> &&
@@ -60,7 +60,7 @@ concept Set = std::same_as<typename Type::key_type, typename Type::value_type> &
 template <typename Type>
 concept Tuple = is_a<Type, std::pair> || is_a<Type, std::tuple>;
 
-// Not as numbers, as std::vector<std::uint8_t> is, but as base64.
+// Written as base64, not as numbers like std::vector<std::uint8_t>.
 template <typename Type>
 inline constexpr bool is_byte_array = false;
 template <std::size_t n>
@@ -102,7 +102,7 @@ inline constexpr bool never = false;
 template <typename Struct, typename... Outer>
 constexpr bool check_fields();
 
-// Of a variant's types the first that a value fits is taken.
+// A variant takes the first of its types that a value fits.
 template <typename Variant>
 constexpr bool narrow_before_wide() {
   return []<typename... Types>(std::variant<Types...>*) {

@@ -66,7 +66,7 @@ constexpr bool has_array(std::index_sequence<I...>) {
            ...);
 }
 
-// Whether the field behind `before` others cannot be made of nothing, however many initialisers follow.
+// Whether the field after `before` others has no default, however many initialisers follow.
 template <typename Job, std::size_t before, std::size_t... After>
 constexpr bool lacks_default(std::index_sequence<After...>) {
   return !(is_one_field<Job>(std::make_index_sequence<before>{}, std::make_index_sequence<After>{}) || ...);

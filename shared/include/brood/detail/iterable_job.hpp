@@ -88,7 +88,7 @@ inline constexpr bool is_items = false;
 template <typename Item, typename Cursor>
 inline constexpr bool is_items<Items<Item, Cursor>> = true;
 
-// As check_field(), for a type that is no field.
+// Like check_field(), for a type that is not a field.
 template <typename Type>
 constexpr bool fits_json() {
   if constexpr (OwnArgument<Type>) {
@@ -108,7 +108,7 @@ constexpr bool fits_json() {
   }
 }
 
-// Calls a hook as it is declared; false: there is none.
+// Calls a hook as it is declared.  Returns false if there is none.
 #define BROOD_HOOK(name)                                                                             \
   template <typename Job>                                                                            \
   constexpr bool call_##name(Job& job, Iteration& iteration) {                                       \
@@ -146,7 +146,7 @@ constexpr bool each_returns_nothing() {
   return true;
 }
 
-// Refuses, with a sentence, what an iterable job must not be.
+// Refuses an invalid iterable job, with a sentence.
 template <typename Job>
 constexpr bool check_iterable() {
   static_assert(is_items<ItemsOf<Job>>,

@@ -28,7 +28,7 @@ class IterableRun {
  public:
   IterableRun(Job& job, const abi::Call& call) : job_(job), call_(call), worker_(call.iterations), iteration_(call) {}
 
-  // Returns when the job is done.  Throws Interrupted, and whatever the job throws.
+  // Returns when the job is done.  Throws Interrupted, and the job's exceptions.
   void run() {
     if (worker_ == nullptr)
       throw JobFailure("LibraryError", "this worker keeps no cursors: " + std::string(wire_name<Job>()) +
@@ -50,7 +50,7 @@ class IterableRun {
   }
 
  private:
-  // False: interrupted.
+  // Returns false if it was interrupted.
   bool perform() {
     const bool cancelled = iteration_.cancelled_;
     ItemsOf<Job> items = job_.items(cursor_);
@@ -137,7 +137,7 @@ class IterableRun {
     cursor_ = read_cursor(view_of(state.cursor));
   }
 
-  // What the job threw counts; that its cursor is too large as well does not.
+  // The job's exception counts, and not that its cursor is too large as well.
   void save_after_failure() {
     try {
       if (cursor_) save();
@@ -173,7 +173,7 @@ class IterableRun {
     return json;
   }
 
-  // With the time of this run so far: a run that is killed counts until its last flush.
+  // Includes the time of this run so far: a run that is killed counts until its last flush.
   void save() {
     const std::string json = json_of_cursor();
     abi::IterationState state{};

@@ -9,7 +9,7 @@
 #include <brood/detail/iterable_job.hpp>
 #include <brood/options.hpp>
 
-// What a job class says of itself: its wire name, its options, and whether it is a job at all.
+// The description of a job class: its name in payloads, its options, and whether it is a job at all.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -30,7 +30,7 @@ constexpr bool is_class_name(std::string_view name) {
   return !name.empty() && name.size() <= 255;
 }
 
-// What the payload's `class` says: `job_class` when the struct has one, else the type's own name.
+// The payload's `class`: the struct's `job_class` if it has one, else the type's own name.
 template <typename Job>
 consteval std::string_view wire_name() {
   if constexpr (requires { Job::job_class; }) {
@@ -53,7 +53,7 @@ constexpr JobOptions options_of() {
   }
 }
 
-// Refuses, with a sentence, a class that is no job.
+// Refuses a class that is not a job, with a sentence.
 template <typename Job>
 constexpr bool check_job() {
   static_assert(is_class_name(wire_name<Job>()),

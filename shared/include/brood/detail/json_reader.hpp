@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// The text is no JSON, or nested deeper than 100.
+// The text is not valid JSON, or is nested deeper than 100.
 class BadJson : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -20,7 +20,7 @@ class JsonReader {
  public:
   static constexpr int max_depth = 100;
 
-  // `depth` says how deep the text itself lies in another.
+  // `depth` is the depth of the text itself in an outer one.
   explicit JsonReader(std::string_view text, int depth = 0) : text_(text), depth_(depth) {}
 
   // The first byte of the next token; 0 at the end.
@@ -140,8 +140,8 @@ class JsonReader {
     close('}');
   }
 
-  // How many bytes the UTF-8 character at `at` has; 0 when there is none.  Overlong forms, surrogates and what lies
-  // beyond U+10FFFF are none.
+  // The length in bytes of the UTF-8 character at `at`; 0 if it is invalid.  Overlong forms, surrogates and code
+  // points beyond U+10FFFF are invalid.
   static constexpr std::size_t utf8_length(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) {
       return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : static_cast<unsigned char>(0);

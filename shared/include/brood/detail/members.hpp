@@ -12,7 +12,7 @@
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// `json` is one value and nothing else.  Throws std::invalid_argument.
+// Checks that `json` is one value and nothing else.  Throws std::invalid_argument.
 inline void check_json(std::string_view json, int depth) {
   JsonReader reader(json, depth);
   reader.skip_value();
@@ -31,10 +31,11 @@ inline std::string quoted(std::string_view text) {
   return json;
 }
 
-// The members of a JSON object, each value as it was written.  Of a name given twice the last one counts, as in Ruby.
+// The members of a JSON object, each value as it was written.  If a name is given twice, the last one counts, as in
+// Ruby.
 class Members {
  public:
-  // Throws std::invalid_argument for what is no object.
+  // Throws std::invalid_argument if the text is not an object.
   explicit Members(std::string_view object) {
     JsonReader reader(object);
     reader.each_member([&](const std::string& name) { members_.emplace_back(name, reader.skip_value()); });

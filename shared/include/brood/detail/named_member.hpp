@@ -2,12 +2,12 @@
 
 #include <type_traits>
 
-// Whether a class has a member of this name, whatever it takes and whoever may call it: a hook that cannot be called
-// would silently never be.
+// Whether a class has a member of this name, of any parameters and access: a hook that cannot be called would silently
+// never be called.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// In what derives from a class with such a member and from `Likewise`, the name is ambiguous.  A field of that name is
+// In a class derived from one with such a member and from `Likewise`, the name is ambiguous.  A field of that name is
 // an argument.
 #define BROOD_MEMBER(name)                                           \
   struct Likewise_##name {                                           \

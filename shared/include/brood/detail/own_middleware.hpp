@@ -43,7 +43,7 @@ inline const JobBody& own_body(std::string_view job_class) {
                                     "\" of it, which this library does not have");
 }
 
-// What is inside gets the call as the middleware has changed it.
+// The inside gets the call with the middleware's changes.
 inline void run_changed(const abi::Call& fetched, const Run& run) {
   abi::Call call{};
   std::memcpy(&call, &fetched, std::min(fetched.size, sizeof call));
@@ -62,7 +62,7 @@ inline void run_in_own_middleware(const abi::Call& call, void (*body)(const abi:
   middleware.run(run, [&] { run.changed() ? run_changed(call, run) : body(call); });
 }
 
-// The job is in another library: the worker runs it, and says how it went.
+// The job is in another library: the worker runs it and reports its end.
 inline void run_inside(const abi::Inside& inside, const Run& run) {
   const std::string payload = run.changed() ? run.payload() : std::string();
   abi::Changes changes{sizeof changes, {}, {}, {}};

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// What items walk after the function that named it has returned.
+// The range that items walk after the function that made it has returned.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -41,8 +41,8 @@ constexpr bool hides_a_reference() {
   return false;
 }
 
-// The range itself, to be kept: moved when it is given up, else copied, and a copy is const, so that nobody changes it
-// in the belief to change the original.  A view is what it is: std::span and its like say that they only refer.
+// The range itself, stored: an rvalue is moved, an lvalue copied.  A copy is const, so that no code changes it in the
+// belief to change the original.  A view stays a view: types such as std::span refer to elements elsewhere.
 template <typename Range>
 auto owned_range(Range&& range) {
   using Own = std::remove_cvref_t<Range>;
@@ -65,7 +65,7 @@ auto owned_range(Range&& range) {
 template <typename Range>
 using OwnedRange = decltype(owned_range(std::declval<Range>()));
 
-// As items keep it.
+// The type that items store.
 template <typename Range>
 using KeptRange = std::conditional_t<std::is_lvalue_reference_v<Range> && !std::ranges::view<OwnedRange<Range>> &&
                                          std::ranges::input_range<const OwnedRange<Range>>,

@@ -62,7 +62,7 @@ inline void set_member(Push& push, std::string_view name, std::string json) {
   push.members.emplace_back(name, std::move(json));
 }
 
-// What a call says, else what the class says, as Sidekiq's client copies it into the payload.
+// The option of the call, else that of the class, as Sidekiq's client copies it into the payload.
 inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOptions& call) {
   const YesNoOrCount backtrace = call.backtrace.value_or(of_class.backtrace);
   const std::chrono::seconds retry_for = call.retry_for.value_or(of_class.retry_for);
@@ -77,7 +77,7 @@ inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOpt
     add("tags", json_array(of_class.tags));
   }
   if (retry_for.count() > 0) add("retry_for", std::to_string(retry_for.count()));
-  // Of a class its workers know the timeout.
+  // Workers know the timeout of the class.
   if (call.timeout) add("timeout", json_seconds(*call.timeout));
   const std::chrono::milliseconds expires_in = call.expires_in.value_or(of_class.expires_in);
   if (expires_in.count() != 0) add("expires_in", json_seconds(expires_in));
@@ -108,7 +108,7 @@ inline OnConflict usual_on_conflict(UniqueUntil until) {
   return until == UniqueUntil::running ? OnConflict::after : OnConflict::drop;
 }
 
-// Of which job there is to be one, as the payload says it; the client takes the lock.
+// Adds the members of a unique job to the payload; the client takes the lock.
 template <typename Job>
 void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, const EnqueueOptions& call) {
   const std::chrono::seconds longest = call.unique_for.value_or(of_class.unique_for);
@@ -133,7 +133,7 @@ void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, cons
   }
 }
 
-// A job as it is pushed.
+// The push of a job.
 template <typename Job>
 Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
   static_assert(check_job<Job>());

@@ -337,8 +337,8 @@ constexpr std::size_t required_members() {
   return 0;
 }
 
-// Reads the members of an object into the fields of their names, and leaves those that are missing at their defaults.
-// A member without a field is a mistake: a name in a wrong spelling would otherwise mean a default.
+// Reads the members of an object into the fields of their names, and leaves missing ones at their defaults.  A member
+// without a field is an error: otherwise a misspelt name would silently mean the default.
 template <typename Struct>
 void read_object(JsonReader& reader, Struct& out) {
   std::array<bool, field_count<Struct> + 1> given{};

@@ -45,7 +45,7 @@ double seconds_of(Duration length) {
   return static_cast<double>(static_cast<long double>(length.count()) * Duration::period::num / Duration::period::den);
 }
 
-// Nullopt when the type has no such value: too large, or between two of its steps.
+// Returns nullopt if the type has no such value: too large, or between two of its steps.
 template <typename Duration>
 std::optional<Duration> duration_of_seconds(std::string_view number) {
   using Rep = typename Duration::rep;

@@ -51,7 +51,7 @@ void check_arguments(const abi::Call* call, abi::Result* result) {
 }
 
 inline void answer_with_thrown(abi::Answer& answer) {
-  static thread_local Thrown thrown;  // not last_thrown(): the job's own exception is still asked about
+  static thread_local Thrown thrown;  // not last_thrown(): the job's own exception is still needed
   thrown = describe_thrown();
   thrown.exception = nullptr;
   answer.kind = abi::answer_threw;
@@ -77,7 +77,7 @@ inline void set_answer(abi::Answer& answer, const RetryDecision& decision) {
   }
 }
 
-// A static hook is called as it is; another on a job made of the arguments anew.
+// A static hook is called as it is; another one on a job made again of the arguments.
 template <typename Job>
 concept StaticRetryIn = requires(const std::exception& error, const JobInfo& info) {
   Job::retry_in(1, error, info);
@@ -107,7 +107,7 @@ concept HasOnExpired = StaticOnExpired<Job> || requires(Job job, const JobInfo& 
   job.on_expired(info);
 };
 
-// Asks the hook with the job's payload, if it takes that.
+// Calls the hook with the job's payload, if it takes that.
 template <typename Job>
 decltype(auto) call_retry_in(Job& job, int count, const std::exception& error, const JobInfo& info) {
   if constexpr (requires { job.retry_in(count, error, info); }) {
@@ -129,7 +129,7 @@ template <typename Answer>
 inline constexpr bool answers_exhaustion =
     std::is_void_v<Answer> || std::is_same_v<Answer, Discard> || std::is_same_v<Answer, RetryDecision>;
 
-// A hook that is there and cannot be called would never be asked.
+// A hook that exists and cannot be called would never run.
 template <typename Job>
 constexpr bool check_hooks() {
   static_assert(

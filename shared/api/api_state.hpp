@@ -152,12 +152,10 @@ class ApiShards {
     std::exception_ptr away;
     try {
       ask(shard);
-    } catch (const RedisAway& error) {
+    } catch (const RedisLost& lost) {
+      if (lost.why == Loss::too_large) throw;
       away = std::current_exception();
-      why = error.what();
-    } catch (const LoginFailed& error) {
-      away = std::current_exception();
-      why = error.what();
+      why = lost.what();
     }
     if (away && on_away_) on_away_(shard.shard(), why);
     return away;

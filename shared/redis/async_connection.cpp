@@ -10,9 +10,10 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/connect_attempts.hpp"
-#include "shared/redis/connection.hpp"
+#include "shared/redis/connection_lost.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
+#include "shared/redis/size_refusals.hpp"
 #include "shared/redis/socket.hpp"
 #include "shared/redis/stream.hpp"
 
@@ -75,8 +76,11 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   };
   struct Unanswered {
     SteadyTime sent;
+    milliseconds timeout;
     Pace pace;
     Callback callback;
+    std::size_t bytes = 0;
+    std::unique_ptr<Command> script = nullptr;  // one that was sent by its SHA
   };
 
   State(uv_loop_t* loop, std::string name, Events on)
@@ -86,7 +90,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void open(RedisAddress to);
   void close(const char* why);
   void destroy();
-  void send(const Command& command, milliseconds timeout, Callback callback);
+  void send(Command command, milliseconds timeout, Callback callback);
   void subscribe(std::string_view channel, milliseconds timeout, Callback subscribed, Hear hear);
   void push_out_guarded() {
     guarded([this] { push_out(); });
@@ -108,8 +112,8 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void greet();
   void begin_service();
   void rest(milliseconds delay);
-  void lose(const std::string& why, bool refused, bool closed = false);
-  void drop_socket(const std::string& why, bool closed = false);
+  void lose(const std::string& why, bool refused, Loss loss = Loss::unanswered);
+  void drop_socket(const std::string& why, Loss loss = Loss::unanswered);
 
   void push_out();
   void watch();
@@ -121,10 +125,12 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void arm(SteadyTime deadline);
   void expect(milliseconds timeout, Callback callback);
 
-  void post_error(Callback callback, std::string why, bool closed = false);
+  void post_error(Callback callback, std::string why, Loss loss = Loss::unanswered);
+  bool answer(Unanswered asked, Reply reply);
   void run_posted();
   template <typename Act>
   void guarded(const Act& act);
+  bool refuses_us(Loss loss) const;
   void start(uv_timer_t* timer, milliseconds delay, uv_timer_cb callback);
 
   uv_loop_t* loop;
@@ -143,7 +149,8 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
 
   SteadyTime connect_deadline{}, connected_at{}, armed_for = SteadyTime::max();
   std::deque<Unanswered> unanswered;  // in the order sent
-  Hear heard;                         // set: this socket is subscribed
+  SizeRefusals refusals;
+  Hear heard;  // set: this socket is subscribed
   std::vector<std::function<void()>> posted;
 };
 
@@ -160,17 +167,18 @@ void AsyncConnection::State::guarded(const Act& act) {
   const unsigned number = socket_number;
   try {
     act();
-  } catch (const LoginRefused& e) {
-    if (number == socket_number) lose(e.what(), true);
-  } catch (const HungUp& e) {
-    if (number == socket_number) lose(e.what(), phase == Phase::greeting || phase == Phase::shaking_hands);
-  } catch (const ConnectionClosed& e) {
-    if (number == socket_number) lose(e.what(), false, phase == Phase::connected);
-  } catch (const NotTheProtocol& e) {
-    if (number == socket_number) lose(e.what(), phase == Phase::greeting);
+  } catch (const ConnectionLost& lost) {
+    if (number == socket_number) lose(lost.what(), refuses_us(lost.why), lost.why);
   } catch (const std::runtime_error& e) {
     if (number == socket_number) lose(e.what(), false);
   }
+}
+
+// Whether a loss in this phase means that the server will never serve us.
+bool AsyncConnection::State::refuses_us(Loss loss) const {
+  if (loss == Loss::not_the_protocol) return phase == Phase::greeting;
+  if (loss == Loss::hung_up) return phase == Phase::greeting || phase == Phase::shaking_hands;
+  return loss == Loss::login_refused;
 }
 
 void AsyncConnection::State::start(uv_timer_t* timer, milliseconds delay, uv_timer_cb callback) {
@@ -270,11 +278,11 @@ void AsyncConnection::State::begin_service() {
   });
 }
 
-void AsyncConnection::State::lose(const std::string& why, bool refused, bool closed) {
+void AsyncConnection::State::lose(const std::string& why, bool refused, Loss loss) {
   if (phase == Phase::closed || phase == Phase::resting) return;
   const std::string words = fmt::format("{}: {}", address.without_password(), why);
   const auto stood = phase == Phase::connected ? std::optional(steady_now() - connected_at) : std::nullopt;
-  drop_socket(words, closed);
+  drop_socket(words, phase == Phase::connected ? loss : Loss::unanswered);
   const ConnectAttempts::Verdict next = attempts.failed(words, refused, stood);
   if (next.tells && events.disconnected)
     post([tell = events.disconnected, failure = attempts.last_failure()] { tell(failure); });
@@ -286,7 +294,12 @@ void AsyncConnection::State::rest(milliseconds delay) {
   start(rest_timer.get(), delay, [](uv_timer_t* timer) { static_cast<State*>(timer->data)->connect(); });
 }
 
-void AsyncConnection::State::drop_socket(const std::string& why, bool closed) {
+// A Redis that closes the connection twice in answer to the same large command refuses that for its size.
+void AsyncConnection::State::drop_socket(const std::string& why, Loss loss) {
+  std::size_t largest = 0;
+  for (const Unanswered& command : unanswered) largest = std::max(largest, command.bytes);
+  const bool is_too_large = loss == Loss::closed && refusals.closed_upon(largest);
+  if (loss != Loss::closed) loss = Loss::unanswered;
   ++socket_number;
   // libuv first, while the descriptor is still ours: its number may be another file's a moment later.
   poll.reset();
@@ -297,18 +310,24 @@ void AsyncConnection::State::drop_socket(const std::string& why, bool closed) {
   watched = 0;
   uv_timer_stop(deadline_timer.get());
   armed_for = SteadyTime::max();
-  for (Unanswered& command : std::exchange(unanswered, {})) post_error(std::move(command.callback), why, closed);
+  for (Unanswered& command : std::exchange(unanswered, {})) {
+    const bool is_to_blame = is_too_large && command.bytes > bytes_always_taken;
+    post_error(std::move(command.callback), why, is_to_blame ? Loss::too_large : loss);
+  }
 }
 
 // ---- Sending
 
-void AsyncConnection::State::send(const Command& command, milliseconds timeout, Callback callback) {
+void AsyncConnection::State::send(Command command, milliseconds timeout, Callback callback) {
   if (phase != Phase::connected)
     return post_error(std::move(callback), "not connected to Redis: " + attempts.last_failure());
-  if (stream->unsent() + wire_size(command, address.key_prefix) > max_unsent_bytes)
+  const std::size_t bytes = wire_size(command, address.key_prefix);
+  if (stream->unsent() + bytes > max_unsent_bytes)
     return post_error(std::move(callback), "not sent: more than 64 MB wait for Redis to read them");
   stream->append(command, address.key_prefix);
   expect(timeout, std::move(callback));
+  unanswered.back().bytes = bytes;
+  if (command.script != nullptr) unanswered.back().script = std::make_unique<Command>(std::move(command));
 }
 
 void AsyncConnection::State::subscribe(std::string_view channel, milliseconds timeout, Callback subscribed, Hear hear) {
@@ -324,7 +343,7 @@ void AsyncConnection::State::expect(milliseconds timeout, Callback callback) {
   const SteadyTime now = steady_now();
   // What waits in the kernel already has to get through before it.
   const std::uint64_t through = unanswered.empty() ? stream->moved() : stream->through();
-  unanswered.push_back({now, Pace(now + timeout, timeout, through), std::move(callback)});
+  unanswered.push_back({now, timeout, Pace(now + timeout, timeout, through), std::move(callback)});
   arm(now + std::min<milliseconds>(timeout, look_interval));
 }
 
@@ -381,18 +400,34 @@ bool AsyncConnection::State::take_answers() {
     }
     if (unanswered.empty())
       throw ConnectionLost(fmt::format("Redis answered what nobody asked: {}", reply.view().error()));
-    const Callback callback = std::move(unanswered.front().callback);
+    Unanswered asked = std::move(unanswered.front());
     unanswered.pop_front();
-    const std::string why_no_master = phase == Phase::connected ? no_master(reply) : "";
-    callback(Result{std::move(reply), "", false});
-    if (number != socket_number) return false;
-    if (!why_no_master.empty()) throw ConnectionLost(why_no_master);
-    if (phase == Phase::greeting && unanswered.empty()) begin_service();
+    if (!answer(std::move(asked), std::move(reply))) return false;
   }
   if (unanswered.empty() && phase == Phase::connected) {
     uv_timer_stop(deadline_timer.get());
     armed_for = SteadyTime::max();
   }
+  return true;
+}
+
+// Returns false when the callback closed or reopened the connection.
+bool AsyncConnection::State::answer(Unanswered asked, Reply reply) {
+  if (asked.script && is_unknown_script(*asked.script, reply.view())) {
+    send(by_text(std::move(*asked.script)), asked.timeout, std::move(asked.callback));
+    push_out();
+    return true;
+  }
+  refusals.answered(asked.bytes);
+  const unsigned number = socket_number;
+  const std::string error(reply.view().error());
+  const bool is_too_large = refused_for_its_size(error);
+  const std::string why_no_master = phase == Phase::connected ? no_master(reply) : "";
+  asked.callback(is_too_large ? Result{Reply(), error, Loss::too_large} : Result{std::move(reply), "", {}});
+  if (number != socket_number) return false;
+  if (is_too_large) throw ConnectionLost(error);
+  if (!why_no_master.empty()) throw ConnectionLost(why_no_master);
+  if (phase == Phase::greeting && unanswered.empty()) begin_service();
   return true;
 }
 
@@ -452,8 +487,8 @@ void AsyncConnection::State::post(std::function<void()> act) {
   start(post_timer.get(), milliseconds(0), [](uv_timer_t* timer) { static_cast<State*>(timer->data)->run_posted(); });
 }
 
-void AsyncConnection::State::post_error(Callback callback, std::string why, bool closed) {
-  post([callback = std::move(callback), why = std::move(why), closed] { callback(Result{Reply(), why, closed}); });
+void AsyncConnection::State::post_error(Callback callback, std::string why, Loss loss) {
+  post([callback = std::move(callback), why = std::move(why), loss] { callback(Result{Reply(), why, loss}); });
 }
 
 void AsyncConnection::State::run_posted() {
@@ -483,8 +518,8 @@ const RedisAddress& AsyncConnection::address() const { return state_->address; }
 
 std::optional<SteadyTime> AsyncConnection::waits_since() const { return state_->waits_since(); }
 
-void AsyncConnection::send(const Command& command, milliseconds deadline, Callback callback) {
-  state_->send(command, deadline, std::move(callback));
+void AsyncConnection::send(Command command, milliseconds deadline, Callback callback) {
+  state_->send(std::move(command), deadline, std::move(callback));
   state_->push_out_guarded();
 }
 
@@ -493,17 +528,22 @@ void AsyncConnection::subscribe(std::string_view channel, milliseconds deadline,
   state_->push_out_guarded();
 }
 
-void AsyncConnection::send_all(const std::vector<Command>& commands, milliseconds deadline,
-                               std::function<void(std::vector<Result>)> callback) {
+std::vector<Command> AsyncConnection::commands_of(std::vector<ScriptCall> scripts) {
+  std::vector<Command> commands;
+  for (ScriptCall& script : scripts) commands.push_back(std::move(script).command());
+  return commands;
+}
+
+void AsyncConnection::send_all(std::vector<Command> commands, milliseconds deadline, AllCallback callback) {
   struct Collected {
     std::vector<Result> results;
     std::size_t missing;
-    std::function<void(std::vector<Result>)> callback;
+    AllCallback callback;
   };
   const auto all = std::make_shared<Collected>(
       Collected{std::vector<Result>(commands.size()), commands.size(), std::move(callback)});
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    state_->send(commands[i], deadline, [all, i](Result result) {
+    state_->send(std::move(commands[i]), deadline, [all, i](Result result) {
       all->results[i] = std::move(result);
       if (--all->missing == 0) all->callback(std::move(all->results));
     });

@@ -12,7 +12,9 @@
 #include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/command.hpp"
+#include "shared/redis/connection_lost.hpp"
 #include "shared/redis/reply.hpp"
+#include "shared/redis/script_call.hpp"
 
 struct uv_loop_s;
 
@@ -32,18 +34,19 @@ class AsyncConnection {
   struct Result {
     Reply reply;
     std::string error;  // connection lost, deadline passed, not connected; the command may or may not have been applied
-    bool closed = false;  // by the other end, after it had spoken
+    Loss loss = Loss::unanswered;  // of such an error: unanswered, closed (after it had served us) or too_large
     bool ok() const { return error.empty() && !reply.view().is_error(); }
     std::string why() const { return error.empty() ? std::string(reply.view().error()) : error; }
   };
   using Callback = std::function<void(Result)>;
+  using AllCallback = std::function<void(std::vector<Result>)>;
   using Hear = std::function<void(ReplyView message)>;
 
   struct Events {
     std::function<void()> connected;                           // after AUTH, SELECT and CLIENT SETNAME were answered
     std::function<void(const std::string& why)> disconnected;  // once per loss, and once per streak of failed connects
     // Judges a new server by its INFO, before anything else is sent to it; throws a std::runtime_error for one that is
-    // not to be used (now), LoginRefused for one that refuses us.  Not set: any may be.
+    // not to be used (now), and ConnectionLost (login_refused) for one that refuses us.  Not set: any may be.
     std::function<void(const Result& info)> judge = {};
   };
 
@@ -67,18 +70,25 @@ class AsyncConnection {
 
   // Sends `command` if connected; otherwise, or when more than 64 MB wait to be sent, answers on the next turn of the
   // loop with an error.  A reply that is not whole within `deadline`, or as long as bytes get through (see pace.hpp),
-  // costs the connection, and every unanswered command fails.
-  void send(const Command& command, std::chrono::milliseconds deadline, Callback callback);
+  // costs the connection, and every unanswered command fails.  A script whose SHA Redis does not know is sent once more
+  // by its text, and then answered.
+  void send(Command command, std::chrono::milliseconds deadline, Callback callback);
 
   // As send, for several commands; the callback gets one result each, in order, once all are in.
-  void send_all(const std::vector<Command>& commands, std::chrono::milliseconds deadline,
-                std::function<void(std::vector<Result>)> callback);
+  void send_all(std::vector<Command> commands, std::chrono::milliseconds deadline, AllCallback callback);
+
+  // The same for scripts.
+  void run_all(std::vector<ScriptCall> scripts, std::chrono::milliseconds deadline, AllCallback callback) {
+    send_all(commands_of(std::move(scripts)), deadline, std::move(callback));
+  }
 
   // Hears what is published on `channel`: `subscribed` gets the answer, and if that is no error, `hear` gets each
   // message until the connection is lost.  Nothing but PING may be sent meanwhile.
   void subscribe(std::string_view channel, std::chrono::milliseconds deadline, Callback subscribed, Hear hear);
 
  private:
+  static std::vector<Command> commands_of(std::vector<ScriptCall> scripts);
+
   struct State;
   std::shared_ptr<State> state_;
 };
@@ -100,12 +110,14 @@ class AsyncConnection::Scope {
   }
 
   // As the connection's.
-  void send(const Command& command, std::chrono::milliseconds deadline, Callback callback) {
-    connection_.send(command, deadline, guard(std::move(callback)));
+  void send(Command command, std::chrono::milliseconds deadline, Callback callback) {
+    connection_.send(std::move(command), deadline, guard(std::move(callback)));
   }
-  void send_all(const std::vector<Command>& commands, std::chrono::milliseconds deadline,
-                std::function<void(std::vector<Result>)> callback) {
-    connection_.send_all(commands, deadline, guard(std::move(callback)));
+  void send_all(std::vector<Command> commands, std::chrono::milliseconds deadline, AllCallback callback) {
+    connection_.send_all(std::move(commands), deadline, guard(std::move(callback)));
+  }
+  void run_all(std::vector<ScriptCall> scripts, std::chrono::milliseconds deadline, AllCallback callback) {
+    connection_.run_all(std::move(scripts), deadline, guard(std::move(callback)));
   }
   bool connected() const { return connection_.connected(); }
   AsyncConnection& connection() { return connection_; }

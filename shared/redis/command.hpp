@@ -12,6 +12,8 @@
 
 namespace brood {
 
+struct Script;
+
 // Which arguments of a command are keys: every `step`th from `first` on, so many of them.
 struct KeyPlaces {
   std::uint32_t first = 0, count = 0, step = 1;
@@ -32,7 +34,7 @@ struct KeyPlaces {
 struct Command {
   std::vector<std::string> args;
   KeyPlaces keys;
-  std::string_view guarded_sha = {};  // of a script: its SHA-1 where the keys have a prefix, see guard_key
+  const Script* script = nullptr;  // that it runs: see script_call.hpp
 
   struct Word {
     std::string_view bytes;

@@ -52,8 +52,26 @@ std::size_t largest_value(std::span<const Command> commands) {
   return size;
 }
 
+// Sends scripts that this Redis does not know once more by their text.  Other commands were applied, perhaps.
+template <typename Send>
+void send_unknown_by_text(std::span<const Command> commands, std::vector<Reply>& replies, Send send) {
+  const std::vector<std::size_t> places = places_of_unknown_scripts(commands, replies);
+  if (places.empty()) return;
+  std::vector<Command> again;
+  for (const std::size_t place : places)
+    again.push_back(commands[place].script ? by_text(commands[place]) : commands[place]);
+  try {
+    std::vector<Reply> answers = send(again);
+    for (std::size_t i = 0; i < places.size(); ++i) replies[places[i]] = std::move(answers[i]);
+  } catch (const ConnectionLost& lost) {
+    if (places.size() == commands.size()) throw;
+    throw lost.after_others();
+  }
+}
+
 Reply not_too_large(Reply reply) {
-  if (refused_for_its_size(reply.view().error())) throw TooLargeForRedis(std::string(reply.view().error()));
+  if (refused_for_its_size(reply.view().error()))
+    throw ConnectionLost(Loss::too_large, std::string(reply.view().error()));
   return reply;
 }
 
@@ -87,20 +105,21 @@ struct Connection::State : RedirectedSender {
   std::string name() const { return address().without_password(); }
 
   std::vector<Reply> exchange(std::span<const Command> commands);
-  std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
+  std::vector<Reply> wait_patiently(const std::vector<Command>& commands, const Patience& patience);
 
  private:
   std::vector<Reply> send(std::span<const Command> commands) override;
   void go_to(const RedisSeed& node) override;
   std::vector<Reply> ask(const RedisSeed& node, const std::vector<Command>& commands) override;
   void pause(std::chrono::milliseconds time) override;
+  std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
   void note_move(const std::vector<Reply>& replies);
   void connect(std::chrono::milliseconds longest);
   void connect_if_needed(std::chrono::milliseconds longest);
   template <typename Talk>
   std::vector<Reply> closing_on_failure(std::span<const Command> commands, std::chrono::milliseconds longest_connect,
                                         Talk talk);
-  [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
+  ConnectionLost in_our_words(const ConnectionLost& lost, std::span<const Command> commands, bool asks, bool heard);
   void shake_hands(SteadyTime deadline);
   void greet(SteadyTime deadline);
   void ask_others();
@@ -199,8 +218,9 @@ void Connection::State::connect(std::chrono::milliseconds longest) {
   try {
     shake_hands(deadline);
     greet(deadline);
-  } catch (const NotTheProtocol& rubbish) {
-    throw LoginRefused(rubbish.what());
+  } catch (const ConnectionLost& lost) {
+    if (lost.why == Loss::not_the_protocol) throw ConnectionLost(Loss::login_refused, lost.what());
+    throw;
   }
   stream->set_patience(std::min<std::chrono::milliseconds>(timeouts.command, pace_look_interval));
 }
@@ -275,52 +295,58 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     std::vector<Reply> replies = talk();
     if (refusals.suspects()) refusals.answered(largest(commands));
     return replies;
-  } catch (const std::length_error& e) {
-    stream.reset();
-    throw TooLargeForRedis(fmt::format("{}: {}", name(), e.what()));
-  } catch (const TooLargeForRedis& e) {
-    stream.reset();
-    throw TooLargeForRedis(fmt::format("{}: {}: a value of {} bytes is more than its proto-max-bulk-len", name(),
-                                       e.what(), largest_value(commands)));
-  } catch (const NoMemoryForReply& e) {
-    stream.reset();
-    throw NoMemoryForReply(fmt::format("{}: {}", name(), e.what()));
-  } catch (const LoginRefused& e) {
-    stream.reset();
-    throw LoginRefused(fmt::format("{}: {}", name(), e.what()));
-  } catch (const ConnectionClosed& e) {
+  } catch (const ConnectionLost& lost) {
     const bool heard = stream && stream->heard();
     stream.reset();
-    throw_closed(fmt::format("{}: {}", name(), e.what()), heard, asks ? largest(commands) : 0);
-  } catch (const HostUnknown& e) {
+    throw in_our_words(lost, commands, asks, heard);
+  } catch (const std::length_error& e) {
     stream.reset();
-    throw HostUnknown(fmt::format("{}: {}", name(), e.what()));
+    throw ConnectionLost(Loss::too_large, fmt::format("{}: {}", name(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
-    const std::string what = fmt::format("{}: {}", name(), e.what());
-    if (!asks) throw NotConnected(what);
-    throw ConnectionLost(what);
+    throw ConnectionLost(asks ? Loss::unanswered : Loss::not_connected, fmt::format("{}: {}", name(), e.what()));
   } catch (...) {
     stream.reset();
     throw;
   }
 }
 
-void Connection::State::throw_closed(const std::string& why, bool said_a_word, std::size_t bytes) {
-  const bool is_large = bytes > bytes_always_taken;
-  const std::string what =
-      !is_large
-          ? why
-          : fmt::format("{}, in answer to a command of {} bytes: is that more than its client-query-buffer-limit?", why,
-                        bytes);
-  if (refusals.closed_upon(bytes)) throw TooLargeForRedis(what);
-  if (!said_a_word) throw HungUp(what, is_large);
-  throw ConnectionClosed(what, is_large);
+// `asks`: it was connected and `commands` were being sent.
+ConnectionLost Connection::State::in_our_words(const ConnectionLost& lost, std::span<const Command> commands, bool asks,
+                                               bool heard) {
+  std::string what = fmt::format("{}: {}", name(), lost.what());
+  switch (lost.why) {
+    case Loss::too_large:
+      what += fmt::format(": a value of {} bytes is more than its proto-max-bulk-len", largest_value(commands));
+      return {lost.why, what};
+    case Loss::no_memory:
+    case Loss::login_refused:
+    case Loss::host_unknown:
+      return {lost.why, what};
+    case Loss::closed:
+    case Loss::hung_up: {
+      const std::size_t bytes = asks ? largest(commands) : 0;
+      const bool is_large = bytes > bytes_always_taken;
+      if (is_large)
+        what += fmt::format(", in answer to a command of {} bytes: is that more than its client-query-buffer-limit?",
+                            bytes);
+      if (refusals.closed_upon(bytes)) return {Loss::too_large, what};
+      if (is_large) return {Loss::closed_on_large, what};
+      return {heard ? Loss::closed : Loss::hung_up, what};
+    }
+    default:
+      return {asks ? Loss::unanswered : Loss::not_connected, what};
+  }
 }
 
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
-  std::vector<Reply> replies = send(commands);
-  if (whereabouts.is_a_slot()) follow_redirections(commands, replies, *this);
+  const auto send_and_follow = [this](std::span<const Command> sent) {
+    std::vector<Reply> replies = send(sent);
+    if (whereabouts.is_a_slot()) follow_redirections(sent, replies, *this);
+    return replies;
+  };
+  std::vector<Reply> replies = send_and_follow(commands);
+  send_unknown_by_text(commands, replies, send_and_follow);
   return replies;
 }
 
@@ -344,7 +370,8 @@ std::vector<Reply> Connection::State::ask(const RedisSeed& node, const std::vect
   }
   std::vector<Command> asking{{"ASKING"}};
   asking.insert(asking.end(), commands.begin(), commands.end());  // a WAIT behind the first needs no leave
-  std::vector<Reply> replies = aside->pipeline(asking);
+  std::vector<Reply> replies =
+      aside->state_->send(asking);  // an unknown script comes back here, since it must ask again
   replies.erase(replies.begin());
   return replies;
 }
@@ -363,6 +390,12 @@ std::vector<Reply> Connection::State::send(std::span<const Command> commands) {
     count_bytes();
     return replies;
   });
+}
+
+std::vector<Reply> Connection::State::wait_patiently(const std::vector<Command>& commands, const Patience& patience) {
+  std::vector<Reply> replies = await(commands, patience);
+  send_unknown_by_text(commands, replies, [&](const std::vector<Command>& again) { return await(again, patience); });
+  return replies;
 }
 
 std::vector<Reply> Connection::State::await(const std::vector<Command>& commands, const Patience& patience) {
@@ -431,7 +464,7 @@ Connection& Connection::operator=(Connection&&) noexcept = default;
 Reply Connection::call(const Command& command) { return std::move(state_->exchange({&command, 1}).front()); }
 
 std::vector<Reply> Connection::call_patiently(const std::vector<Command>& commands, const Patience& patience) {
-  return state_->await(commands, patience);
+  return state_->wait_patiently(commands, patience);
 }
 
 std::uint64_t Connection::connections() const { return state_->connections; }

@@ -6,74 +6,18 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/command.hpp"
+#include "shared/redis/connection_lost.hpp"
 #include "shared/redis/reply.hpp"
+#include "shared/redis/script_call.hpp"
 
 namespace brood {
-
-// The connection ended, or the deadline passed, before the whole reply had come.  A command that was sent may or may
-// not have been applied, now or later: the connection is closed, and a reply is never read twice.
-class ConnectionLost : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// No connection came about: nothing was sent.
-class NotConnected : public ConnectionLost {
- public:
-  using ConnectionLost::ConnectionLost;
-};
-
-// What came is not the protocol of Redis.
-class NotTheProtocol : public ConnectionLost {
- public:
-  using ConnectionLost::ConnectionLost;
-};
-
-// The other end closed the connection.
-class ConnectionClosed : public ConnectionLost {
- public:
-  explicit ConnectionClosed(const std::string& what, bool perhaps_too_large = false)
-      : ConnectionLost(what), perhaps_too_large(perhaps_too_large) {}
-  const bool perhaps_too_large;  // the command: if it is, sending it again throws TooLargeForRedis
-};
-
-// The other end closed the connection before it sent a byte: it may speak TLS, or be a proxy whose server is away.
-class HungUp : public ConnectionClosed {
- public:
-  using ConnectionClosed::ConnectionClosed;
-};
-
-// A command that Redis refuses for its size, and always will: nothing of it was applied, nor of what was sent after it.
-class TooLargeForRedis : public ConnectionLost {
- public:
-  using ConnectionLost::ConnectionLost;
-};
-
-// There was no memory for the reply: to ask again would not help.
-class NoMemoryForReply : public ConnectionLost {
- public:
-  using ConnectionLost::ConnectionLost;
-};
-
-// No address is known for the host's name.
-class HostUnknown : public NotConnected {
- public:
-  using NotConnected::NotConnected;
-};
-
-// The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all; or the
-// kernel does not let us near it.  Only the greeting was sent, if anything, and trying again does not help.
-class LoginRefused : public ConnectionLost {
- public:
-  using ConnectionLost::ConnectionLost;
-};
 
 // How long to wait for a reply that may take long, and who may shorten the wait.  Once bytes of the reply come, it is
 // waited for as any other.
@@ -92,9 +36,11 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.  After
-  // TooLargeForRedis, one of its kinds, it is of no use to send that command again.
+  // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.
   virtual Reply call(const Command& command) = 0;
+
+  // The same for a script.
+  Reply run(ScriptCall script) { return call(std::move(script).command()); }
 
   // As call(), for a command that waits in Redis, and others that Redis is to run once that wait has ended: all are
   // sent at once.  Throws ConnectionLost when `patience` ends before the last reply.
@@ -111,9 +57,9 @@ class Channel {
 };
 
 // A blocking connection for workers, clients and short-lived children.  Connects at the first call (AUTH, SELECT,
-// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice, but for one that a node of
-// a Redis Cluster has not applied since its slot is, or is on its way, elsewhere.  Each time it finds the server anew:
-// see find_server.hpp.
+// CLIENT SETNAME), and again at the first call after a loss, and finds the server anew each time: see find_server.hpp.
+// It sends a command again only where that was not applied: a script whose SHA Redis does not know goes once more by
+// its text, and a node of a Redis Cluster may say that a slot is, or is on its way, elsewhere.
 class Connection : public Channel {
  public:
   struct Timeouts {

@@ -144,8 +144,8 @@ class Question {
   void guarded(const Act& act) {
     try {
       act();
-    } catch (const LoginRefused& refusal) {
-      fail(refusal.what(), true);
+    } catch (const ConnectionLost& lost) {
+      fail(lost.what(), lost.why == Loss::login_refused);
     } catch (const std::runtime_error& error) {
       fail(error.what(), false);
     }
@@ -168,7 +168,7 @@ class Question {
   void conclude() {
     replies_.erase(replies_.begin(), replies_.begin() + static_cast<std::ptrdiff_t>(greeting_.size()));
     SentinelReply read = read_sentinel(master_, replies_);
-    if (!read.answer) throw LoginRefused(read.refusal);
+    if (!read.answer) throw ConnectionLost(Loss::login_refused, read.refusal);
     answer_ = std::move(read.answer);
     answer_->is_seed = is_seed_;
     stream_.reset();
@@ -256,9 +256,9 @@ class Inquiry {
   // Call it when no sentinel has answered.
   [[noreturn]] void throw_why_none() const {
     for (const Question& question : questions_) {
-      if (question.refused()) throw LoginRefused("the sentinel " + question.failure());
+      if (question.refused()) throw ConnectionLost(Loss::login_refused, "the sentinel " + question.failure());
     }
-    if (questions_.empty() && !unknown_.empty()) throw HostUnknown(unknown_);
+    if (questions_.empty() && !unknown_.empty()) throw ConnectionLost(Loss::host_unknown, unknown_);
     std::string why = unknown_;
     for (const Question& question : questions_) {
       if (!why.empty()) why += "; ";
@@ -284,8 +284,8 @@ class Inquiry {
         if (is_asked || questions_.size() >= most_asked) continue;
         questions_.emplace_back(sentinel, address_.master, endpoint, is_seed);
       }
-    } catch (const HostUnknown& unknown) {
-      not_found(unknown.what());
+    } catch (const ConnectionLost& lost) {
+      if (lost.why == Loss::host_unknown) not_found(lost.what());
     } catch (const std::runtime_error&) {  // no address that one could connect to
     }
   }
@@ -451,14 +451,12 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
           std::any_of(named.begin(), named.end(), [&](const NamedMaster& other) { return other.at == replica.master; });
       if (!is_named && !replica.master.host.empty() && i < most_followed)
         named.push_back({.at = replica.master, .is_down = false});
-    } catch (const LoginRefused& refused) {
-      why = refused.what();
-      was_refused = true;
     } catch (const ConnectionLost& lost) {
       why = lost.what();
+      was_refused |= lost.why == Loss::login_refused;
     }
   }
-  if (was_refused) throw LoginRefused(fmt::format("the master {}: {}", address.master, why));
+  if (was_refused) throw ConnectionLost(Loss::login_refused, fmt::format("the master {}: {}", address.master, why));
   if (nobody_answers) inquiry.throw_why_none();
   throw ConnectionLost(fmt::format("the sentinels name no living master {}: {}", address.master, why));
 }

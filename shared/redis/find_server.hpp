@@ -30,9 +30,9 @@ RedisSeed place_of(const RedisAddress& server);
 // process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
 // find_slot_owner.hpp.
 //
-// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now),
-// LoginRefused when sentinels or server refuse us or do not know the master's name, HostUnknown when no sentinel's name
-// is known.
+// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now):
+// login_refused when sentinels or server refuse us or do not know the master's name, host_unknown when no sentinel's
+// name is known.
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
 
 // One of the sentinels of `address`, and who we are to it.

@@ -40,9 +40,10 @@ Told ask_node(const RedisAddress& shard, const RedisSeed& node, milliseconds lef
   Connection connection(node_address(shard, node, ""), {.connect = longest, .command = longest, .is_final = true}, "");
   const std::vector<Reply> replies = connection.pipeline(ask_slot_owners());
   const std::string_view refusal = replies.front().view().error();
-  if (classify_error(refusal) == ErrorKind::unauthorized) throw LoginRefused(std::string(refusal));
+  if (classify_error(refusal) == ErrorKind::unauthorized)
+    throw ConnectionLost(Loss::login_refused, std::string(refusal));
   if (refusal.find("cluster support disabled") != refusal.npos)
-    throw LoginRefused("this Redis is no node of a cluster; use redis:// instead of cluster://");
+    throw ConnectionLost(Loss::login_refused, "this Redis is no node of a cluster; use redis:// instead of cluster://");
   try {
     std::optional<SlotOwner> owner = read_slot_owner(slot, replies);
     if (!owner) throw ConnectionLost(fmt::format("no node owns slot {} of the cluster", slot));
@@ -67,8 +68,8 @@ struct Failures {
 
   // A refusal says most: the nodes of a cluster have the same users.
   [[noreturn]] void raise() const {
-    if (!refusal.empty()) throw LoginRefused(refusal);
-    if (others.empty() && !unknown.empty()) throw HostUnknown(unknown);
+    if (!refusal.empty()) throw ConnectionLost(Loss::login_refused, refusal);
+    if (others.empty() && !unknown.empty()) throw ConnectionLost(Loss::host_unknown, unknown);
     throw ConnectionLost("no node of the cluster answers: " + others + unknown);
   }
 };
@@ -139,12 +140,13 @@ RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline) {
       }
       remember_nodes(shard, known);
       if (told.works) break;
-    } catch (const LoginRefused& refused) {
-      failures.refusal = refused.what();
-    } catch (const HostUnknown& unknown) {
-      failures.unknown = unknown.what();
     } catch (const ConnectionLost& lost) {
-      failures.others += std::string(failures.others.empty() ? "" : "; ") + lost.what();
+      if (lost.why == Loss::login_refused)
+        failures.refusal = lost.what();
+      else if (lost.why == Loss::host_unknown)
+        failures.unknown = lost.what();
+      else
+        failures.others += std::string(failures.others.empty() ? "" : "; ") + lost.what();
     }
   }
   if (!best) failures.raise();

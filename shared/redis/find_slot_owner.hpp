@@ -12,8 +12,8 @@ namespace brood {
 // where none says that, the youngest claim is believed.  By then another node may own the slot: the one found then
 // answers MOVED, or not at all.
 //
-// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when no node answers or nobody
-// owns the slot, LoginRefused when all that answer refuse us, HostUnknown when no node's name is known.
+// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when no node answers or none
+// owns the slot: login_refused when all that answer refuse us, host_unknown when no node's name is known.
 RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline);
 
 // Whether another node says that `owner` owns that slot, and that the cluster works: one that is cut off from the

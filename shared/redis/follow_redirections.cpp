@@ -20,12 +20,9 @@ template <typename Send>
 auto send_again(bool nothing_was_applied, Send send) {
   try {
     return send();
-  } catch (const NotConnected& away) {
+  } catch (const ConnectionLost& lost) {
     if (nothing_was_applied) throw;
-    throw ConnectionLost(away.what());
-  } catch (const LoginRefused& refused) {
-    if (nothing_was_applied) throw;
-    throw ConnectionLost(refused.what());
+    throw lost.after_others();
   }
 }
 

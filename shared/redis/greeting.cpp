@@ -41,7 +41,7 @@ std::optional<std::string> refusal(const Command& command, const Reply& reply) {
 
 void throw_refusal(const std::string& why) {
   const ErrorKind kind = classify_error(why);
-  if (kind == ErrorKind::unauthorized || kind == ErrorKind::other) throw LoginRefused(why);
+  if (kind == ErrorKind::unauthorized || kind == ErrorKind::other) throw ConnectionLost(Loss::login_refused, why);
   throw ConnectionLost(why);
 }
 

@@ -22,7 +22,7 @@ void append_greeting(Stream& stream, const Command& command, const RedisAddress&
 // Why this reply to `command` of the greeting makes the connection useless; nullopt: go on.
 std::optional<std::string> refusal(const Command& command, const Reply& reply);
 
-// Throws LoginRefused for a refusal that only an operator can end, else ConnectionLost.
+// Throws a ConnectionLost of Loss::login_refused for a refusal that only an operator can end, else ConnectionLost.
 [[noreturn]] void throw_refusal(const std::string& why);
 
 }  // namespace brood

@@ -34,7 +34,7 @@ void add_tcp_endpoints(const std::string& host, std::uint16_t port, int flags, s
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) throw HostUnknown(fmt::format("{}: {}", host, gai_strerror(error)));
+  if (error != 0) throw ConnectionLost(Loss::host_unknown, fmt::format("{}: {}", host, gai_strerror(error)));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
   for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
     Endpoint endpoint;
@@ -71,12 +71,15 @@ bool connected_to_itself(int fd) {
 // The kernel itself forbids it: waiting mends that no more than a wrong password.
 [[noreturn]] void throw_connect_error(int error, bool is_unix) {
   if (error != EACCES && error != EPERM) throw std::system_error(error, std::generic_category(), "connect");
-  throw LoginRefused(fmt::format(
-      "connect: {}: {}", std::strerror(error),
-      is_unix
-          ? "this user may not write to the socket, or not enter a directory above it; add it to the socket's group "
-            "(unixsocketperm 770 in redis.conf), or change the rights"
-          : "a rule of this machine forbids it: its firewall, IPAddressDeny= of the unit, SELinux or AppArmor"));
+  throw ConnectionLost(
+      Loss::login_refused,
+      fmt::format(
+          "connect: {}: {}", std::strerror(error),
+          is_unix
+              ? "this user may not write to the socket, or not enter a directory above it; add it to the socket's "
+                "group "
+                "(unixsocketperm 770 in redis.conf), or change the rights"
+              : "a rule of this machine forbids it: its firewall, IPAddressDeny= of the unit, SELinux or AppArmor"));
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ std::string numeric_host(const Endpoint& endpoint);
 // later.  Throws as check_connected() when it is refused at once.
 UniqueFd begin_connect(const Endpoint& endpoint);
 
-// Throws std::system_error unless the socket is connected, and LoginRefused where this user, or this machine, may not
-// connect there.
+// Throws std::system_error unless the socket is connected, and ConnectionLost (login_refused) where this user, or
+// this machine, may not connect there.
 void check_connected(int fd);
 
 }  // namespace brood

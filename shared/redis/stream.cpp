@@ -15,7 +15,8 @@
 #include <new>
 
 #include "shared/base/check.hpp"
-#include "shared/redis/connection.hpp"
+#include "shared/redis/connection_lost.hpp"
+#include "shared/redis/script_call.hpp"
 
 namespace brood {
 
@@ -138,14 +139,14 @@ void Stream::make_room(std::size_t size) {
 }
 
 void Stream::append_prefixed(const Command& command, std::string_view key_prefix) {
-  const bool guarded = !command.guarded_sha.empty() && command.keys.count > 0;
+  const bool guarded = command.script != nullptr && command.keys.count > 0;
   append_length('*', command.args.size() + (guarded ? 1 : 0));
   for (std::size_t i = 0; i < command.args.size(); ++i) {
     if (guarded && i == command.keys.first + command.keys.count) append_argument(key_prefix, guard_key.name());
     if (command.keys.contains(i))
       append_argument(key_prefix, command.args[i]);
     else if (guarded && i == 1 && command.args[0] == "EVALSHA")
-      append_argument(command.guarded_sha);
+      append_argument(command.script->guarded_sha);
     else if (guarded && i == 1)
       append_argument(guard_prologue, command.args[i]);
     else if (guarded && i == 2)
@@ -244,8 +245,9 @@ bool Stream::read(int flags) {
     const std::string why = error != 0 ? system_message(error) : closed_by_redis;
     if (asked_whether_plain_) throw ConnectionLost(no_handshake(*this));
     if (error == ETIMEDOUT) throw ConnectionLost(why);
-    if (heard_) throw ConnectionClosed(why);
-    throw HungUp(why + " before it said a word; perhaps it " + (tls_ ? "does not speak TLS" : "speaks TLS"));
+    if (heard_) throw ConnectionLost(Loss::closed, why);
+    throw ConnectionLost(Loss::hung_up,
+                         why + " before it said a word; perhaps it " + (tls_ ? "does not speak TLS" : "speaks TLS"));
   }
   heard_ = true;
   moved_ += static_cast<std::size_t>(count);
@@ -261,7 +263,7 @@ void Stream::feed(const char* bytes, std::size_t count) {
   if (reply_bytes_ > longest_reply_)
     throw ConnectionLost(fmt::format("a reply is larger than {} MB", longest_reply_ >> 20));
   if (redisReaderFeed(reader_.get(), bytes, count) == REDIS_OK) return;
-  if (reader_->err == REDIS_ERR_OOM) throw NoMemoryForReply("there is no memory for a reply");
+  if (reader_->err == REDIS_ERR_OOM) throw ConnectionLost(Loss::no_memory, "there is no memory for a reply");
   throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
 }
 
@@ -275,7 +277,7 @@ void Stream::decrypt(const char* bytes, std::size_t count) {
     write_from(tls_->wire(), wire_sent_);  // why we end it, for the server's log
     throw;
   }
-  if (tls_->is_closed()) throw ConnectionClosed(closed_by_redis);
+  if (tls_->is_closed()) throw ConnectionLost(Loss::closed, closed_by_redis);
 }
 
 Reply Stream::next_reply() {
@@ -283,8 +285,8 @@ Reply Stream::next_reply() {
   array_was_refused = false;
   if (redisReaderGetReply(reader_.get(), &whole) != REDIS_OK) {
     if (array_was_refused) throw ConnectionLost("a reply is too large or nests too deeply to be read");
-    if (reader_->err == REDIS_ERR_OOM) throw NoMemoryForReply("there is no memory for a reply");
-    throw NotTheProtocol(fmt::format("not the Redis protocol: {}", reader_->errstr));
+    if (reader_->err == REDIS_ERR_OOM) throw ConnectionLost(Loss::no_memory, "there is no memory for a reply");
+    throw ConnectionLost(Loss::not_the_protocol, fmt::format("not the Redis protocol: {}", reader_->errstr));
   }
   if (whole == nullptr) return Reply();
   Reply reply(static_cast<redisReply*>(whole));

@@ -49,8 +49,8 @@ class Stream {
   std::uint64_t moved() const { return moved_; }
   std::uint64_t through() const;
 
-  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionClosed at the end of the stream, HungUp
-  // when it ends before a byte has come.
+  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionLost at the end of the stream: closed,
+  // or hung_up before a byte has come.
   bool read_some();
 
   // Lets read_patiently(), which is otherwise read_some(), wait so long: puts the socket in blocking mode.

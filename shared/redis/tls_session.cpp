@@ -199,7 +199,7 @@ TlsCertificates certificates_of(const RedisAddress& address) {
   try {
     return address.certificates ? *address.certificates : TlsCertificates(address.tls.value_or(TlsSettings{}));
   } catch (const TlsError& unusable) {
-    throw LoginRefused(unusable.what());
+    throw ConnectionLost(Loss::login_refused, unusable.what());
   }
 }
 
@@ -222,11 +222,11 @@ TlsSession::TlsSession(const TlsCertificates& certificates, TlsPeer peer)
   SSL_set_ex_data(ssl_.get(), refusal_index(), this);
   if (is_address(name_)) {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), name_.c_str()) != 1)
-      throw LoginRefused("no certificate can be for the address " + name_);
+      throw ConnectionLost(Loss::login_refused, "no certificate can be for the address " + name_);
   } else {
     SSL_set_hostflags(ssl_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (SSL_set1_host(ssl_.get(), name_.c_str()) != 1 || SSL_set_tlsext_host_name(ssl_.get(), name_.c_str()) != 1)
-      throw LoginRefused("no certificate can be for the name " + name_);
+      throw ConnectionLost(Loss::login_refused, "no certificate can be for the name " + name_);
   }
   SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER, [](int is_well, X509_STORE_CTX* chain) {
     if (is_well == 1) return 1;
@@ -248,7 +248,8 @@ void TlsSession::receive(std::span<const char> wire) {
   if (wire.empty()) return;
   const auto first = static_cast<unsigned char>(wire.front());
   if (!heard_ && first != first_of_handshake && first != first_of_alert)
-    throw LoginRefused("the server answers, but does not speak TLS; " + peer_.plain_scheme + " is the address without");
+    throw ConnectionLost(Loss::login_refused, "the server answers, but does not speak TLS; " + peer_.plain_scheme +
+                                                  " is the address without");
   heard_ = true;
   received_ = wire;
 }
@@ -294,10 +295,10 @@ void TlsSession::fail() {
   const unsigned long error = ERR_peek_last_error();
   ERR_clear_error();
   received_ = {};
-  if (const std::string why = why_refused(error); !why.empty()) throw LoginRefused(why);
+  if (const std::string why = why_refused(error); !why.empty()) throw ConnectionLost(Loss::login_refused, why);
   const char* const words = ERR_reason_error_string(error);
   const std::string what = words != nullptr ? words : "the TLS session failed";
-  if (!is_established_) throw LoginRefused("no TLS handshake: " + what);
+  if (!is_established_) throw ConnectionLost(Loss::login_refused, "no TLS handshake: " + what);
   throw ConnectionLost("TLS: " + what);
 }
 

@@ -27,10 +27,10 @@ struct TlsPeer {
 // socket: its owner carries the bytes, and waits for them.
 class TlsSession {
  public:
-  // Throws LoginRefused when no certificate can be for the name of `peer`.
+  // Throws a ConnectionLost of Loss::login_refused when no certificate can be for the name of `peer`.
   TlsSession(const TlsCertificates& certificates, TlsPeer peer);
-  // With the Redis that is at `address`, whose certificates are read first if they are not yet.  Throws LoginRefused
-  // when they cannot be.
+  // With the Redis that is at `address`, whose certificates are read first if they are not yet.  Throws a
+  // ConnectionLost of Loss::login_refused when they cannot be.
   explicit TlsSession(const RedisAddress& address);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
@@ -45,8 +45,9 @@ class TlsSession {
   // What came from the wire.  It must be read empty before it goes away: read() returns 0 then.
   void receive(std::span<const char> wire);
 
-  // The next bytes for the caller; 0: there are none, or the handshake is not done.  Throws LoginRefused when the
-  // handshake fails (and says who refuses whose certificate, and why), ConnectionLost when what comes later is no TLS.
+  // The next bytes for the caller; 0: there are none, or the handshake is not done.  Throws a ConnectionLost of
+  // Loss::login_refused when the handshake fails (and says who refuses whose certificate, and why), ConnectionLost when
+  // what comes later is no TLS.
   std::size_t read(char* bytes, std::size_t size);
 
   // Encrypts `bytes`.  Throws ConnectionLost.

@@ -26,7 +26,7 @@ Command find_job(std::string_view part_of_its_text) {
       &scripts::find_job,
       {keys::schedule, keys::retry, keys::dead, keys::brood_quarantined, keys::queue("*"), keys::in_flight_hash("*:*")},
       {std::string(part_of_its_text)}};
-  return call.eval();
+  return call.command();
 }
 
 JobPlace read_job_place(ReplyView reply) {
@@ -40,7 +40,7 @@ JobPlace read_job_place(ReplyView reply) {
 
 Command count_waiting_jobs() {
   const ScriptCall call{&scripts::count_waiting, {keys::queue("*"), keys::in_flight_hash("*:*")}, {}};
-  return call.eval();
+  return call.command();
 }
 
 std::size_t read_waiting_jobs(ReplyView reply) { return static_cast<std::size_t>(reply.integer()); }

@@ -118,8 +118,6 @@ std::optional<ExportVerdict> CollectorRequest::go_on(SteadyTime now) {
                                           TlsPeer{.host = host_, .section = "[otlp.tls]", .plain_scheme = "http://"});
     connects_ = false;
     return converse();
-  } catch (const LoginRefused& refused) {
-    return again(refused.what());
   } catch (const ConnectionLost& lost) {
     return again(lost.what());
   }

@@ -9,7 +9,6 @@
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/worker_field.hpp"
-#include "supervisor/redis/send_scripts.hpp"
 
 namespace brood {
 
@@ -108,15 +107,15 @@ void BatchWatch::State::take_back(const OccupiedSlot& slot) {
 // The script looks at the number and at what is there, so that it may come twice.
 void BatchWatch::State::return_jobs(int slot, Unreturned jobs) {
   const std::string field = worker_field(slot, jobs.incarnation);
-  send_scripts(redis, {give_back(identity, field, jobs.queue, jobs.number, jobs.kept)}, longest_answer_time,
-               [this, slot, jobs](const std::vector<AsyncConnection::Result>& results) mutable {
-                 const AsyncConnection::Result& result = results.front();
-                 if (result.ok()) return;
-                 log::debug("jobs_not_returned", {{"slot", slot}, {"reason", result.why()}});
-                 jobs.not_before = steady_now() + between_returns;
-                 unreturned[slot] = std::move(jobs);
-                 if (!next_look.running()) plan(steady_now());
-               });
+  redis.run_all({give_back(identity, field, jobs.queue, jobs.number, jobs.kept)}, longest_answer_time,
+                [this, slot, jobs](const std::vector<AsyncConnection::Result>& results) mutable {
+                  const AsyncConnection::Result& result = results.front();
+                  if (result.ok()) return;
+                  log::debug("jobs_not_returned", {{"slot", slot}, {"reason", result.why()}});
+                  jobs.not_before = steady_now() + between_returns;
+                  unreturned[slot] = std::move(jobs);
+                  if (!next_look.running()) plan(steady_now());
+                });
 }
 
 void BatchWatch::State::try_again(const OccupiedSlot& slot, SteadyTime now) {

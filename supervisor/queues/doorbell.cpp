@@ -14,7 +14,6 @@
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/in_flight/caps.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
-#include "supervisor/redis/send_scripts.hpp"
 
 namespace brood {
 
@@ -350,7 +349,8 @@ void Doorbell::look_at(const std::vector<std::string>& wanted) {
   looking_ = true;
   empty_.begin_look();
   const SteadyTime begun = steady_now();
-  send_scripts(reader_ ? *reader_ : redis_.connection(), std::move(calls), longest_answer_time,
+  (reader_ ? *reader_ : redis_.connection())
+      .run_all(std::move(calls), longest_answer_time,
                redis_.guard([this, asked, capped, begun, look = ++looks_begun_](const std::vector<Result>& results) {
                  if (look != looks_begun_) return;
                  looking_ = false;

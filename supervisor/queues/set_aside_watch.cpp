@@ -9,7 +9,6 @@
 #include "shared/store/name_list.hpp"
 #include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/set_aside.hpp"
-#include "supervisor/redis/send_scripts.hpp"
 
 namespace brood {
 namespace {
@@ -64,19 +63,19 @@ void SetAsideWatch::ask() {
 void SetAsideWatch::give_back(std::vector<LeftAside> left) {
   std::vector<ScriptCall> calls;
   for (const LeftAside& one : left) calls.push_back(return_set_aside(one.aside, one.home, returned_at_once));
-  send_scripts(redis_, std::move(calls), longest_answer_time,
-               [this, left = std::move(left)](const std::vector<AsyncConnection::Result>& results) {
-                 bool is_more = false;
-                 for (std::size_t i = 0; i < results.size() && i < left.size(); ++i) {
-                   if (!results[i].ok() || !results[i].reply.view().is_integer()) continue;
-                   const std::int64_t returned = results[i].reply.view().integer();
-                   is_more |= returned == returned_at_once;
-                   if (returned > 0)
-                     log::info("set_aside_jobs_given_back",
-                               {{"queue", left[i].home}, {"waited_in", left[i].aside}, {"jobs", returned}});
-                 }
-                 next_.start_in(is_more ? 0s : between_looks_aside);
-               });
+  redis_.run_all(std::move(calls), longest_answer_time,
+                 [this, left = std::move(left)](const std::vector<AsyncConnection::Result>& results) {
+                   bool is_more = false;
+                   for (std::size_t i = 0; i < results.size() && i < left.size(); ++i) {
+                     if (!results[i].ok() || !results[i].reply.view().is_integer()) continue;
+                     const std::int64_t returned = results[i].reply.view().integer();
+                     is_more |= returned == returned_at_once;
+                     if (returned > 0)
+                       log::info("set_aside_jobs_given_back",
+                                 {{"queue", left[i].home}, {"waited_in", left[i].aside}, {"jobs", returned}});
+                   }
+                   next_.start_in(is_more ? 0s : between_looks_aside);
+                 });
 }
 
 }  // namespace brood

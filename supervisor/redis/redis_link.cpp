@@ -190,7 +190,8 @@ void RedisLink::look_for_master() {
 
 void RedisLink::connected_now() {
   ask_all(ask_rights(events_.own_keys()), [this](const std::vector<ReplyView>& answers) {
-    if (const std::string missing = missing_right(answers); !missing.empty()) throw LoginRefused(missing);
+    if (const std::string missing = missing_right(answers); !missing.empty())
+      throw ConnectionLost(Loss::login_refused, missing);
     const auto leads_elsewhere = [](const ReplyView& answer) {
       return classify_error(answer.error()) == ErrorKind::not_applied_reconnect;
     };
@@ -259,7 +260,8 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
 void RedisLink::use_if_fit(const RedisFitness& fitness) {
   if (!fitness.refusal.empty()) refuse(fitness.refusal, RedisTrouble::unfit);
   // At the start nobody but the URL says that this is the server, and it may be a replica for good.
-  if (fitness.is_replica && !was_usable_ && !address_.must_be_found()) throw LoginRefused(fitness.not_now);
+  if (fitness.is_replica && !was_usable_ && !address_.must_be_found())
+    throw ConnectionLost(Loss::login_refused, fitness.not_now);
   if (!fitness.not_now.empty()) leave_who_is_no_master(fitness.not_now);
   if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
 }
@@ -272,7 +274,7 @@ void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
     next_report_ = *refused_since_ + report_interval;  // it was logged just now
   }
   if (!was_usable_) events_.redis_is_unusable(trouble);
-  throw LoginRefused(why);
+  throw ConnectionLost(Loss::login_refused, why);
 }
 
 // A master that has become a replica refuses writes, and that makes us leave it.  But a replica may be configured to

@@ -39,11 +39,11 @@ ServerSearch search(const RedisAddress& address) {
         found.server.numeric_hosts.push_back(numeric_host(endpoint));
     }
     return {.found = std::move(found)};
-  } catch (const HostUnknown& unknown) {
-    if (!address.must_be_found()) return unknown_host(address);
-    return {.found = std::nullopt, .why = unknown.what(), .reason = Reason::host_unknown};
-  } catch (const LoginRefused& refused) {
-    return {.found = std::nullopt, .why = refused.what(), .reason = Reason::refused};
+  } catch (const ConnectionLost& lost) {
+    const bool is_unknown = lost.why == Loss::host_unknown;
+    if (is_unknown && !address.must_be_found()) return unknown_host(address);
+    const Reason others = lost.why == Loss::login_refused ? Reason::refused : Reason::away;
+    return {.found = std::nullopt, .why = lost.what(), .reason = is_unknown ? Reason::host_unknown : others};
   } catch (const std::runtime_error& error) {
     return {.found = std::nullopt, .why = error.what(), .reason = Reason::away};
   }

@@ -10,7 +10,6 @@
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
-#include "supervisor/redis/send_scripts.hpp"
 
 namespace brood {
 
@@ -141,10 +140,10 @@ void Heartbeat::send(std::int64_t rtt_us) {
     rest.calls.push_back(count_jobs(rest.counts.processed, rest.counts.failed, statistics_day(redis_now())));
 
   const Sent sent{steady_now(), boot_now()};
-  send_scripts(redis_, {std::move(call)}, short_answer_time,
-               when_answered([this, sent, rest = std::move(rest)](Results& results) mutable {
-                 settle_beat(sent, std::move(rest), results[0]);
-               }));
+  redis_.run_all({std::move(call)}, short_answer_time,
+                 when_answered([this, sent, rest = std::move(rest)](Results& results) mutable {
+                   settle_beat(sent, std::move(rest), results[0]);
+                 }));
 }
 
 // The table of running jobs is kept under our name too: it is not written before we know that the name is ours.
@@ -166,9 +165,9 @@ void Heartbeat::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result&
     return settle(sent, answer, rest, none);
   }
   std::vector<ScriptCall> calls = std::move(rest.calls);
-  send_scripts(redis_, std::move(calls), short_answer_time,
-               when_answered([this, sent, answer = std::move(answer), rest = std::move(rest)](
-                                 Results& results) mutable { settle(sent, answer, rest, results); }));
+  redis_.run_all(std::move(calls), short_answer_time,
+                 when_answered([this, sent, answer = std::move(answer), rest = std::move(rest)](
+                                   Results& results) mutable { settle(sent, answer, rest, results); }));
 }
 
 void Heartbeat::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results) {
@@ -250,8 +249,8 @@ void Heartbeat::leave_processes() {
   observe_slots();
   const Statistics::Counts counts = statistics_.unflushed();
   if (!counts.empty()) {
-    send_scripts(redis_, {count_jobs(counts.processed, counts.failed, statistics_day(redis_now()))}, finish_deadline,
-                 when_answered([this, counts](Results& results) { settle_counts(counts, results[0]); }));
+    redis_.run_all({count_jobs(counts.processed, counts.failed, statistics_day(redis_now()))}, finish_deadline,
+                   when_answered([this, counts](Results& results) { settle_counts(counts, results[0]); }));
   }
   redis_.send_all(leave(identity_.name), finish_deadline,
                   when_answered([this](Results&) { flush_metrics(finish_deadline, &Heartbeat::finished); }));

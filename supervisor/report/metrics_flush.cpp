@@ -5,7 +5,6 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/store/report/metrics.hpp"
-#include "supervisor/redis/send_scripts.hpp"
 
 namespace brood {
 
@@ -15,11 +14,11 @@ void MetricsFlush::go_on(std::chrono::milliseconds deadline, const std::function
   std::vector<ClassUsage> told = metrics_.unflushed(most_classes_a_call);
   if (told.empty() || !redis_.connected()) return done();
   ScriptCall call = count_runs(told, redis_now());
-  send_scripts(redis_, {std::move(call)}, deadline,
-               [this, told = std::move(told), deadline, done](const std::vector<AsyncConnection::Result>& results) {
-                 if (settle(told, results[0])) return go_on(deadline, done);
-                 done();
-               });
+  redis_.run_all({std::move(call)}, deadline,
+                 [this, told = std::move(told), deadline, done](const std::vector<AsyncConnection::Result>& results) {
+                   if (settle(told, results[0])) return go_on(deadline, done);
+                   done();
+                 });
 }
 
 // False when no more can be sent now.

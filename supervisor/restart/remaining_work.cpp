@@ -35,7 +35,7 @@ std::int64_t jobs_in_queues(Connection& redis, const std::vector<std::string>& q
   }
   std::int64_t jobs = 0;
   for (const std::vector<std::string>& slice : slices_to_size({names.begin(), names.end()})) {
-    const Reply reply = send(redis, queue_sizes(slice));
+    const Reply reply = redis.run(queue_sizes(slice));
     for (const QueueSizes::Filled& queue : read_queue_sizes(slice, reply.view()).filled) jobs += queue.jobs;
   }
   return jobs;
@@ -62,7 +62,7 @@ std::int64_t slots_held(Connection& redis) {
   std::int64_t slots = 0;
   const Reply names = redis.call(ask_limit_names());
   for (const std::string& name : read_name_list(names.view())) {
-    const Reply shown = send(redis, show_limit(name));
+    const Reply shown = redis.run(show_limit(name));
     if (const auto view = read_limit_view(shown.view())) slots += static_cast<std::int64_t>(view->holders.size());
   }
   return slots;

@@ -32,7 +32,7 @@ WallTime time_of(std::string_view score) {
 
 void DueBatch::Moves::add(ScriptCall call) {
   scripts.push_back(call.script);
-  commands.push_back(std::move(call).evalsha());
+  commands.push_back(std::move(call).command());
 }
 
 DueBatch::DueBatch(DueEntries members, WallTime now, TimeUnit times, Leaves leaves, std::size_t refused_bytes)

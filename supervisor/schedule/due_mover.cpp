@@ -9,8 +9,6 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/redis/size_refusals.hpp"
-#include "shared/redis/stream.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/sets/due_entries.hpp"
 #include "supervisor/schedule/due_batch.hpp"
@@ -24,10 +22,6 @@ namespace {
 
 constexpr std::size_t largest_batch = max_jobs_moved;
 constexpr auto between_reports = 1min;
-
-bool is_unknown_script(const Command& sent, const AsyncConnection::Result& result) {
-  return sent.args.front() == "EVALSHA" && classify_error(result.reply.view().error()) == ErrorKind::no_script;
-}
 
 }  // namespace
 
@@ -65,9 +59,9 @@ void DueMover::guarded(const Step& step) {
 }
 
 template <typename Read>
-void DueMover::ask(const std::vector<Command>& commands, Read read, bool is_move) {
+void DueMover::ask(std::vector<Command> commands, Read read, bool is_move) {
   ++unanswered_;
-  redis_.send_all(commands, longest_answer_time, [this, read, is_move](Results results) {
+  redis_.send_all(std::move(commands), longest_answer_time, [this, read, is_move](Results results) {
     --unanswered_;
     const auto lost = std::ranges::find_if(results, [](const auto& answer) { return !answer.error.empty(); });
     if (lost == results.end()) {
@@ -145,23 +139,14 @@ void DueMover::move_batch() {
   batch_.reset();
   if (!all_) read(size);  // sent first, so that its answer does not wait until Redis has moved this batch_
   moves_.commands.push_back(companion_);
-  send_moves();
-}
-
-void DueMover::send_moves() {
   ask(
-      moves_.commands, [this](const Results& results) { settle_moves(results); }, true);
+      std::move(moves_.commands), [this](const Results& results) { settle_moves(results); }, true);
 }
 
 // It says no word of which member was too large: the largest was, in any case.  What it does not take from us it moves_
 // by itself from now on.
 void DueMover::learn_from_sizes(const Results& results) {
-  std::size_t bytes = 0;
-  for (const Command& command : moves_.commands) bytes = std::max(bytes, wire_size(command));
-  const bool refused = std::ranges::any_of(
-      results, [](const auto& answer) { return refused_for_its_size(answer.reply.view().error()); });
-  const bool closed = std::ranges::any_of(results, [](const auto& answer) { return answer.closed; });
-  if (!refused && !(closed && refusals_.closed_upon(bytes))) return;
+  if (std::ranges::none_of(results, [](const auto& answer) { return answer.loss == Loss::too_large; })) return;
   refused_bytes_ = std::min(refused_bytes_, moves_.largest_member);
   log::warn("due_job_too_large", {{"set", set_key_},
                                   {"bytes", moves_.largest_member},
@@ -170,22 +155,13 @@ void DueMover::learn_from_sizes(const Results& results) {
 }
 
 void DueMover::settle_moves(const Results& results) {
-  DueBatch::Moves unknown;  // to this Redis, which has restarted or failed over
-  unknown.largest_member = moves_.largest_member;
   for (std::size_t i = 0; i < moves_.scripts.size(); ++i) {
-    if (is_unknown_script(moves_.commands[i], results[i])) {
-      send_text_instead(moves_.commands[i], *moves_.scripts[i]);
-      unknown.commands.push_back(std::move(moves_.commands[i]));
-      unknown.scripts.push_back(moves_.scripts[i]);
-    } else if (!results[i].ok()) {
-      fail(results[i].why());
-    } else {
+    if (results[i].ok())
       count(*moves_.scripts[i], read_moved(results[i].reply.view()));
-    }
+    else
+      fail(results[i].why());
   }
-  moves_ = std::move(unknown);
-  if (moves_.scripts.empty() || !result_.error.empty()) return end_moves();
-  send_moves();
+  end_moves();
 }
 
 void DueMover::count(const Script& script, const MoveCounts& counts) {

@@ -12,7 +12,6 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/time_unit.hpp"
 #include "shared/redis/async_connection.hpp"
-#include "shared/redis/size_refusals.hpp"
 #include "shared/store/outcome.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/schedule/due_batch.hpp"
@@ -55,7 +54,6 @@ class DueMover {
   void prepare();
   void adapt_limit();
   void move_batch();
-  void send_moves();
   void settle_moves(const Results& results);
   void learn_from_sizes(const Results& results);
   void count(const Script& script, const MoveCounts& counts);
@@ -66,7 +64,7 @@ class DueMover {
   template <typename Step>
   void guarded(const Step& step);
   template <typename Read>
-  void ask(const std::vector<Command>& commands, Read read, bool is_move = false);
+  void ask(std::vector<Command> commands, Read read, bool is_move = false);
 
   static constexpr std::size_t first_batch = 25;
 
@@ -77,7 +75,6 @@ class DueMover {
   std::mt19937_64 random_{std::random_device{}()};
   std::size_t limit_ = first_batch;  // shrinks when members are large, so that a batch is about a turn's bytes
   SteadyTime last_report_{};
-  SizeRefusals refusals_;
   std::size_t refused_bytes_ = std::numeric_limits<std::size_t>::max();  // of the smallest member that was too large
 
   // One move_all.

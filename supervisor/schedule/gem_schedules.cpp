@@ -26,7 +26,6 @@
 #include "shared/store/periodic/gem_schedules.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/scan.hpp"
-#include "supervisor/redis/send_scripts.hpp"
 #include "supervisor/schedule/fleet_times.hpp"
 
 namespace brood {
@@ -256,15 +255,15 @@ std::optional<GemTick> GemSchedules::Run::judge(const std::string& name, const F
 void GemSchedules::Run::claim(std::vector<GemTick> ticks) {
   std::vector<ScriptCall> calls;
   for (const GemTick& tick : ticks) calls.push_back(claim_gem_tick(tick));
-  send_scripts(redis.connection(), std::move(calls), longest_answer_time,
-               redis.guard([this, ticks = std::move(ticks)](Results results) {
-                 for (std::size_t i = 0; i < results.size(); ++i) {
-                   if (results[i].error.empty() && !results[i].ok()) say(ticks[i].schedule, results[i].why());
-                   if (results[i].ok() && read_gem_claim(results[i].reply.view()))
-                     log::debug("sidekiq_cron_job_pushed", {{"name", ticks[i].schedule}, {"jid", ticks[i].jid}});
-                 }
-                 end();
-               }));
+  redis.connection().run_all(
+      std::move(calls), longest_answer_time, redis.guard([this, ticks = std::move(ticks)](Results results) {
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          if (results[i].error.empty() && !results[i].ok()) say(ticks[i].schedule, results[i].why());
+          if (results[i].ok() && read_gem_claim(results[i].reply.view()))
+            log::debug("sidekiq_cron_job_pushed", {{"name", ticks[i].schedule}, {"jid", ticks[i].jid}});
+        }
+        end();
+      }));
 }
 
 void GemSchedules::Run::end() {

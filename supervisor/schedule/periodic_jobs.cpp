@@ -17,7 +17,6 @@
 #include "shared/periodic/zone.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
-#include "supervisor/redis/send_scripts.hpp"
 #include "supervisor/schedule/fleet_times.hpp"
 
 namespace brood {
@@ -142,7 +141,7 @@ void PeriodicJobs::Run::serve() {
   std::vector<ScriptCall> calls;
   for (const auto& [name, job] : jobs)
     calls.push_back(serve_periodic({name, rule_text(job.settings), definition_of(job.settings), job.replaces}));
-  send_scripts(redis.connection(), std::move(calls), longest_answer_time, redis.guard([this](Results results) {
+  redis.connection().run_all(std::move(calls), longest_answer_time, redis.guard([this](Results results) {
     if (!answered(results)) return give_up();
     std::size_t next = 0;
     for (auto& [name, job] : jobs) read_service(job, name, results[next++]);
@@ -184,8 +183,9 @@ void PeriodicJobs::Run::send_claims() {
   if (claims.empty()) return plan();
   std::vector<ScriptCall> calls;
   for (const SentClaim& one : claims) calls.push_back(claim_tick(one.claim));
-  send_scripts(redis.connection(), std::move(calls), longest_answer_time,
-               redis.guard([this, claims = std::move(claims)](Results results) { read_claims(claims, results); }));
+  redis.connection().run_all(
+      std::move(calls), longest_answer_time,
+      redis.guard([this, claims = std::move(claims)](Results results) { read_claims(claims, results); }));
 }
 
 // One that is paused is tried as well: perhaps it no longer is.

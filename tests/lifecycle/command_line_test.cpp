@@ -132,9 +132,8 @@ BOOST_AUTO_TEST_CASE(completions_are_told_what_the_commands_take) {
   crash.at = epoch_seconds(wall_now());
   crash.job_class = "Zip";
   note_crash(connection, crash);
-  send(connection,
-       count_quarantine_crash({.job_class = "Decode", .fingerprint = "f1", .libraries = "l", .worker = "a 0.1"},
-                              {.after = 1}));
+  connection.run(count_quarantine_crash(
+      {.job_class = "Decode", .fingerprint = "f1", .libraries = "l", .worker = "a 0.1"}, {.after = 1}));
   redis.command({"SET", "brood:unique:digest", "holder"});
   redis.command({"SADD", "processes", "h:1:x", "gone:1:x"});
   redis.command({"HSET", "h:1:x", "info", R"({"capsules":{"slow":{"concurrency":0},"default":{}}})", "busy", "1"});

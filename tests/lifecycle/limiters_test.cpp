@@ -40,7 +40,7 @@ std::set<std::string> done_in(const TemporaryDirectory& directory) {
 
 double held(RedisServer& redis, const std::string& name) {
   Connection connection(redis.address());
-  const Reply reply = send(connection, show_limit(name));
+  const Reply reply = connection.run(show_limit(name));
   const auto view = read_limit_view(reply.view());
   return view ? view->held : -1;
 }
@@ -175,7 +175,7 @@ concurrent = 2
 
 std::size_t places_held(RedisServer& redis) {
   Connection connection(redis.address());
-  const Reply reply = send(connection, show_cap("erp"));
+  const Reply reply = connection.run(show_cap("erp"));
   return read_cap_holders(reply.view()).size();
 }
 

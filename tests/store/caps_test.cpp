@@ -36,7 +36,7 @@ struct Fetcher {
                           .dead_limits = {},
                           .caps = &caps};
     for (int i = 0; i < done; ++i) settlement.outcomes.push_back({as, "", 5, "q@k"});
-    const Reply reply = send(connection, settle_and_fetch(settlement, wall_now()));
+    const Reply reply = connection.run(settle_and_fetch(settlement, wall_now()));
     const Settled settled = read_settled(reply.view());
     BOOST_REQUIRE(!settled.fenced);
     number = settled.number;
@@ -51,16 +51,16 @@ struct Site {
   std::vector<CapSettings> caps{{"erp", {"erp", "crm"}, 1}};
 
   Fetcher worker(int incarnation) {
-    send(connection, register_incarnation(identity, "{}", "0." + std::to_string(incarnation)));
+    connection.run(register_incarnation(identity, "{}", "0." + std::to_string(incarnation)));
     return {connection, caps, incarnation};
   }
   void push(const std::string& queue, const std::string& job) { redis.command({"LPUSH", "queue:" + queue, job}); }
   std::size_t held() {
-    const Reply reply = send(connection, show_cap("erp"));
+    const Reply reply = connection.run(show_cap("erp"));
     return read_cap_holders(reply.view()).size();
   }
   std::vector<std::int64_t> free() {
-    const Reply reply = send(connection, free_places({"erp", "crm"}, caps));
+    const Reply reply = connection.run(free_places({"erp", "crm"}, caps));
     return read_free_places(reply.view());
   }
 };
@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_keeps_its_place_until_all_of_it_is_settled_or_gi
   BOOST_TEST(one.settle(1, all, 10, Outcome::Kind::retry) == (Strings{"b", "c"}));
   push("erp", "d");
   BOOST_TEST(two.settle(0, all) == Strings{});
-  send(connection, give_back(identity, one.field(), "erp", one.number, 0));
+  connection.run(give_back(identity, one.field(), "erp", one.number, 0));
   BOOST_TEST(held() == 0u);
   BOOST_TEST(two.settle(0, all) == Strings{"b"});
 }
@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(without_a_capped_queue_not_a_byte_more_is_sent, Site) {
   Settlement without = with;
   without.caps = nullptr;
   const WallTime now = wall_now();
-  BOOST_TEST(settle_and_fetch(with, now).evalsha().args == settle_and_fetch(without, now).evalsha().args);
+  BOOST_TEST(settle_and_fetch(with, now).command().args == settle_and_fetch(without, now).command().args);
   Fetcher one = worker(1);
   push("default", "d");
   one.settle(0, {"default"});
@@ -146,7 +146,7 @@ BOOST_FIXTURE_TEST_CASE(caps_are_listed_with_what_was_fetched_under_them, Site) 
   one.settle(0, all);
   const Reply known = connection.call(ask_caps());
   BOOST_TEST((read_caps(known.view()) == std::map<std::string, std::int64_t>{{"erp", 1}}));
-  const Reply shown = send(connection, show_cap("erp"));
+  const Reply shown = connection.run(show_cap("erp"));
   BOOST_TEST(read_cap_holders(shown.view()) == Strings{identity + "/0.1"});
 }
 
@@ -168,7 +168,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_is_set_aside_waits_under_its_caps_in_order, S
 
 BOOST_FIXTURE_TEST_CASE(what_was_set_aside_goes_back_behind_what_waits_longer_and_its_queue_is_forgotten, Site) {
   const auto give_back_aside = [&](std::int64_t most) {
-    return send(connection, return_set_aside("q@k", "q", most)).view().integer();
+    return connection.run(return_set_aside("q@k", "q", most)).view().integer();
   };
   constexpr int jobs = 250;
   Strings newest_first{"waits"};
@@ -190,7 +190,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_set_aside_goes_back_behind_what_waits_longer_an
     push("q@k", "aside");
     redis.command({"DEL", RedisKey(queue)});
     redis.command({"SET", RedisKey(queue), "no list"});
-    BOOST_TEST(send(connection, return_set_aside("q@k", "q", 9)).view().error() ==
+    BOOST_TEST(connection.run(return_set_aside("q@k", "q", 9)).view().error() ==
                "WRONGTYPE " + std::string(queue) + " is a string");
   }
 }
@@ -198,7 +198,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_set_aside_goes_back_behind_what_waits_longer_an
 // It may give them back, or die: nobody would look for them in a queue that is forgotten.
 BOOST_FIXTURE_TEST_CASE(a_queue_of_what_was_set_aside_is_known_as_long_as_a_worker_has_jobs_of_it, Site) {
   caps = {{"k", {}, 2, {"K"}}};
-  const auto give_back_aside = [&] { return send(connection, return_set_aside("q@k", "q", 9)).view().integer(); };
+  const auto give_back_aside = [&] { return connection.run(return_set_aside("q@k", "q", 9)).view().integer(); };
   redis.command({"SADD", "brood:set_aside", "q@k"});
   push("q@k", "k1");
   push("other@k", "k2");
@@ -207,7 +207,7 @@ BOOST_FIXTURE_TEST_CASE(a_queue_of_what_was_set_aside_is_known_as_long_as_a_work
   BOOST_TEST(two.settle(0, {"other@k"}) == Strings{"k2"});
   BOOST_TEST(give_back_aside() == 0);
   BOOST_TEST(redis.smembers("brood:set_aside") == Strings{"q@k"}, boost::test_tools::per_element());
-  send(connection, give_back(identity, one.field(), "q@k", one.number, 0));
+  connection.run(give_back(identity, one.field(), "q@k", one.number, 0));
   BOOST_TEST(give_back_aside() == 1);
   BOOST_TEST(redis.lrange("queue:q") == Strings{"k1"}, boost::test_tools::per_element());
   BOOST_TEST(redis.smembers("brood:set_aside").empty());
@@ -234,7 +234,7 @@ BOOST_FIXTURE_TEST_CASE(a_settle_that_cannot_set_aside_changes_nothing, Site) {
                         .wait_queue = "",
                         .dead_limits = {},
                         .caps = &caps};
-  const Reply refused = connection.call(settle_and_fetch(settlement, wall_now()).eval());
+  const Reply refused = connection.run(settle_and_fetch(settlement, wall_now()));
   BOOST_TEST(refused.view().error().starts_with("WRONGTYPE"));
   BOOST_TEST(redis.lrange("brood:inflight:" + identity + ":0.1:q") == Strings{"k1"});
 }

@@ -37,7 +37,7 @@ struct DeadHolder {
     die_with(payloads);
   }
   void die_with(const Strings& payloads) {
-    send(redis, register_incarnation(identity, "{}", field));
+    redis.run(register_incarnation(identity, "{}", field));
     redis.call({"HSET", hash, field, "1 a"});
     redis.call({"DEL", list});
     for (const std::string& payload : payloads) redis.call({"LPUSH", list, payload});

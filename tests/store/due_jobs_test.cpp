@@ -19,7 +19,7 @@ struct Schedule {
     return std::string(redis.call({"ZSCORE", "schedule", member}).view().text());
   }
   MoveCounts move(std::vector<DueJob> jobs) {
-    return read_moved(send(redis, move_due("schedule", std::move(jobs))).view());
+    return read_moved(redis.run(move_due("schedule", std::move(jobs))).view());
   }
 };
 

@@ -21,11 +21,11 @@ struct Site {
   void take(const std::string& identity, const std::string& field, const std::string& elsewhere = "",
             unsigned taking = 0) {
     const Reply taken =
-        send(here, take_limits({identity, field, 0, elsewhere, taking}, {limit(LimitKind::concurrent, 99)}, 0ms, 0ms));
+        here.run(take_limits({identity, field, 0, elsewhere, taking}, {limit(LimitKind::concurrent, 99)}, 0ms, 0ms));
     BOOST_REQUIRE(read_limit_answer(taken.view()).kind == LimitAnswer::Kind::taken);
   }
   void register_worker(Connection& where, const std::string& identity, const std::string& field) {
-    BOOST_REQUIRE(send(where, register_incarnation(identity, "{}", field)).view().error().empty());
+    BOOST_REQUIRE(where.run(register_incarnation(identity, "{}", field)).view().error().empty());
   }
   std::set<std::string> holders() {
     std::set<std::string> names;
@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(limits_without_slots_and_what_is_none_of_ours_are_left_a
   for (const LimitKind kind : {LimitKind::window, LimitKind::bucket}) {
     Limit one = limit(kind, 9, 1h);
     one.name = std::string(to_string(kind));
-    send(here, take_limits({own, "0.1"}, {one}, 0ms, 0ms));
+    here.run(take_limits({own, "0.1"}, {one}, 0ms, 0ms));
   }
   take(own, "0.1");
   limits.command({"ZADD", "brood:limit:erp:used", "1", "nobody"});

@@ -216,7 +216,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_is_deleted_or_killed_lets_go, Fleet) {
       lock("1");
       server.command({"ZADD", set, "5", job("1")});
       const std::vector<EntryAsRead> entries{{held_job, "5"}};
-      send(redis, killed ? kill_entries(set, entries, wall_now(), {}) : remove_entries(set, entries));
+      redis.run(killed ? kill_entries(set, entries, wall_now(), {}) : remove_entries(set, entries));
       BOOST_TEST(left().empty(), set);
     }
     lock("1");

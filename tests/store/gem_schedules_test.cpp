@@ -27,7 +27,7 @@ struct Site {
             .last_push = "before",
             .now = tick + 1s};
   }
-  Reply send_claim(const GemTick& tick) { return send(connection, claim_gem_tick(tick)); }
+  Reply send_claim(const GemTick& tick) { return connection.run(claim_gem_tick(tick)); }
   bool claim(const GemTick& tick) { return read_gem_claim(send_claim(tick).view()); }
 };
 

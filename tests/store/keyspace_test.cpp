@@ -96,7 +96,7 @@ struct Shard {
     for (const Command& command : commands) ask(command);
   }
   Reply run(const ScriptCall& call) {
-    Reply reply = send(redis, call);
+    Reply reply = redis.run(call);
     BOOST_TEST(!reply.view().is_error(), call.script->name << ": " << reply.view().error());
     return reply;
   }
@@ -605,9 +605,9 @@ BOOST_AUTO_TEST_CASE(no_script_runs_while_the_slot_of_its_shard_moves) {
                                             .wait_queue = "",
                                             .dead_limits = {}},
                                            then);
-  const Reply reply = send(shard.redis, call);
+  const Reply reply = shard.redis.run(call);
   BOOST_TEST(reply.view().error().starts_with("TRYAGAIN"), reply.view().error());
   server.command({"CLUSTER", "SETSLOT", slot, "STABLE"});
-  BOOST_TEST(read_settled(send(shard.redis, call).view()).payloads == Strings{job("2")},
+  BOOST_TEST(read_settled(shard.redis.run(call).view()).payloads == Strings{job("2")},
              boost::test_tools::per_element());
 }

@@ -20,7 +20,7 @@ struct Site {
   RedisServer redis;
   Connection connection{redis.address()};
 
-  Reply ask(const ScriptCall& call) { return send(connection, call); }
+  Reply ask(const ScriptCall& call) { return connection.run(call); }
   LimitAnswer take(const LimitHolder& who, const std::vector<Limit>& limits, std::chrono::milliseconds wait = 0ms,
                    std::chrono::milliseconds waited = 0ms) {
     return read_limit_answer(ask(take_limits(who, limits, wait, waited)).view());

@@ -42,7 +42,7 @@ struct Store {
   Connection connection{redis.address(), {}, "test"};
 
   std::int64_t count(const std::vector<ClassUsage>& classes) {
-    return integer(send(connection, count_runs(classes, then)));
+    return integer(connection.run(count_runs(classes, then)));
   }
   static std::int64_t integer(const Reply& reply) {
     BOOST_REQUIRE_MESSAGE(reply.view().error().empty(), reply.view().error());
@@ -176,7 +176,7 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_another_type_is_left_and_the_others_are_added_t
 
 BOOST_FIXTURE_TEST_CASE(a_full_redis_takes_nothing_or_all, Store) {
   redis.command({"CONFIG", "SET", "maxmemory", "1"});
-  const Reply refused = send(connection, count_runs({three_runs()}, then));
+  const Reply refused = connection.run(count_runs({three_runs()}, then));
   BOOST_TEST(refused.view().error().find("OOM") != std::string_view::npos, refused.view().error());
   BOOST_TEST(redis.keys().empty());
   redis.command({"CONFIG", "SET", "maxmemory", "0"});

@@ -113,7 +113,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_runs_is_not_replaced, UniqueFixture) {
 // Somebody was faster than the script: it changes nothing.
 BOOST_FIXTURE_TEST_CASE(a_job_that_has_moved_or_lost_its_lock_is_not_replaced, UniqueFixture) {
   Connection connection{redis.address()};
-  const auto run = [&](const ScriptCall& call) { return send(connection, call); };
+  const auto run = [&](const ScriptCall& call) { return connection.run(call); };
   for (const bool scheduled : {false, true}) {
     client.enqueue_in(scheduled ? 1000s : 0s, LatestOfCustomer{"acme", 1});
     const std::string jid = only_holder(), lock = locks().at(0).substr(std::string("brood:unique:").size());

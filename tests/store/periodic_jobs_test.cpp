@@ -17,8 +17,7 @@ struct Site {
   ServedPeriodic serve(const std::string& definition, bool replaces = false,
                        const std::string& rule = "* * * * * UTC") {
     return read_served_periodic(
-        send(connection,
-             serve_periodic({.name = "report", .rule = rule, .definition = definition, .replaces = replaces}))
+        connection.run(serve_periodic({.name = "report", .rule = rule, .definition = definition, .replaces = replaces}))
             .view());
   }
   const std::string state = "brood:periodic:job:report", history = "brood:periodic:history:report";
@@ -41,19 +40,19 @@ struct Site {
             .skipped_entry = "skipped"};
   }
   Outcome claim(const TickClaim& one, ClaimedTick* answer = nullptr) {
-    const ClaimedTick claimed = read_claimed_tick(send(connection, claim_tick(one)).view());
+    const ClaimedTick claimed = read_claimed_tick(connection.run(claim_tick(one)).view());
     if (answer) *answer = claimed;
     return claimed.outcome;
   }
   Reply claim_after(std::chrono::sys_seconds last) {
-    return send(connection, claim_tick({.name = "report",
-                                        .rule = "* * * * * UTC",
-                                        .last = last,
-                                        .tick = std::chrono::floor<std::chrono::seconds>(serve("{}").now),
-                                        .entry = "{}",
-                                        .payload = R"({"class":"Report","args":[],"jid":"a"})",
-                                        .jid = "a",
-                                        .queue = "default"}));
+    return connection.run(claim_tick({.name = "report",
+                                      .rule = "* * * * * UTC",
+                                      .last = last,
+                                      .tick = std::chrono::floor<std::chrono::seconds>(serve("{}").now),
+                                      .entry = "{}",
+                                      .payload = R"({"class":"Report","args":[],"jid":"a"})",
+                                      .jid = "a",
+                                      .queue = "default"}));
   }
 };
 
@@ -102,14 +101,15 @@ BOOST_FIXTURE_TEST_CASE(a_tick_of_a_state_that_has_gone_is_lost_to_nobody_s_rule
   const auto last = serve("{}").last;
   redis.flush();
   const ClaimedTick claimed =
-      read_claimed_tick(send(connection, claim_tick({.name = "report",
-                                                     .rule = "* * * * * UTC",
-                                                     .last = last,
-                                                     .tick = last + 60s,
-                                                     .entry = "{}",
-                                                     .payload = R"({"class":"Report","args":[],"jid":"a"})",
-                                                     .jid = "a",
-                                                     .queue = "default"}))
+      read_claimed_tick(connection
+                            .run(claim_tick({.name = "report",
+                                             .rule = "* * * * * UTC",
+                                             .last = last,
+                                             .tick = last + 60s,
+                                             .entry = "{}",
+                                             .payload = R"({"class":"Report","args":[],"jid":"a"})",
+                                             .jid = "a",
+                                             .queue = "default"}))
                             .view());
   BOOST_TEST((claimed.outcome == Outcome::lost));
   BOOST_TEST((claimed.last == std::chrono::sys_seconds{}));
@@ -174,7 +174,7 @@ BOOST_FIXTURE_TEST_CASE(keys_of_another_type_are_named_and_nothing_is_written, S
       redis.command({"RPUSH", key, "text"});
     }
     const auto before = redis.keys();
-    const Reply reply = send(connection, call);
+    const Reply reply = connection.run(call);
     BOOST_TEST(reply.view().error().find("WRONGTYPE " + key + " is a ") == 0u, key << ": " << reply.view().error());
     BOOST_TEST(redis.keys() == before, boost::test_tools::per_element());
     if (key != state) BOOST_TEST(redis.hget(state, "last").value_or("") == "1000");
@@ -219,14 +219,14 @@ BOOST_FIXTURE_TEST_CASE(another_rule_and_a_pause_keep_their_ticks, Site) {
   TickClaim other = due(last, last + 60s);
   other.rule = "@daily UTC";
   BOOST_TEST((claim(other) == Outcome::another_rule));
-  BOOST_TEST((send(connection, pause_periodic("report", true)).view().integer() == 1));
+  BOOST_TEST((connection.run(pause_periodic("report", true)).view().integer() == 1));
   BOOST_TEST((claim(due(last, last + 60s)) == Outcome::paused));
   BOOST_TEST(serve("{}").paused);
   BOOST_TEST(redis.size_of("queue:default") == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_pause_is_told_once_and_its_end_leaves_out_what_came_in_it, Site) {
-  const auto pause = [&](bool pauses) { return send(connection, pause_periodic("report", pauses)).view().integer(); };
+  const auto pause = [&](bool pauses) { return connection.run(pause_periodic("report", pauses)).view().integer(); };
   BOOST_TEST(pause(true) == -1);
   BOOST_TEST(pause(false) == -1);
   BOOST_TEST(redis.keys().empty());
@@ -295,7 +295,7 @@ BOOST_FIXTURE_TEST_CASE(a_tick_passes_without_a_job_whoever_holds_the_turn, Site
 BOOST_FIXTURE_TEST_CASE(a_job_that_is_wanted_now_costs_no_tick, Site) {
   const auto last = serve("{}").last - 1000s;
   set_last(last);
-  send(connection, pause_periodic("report", true));
+  connection.run(pause_periodic("report", true));
   TickClaim now = due({}, {});
   now.tick.reset();
   now.rule = "";
@@ -335,7 +335,7 @@ BOOST_FIXTURE_TEST_CASE(a_count_that_can_grow_no_more_makes_no_tick_come_twice, 
   const auto last = serve("{}").last;
   set_last(last - 120s);
   redis.command({"HSET", state, "claimed", "9223372036854775807"});
-  BOOST_TEST(send(connection, claim_tick(due(last - 120s, last - 60s))).view().is_error());
+  BOOST_TEST(connection.run(claim_tick(due(last - 120s, last - 60s))).view().is_error());
   BOOST_TEST(redis.size_of("queue:default") == 1u);
   BOOST_TEST((claim(due(last - 120s, last - 60s)) == Outcome::lost));
   BOOST_TEST(redis.size_of("queue:default") == 1u);

@@ -20,13 +20,13 @@ struct Quarantined {
   CountedCrash crash(const std::string& worker, const std::string& libraries = "old",
                      const std::string& fingerprint = "f1") {
     return read_counted_crash(
-        send(redis, count_quarantine_crash({"Decode", fingerprint, libraries, worker}, rules)).view());
+        redis.run(count_quarantine_crash({"Decode", fingerprint, libraries, worker}, rules)).view());
   }
   QuarantinedClasses classes() {
     const Reply reply = redis.call(ask_quarantined());
     return read_quarantined(reply.view());
   }
-  std::int64_t answer(const ScriptCall& call) { return send(redis, call).view().integer(); }
+  std::int64_t answer(const ScriptCall& call) { return redis.run(call).view().integer(); }
 };
 
 const std::string payload = R"({"class":"Decode","args":[],"jid":"j1","queue":"images"})";
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(keys_of_another_type_are_named_before_anything_is_written) 
     all.redis.call({"DEL", RedisKey(key)});
     all.redis.call({"SET", RedisKey(key), "text"});
     const std::vector<std::string> before = all.server.keys();
-    BOOST_TEST(send(all.redis, *call).view().error() == "WRONGTYPE " + key + " is a string");
+    BOOST_TEST(all.redis.run(*call).view().error() == "WRONGTYPE " + key + " is a string");
     BOOST_TEST(all.server.keys() == before, boost::test_tools::per_element());
   }
 }
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_worker_settles_a_job_into_quarantine_as_it_is_and_once) {
   settlement.held_queue = "images";
   settlement.outcomes = {{Outcome::Kind::quarantine, "", 12.5}};
   for (int sent = 0; sent < 2; ++sent) {
-    const Reply reply = send(all.redis, settle_and_fetch(settlement, wall_now()));
+    const Reply reply = all.redis.run(settle_and_fetch(settlement, wall_now()));
     BOOST_TEST(read_settled(reply.view()).applied_before == (sent == 1));
     BOOST_TEST(all.redis.call({"ZSCORE", "brood:quarantined", payload}).view().text() == "12.5");
     BOOST_TEST(all.redis.call(ask_set_size(quarantined_set)).view().integer() == 1);

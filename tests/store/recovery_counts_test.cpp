@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_third_recovery_asks_first_and_writes_nothing) {
   holder.redis.call({"SET", "brood:recovered:356a192b7913b04c54574d18c28d46e6395428ab", "2"});
 
   const Reply reply =
-      send(holder.redis, recovery_call(holder.dead, {.queue = "a", .verdicts = {}, .orphans = {}}, {}, wall_now()));
+      holder.redis.run(recovery_call(holder.dead, {.queue = "a", .verdicts = {}, .orphans = {}}, {}, wall_now()));
   const RecoveryAnswer answer = read_recovery(reply.view());
 
   BOOST_TEST((answer.kind == RecoveryAnswer::Kind::orphans));

@@ -160,14 +160,14 @@ BOOST_AUTO_TEST_CASE(a_second_recovery_finds_that_somebody_was_first) {
   BOOST_TEST(again.somebody_was_first);
   BOOST_TEST(holder.server.size_of("retry") == 1u);
   const RecoveryAnswer answer = read_recovery(
-      send(holder.redis, recovery_call(holder.dead, {.queue = "a", .verdicts = {}, .orphans = {}}, {}, wall_now()))
+      holder.redis.run(recovery_call(holder.dead, {.queue = "a", .verdicts = {}, .orphans = {}}, {}, wall_now()))
           .view());
   BOOST_TEST(answer.result.somebody_was_first);
 }
 
 BOOST_AUTO_TEST_CASE(the_identity_stays_while_another_worker_is_registered) {
   DeadHolder holder({"1"}, at_number_1({running}));
-  send(holder.redis, register_incarnation(identity, "{}", "3.18"));
+  holder.redis.run(register_incarnation(identity, "{}", "3.18"));
   holder.recover();
   BOOST_TEST(holder.server.hget("brood:processes", identity).value() == "{}");
 }
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(a_settle_of_the_dead_that_arrives_in_between_is_respected) 
   late.want = 1;
   holder.redis.call({"LPUSH", "queue:b", "2"});
   // After the field was read and before the script is sent.
-  Interrupted channel(holder.redis, 2, [&] { send(holder.redis, settle_and_fetch(late, wall_now())); });
+  Interrupted channel(holder.redis, 2, [&] { holder.redis.run(settle_and_fetch(late, wall_now())); });
 
   const RecoveryResult result = recover(channel, holder.dead, DeadLimits{}, charge, orphan);
 
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(what_the_dead_has_fetched_in_between_has_not_succeeded) {
     late.draw = {queue};
     late.want = 1;
     holder.redis.call({"LPUSH", "queue:" + queue, "2"});
-    Interrupted channel(holder.redis, 2, [&] { send(holder.redis, settle_and_fetch(late, wall_now())); });
+    Interrupted channel(holder.redis, 2, [&] { holder.redis.run(settle_and_fetch(late, wall_now())); });
 
     const RecoveryResult result = recover(channel, holder.dead, DeadLimits{}, charge, orphan);
 

@@ -372,7 +372,7 @@ struct Site {
   }
   bool send_as_limited(const ScriptCall& call) {
     redis.call({"AUTH", "limited", "any"});
-    return send(redis, call).view().error().empty();
+    return redis.run(call).view().error().empty();
   }
 };
 

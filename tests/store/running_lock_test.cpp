@@ -23,7 +23,7 @@ struct Site {
   Site() {
     for (const char* field : {"0.1", "0.2"}) ask(register_incarnation("host:1:abc", "{}", field));
   }
-  Reply ask(const ScriptCall& call) { return send(connection, call); }
+  Reply ask(const ScriptCall& call) { return connection.run(call); }
   Taken take(const Fence& fence) {
     IncarnationHoldings all;
     all.add(running_lock(fence, "L", "J1"));

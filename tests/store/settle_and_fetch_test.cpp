@@ -30,13 +30,13 @@ struct Worker {
     next.field = field;
     next.draw = {"a", "b"};
     next.want = 1;
-    if (registered) send(redis, register_incarnation(identity, "{}", field));
+    if (registered) redis.run(register_incarnation(identity, "{}", field));
   }
 
   void push(const std::string& queue, const Strings& payloads) {
     for (const std::string& payload : payloads) redis.call({"LPUSH", keys::queue(queue), payload});
   }
-  Reply answer() { return send(redis, settle_and_fetch(next, now)); }
+  Reply answer() { return redis.run(settle_and_fetch(next, now)); }
   std::string error() { return std::string(answer().view().error()); }
 
   // Sends `next`, and makes it what the worker would send after the answer.
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(registering_twice_changes_nothing) {
   Worker worker;
   worker.hold({"x"});
 
-  const Reply reply = send(worker.redis, register_incarnation(identity, "{}", field));
+  const Reply reply = worker.redis.run(register_incarnation(identity, "{}", field));
 
   BOOST_TEST(reply.view().text() == "1 a");
   BOOST_TEST(worker.server.hgetall("brood:processes").at(identity) == "{}");
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(registering_is_refused_where_a_key_has_another_type) {
   Worker worker(false);
   worker.redis.call({"SET", "brood:processes", "x"});
 
-  const Reply reply = send(worker.redis, register_incarnation(identity, "{}", field));
+  const Reply reply = worker.redis.run(register_incarnation(identity, "{}", field));
 
   BOOST_TEST(reply.view().error() == "WRONGTYPE brood:processes is a string");
   BOOST_TEST(!worker.server.hget(hash, field));
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_fetch_behind_a_wait_brings_a_batch_like_any_other) {
   const auto fetch = [](Worker& worker) {
     worker.next.wait_queue = "w";
     worker.settle();
-    return read_settled(send(worker.redis, fetch_after_wait({identity, field, 1, "w", {"a", "b"}, 2})).view()).payloads;
+    return read_settled(worker.redis.run(fetch_after_wait({identity, field, 1, "w", {"a", "b"}, 2})).view()).payloads;
   };
   Worker several;
   several.push("b", {"1", "2", "3"});
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(without_a_field_each_outcome_puts_its_job_where_it_belongs_
                       {"4", outcome(Kind::quarantine, "4p", 5)},
                       {"5", outcome(Kind::move_to_dead, "5d", 1'800'000'000)}};
 
-    send(worker.redis, settle_without_field(lost, now));
+    worker.redis.run(settle_without_field(lost, now));
 
     BOOST_TEST(worker.server.lrange("queue:a") == (Strings{"2", "waits", "3", "6"}), boost::test_tools::per_element());
     BOOST_TEST(worker.server.zrange("brood:quarantined").at(0).first == "4p");
@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(a_full_redis_is_drained_and_retried_into) {
   BOOST_TEST(worker.settle().payloads.empty());
   worker.next.wait_queue = "b";
   BOOST_TEST(worker.settle().queue == "b");
-  BOOST_TEST(!send(worker.redis, register_incarnation(identity, "{}", "3.18")).view().is_error());
+  BOOST_TEST(!worker.redis.run(register_incarnation(identity, "{}", "3.18")).view().is_error());
 
   BOOST_TEST(worker.server.size_of("retry") == 1u);
   BOOST_TEST(worker.server.lrange("queue:a") == Strings{"2"}, boost::test_tools::per_element());
@@ -496,19 +496,19 @@ BOOST_AUTO_TEST_CASE(unbegun_jobs_go_back_to_the_head_in_their_order) {
   worker.hold({"1", "2", "3", "4"});
   worker.push("a", {"5"});
 
-  BOOST_TEST(send(worker.redis, give_back(identity, field, "a", 1, 1)).view().integer() == 3);
+  BOOST_TEST(worker.redis.run(give_back(identity, field, "a", 1, 1)).view().integer() == 3);
 
   BOOST_TEST(worker.server.lrange("queue:a") == (Strings{"5", "4", "3", "2"}), boost::test_tools::per_element());
   BOOST_TEST(worker.server.lrange(list_of("a")) == Strings{"1"}, boost::test_tools::per_element());
   BOOST_TEST(worker.held() == "1 a");
-  BOOST_TEST(send(worker.redis, give_back(identity, field, "a", 1, 1)).view().integer() == 0);
+  BOOST_TEST(worker.redis.run(give_back(identity, field, "a", 1, 1)).view().integer() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_late_give_back_does_nothing) {
   Worker worker;
   worker.hold({"1", "2"});
   for (const auto& [number, queue] : {std::pair{0, "a"}, {2, "a"}, {1, "b"}}) {
-    BOOST_TEST(send(worker.redis, give_back(identity, field, queue, number, 0)).view().integer() == 0);
+    BOOST_TEST(worker.redis.run(give_back(identity, field, queue, number, 0)).view().integer() == 0);
   }
   BOOST_TEST(worker.server.size_of(list_of("a")) == 2u);
 }
@@ -517,7 +517,6 @@ BOOST_AUTO_TEST_CASE(a_give_back_into_what_is_no_list_is_refused) {
   Worker worker;
   worker.hold({"1", "2"});
   worker.redis.call({"SET", "queue:a", "x"});
-  BOOST_TEST(send(worker.redis, give_back(identity, field, "a", 1, 1)).view().error() ==
-             "WRONGTYPE queue:a is a string");
+  BOOST_TEST(worker.redis.run(give_back(identity, field, "a", 1, 1)).view().error() == "WRONGTYPE queue:a is a string");
   BOOST_TEST(worker.server.size_of(list_of("a")) == 2u);
 }

@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(lists_without_a_field_go_back_unless_their_owner_shows_that
   // Taken from a shard that is configured no more.
   Connection connection(redis.address());
   for (const char* const field : {"0.0", "0.1"})
-    send(connection, take_limits({own, field, 1, "removed"}, {limit(LimitKind::concurrent, 9)}, 0ms, 0ms));
+    connection.run(take_limits({own, field, 1, "removed"}, {limit(LimitKind::concurrent, 9)}, 0ms, 0ms));
 
   std::jthread supervisor([&](const std::stop_token& ended) {
     for (int second = 0; !ended.stop_requested(); ++second) {

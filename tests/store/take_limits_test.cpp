@@ -24,7 +24,7 @@ struct Site {
   Connection connection{redis.address()};
 
   Reply ask(const ScriptCall& call) {
-    Reply reply = send(connection, call);
+    Reply reply = connection.run(call);
     BOOST_REQUIRE_MESSAGE(reply.view().error().empty(), reply.view().error());
     return reply;
   }
@@ -338,7 +338,7 @@ BOOST_FIXTURE_TEST_CASE(a_keeper_whose_giving_back_was_lost_takes_anew, Site) {
                       .shard = {},
                       .pause = [](std::chrono::milliseconds) { return true; }});
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
-  connection.call(give_back_limits(holder(9), {{"erp", LimitKind::concurrent}}).eval());  // so that Redis knows it
+  connection.run(give_back_limits(holder(9), {{"erp", LimitKind::concurrent}}));  // so that Redis knows it
   channel.loses = true;
   keeper.give_back({{"erp", LimitKind::concurrent}});
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));

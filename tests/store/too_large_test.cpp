@@ -8,6 +8,7 @@
 #include "shared/store/iteration.hpp"
 #include "supervisor/schedule/due_mover.hpp"
 #include "tests/store/loop_with_redis.hpp"
+#include "tests/support/lost.hpp"
 #include "tests/support/redis_server.hpp"
 #include "worker/job/iteration_keeper.hpp"
 
@@ -262,12 +263,12 @@ BOOST_AUTO_TEST_CASE(a_redis_that_is_killed_in_the_midst_of_a_large_command_does
   connection.call({"PING"});
   const Command large{"SET", "key", std::string(2 * limit, 'x')};
   redis.command({"CONFIG", "SET", "client-query-buffer-limit", std::to_string(limit)});
-  BOOST_CHECK_THROW(connection.call(large), ConnectionClosed);
+  BOOST_CHECK_EXCEPTION(connection.call(large), ConnectionLost, lost_by(Loss::closed_on_large));
   redis.command({"CONFIG", "SET", "client-query-buffer-limit", "1gb"});
 
   BOOST_TEST(connection.call(large).view().text() == "OK");
 
   redis.command({"CONFIG", "SET", "client-query-buffer-limit", std::to_string(limit)});
-  BOOST_CHECK_THROW(connection.call(large), ConnectionClosed);
-  BOOST_CHECK_THROW(connection.call(large), TooLargeForRedis);
+  BOOST_CHECK_EXCEPTION(connection.call(large), ConnectionLost, lost_by(Loss::closed_on_large));
+  BOOST_CHECK_EXCEPTION(connection.call(large), ConnectionLost, lost_by(Loss::too_large));
 }

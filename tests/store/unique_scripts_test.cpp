@@ -18,7 +18,7 @@ struct Site {
   RedisServer redis;
   Connection connection{redis.address()};
 
-  Reply ask(const ScriptCall& call) { return send(connection, call); }
+  Reply ask(const ScriptCall& call) { return connection.run(call); }
   Raised raise(std::chrono::milliseconds longest = 0ms, const std::string& score = "5") {
     return read_raised(ask(raise_unique({"D1", score, "a", "D1#again"}, {"L", "J1", longest})).view());
   }

@@ -45,14 +45,14 @@ struct Site {
   }
   bool has_lock() { return redis.get(running).has_value(); }
   bool has_note() { return redis.hget(hash, holdings_field(field)).has_value(); }
-  Reply give_back(int keep) { return send(connection, brood::give_back(identity, field, "a", 3, keep, held)); }
+  Reply give_back(int keep) { return connection.run(brood::give_back(identity, field, "a", 3, keep, held)); }
   std::int64_t gives_back(int keep) { return give_back(keep).view().integer(); }
 
   LostSettlement lost(std::vector<LostSettlement::Performed> performed) {
     return {identity, field, "a", std::move(performed), {.max_jobs = 100, .timeout_seconds = 1'000}, held};
   }
   Reply settle(std::vector<LostSettlement::Performed> performed) {
-    return send(connection, settle_without_field(lost(std::move(performed)), now));
+    return connection.run(settle_without_field(lost(std::move(performed)), now));
   }
   std::pair<std::size_t, std::size_t> settled(std::vector<LostSettlement::Performed> performed) {
     const Reply reply = settle(std::move(performed));

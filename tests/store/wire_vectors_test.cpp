@@ -155,7 +155,7 @@ struct Worker {
   Worker() {
     next.identity = "host:1:0123456789ab";
     next.field = "0.1";
-    send(redis, register_incarnation(next.identity, "{}", next.field));
+    redis.run(register_incarnation(next.identity, "{}", next.field));
   }
   // Fetches `want` jobs of one queue.
   Strings fetch(const std::string& queue, int want) {
@@ -164,7 +164,7 @@ struct Worker {
     return settle();
   }
   Strings settle() {
-    const Settled settled = read_settled(send(redis, settle_and_fetch(next, WallTime(1'800'000'000s))).view());
+    const Settled settled = read_settled(redis.run(settle_and_fetch(next, WallTime(1'800'000'000s))).view());
     BOOST_TEST(!settled.fenced);
     next.number = settled.number;
     next.held_queue = settled.queue;
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(daily_counters_live_as_long_as_sidekiqs) {
   const std::int64_t lives = std::lround(vector.expect["ttl_s"].number());
   RedisServer server;
   Connection redis(server.address());
-  send(redis, count_jobs(1, 1, key.substr(key.rfind(':') + 1)));
+  redis.run(count_jobs(1, 1, key.substr(key.rfind(':') + 1)));
   BOOST_TEST(server.get(key).value() == "1");
   BOOST_TEST(server.integer({"TTL", key}) <= lives);
   BOOST_TEST(server.integer({"TTL", key}) >= lives - 60);
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(jobs_of_a_stopped_worker_are_next_to_run_with_their_own_byt
           worker.next.want = 0;
           worker.settle();
         } else {
-          send(worker.redis, give_back(worker.next.identity, worker.next.field, queue, worker.next.number, 0));
+          worker.redis.run(give_back(worker.next.identity, worker.next.field, queue, worker.next.number, 0));
         }
 
         Strings found = worker.server.lrange(key);
@@ -418,7 +418,7 @@ BOOST_AUTO_TEST_CASE(the_dead_set_is_trimmed_at_the_age_that_sidekiq_trims_at) {
   worker.fetch("a", 1);
   worker.next.want = 0;
   worker.next.outcomes = {{Outcome::Kind::move_to_dead, "x", epoch_seconds(now)}};
-  BOOST_REQUIRE(!send(worker.redis, settle_and_fetch(worker.next, now)).view().is_error());
+  BOOST_REQUIRE(!worker.redis.run(settle_and_fetch(worker.next, now)).view().is_error());
   Strings left;
   for (const auto& [member, score] : worker.server.zrange("dead")) left.push_back(member);
   BOOST_TEST(left == (Strings{"just above", "x"}), boost::test_tools::per_element());
@@ -442,13 +442,13 @@ BOOST_FIXTURE_TEST_CASE(jobs_of_other_programs_are_fetched_as_they_are, LoopWith
       }
 
       Connection one(redis.address());
-      send(one, register_incarnation("host:1:0123456789ab", "{}", "0.1"));
+      one.run(register_incarnation("host:1:0123456789ab", "{}", "0.1"));
       Settlement next;
       next.identity = "host:1:0123456789ab";
       next.field = "0.1";
       next.draw = {queue};
       next.want = 1;
-      const Strings fetched = read_settled(send(one, settle_and_fetch(next, wall_now())).view()).payloads;
+      const Strings fetched = read_settled(one.run(settle_and_fetch(next, wall_now())).view()).payloads;
       BOOST_REQUIRE(fetched.size() == 1u);
       if (scheduled)
         BOOST_TEST(Payload::parse(fetched[0]).with({{"enqueued_at", std::nullopt}}).text() == payload.text);

@@ -22,7 +22,7 @@ struct Beat {
       redis.call({"LPUSH", keys::in_flight_list(identity, field, queue), payload});
   }
   std::int64_t write(const std::vector<BusyWorker>& workers) {
-    return send(redis, work_entries(identity, workers)).view().integer();
+    return redis.run(work_entries(identity, workers)).view().integer();
   }
 };
 

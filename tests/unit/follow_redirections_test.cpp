@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "shared/redis/connection.hpp"
+#include "tests/support/lost.hpp"
 #include "tests/support/reply_from_wire.hpp"
 
 using namespace brood;
@@ -44,8 +45,8 @@ struct Told : RedirectedSender {
     BOOST_REQUIRE(!answers.empty());
     const Wires wires = answers.front();
     answers.pop_front();
-    if (wires == Wires{"away"}) throw NotConnected("away");
-    if (wires == Wires{"refused"}) throw LoginRefused("refused");
+    if (wires == Wires{"away"}) throw ConnectionLost(Loss::not_connected, "away");
+    if (wires == Wires{"refused"}) throw ConnectionLost(Loss::login_refused, "refused");
     return replies(wires);
   }
   std::vector<Reply> send(std::span<const Command> sent) override {
@@ -144,15 +145,12 @@ BOOST_FIXTURE_TEST_CASE(the_fewer_replicas_count_when_only_some_of_it_was_there,
 BOOST_FIXTURE_TEST_CASE(that_nobody_is_there_says_nothing_of_what_was_applied_before, Told) {
   for (const std::string& redirection : {moved, asks, try_again}) {
     answers = {{"away"}};
-    BOOST_CHECK_THROW(follow({"A"}, {redirection}), NotConnected);
+    BOOST_CHECK_EXCEPTION(follow({"A"}, {redirection}), ConnectionLost, lost_by(Loss::not_connected));
     answers = {{"refused"}};
-    BOOST_CHECK_THROW(follow({"A"}, {redirection}), LoginRefused);
-    const auto is_plain_loss = [](const ConnectionLost& lost) {
-      return dynamic_cast<const NotConnected*>(&lost) == nullptr && dynamic_cast<const LoginRefused*>(&lost) == nullptr;
-    };
+    BOOST_CHECK_EXCEPTION(follow({"A"}, {redirection}), ConnectionLost, lost_by(Loss::login_refused));
     answers = {{"away"}};
-    BOOST_CHECK_EXCEPTION(follow({"A", "B"}, {"+OK", redirection}), ConnectionLost, is_plain_loss);
+    BOOST_CHECK_EXCEPTION(follow({"A", "B"}, {"+OK", redirection}), ConnectionLost, lost_by(Loss::unanswered));
     answers = {{"refused"}};
-    BOOST_CHECK_EXCEPTION(follow({"A", "B"}, {"+OK", redirection}), ConnectionLost, is_plain_loss);
+    BOOST_CHECK_EXCEPTION(follow({"A", "B"}, {"+OK", redirection}), ConnectionLost, lost_by(Loss::unanswered));
   }
 }

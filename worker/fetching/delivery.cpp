@@ -70,7 +70,8 @@ Reply Delivery::send_in_size(const std::vector<Outcome>& outcomes,
     try {
       return send_again(settling(size == OutcomeSize::whole ? outcomes : less), size != OutcomeSize::as_it_is,
                         outcomes.empty() ? Confirm::fetched : Confirm::always);
-    } catch (const TooLargeForRedis& refused) {
+    } catch (const ConnectionLost& refused) {
+      if (refused.why != Loss::too_large) throw;
       size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
       const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
       log::error("outcome_too_large", {{"slot", setup_.slot}, {"reason", refused.what()}, {"stored", kept}});
@@ -88,9 +89,8 @@ void Delivery::until_done(const std::function<void()>& attempt) {
     try {
       attempt();
       done = true;
-    } catch (const NoMemoryForReply&) {
-      throw std::bad_alloc();
     } catch (const ConnectionLost& lost) {
+      if (lost.why == Loss::no_memory) throw std::bad_alloc();
       retries.wait(lost.what());
     } catch (const UnexpectedReply& refusal) {
       retries.wait(refusal.what());
@@ -117,13 +117,10 @@ Reply Delivery::send_again(const ScriptCall& call, bool may_be_less, Confirm con
       // is, and the next call goes there.
       const bool was_told_where = why.starts_with("MOVED ");
       if ((kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) && !was_told_where) redis_.disconnect();
-    } catch (const TooLargeForRedis& refused) {
-      if (may_be_less) throw;
-      why = refused.what();
-    } catch (const NoMemoryForReply&) {
-      throw std::bad_alloc();
     } catch (const ConnectionLost& lost) {
-      in_doubt_ = true;
+      if (lost.why == Loss::no_memory) throw std::bad_alloc();
+      if (lost.why == Loss::too_large && may_be_less) throw;
+      in_doubt_ |= lost.why != Loss::too_large;
       why = lost.what();
     }
     retries.wait(why);
@@ -134,18 +131,16 @@ Reply Delivery::send_again(const ScriptCall& call, bool may_be_less, Confirm con
 // they were, and a replica that has a later write has this one too.  But a settled job has been performed, and a
 // fetched one is about to be.
 Delivery::Answer Delivery::send_and_confirm(const ScriptCall& call, Confirm confirm) {
-  if (!asks_replicas() || confirm == Confirm::no) return {brood::send(redis_, call)};
+  if (!asks_replicas() || confirm == Confirm::no) return {redis_.run(call)};
   if (confirm == Confirm::fetched) {
-    Reply reply = brood::send(redis_, call);
+    Reply reply = redis_.run(call);
     const bool fetched = reply.view().error().empty() && !read_settled(reply.view()).payloads.empty();
     const std::uint64_t written_on = redis_.connections();
     return {std::move(reply), !fetched || is_confirmed(written_on)};
   }
   const Command wait = wait_for(setup_.wait);
   const Patience patience{.longest = longest_answer + setup_.wait.timeout};
-  std::vector<Reply> replies = redis_.call_patiently({call.evalsha(), wait}, patience);
-  if (classify_error(replies[0].view().error()) == ErrorKind::no_script)
-    replies = redis_.call_patiently({call.eval(), wait}, patience);
+  std::vector<Reply> replies = redis_.call_patiently({call.command(), wait}, patience);
   const bool was_applied = replies[0].view().error().empty();
   return {std::move(replies[0]), !was_applied || holds_without(confirmed_by(replies[1].view()))};
 }

@@ -285,8 +285,7 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
   const auto longest = setup_.looks_again_soon && setup_.looks_again_soon() ? short_wait : longest_wait;
   std::vector<Command> commands{wait_on_queue(setup_.identity, field_, batch_.queue, longest)};
   if (!draw.empty()) {
-    const ScriptCall fetch = fetch_after_wait({setup_.identity, field_, number_, batch_.queue, draw, want});
-    commands.push_back(fetch_is_known_ ? fetch.evalsha() : fetch.eval());
+    commands.push_back(fetch_after_wait({setup_.identity, field_, number_, batch_.queue, draw, want}).command());
   }
   bool woken = false;
   const Patience patience{.longest = longest + reply_slack,
@@ -319,9 +318,8 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
       if (woken) return Waited::nothing;
       if (setup_.waits_again && !setup_.waits_again()) return Waited::nothing;
     }
-  } catch (const NoMemoryForReply&) {
-    throw std::bad_alloc();
-  } catch (const ConnectionLost&) {
+  } catch (const ConnectionLost& lost) {
+    if (lost.why == Loss::no_memory) throw std::bad_alloc();
     slot_.set_waiting_client(0);
     if (setup_.is_to_leave && setup_.is_to_leave()) throw ShardIsAway{};
     leave_incarnation();
@@ -339,7 +337,6 @@ std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::
   if (replies.size() > 1) {
     const ReplyView fetch = replies.back().view();
     const ErrorKind refusal = classify_error(fetch.error());
-    fetch_is_known_ = refusal != ErrorKind::no_script;
     all_were_asked &= refusal == ErrorKind::none;
     if (refusal == ErrorKind::none) {
       Settled fetched = read_settled(fetch);

@@ -161,7 +161,6 @@ class FetchAndSettle {
   std::string field_;
   std::uint64_t number_ = 0;
   bool registered_ = false;
-  bool fetch_is_known_ = true;                      // Redis has the script of the fetch behind a wait
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // the id, and the connection that it is of
   SteadyTime skipped_reported_{}, no_locks_since_{};

@@ -43,18 +43,14 @@ FilledQueues::Looked FilledQueues::look(const std::vector<std::string>& queues) 
   const std::vector<std::vector<std::string>> asked = slices_to_size(queues);
   std::vector<Command> commands;
   for (const std::vector<std::string>& slice : asked) {
-    const ScriptCall call = queue_sizes(slice);
-    commands.push_back(script_is_known_ ? call.evalsha() : call.eval());
+    commands.push_back(queue_sizes(slice).command());
   }
   filled_.clear();
   looked_at_ = {};
   try {
     const std::vector<Reply> replies = redis_.call_patiently(commands, {.longest = longest_look});
     for (std::size_t i = 0; i < replies.size(); ++i) {
-      const ErrorKind refusal = classify_error(replies[i].view().error());
-      if (refusal == ErrorKind::no_script && std::exchange(script_is_known_, false)) return look(queues);
-      script_is_known_ = refusal == ErrorKind::none;
-      if (!script_is_known_) return Looked::refused;
+      if (replies[i].view().is_error()) return Looked::refused;
       for (const QueueSizes::Filled& one : read_queue_sizes(asked[i], replies[i].view()).filled)
         filled_.insert(one.queue);
     }

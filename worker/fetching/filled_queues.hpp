@@ -38,7 +38,6 @@ class FilledQueues {
   Channel& redis_;
   const SlotRecord& record_;
   std::uint32_t rings_ = 0;
-  bool script_is_known_ = true;  // Redis has that of queues' sizes
   std::unordered_set<std::string> filled_;
   SteadyTime looked_at_{};
   std::chrono::nanoseconds look_took_{};

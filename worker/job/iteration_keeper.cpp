@@ -67,8 +67,7 @@ std::optional<IterationState> IterationKeeper::load(const std::string& jid,
 
 bool IterationKeeper::save(const std::string& jid, const IterationState& state) {
   if (state.cursor.size() >= refused_bytes_) return is_cancelled(jid);
-  const ScriptCall call = save_iteration(jid, state);
-  const Sent sent = write_or_keep({jid, call.evalsha(), call.script, true});
+  const Sent sent = write_or_keep({jid, save_iteration(jid, state).command(), true});
   if (sent != Sent::too_large) return sent == Sent::cancelled;
   refused_bytes_ = state.cursor.size();
   return is_cancelled(jid);
@@ -92,12 +91,7 @@ void IterationKeeper::drop(const std::string& jid) { write_or_keep({jid, drop_it
 IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patience) {
   std::string why;
   try {
-    Reply reply = ask(write.command, patience);
-    if (write.script != nullptr && classify_error(reply.view().error()) == ErrorKind::no_script) {
-      send_text_instead(write.command, *write.script);
-      write.script = nullptr;
-      reply = ask(write.command, patience);
-    }
+    const Reply reply = ask(write.command, patience);
     const ErrorKind kind = classify_error(reply.view().error());
     if (kind == ErrorKind::none)
       return reply.view().is_string() && read_saved_is_cancelled(reply.view()) ? Sent::cancelled : Sent::applied;
@@ -107,14 +101,13 @@ IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patien
       say_unsaved(write.jid, why);
       return Sent::refused;
     }
-  } catch (const TooLargeForRedis& refused) {
-    log::error("iteration_too_large",
-               {{"jid", write.jid}, {"reason", refused.what()}, {"kept", "what was saved before"}});
-    return Sent::too_large;
-  } catch (const ConnectionClosed& closed) {
-    if (closed.perhaps_too_large) return send(write, patience);  // a second close means that it is refused
-    why = closed.what();
   } catch (const ConnectionLost& lost) {
+    if (lost.why == Loss::closed_on_large) return send(write, patience);  // a second close means that it is refused
+    if (lost.why == Loss::too_large) {
+      log::error("iteration_too_large",
+                 {{"jid", write.jid}, {"reason", lost.what()}, {"kept", "what was saved before"}});
+      return Sent::too_large;
+    }
     why = lost.what();
   }
   if (ask_again_ == SteadyTime{}) say_unsaved(write.jid, why);

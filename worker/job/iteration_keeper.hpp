@@ -43,7 +43,6 @@ class IterationKeeper {
   struct Write {
     std::string jid;
     Command command;
-    const Script* script = nullptr;  // whose SHA the command names
     bool saves_cursor = false;
   };
   enum class Sent { applied, cancelled, refused, too_large, not_now };

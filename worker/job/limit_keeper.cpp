@@ -24,10 +24,7 @@ Patience limits_patience(milliseconds longest = limits_answer_within) {
 }
 
 Reply call_script(Channel& redis, const ScriptCall& call) {
-  Reply reply = std::move(redis.call_patiently({call.evalsha()}, limits_patience()).front());
-  if (classify_error(reply.view().error()) == ErrorKind::no_script)
-    reply = std::move(redis.call_patiently({call.eval()}, limits_patience()).front());
-  return reply;
+  return std::move(redis.call_patiently({call.command()}, limits_patience()).front());
 }
 
 bool may_work_later(ErrorKind kind) {

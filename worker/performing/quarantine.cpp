@@ -181,7 +181,7 @@ std::size_t Quarantine::release_from(std::size_t first, std::size_t& looked_at) 
 Quarantine::PutBack Quarantine::put_back(const Payload& job) {
   try {
     const std::string queue = job.string("queue").value_or("default");
-    const bool was_there = send(redis_, release_quarantined(job.text(), queue)).view().integer() == 1;
+    const bool was_there = redis_.run(release_quarantined(job.text(), queue)).view().integer() == 1;
     return was_there ? PutBack::done : PutBack::gone;
   } catch (const UnexpectedReply& refused) {
     if (!std::exchange(said_refused_, true))
@@ -228,7 +228,7 @@ bool Quarantine::has_crashed(const Payload& job) {
   if (answer == QuarantineAnswer::probe) {
     try {
       is_kept_ = fits_a_record(job.jid(), job.job_class()) && job.display_class() == job.job_class();
-      if (send(redis_, begin_probe(job.job_class(), job.jid(), is_kept_)).view().integer() == 1) {
+      if (redis_.run(begin_probe(job.job_class(), job.jid(), is_kept_)).view().integer() == 1) {
         probe_ = job.jid();
         log::info("quarantine_probe",
                   {{"jid", job.jid()}, {"class", job.display_class()}, {"passed", known->second.passed}});
@@ -247,7 +247,7 @@ void Quarantine::does_not_begin(const Payload& job) {
   if (!probe_) return;
   probe_.reset();
   try {
-    send(redis_, leave_probe(job.job_class(), job.jid()));
+    redis_.run(leave_probe(job.job_class(), job.jid()));
   } catch (const std::exception& lost) {
     log::debug("quarantine_not_read", {{"reason", lost.what()}});
   }
@@ -266,7 +266,7 @@ void Quarantine::ended(const Payload& job) {
 // look, or before the next job.
 void Quarantine::tell_of_passed() try {
   if (!passed_) return;
-  if (send(redis_, pass_probe(passed_->job_class, passed_->jid)).view().integer() == 1) {
+  if (redis_.run(pass_probe(passed_->job_class, passed_->jid)).view().integer() == 1) {
     classes_.erase(passed_->job_class);
     log::warn("class_released", {{"class", passed_->shown}, {"passed", probes_needed}});
   }

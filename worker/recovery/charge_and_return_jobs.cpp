@@ -250,7 +250,7 @@ class RecoveryChild {
   // Nobody knows how its worker ended, so the job is not charged.  But a job that takes its supervisor down each time
   // must not do so for ever.
   Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
-    const Reply before = send(redis_, orphan_return_count(payload));
+    const Reply before = redis_.run(orphan_return_count(payload));
     const bool known = before.view().is_integer();
     if (known && before.view().integer() + 1 >= returns_before_death) return move_orphan_to_dead(payload, queue);
     ++returned_;

@@ -44,7 +44,7 @@ namespace {
 
 // A timeout is no crash: another job of the class may be tried.
 void end_trial(Channel& redis, const ChargedCrash& charged) try {
-  send(redis, leave_probe(charged.job_class, charged.crash.jid));
+  redis.run(leave_probe(charged.job_class, charged.crash.jid));
 } catch (const std::exception& refused) {
   log::debug("quarantine_not_read", {{"reason", refused.what()}});
 }
@@ -61,7 +61,7 @@ void count_for_quarantine(Channel& redis, const ChargedCrash& charged, const Wor
                               fmt::format("{:016x}", worker_death.cause->facts->libraries),
                               worker.identity + " " + worker_field(worker.slot, worker.incarnation)};
   try {
-    const CountedCrash counted = read_counted_crash(send(redis, count_quarantine_crash(crash, rules)).view());
+    const CountedCrash counted = read_counted_crash(redis.run(count_quarantine_crash(crash, rules)).view());
     if (!counted.begins) return;
     log::error("class_quarantined",
                {{"class", charged.crash.job_class},

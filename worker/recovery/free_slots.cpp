@@ -61,7 +61,7 @@ int free_slots_of_the_gone(Channel& redis, const SlotWitnesses& witnesses) {
   }
   int freed = 0;
   for (const auto& [name, holders] : gone) {
-    const Reply reply = send(redis, forget_holders(name, holders));
+    const Reply reply = redis.run(forget_holders(name, holders));
     const int of_limit = static_cast<int>(reply.view().integer());
     freed += of_limit;
     if (of_limit > 0) log::warn("stray_slots_freed", {{"limit", name}, {"slots", of_limit}});

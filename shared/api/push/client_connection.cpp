@@ -57,20 +57,15 @@ void ClientConnection::prove_that_it_answers() try {
   connection_.set_timeouts({longest_proof, longest_proof, true});
   connection_.call({"PING"});
   last_used_ = steady_now();
-} catch (const LoginRefused& refused) {
-  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
 } catch (const ConnectionLost& lost) {
-  throw RedisUnreached("Redis at " + name_ + ": " + lost.what());
+  raise(lost.why == Loss::login_refused ? lost.why : Loss::not_connected, lost.what());
 }
 
-// If it cannot connect, it throws ConnectionLost and not NotConnected, since other commands of the same pipeline have
-// been applied.
+// What other commands of the same pipeline have done stands.
 std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refused) try {
   return connection_.pipeline(refused);
-} catch (const NotConnected& away) {
-  throw ConnectionLost(away.what());
-} catch (const LoginRefused& refusal) {
-  throw ConnectionLost(refusal.what());
+} catch (const ConnectionLost& lost) {
+  throw lost.after_others();
 }
 
 std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& commands) try {
@@ -92,16 +87,8 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   }
   last_used_ = steady_now();
   return replies;
-} catch (const LoginRefused& refused) {
-  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
-} catch (const NotConnected& away) {
-  throw RedisUnreached("Redis at " + name_ + ": " + away.what());
-} catch (const TooLargeForRedis& refused) {
-  throw RefusedForSize("Redis at " + name_ + ": " + refused.what());
-} catch (const ConnectionClosed& closed) {
-  throw RedisAway("Redis at " + name_ + ": " + closed.what(), closed.perhaps_too_large);
 } catch (const ConnectionLost& lost) {
-  throw RedisAway("Redis at " + name_ + ": " + lost.what());
+  raise(lost.why, lost.what());
 } catch (const UnexpectedReply& reply) {
   throw RedisError("Redis at " + name_ + ": " + reply.what());
 }
@@ -173,10 +160,7 @@ void ClientConnection::ask_time() {
 
 Reply ClientConnection::try_to_run(ScriptCall call) {
   std::vector<Command> commands;
-  commands.push_back(std::move(call).evalsha());
-  Reply reply = std::move(pipeline(commands).front());
-  if (classify_error(reply.view().error()) != ErrorKind::no_script) return reply;
-  send_text_instead(commands.front(), *call.script);
+  commands.push_back(std::move(call).command());
   return std::move(pipeline(commands).front());
 }
 
@@ -202,10 +186,8 @@ void ClientConnection::transaction(std::vector<Command> commands) {
       break;
     }
     last_used_ = steady_now();
-  } catch (const LoginRefused& refused) {
-    throw LoginFailed("Redis at " + name_ + ": " + refused.what());
   } catch (const ConnectionLost& lost) {
-    throw RedisAway("Redis at " + name_ + ": " + lost.what());
+    raise(lost.why, lost.what());
   }
   for (const Reply& reply : replies) {
     if (reply.view().is_error()) refuse(key, reply.view().error());
@@ -216,13 +198,17 @@ void ClientConnection::transaction(std::vector<Command> commands) {
   }
 }
 
+void ClientConnection::raise(Loss why, std::string_view what) const {
+  throw RedisLost(why, "Redis at " + name_ + ": " + std::string(what));
+}
+
 void ClientConnection::refuse(const Command& command, std::string_view error) const {
   refuse(first_key(command), error);
 }
 
 void ClientConnection::refuse(std::string_view key, std::string_view error) const {
+  if (error.starts_with("NOAUTH")) raise(Loss::login_refused, error);
   std::string what = "Redis at " + name_ + ": ";
-  if (error.starts_with("NOAUTH")) throw LoginFailed(what.append(error));
   if (error.find("WRONGTYPE") != error.npos && !key.empty())
     what.append("the key \"").append(key).append("\", or one that goes with it, holds something else than it should: ");
   throw RedisError(what.append(error));

@@ -13,31 +13,20 @@
 
 namespace brood {
 
-// No connection, or it was lost before the whole reply came: the commands may or may not have been applied.
-class RedisAway : public RedisError {
+// A ConnectionLost, as the library throws it.
+class RedisLost : public RedisError {
  public:
-  explicit RedisAway(const std::string& what, bool perhaps_too_large = false)
-      : RedisError(what), perhaps_too_large(perhaps_too_large) {}
-  const bool perhaps_too_large;  // see ConnectionClosed
+  RedisLost(Loss why, const std::string& what) : RedisError(what), why(why) {}
+  bool nothing_was_sent() const { return ConnectionLost(why, what()).nothing_was_sent(); }
+
+  const Loss why;
 };
 
-// No connection: nothing was sent.
-class RedisUnreached : public RedisAway {
- public:
-  using RedisAway::RedisAway;
-};
-
-// Redis does not let us in: nothing was sent.
-class LoginFailed : public RedisError {
- public:
-  using RedisError::RedisError;
-};
-
-// Redis refuses a command for its size, and always will: nothing of it was applied.
-class RefusedForSize : public RedisError {
- public:
-  using RedisError::RedisError;
-};
+// Whether Redis is away, and refused neither us nor the command: it may serve us later.
+inline bool is_away(const RedisError& error) {
+  const auto* const lost = dynamic_cast<const RedisLost*>(&error);
+  return lost != nullptr && lost->why != Loss::login_refused && lost->why != Loss::too_large;
+}
 
 // The one connection of a program that uses the library.  Every failure is thrown as RedisError, with the address.  An
 // idle connection is checked before anything is risked on it, and what a former master refuses is sent once more on a
@@ -73,8 +62,8 @@ class ClientConnection {
   // refuses.
   void ask_time();
 
-  // Returns once Redis has answered, within a second or two, or at once if it answered a moment ago.  So the next push
-  // is not risked on a server that hangs.  Throws RedisUnreached or LoginFailed.
+  // Returns once Redis has answered, within a second or two, or at once if it answered a moment ago.  So what is sent
+  // next is not risked on a server that hangs.  Throws a RedisLost by which nothing was sent.
   void prove_that_it_answers();
 
   void set_timeouts(Connection::Timeouts timeouts);
@@ -89,6 +78,7 @@ class ClientConnection {
   [[noreturn]] void refuse(const Command& command, std::string_view error) const;
 
  private:
+  [[noreturn]] void raise(Loss why, std::string_view what) const;
   void check_rested_connection();
   std::vector<Reply> ask_again(const std::vector<Command>& refused);
 

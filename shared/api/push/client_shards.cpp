@@ -110,8 +110,8 @@ std::optional<std::string> ClientShards::try_one(Shard& shard, std::vector<Clien
     else
       shard.rests_until = 0;
     return why;
-  } catch (const RedisAway&) {  // it may have the jobs: no other shard gets them
-    shard.rest(began);
+  } catch (const RedisError& error) {
+    if (is_away(error)) shard.rest(began);  // it may have the jobs: no other shard gets them
     throw;
   }
 }

@@ -15,12 +15,6 @@ namespace {
 // Batches are small: one that a slow network does not carry before its deadline would be sent again for ever.
 constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // leaves room for the lengths of the payloads
 
-// The kept jobs cannot be pushed: a password or a right is missing.
-class ShutOut : public RedisError {
- public:
-  using RedisError::RedisError;
-};
-
 }  // namespace
 
 PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client_(new_jid()) {}
@@ -76,9 +70,8 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
       try {
         settle_conflicts(redis, batch, read_holders(reply.view()), BatchNumber{client_, number_});
       } catch (const NotConfirmed&) {  // asked below, for all of it
-      } catch (const RedisAway&) {
-        throw;
       } catch (const RedisError& refused) {
+        if (is_away(refused)) throw;
         refusal_ = refused.what();
         return Sent::refused;
       }
@@ -100,15 +93,12 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
         refusal_ = "Redis at " + redis.name() + ": " + std::string(error);
         return Sent::refused;
     }
-  } catch (const RedisUnreached& away) {
-    refusal_ = away.what();
-  } catch (const RedisAway& away) {
-    refusal_ = away.what();
-    perhaps_there_ = true;
-    if (away.perhaps_too_large) return send_first_batch(redis);  // a second close means that it is refused
-  } catch (const RefusedForSize& refused) {
-    refusal_ = refused.what();
-    return Sent::refused;
+  } catch (const RedisLost& lost) {
+    refusal_ = lost.what();
+    if (lost.why == Loss::login_refused) return Sent::shut_out;
+    if (lost.why == Loss::too_large) return Sent::refused;
+    perhaps_there_ |= !lost.nothing_was_sent();
+    if (lost.why == Loss::closed_on_large) return send_first_batch(redis);  // a second close means that it is refused
   } catch (const RedisError& refused) {
     refusal_ = refused.what();
     return Sent::shut_out;
@@ -144,7 +134,7 @@ bool PushBuffer::push_waiting(ClientConnection& redis) {
       case Sent::away:
         return false;
       case Sent::shut_out:
-        throw ShutOut(refusal_);
+        throw RedisLost(Loss::login_refused, refusal_);  // a password or a right is missing
     }
   }
   return true;
@@ -182,11 +172,9 @@ void PushBuffer::refuse_waiting(std::size_t all, std::size_t pushed) {
 
 void PushBuffer::push(ClientConnection& redis, std::vector<ClientPush> jobs) { push_or(Otherwise::keep, redis, jobs); }
 
-std::optional<std::string> PushBuffer::push_unless_away(ClientConnection& redis, std::vector<ClientPush>& jobs) try {
+std::optional<std::string> PushBuffer::push_unless_away(ClientConnection& redis, std::vector<ClientPush>& jobs) {
   if (push_or(Otherwise::give_back, redis, jobs)) return std::nullopt;
   return refusal_;
-} catch (const ShutOut& refused) {
-  return refused.what();
 }
 
 bool PushBuffer::push_or(Otherwise otherwise, ClientConnection& redis, std::vector<ClientPush>& jobs) {

@@ -141,25 +141,22 @@ void PushSender::push_once(ClientPush job) {
 
 // A script for each slice that goes to one place, in order, and all of them at once.
 void PushSender::push_with_locks(std::vector<ClientPush> jobs, std::optional<NotConfirmed>& unconfirmed) {
-  std::vector<ScriptCall> calls;
+  std::vector<Command> commands;
   std::vector<std::size_t> begins;
   for (std::size_t begin = 0; begin < jobs.size();) {
     const std::size_t end = begin + unique_slice(std::span(jobs).subspan(begin));
-    calls.push_back(push_unique(jobs[begin].score ? "" : jobs[begin].queue,
-                                unique_jobs(std::span(jobs).subspan(begin, end - begin))));
+    commands.push_back(push_unique(jobs[begin].score ? "" : jobs[begin].queue,
+                                   unique_jobs(std::span(jobs).subspan(begin, end - begin)))
+                           .command());
     begins.push_back(begin);
     begin = end;
   }
-  if (calls.empty()) return;
-  std::vector<Command> commands;
-  for (const ScriptCall& call : calls) commands.push_back(call.evalsha());
-  std::vector<Reply> replies = redis_.push(commands, unconfirmed);
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (classify_error(replies[i].view().error()) == ErrorKind::no_script)
-      replies[i] = std::move(redis_.push({calls[i].eval()}, unconfirmed).front());
+  if (commands.empty()) return;
+  const std::vector<Reply> replies = redis_.push(std::move(commands), unconfirmed);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i].view().is_error())
       throw RedisError("Redis at " + redis_.name() + ": " + std::string(replies[i].view().error()));
-    const std::size_t end = i + 1 < calls.size() ? begins[i + 1] : jobs.size();
+    const std::size_t end = i + 1 < replies.size() ? begins[i + 1] : jobs.size();
     try {
       settle_conflicts(redis_, std::span(jobs).subspan(begins[i], end - begins[i]), read_holders(replies[i].view()));
     } catch (const NotConfirmed& error) {
@@ -206,10 +203,9 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
   std::string why = "Redis at " + redis_.name() + ": " + pushed.refusal + pushed.how_many();
   if (pushed.taken > 0 || !pushed.may_be_taken_yet) throw RedisError(why);
   return why;
-} catch (const RedisUnreached& away) {
-  return away.what();
-} catch (const LoginFailed& refused) {
-  return refused.what();
+} catch (const RedisLost& lost) {
+  if (!lost.nothing_was_sent()) throw;
+  return lost.what();
 }
 
 TimeUnit PushSender::times_of_fleet() {

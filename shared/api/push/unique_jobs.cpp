@@ -18,9 +18,7 @@ constexpr std::size_t most_unique_bytes = bytes_always_taken - 20'000;
 constexpr int most_attempts_to_replace = 10;
 
 Reply run_push(ClientConnection& redis, const ScriptCall& call) {
-  Reply reply = std::move(redis.push({call.evalsha()}).front());
-  if (classify_error(reply.view().error()) == ErrorKind::no_script)
-    reply = std::move(redis.push({call.eval()}).front());
+  Reply reply = std::move(redis.push({call.command()}).front());
   if (reply.view().is_error()) redis.refuse(call.keys.front().name(), reply.view().error());
   return reply;
 }

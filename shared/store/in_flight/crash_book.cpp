@@ -128,7 +128,7 @@ void note_crash(Channel& redis, const Crash& crash) {
       {crash.fingerprint, score_text(crash.at), written(crash), written(crash.frames), crash.has_names ? "1" : "0",
        std::to_string(max_noted_crashes), std::to_string(crashes_are_kept_s), std::to_string(day_of(crash.at)),
        std::to_string(days_of_crashes)}};
-  send(redis, call).view().integer();
+  redis.run(call).view().integer();
 }
 
 std::vector<Crash> read_crashes(Channel& redis) { return read_crashes(redis, redis_now()); }

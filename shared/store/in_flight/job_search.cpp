@@ -28,7 +28,7 @@ class JobSearch {
 
   void look(const RedisKey& key, const PlacedJob& there) {
     for (std::size_t first = 0;;) {
-      const MarkedJobs page = read_marked_jobs(send(redis_, marked_jobs(key, first, {jid_})).view());
+      const MarkedJobs page = read_marked_jobs(redis_.run(marked_jobs(key, first, {jid_})).view());
       for (const MarkedJob& job : page.jobs) {
         if (has_jid(job.payload, jid_)) add(there, job);
       }
@@ -46,7 +46,7 @@ class JobSearch {
       return one.place == job.place && one.payload == job.payload && one.score_text == job.score_text;
     });
     if (is_known) return;
-    const Reply returns = send(redis_, orphan_return_count(job.payload));
+    const Reply returns = redis_.run(orphan_return_count(job.payload));
     if (returns.view().is_integer()) job.returns = returns.view().integer();
     found_.push_back(std::move(job));
   }

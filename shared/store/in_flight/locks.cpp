@@ -158,7 +158,7 @@ std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
   std::size_t looked_at = 0;
   const auto look = [&](const RedisKey& key) {
     for (std::size_t first = 0;;) {
-      const MarkedJobs page = read_marked_jobs(send(redis, marked_jobs(key, first, {mark_of_unique})).view());
+      const MarkedJobs page = read_marked_jobs(redis.run(marked_jobs(key, first, {mark_of_unique})).view());
       for (const MarkedJob& job : page.jobs) note_job(wanted, job.payload);
       if (page.looked_at == 0) return;
       first += page.looked_at;
@@ -172,7 +172,7 @@ std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
 }
 
 bool release_lock(Channel& redis, const UniqueLock& lock) {
-  return send(redis, {&scripts::release_lock, {RedisKey(lock.key)}, {lock.holder}}).view().integer() == 1;
+  return redis.run({&scripts::release_lock, {RedisKey(lock.key)}, {lock.holder}}).view().integer() == 1;
 }
 
 std::vector<UniqueLock> let_go_of_abandoned_locks(Channel& redis, const WaitFor& wait) {

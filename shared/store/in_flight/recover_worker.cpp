@@ -144,14 +144,13 @@ template <typename Call, typename Shrink>
 Reply send_in_size(Channel& redis, const std::string& field, OutcomeSize& size, Call call, Shrink shrink) {
   for (;;) {
     try {
-      return send(redis, call());
-    } catch (const TooLargeForRedis& refused) {
-      if (size == OutcomeSize::as_it_is) throw;
+      return redis.run(call());
+    } catch (const ConnectionLost& refused) {
+      if (refused.why == Loss::closed_on_large) continue;
+      if (refused.why != Loss::too_large || size == OutcomeSize::as_it_is) throw;
       size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
       log::warn("outcome_too_large", {{"field", field}, {"reason", refused.what()}});
       shrink(size);
-    } catch (const ConnectionClosed& closed) {
-      if (!closed.perhaps_too_large) throw;
     }
   }
 }

@@ -74,7 +74,7 @@ int let_go_of_stray_locks(Channel& redis, const std::function<bool(const Running
     if (!holder || owner_lives(*holder)) return;
     const ScriptCall call{
         &scripts::let_go_of_stray, {keys::in_flight_hash(holder->identity), lock}, {holder->field, member}};
-    if (send(redis, call).view().integer() == 0) return;
+    if (redis.run(call).view().integer() == 0) return;
     ++let_go;
     log::warn("stray_lock_let_go", {{"key", name}, {"holder", member}});
   });

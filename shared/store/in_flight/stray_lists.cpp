@@ -21,7 +21,7 @@ int give_back_list_without_field(Channel& redis, const std::string& key) {
   std::vector<LetGo> let_go;
   append_held(let_go, read_holdings(values.view()[1]), list->identity);
   append(call, let_go);
-  const Reply reply = send(redis, call);
+  const Reply reply = redis.run(call);
   const int returned = static_cast<int>(reply.view().integer());
   if (returned > 0) log::info("in_flight_list_given_back", {{"list", key}, {"jobs", returned}});
   return returned;

@@ -27,9 +27,9 @@ Identity known_by_name(const std::string& name) {
 }
 
 bool list_if_unlisted(Channel& redis, const std::string& name) {
-  const Reply reply = send(redis, {&scripts::list_process,
-                                   {keys::in_flight_hash(name), keys::brood_processes},
-                                   {name, identity_record(known_by_name(name))}});
+  const Reply reply = redis.run({&scripts::list_process,
+                                 {keys::in_flight_hash(name), keys::brood_processes},
+                                 {name, identity_record(known_by_name(name))}});
   if (reply.view().integer() == 0) return false;
   log::warn("unlisted_process_found", {{"identity", name}});
   return true;
@@ -54,7 +54,7 @@ std::vector<OwnerRecord> read_owner_records(ReplyView reply) {
 }
 
 void forget_process(Channel& redis, const std::string& identity) {
-  send(redis, {&scripts::forget_process, {keys::in_flight_hash(identity), keys::brood_processes}, {identity}});
+  redis.run({&scripts::forget_process, {keys::in_flight_hash(identity), keys::brood_processes}, {identity}});
 }
 
 int list_unlisted_processes(Channel& redis) {

@@ -22,7 +22,7 @@ std::string due_score(WallTime t) {
 }
 
 Command ask_first_score(std::string_view set_key, const std::optional<std::string>& above) {
-  return ScriptCall{&scripts::first_score, {RedisKey(set_key)}, {above.value_or("")}}.eval();
+  return ScriptCall{&scripts::first_score, {RedisKey(set_key)}, {above.value_or("")}}.command();
 }
 
 std::optional<std::string> read_first_score(ReplyView reply) {

@@ -21,12 +21,11 @@ SchedulerLock read_scheduler_lock(ReplyView last, std::string_view identity) {
   return last.text() == identity ? SchedulerLock::ours : SchedulerLock::of_another;
 }
 
-// By its text, which is short: an answer that nobody reads would not say that Redis does not know it.
 Command keep_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime) {
   const ScriptCall call{&scripts::keep_scheduler_lock,
                         {keys::brood_scheduler},
                         {std::string(identity), std::to_string(lifetime.count())}};
-  return call.eval();
+  return call.command();
 }
 
 Command end_scheduler_lock() { return {"DEL", keys::brood_scheduler}; }

@@ -28,7 +28,7 @@ ListedLimit listed(const std::string& name, LimitView view) {
 
 ListedLimit listed_cap(Connection& redis, const std::string& name, std::int64_t places) {
   ListedLimit cap{.name = name, .kind = "cap", .amount = places};
-  const Reply shown = send(redis, show_cap(name));
+  const Reply shown = redis.run(show_cap(name));
   cap.holders = read_cap_holders(shown.view());
   cap.held = static_cast<std::int64_t>(cap.holders.size());
   return cap;
@@ -73,7 +73,7 @@ std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most) {
   std::sort(names.begin(), names.end());
   names.resize(std::min(names.size(), most));
   for (const std::string& name : names) {
-    const Reply shown = send(redis, show_limit(name));
+    const Reply shown = redis.run(show_limit(name));
     if (auto view = read_limit_view(shown.view())) limits.push_back(listed(name, std::move(*view)));
   }
   return limits;
@@ -89,7 +89,7 @@ std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::
   const Reply known = redis.call(ask_caps());
   const auto caps = read_caps(known.view());
   if (const auto cap = caps.find(name); cap != caps.end()) limits.push_back(listed_cap(redis, name, cap->second));
-  const Reply shown = send(redis, show_limit(name));
+  const Reply shown = redis.run(show_limit(name));
   if (auto view = read_limit_view(shown.view())) limits.push_back(listed(name, std::move(*view)));
   return kept_by(shard, std::move(limits));
 }
@@ -98,7 +98,7 @@ std::int64_t reset_limits(ShardConnections::Shard& shard, const std::string& nam
   std::int64_t held = 0;
   for (const ListedLimit& limit : find_limits(shard, name)) held += limit.counts ? 0 : limit.held;
   shard.redis.call(forget_cap(name));
-  const Reply reply = send(shard.redis, reset_limit(name));
+  const Reply reply = shard.redis.run(reset_limit(name));
   return held + read_reset_limit(reply.view()).value_or(0);
 }
 

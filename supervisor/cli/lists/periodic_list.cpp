@@ -263,7 +263,7 @@ std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& 
 
 std::optional<std::string> run_periodic_now(Connection& redis, const ListedPeriodic& one, std::string_view who) {
   const TickClaim claim = claim_of_now(one, who, times(redis));
-  const Reply reply = send(redis, claim_tick(claim));
+  const Reply reply = redis.run(claim_tick(claim));
   if (read_claimed_tick(reply.view()).outcome != ClaimedTick::Outcome::claimed) return std::nullopt;
   return claim.jid;
 }
@@ -271,7 +271,7 @@ std::optional<std::string> run_periodic_now(Connection& redis, const ListedPerio
 std::optional<bool> pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses) {
   std::int64_t changed = -1;
   shards.any([&](ShardConnections::Shard& shard) {
-    changed = send(shard.redis, pause_periodic(name, pauses)).view().integer();
+    changed = shard.redis.run(pause_periodic(name, pauses)).view().integer();
     return changed >= 0;
   });
   if (changed < 0) return std::nullopt;

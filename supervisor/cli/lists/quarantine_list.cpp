@@ -117,7 +117,7 @@ ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const Quar
     const bool wants_more = !bounds.are_reached(++looked_at);
     if (job.job_class.empty() || !is_meant(job)) return QuarantineStep{.wants_more = wants_more};
     try {
-      done.released += send(redis, release_quarantined(job.payload, job.queue)).view().integer();
+      done.released += redis.run(release_quarantined(job.payload, job.queue)).view().integer();
     } catch (const UnexpectedReply& refusal) {
       ++done.refused;
       done.why = refusal.what();

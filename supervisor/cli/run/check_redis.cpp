@@ -59,14 +59,10 @@ int RedisCheck::check(const RedisAddress& shard) {
       std::cerr << "brood: " << log::printable(unfit) << std::endl;
       return EX_CONFIG;
     }
-  } catch (const LoginRefused& refused) {
-    why_refused = refused.what();
-  } catch (const HungUp& hung_up) {
-    why_refused = hung_up.what();
-  } catch (const HostUnknown& unknown) {
-    why_refused = unknown.what();
   } catch (const ConnectionLost& lost) {
-    if (!uses_embedded_redis(config_.redis))
+    if (lost.why == Loss::login_refused || lost.why == Loss::hung_up || lost.why == Loss::host_unknown)
+      why_refused = lost.what();
+    else if (!uses_embedded_redis(config_.redis))
       std::cout << "; warning: it does not answer now: " << log::printable(lost.what());
   } catch (const UnexpectedReply& refused) {
     std::cout << "; warning: " << log::printable(refused.what());
@@ -84,11 +80,12 @@ std::string RedisCheck::ask(const RedisAddress& shard) {
   const Reply told = connection.call({"INFO"});
   const ReplyView info = told.view();
   RedisFitness fitness = info.is_string() ? judge_redis(info.text(), topology) : RedisFitness{};
-  if (fitness.is_replica && !shard.must_be_found()) throw LoginRefused(fitness.not_now);
+  if (fitness.is_replica && !shard.must_be_found()) throw ConnectionLost(Loss::login_refused, fitness.not_now);
   if (fitness.refusal.empty() && fitness.not_now.empty()) {
     const std::vector<Reply> rights =
         connection.pipeline(ask_rights(own_keys(config_.capsules, Identity::of_this_process().name)));
-    if (const std::string missing = missing_right(views_of(rights)); !missing.empty()) throw LoginRefused(missing);
+    if (const std::string missing = missing_right(views_of(rights)); !missing.empty())
+      throw ConnectionLost(Loss::login_refused, missing);
   }
   if (shard.in_cluster && fitness.refusal.empty()) add_cluster(connection, fitness);
   const RedisData data{shard.shard, fitness.run_id, shard.db, shard.key_prefix};
@@ -111,9 +108,8 @@ std::string why_refused(const Config& config, const std::vector<RedisAddress>& s
     try {
       const std::vector<Reply> answers = Connection(shard, {patience, patience, true}, "brood-check").pipeline(rights);
       if (std::string missing = missing_right(views_of(answers)); !missing.empty()) return missing;
-    } catch (const LoginRefused& refused) {
-      return refused.what();
-    } catch (const ConnectionLost&) {
+    } catch (const ConnectionLost& lost) {
+      if (lost.why == Loss::login_refused) return lost.what();
       one_is_away = true;
     } catch (const UnexpectedReply&) {  // it lets in, and answers oddly: the supervisor's own connection judges that
     }

@@ -98,8 +98,10 @@ void check_right(const Authenticator& authenticator, const Authenticator::Visito
 }
 
 // The next request does not wait for a Redis that has just let this one wait.
-HttpResponse handle(const Route& route, Call& call) try { return route.handler(call); } catch (const RedisAway& error) {
-  call.site.rest(error.what());
+HttpResponse handle(const Route& route, Call& call) try {
+  return route.handler(call);
+} catch (const RedisError& error) {
+  if (is_away(error)) call.site.rest(error.what());
   throw;
 } catch (const ConnectionLost& error) {
   call.site.rest(error.what());

@@ -46,7 +46,7 @@ void let_go_of_failures(Command& command) {
   call.args.assign(command.args.begin() + 3 + static_cast<std::ptrdiff_t>(keys), command.args.end());
   if (call.args[5].find(' ') != std::string::npos) return;
   append(call, 5, let_go);
-  command = call.eval();
+  command = call.command();
 }
 
 // The cap of a queue that is asked for: of what stands beside it no more is said.

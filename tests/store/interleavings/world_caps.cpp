@@ -65,7 +65,7 @@ void World::return_set_aside(Shard& at) {
   };
   const std::vector<std::string> set_aside = waiting(aside);
   std::vector<std::string> newest_first = waiting(home);
-  Command command = brood::return_set_aside(aside, home, chance(0.5) ? 2 : 1'000).eval();
+  Command command = brood::return_set_aside(aside, home, chance(0.5) ? 2 : 1'000).command();
   without_rules(broken_, command, false);
   const Reply reply = at.redis.call(command);
   if (!reply.view().error().empty()) return;

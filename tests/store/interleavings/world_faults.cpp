@@ -161,8 +161,8 @@ void World::take_back() {
   note(fmt::format("take back {}.{} number {} of {} keep {}", worker.slot, seen.incarnation, seen.number, count, kept));
   const ScriptCall call =
       give_back(identity, worker_field(worker.slot, seen.incarnation), seen.queue, seen.number, kept);
-  shard(worker.shard).network.post(call.eval());
-  if (chance(0.33)) shard(worker.shard).network.post(call.eval());
+  shard(worker.shard).network.post(call.command());
+  if (chance(0.33)) shard(worker.shard).network.post(call.command());
 }
 
 void World::start_recovery(int where, DeadWorker dead, std::vector<std::string> held, long* goes_back) {

@@ -52,8 +52,8 @@ void World::move_due_jobs(Shard& at) {
   if (moves.empty()) return;
   coverage_.due_moved += static_cast<long>(moves.size());
   const ScriptCall call = move_due(keys::retry.name(), std::move(moves));
-  if (chance(0.9)) at.network.post(call.eval());
-  if (chance(0.1)) at.network.post(call.eval());
+  if (chance(0.9)) at.network.post(call.command());
+  if (chance(0.1)) at.network.post(call.command());
 }
 
 void World::reschedule_a_retry(Shard& at) {

@@ -26,12 +26,7 @@ void append(ScriptCall& call, const std::vector<LetGo>& all) {
     call.keys.push_back(one.key);
     call.args.insert(call.args.end(), {std::to_string(one.of), one.what, one.member, one.verdict});
   }
-}
-
-void append(ScriptCall& call, std::size_t counted_at, const std::vector<LetGo>& all) {
-  if (all.empty()) return;
-  call.args.at(counted_at) += " " + std::to_string(all.size());
-  append(call, all);
+  call.args.push_back(std::to_string(all.size()));
 }
 
 std::vector<std::string_view> marks_of_holders() {

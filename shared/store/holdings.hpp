@@ -22,7 +22,7 @@ namespace brood {
 //
 // C++ decides what goes and says so by LetGo; the scripts, which decode no payload, do it in pieces/let_go.lua.  There
 // each `what` has a row: the type of its key, a call that tries the right, and how it is let go.  All is checked before
-// the first write, and where nothing is held nothing is sent.
+// the first write.
 struct LetGo {
   std::size_t of = 0;     // the entry of the call that it goes with, counted from 1; 0: it goes with the call
   std::string what;       // a row of pieces/let_go.lua
@@ -31,11 +31,9 @@ struct LetGo {
   std::string verdict{};  // how it ends, for those that ask
 };
 
-// Keys and arguments behind all others; none for none.
+// Puts them, and how many there are, behind all other keys and arguments.  A script that includes pieces/let_go.lua is
+// always sent this, also for none.
 void append(ScriptCall& call, const std::vector<LetGo>& all);
-// As that, for a script whose keys do not tell how many things there are: the number in this argument has that behind
-// it.
-void append(ScriptCall& call, std::size_t counted_at, const std::vector<LetGo>& all);
 
 // The lock that a payload names, and the job that holds it if anybody does; nullopt for none, and for what cannot be
 // read.

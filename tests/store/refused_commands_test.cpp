@@ -227,7 +227,7 @@ std::vector<Operation> operations() {
   for (int i = 0; i < 250; ++i) many.push_back("M" + std::to_string(i));
   add({"give back a list without a field",
        without_field(held(many)),
-       {&scripts::recover_orphans, named({hash, list_a, "queue:a"}), {field}}});
+       {&scripts::recover_orphans, named({hash, list_a, "queue:a"}), {field, "0"}}});
   add({"give back what is unbegun", held(many), give_back(identity, field, "a", 1, 1)});
 
   static const Strings due{"D1", "D2", "D3"};
@@ -237,17 +237,17 @@ std::vector<Operation> operations() {
        move_due("schedule", {{due[0], "5", "a", "D1#1"}, {due[1], "5", "b", "D2#1"}, {due[2], "5", "a", "D3#1"}})});
   add({"bury a due job",
        waiting_for_time,
-       {&scripts::move_due_to_dead, named({"schedule", "dead"}), {"D1", "5", "D1#1", "9", "1", "10000"}}});
+       {&scripts::move_due_to_dead, named({"schedule", "dead"}), {"D1", "5", "D1#1", "9", "1", "10000", "0"}}});
   add({"move a due job as it is", waiting_for_time, move_due_as_it_is("schedule", due[1], "5", "a")});
   add({"bury a due job as it is", waiting_for_time, move_due_to_dead_as_it_is("schedule", due[1], "5", now, {})});
   add({"kill entries",
        waiting_for_time,
-       {&scripts::kill_entries, named({"schedule", "dead"}), {"9", "1", "10000", "D1", "D2", "5", "5"}}});
+       {&scripts::kill_entries, named({"schedule", "dead"}), {"9", "1", "10000", "D1", "D2", "5", "5", "0"}}});
   add({"kill the dead",
        {{"ZADD", "dead", "5", "D1"}, {"ZADD", "dead", "6", "D2"}},
-       {&scripts::kill_entries, named({"dead", "dead"}), {"9", "1", "10000", "D1", "5"}}});
+       {&scripts::kill_entries, named({"dead", "dead"}), {"9", "1", "10000", "D1", "5", "0"}}});
   add({"reschedule an entry", waiting_for_time, {&scripts::reschedule_entry, named({"schedule"}), {"D1", "5", "7"}}});
-  add({"remove entries", waiting_for_time, {&scripts::remove_entries, named({"schedule"}), {"D1", "5"}}, {"D1"}});
+  add({"remove entries", waiting_for_time, {&scripts::remove_entries, named({"schedule"}), {"D1", "5", "0"}}, {"D1"}});
   for (const char* before : {"", "1"}) {
     std::vector<Command> pushed{{"SET", "other", "x"}};
     if (*before != 0) pushed.push_back({"SET", "brood:pushes:c", before});
@@ -319,9 +319,9 @@ std::vector<Operation> operations() {
        {"N1"}});
   add({"remove jobs of a queue",
        held({}),
-       {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2"}},
+       {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2", "0"}},
        {"A2", "A3"}});
-  add({"remove a job of a queue", held({}), {script_named("remove_job"), named({"queue:a"}), {"A2"}}, {"A2"}});
+  add({"remove a job of a queue", held({}), {script_named("remove_job"), named({"queue:a"}), {"A2", "0"}}, {"A2"}});
   add({"release a job from quarantine",
        {{"ZADD", "brood:quarantined", "5", "Q1"}, {"LPUSH", "queue:a", "A1"}},
        release_quarantined("Q1", "a")});

@@ -11,36 +11,39 @@ namespace scripts {
 extern const Script free_places, show_cap;
 }
 
-void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>& caps,
-              const std::vector<std::string>& queues_asked) {
+void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>* caps,
+              std::span<const std::string> queues_asked) {
+  std::vector<std::string>& args = settle_and_fetch.args;
   std::size_t count = 0;
-  for (const CapSettings& cap : caps) {
-    std::string places;
+  for (std::size_t number = 0; caps != nullptr && number < caps->size(); ++number) {
+    const CapSettings& cap = (*caps)[number];
+    std::size_t places = 0;
     for (std::size_t i = 0; i < queues_asked.size(); ++i) {
-      const std::vector<const CapSettings*> caps_here = caps_of(caps, queues_asked[i]);
-      if (std::find(caps_here.begin(), caps_here.end(), &cap) != caps_here.end()) places += " " + std::to_string(i + 1);
+      const std::vector<const CapSettings*> caps_here = caps_of(*caps, queues_asked[i]);
+      if (std::find(caps_here.begin(), caps_here.end(), &cap) == caps_here.end()) continue;
+      args.push_back(std::to_string(i + 1));
+      ++places;
     }
-    if (places.empty()) continue;
+    if (places == 0) continue;
+    args.push_back(std::to_string(places));
+    args.push_back(std::to_string(cap.most));
     settle_and_fetch.keys.push_back(keys::cap(cap.name));
-    settle_and_fetch.args.push_back(std::to_string(cap.most) + places);
     ++count;
   }
-  if (count > 0) settle_and_fetch.args[2] += " " + std::to_string(count);
+  args.push_back(std::to_string(count));
 }
 
 ScriptCall free_places(const std::vector<std::string>& queues, const std::vector<CapSettings>& caps) {
   ScriptCall call{&scripts::free_places, {}, {}};
   for (const std::string& queue : queues) {
-    std::string most;
-    std::vector<RedisKey> sets;
-    for (const CapSettings* const cap : caps_of(caps, queue)) {
-      most += (most.empty() ? "" : " ") + std::to_string(cap->most);
-      sets.push_back(keys::cap(cap->name));
-    }
-    if (sets.empty()) continue;
+    const std::vector<const CapSettings*> caps_here = caps_of(caps, queue);
+    if (caps_here.empty()) continue;
     call.keys.push_back(keys::queue(queue));
-    for (RedisKey& set : sets) call.keys.push_back(std::move(set));
-    call.args.push_back(std::move(most));
+    call.args.push_back(std::to_string(caps_here.size()));
+    for (const CapSettings* const cap : caps_here) {
+      call.keys.push_back(keys::cap(cap->name));
+      call.args.push_back(std::to_string(cap->most));
+    }
   }
   return call;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,10 @@
 
 namespace brood {
 
-// Adds to a settle_and_fetch what its script must know of the caps of the queues that it asks; nothing where none of
-// them has one.
-void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>& caps,
-              const std::vector<std::string>& queues_asked);
+// Puts behind all keys and arguments of a settle_and_fetch what its script must know of the caps of the queues that it
+// asks: see pieces/take_caps.lua.  `caps` may be null.
+void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>* caps,
+              std::span<const std::string> queues_asked);
 
 // How many jobs of capped queues may be fetched now, for each of these queues.
 ScriptCall free_places(const std::vector<std::string>& queues, const std::vector<CapSettings>& caps);

@@ -1,19 +1,20 @@
 -- How many jobs of capped queues may be fetched now.
--- KEYS of each queue: the queue, and the set of each of its caps    ARGV of each the most places of these, with spaces
+-- KEYS of each queue: the queue, and the set of each of its caps
+-- ARGV of each queue: how many caps it has, and how many workers each of them lets in
 -- Returns a number for each.
 -- include: pieces/caps.lua
-local numbers, known, at = {}, {}, 1
-for i = 1, #ARGV do
-  local length, caps, free = redis.pcall("LLEN", KEYS[at]), {}, math.huge
+local numbers, known, key, arg = {}, {}, 1, 1
+while arg <= #ARGV do
+  local length, caps, free = redis.pcall("LLEN", KEYS[key]), {}, math.huge
   if type(length) == "table" then length = 0 end
-  for most in ARGV[i]:gmatch("%d+") do
-    at = at + 1
-    known[KEYS[at]] = known[KEYS[at]] or {key = KEYS[at], most = tonumber(most)}
-    caps[#caps + 1] = known[KEYS[at]]
+  for i = 1, tonumber(ARGV[arg]) do
+    local set = KEYS[key + i]
+    known[set] = known[set] or {key = set, most = tonumber(ARGV[arg + i])}
+    caps[i] = known[set]
   end
-  at = at + 1
+  key, arg = key + #caps + 1, arg + #caps + 1
   local is_free = length > 0 and places_of(caps)
   for _, cap in ipairs(is_free and caps or {}) do free = math.min(free, cap.free) end
-  numbers[i] = is_free and math.min(length, free) or 0
+  numbers[#numbers + 1] = is_free and math.min(length, free) or 0
 end
 return numbers

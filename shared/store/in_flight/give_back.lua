@@ -1,9 +1,8 @@
 -- Returns the newest, unbegun jobs of a living worker's list to the head of their queue.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] how many of the oldest jobs stay
--- Behind these keys and arguments: what the incarnation holds, if nothing stays.
+-- Behind these keys and arguments: what the incarnation holds, nothing if a job stays.
 -- Returns how many went back; 0 too when the number or the queue has moved on: the worker has settled since.
-local going = #KEYS - 3
 -- include: pieces/let_go.lua
 local held = redis.call("TYPE", KEYS[1]).ok == "hash" and redis.call("HGET", KEYS[1], ARGV[1])
 if not held then return 0 end

@@ -4,7 +4,6 @@
 -- Behind these: what goes.
 -- Returns 1; 0: it has settled since, or was recovered, and nothing went.
 -- include: pieces/fence.lua
-local going = #KEYS - 1
 -- include: pieces/let_go.lua
 if not is_senders(ARGV[2]) then return 0 end
 if let_go then let_go(0) end

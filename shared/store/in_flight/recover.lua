@@ -3,18 +3,14 @@
 -- KEYS[6] list    KEYS[7] its queue    KEYS[8] the heartbeat of the owner, if it was taken for dead because that was missing
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] identity    ARGV[3] the dead worker's number, "" when nobody knows it
 -- ARGV[4] queue that the sender believes the list to be of    ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
--- ARGV[7] count of verdicts, and behind it, if something that is held ends with this, how many things, which are last in
--- KEYS and ARGV    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "": whatever
--- it is), kind, payload and score of each, for the oldest entries in order; then the same four for each payload that is
--- to be orphaned when it comes back for the third time
--- Returns {"DONE", acknowledged, charged, given back, orphaned}; {"GONE"} when somebody was first; {"QUEUE", queue} when the
--- list is of another queue; {"HOLDS", note} when the incarnation holds other things than those sent; {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for
--- them; {"LIVES"} when the heartbeat is there again.  Only DONE has written anything.
-local going = tonumber(ARGV[7]) and 0
-if not going then
-  ARGV[7], going = ARGV[7]:match("^(%d+) (%d+)$")
-  going = tonumber(going)
-end
+-- ARGV[7] count of verdicts    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "":
+-- whatever it is), kind, payload and score of each, for the oldest entries in order; then the same four for each payload
+-- that is to be orphaned when it comes back for the third time
+-- Behind these keys and arguments: what is held and ends with an entry, or with the incarnation.
+-- Returns {"DONE", acknowledged, charged, given back, orphaned}; {"GONE"} when another recovery was first; {"QUEUE", queue}
+-- when the list is of another queue; {"HOLDS", note} when the incarnation holds other things than those sent;
+-- {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for them; {"LIVES"} when the
+-- heartbeat is there again.  Only DONE has written anything.
 -- include: pieces/let_go.lua
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua

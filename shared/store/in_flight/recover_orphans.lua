@@ -3,7 +3,6 @@
 -- ARGV[1] "<slot>.<incarnation>"
 -- Behind these keys and arguments: what the incarnation holds.
 -- Returns how many jobs went back; 0 when the incarnation is registered after all, or there is no such list.
-local going = #KEYS - 3
 -- include: pieces/let_go.lua
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind == "hash" and redis.call("HEXISTS", KEYS[1], ARGV[1]) == 1 then return 0 end

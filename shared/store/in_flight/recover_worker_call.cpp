@@ -24,7 +24,6 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
                   {field, dead.identity, dead.record ? std::to_string(dead.record->number) : "", attempt.queue}};
   if (dead.only_while_silent) call.keys.push_back(keys::heartbeat(dead.identity));
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));
-  const std::size_t counted_at = call.args.size();
   call.args.push_back(std::to_string(attempt.verdicts.size()));
   for (const auto& verdict : attempt.verdicts) append(call.args, verdict);
   for (const auto& orphan : attempt.orphans) append(call.args, orphan);
@@ -37,7 +36,7 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
       if (const auto end = end_of_job(verdict.outcome.kind)) append_held(let_go, verdict.holder, number, *end);
     }
   }
-  append(call, counted_at, let_go);
+  append(call, let_go);
   return call;
 }
 

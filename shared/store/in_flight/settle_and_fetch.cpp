@@ -1,6 +1,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "shared/store/in_flight/caps.hpp"
@@ -21,15 +22,14 @@ void append_others(ScriptCall& call, const Settlement& settlement, std::vector<O
 
 }  // namespace
 
-namespace {
-
-ScriptCall settle_and_fetch_uncapped(const Settlement& settlement, WallTime now) {
+ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
   ScriptCall call;
   call.script = &scripts::settle_and_fetch;
   const std::string& held = settlement.held_queue;
   call.keys = {keys::in_flight_hash(settlement.identity),
                keys::in_flight_list(settlement.identity, settlement.field, held), keys::queue(held)};
-  for (std::size_t i = 0; i < settlement.draw.size() && i < max_queues_asked; ++i) {
+  const std::size_t asked = std::min(settlement.draw.size(), max_queues_asked);
+  for (std::size_t i = 0; i < asked; ++i) {
     call.keys.push_back(keys::queue(settlement.draw[i]));
     call.keys.push_back(keys::in_flight_list(settlement.identity, settlement.field, settlement.draw[i]));
   }
@@ -43,18 +43,8 @@ ScriptCall settle_and_fetch_uncapped(const Settlement& settlement, WallTime now)
                settlement.wait_queue,
                std::to_string(first_other - settlement.outcomes.begin())};
   if (first_other != settlement.outcomes.end()) append_others(call, settlement, first_other, now);
-  append(call, 5, settlement.let_go);
-  return call;
-}
-
-}  // namespace
-
-ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
-  ScriptCall call = settle_and_fetch_uncapped(settlement, now);
-  if (settlement.caps == nullptr || settlement.caps->empty()) return call;
-  const std::size_t asked = std::min(settlement.draw.size(), max_queues_asked);
-  add_caps(call, *settlement.caps,
-           {settlement.draw.begin(), settlement.draw.begin() + static_cast<std::ptrdiff_t>(asked)});
+  append(call, settlement.let_go);
+  add_caps(call, settlement.caps, std::span(settlement.draw).first(asked));
   return call;
 }
 

@@ -6,17 +6,11 @@
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
 -- ARGV[9...] kind, payload and score of each; of one that is set aside, the name of the queue that it goes into
--- Where something that is held ends with this, ARGV[6] has behind it how many things, and these are last in KEYS and ARGV; with
--- caps there is more behind them, see pieces/take_caps.lua.
+-- Behind these keys and arguments: what is held and ends with this; and behind that the caps of the queues asked.
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
 -- AGAIN (this settle had been applied before, nothing was written now) or FENCED (it is no longer the sender's to settle).
 -- include: pieces/caps.lua
 -- include: pieces/take_caps.lua
-local going = tonumber(ARGV[6]) and 0
-if not going then
-  ARGV[6], going = ARGV[6]:match("^(%d+) (%d+)$")
-  going = tonumber(going)
-end
 -- include: pieces/let_go.lua
 local fenced = {"FENCED", "0", "", {}, {}}
 -- A queue is named at the end of the list that belongs to it.

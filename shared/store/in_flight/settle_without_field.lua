@@ -7,7 +7,6 @@
 -- of each, for the oldest entries in order
 -- Behind these keys and arguments: what is held and ends with an entry that is settled, or with the incarnation.
 -- Returns how many were settled, and how many went back.  Sent again it finds nothing.
-local going = #KEYS - 7
 -- include: pieces/let_go.lua
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua

@@ -1,8 +1,9 @@
--- What the jobs of this call hold, and what their incarnation holds, goes with what ends here: see holdings.hpp.  `going` says
--- of how many things.  Their keys are the last of KEYS, and the last of ARGV say of each with which entry of the call it
--- goes ("0": with the call), what it is, who holds it, and how it ends.  They are taken off both, so that the script
--- finds what it would find without them.
+-- What the jobs of this call hold, and what their incarnation holds, goes with what ends here: see holdings.hpp.  append()
+-- there puts it behind all other keys and arguments: a key for each thing; and its entry of the call ("0": the call), what
+-- it is, who holds it, and how it ends; and last how many things there are, 0 for none.  All of it is taken off KEYS and
+-- ARGV here, so that the script finds what it would find without it.
 local let_go, noted
+local going = tonumber(table.remove(ARGV))
 if going > 0 then
   local function delete(one) redis.call("DEL", one.key) end
   -- What goes with the last holder of a lock: the hash of these comes before it, and a hash without fields is no key.

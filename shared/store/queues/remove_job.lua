@@ -2,7 +2,6 @@
 -- KEYS[1] queue    ARGV[1] the job
 -- Behind these keys and arguments: what it holds.
 -- Returns 1; 0 when it is not there.
-local going = #KEYS - 1
 -- include: pieces/let_go.lua
 if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
 if let_go then let_go(1) end

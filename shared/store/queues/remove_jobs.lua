@@ -4,7 +4,6 @@
 -- ARGV[2...] position from the head, as read, and payload of each, the head's side first
 -- Behind these keys and arguments: what these jobs hold.
 -- Returns how many were removed, and how many of the last were not looked at, so that one call does not hold up Redis.
-local going = #KEYS - 1
 -- include: pieces/let_go.lua
 local key, slack = KEYS[1], tonumber(ARGV[1])
 local size = redis.call("LLEN", key)

@@ -28,7 +28,9 @@ ScriptCall moving(std::string_view set_key, std::string_view member, std::string
 
 ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
                              std::string_view queue) {
-  return moving(set_key, member, score_text, {keys::queue(queue), keys::queues});
+  ScriptCall call = moving(set_key, member, score_text, {keys::queue(queue), keys::queues});
+  append(call, {});
+  return call;
 }
 
 ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,

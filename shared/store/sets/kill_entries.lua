@@ -5,7 +5,6 @@
 -- ARGV[4...] the members, then their scores, as read; or none, to trim alone
 -- Behind these keys and arguments: what the jobs of these entries hold.
 -- Returns how many were moved, and how many are still to be trimmed.
-local going = #KEYS - 2
 -- include: pieces/let_go.lua
 for _, key in ipairs(KEYS) do
   local kind = redis.call("TYPE", key).ok

@@ -3,12 +3,11 @@
 -- KEYS[1] "schedule" or "retry"    KEYS[2] queue, and KEYS[3] "queues"; or KEYS[2] "dead"
 -- ARGV[1] its score as read    ARGV[2] bytes of the member    ARGV[3] SHA-1 of its first and last 64 KB
 -- For "dead": ARGV[4] its score there, now in seconds    ARGV[5] oldest score to keep    ARGV[6] size of the set
--- Behind these keys and arguments: what the job holds, if it goes to "dead".
+-- Behind these keys and arguments: what the job holds, nothing if it goes to a queue.
 -- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if the key that
 -- it is for is of another type, or may not be written to, and it stays.
-local to_queue = #ARGV == 3
-local going = to_queue and 0 or #KEYS - 2
 -- include: pieces/let_go.lua
+local to_queue = #ARGV == 3
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end
 kind = redis.call("TYPE", KEYS[2]).ok

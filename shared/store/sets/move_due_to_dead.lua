@@ -5,7 +5,6 @@
 -- Behind these keys and arguments: what the job holds.
 -- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if "dead" is no
 -- sorted set and it stays.
-local going = #KEYS - 2
 -- include: pieces/let_go.lua
 local kind = redis.call("TYPE", KEYS[2]).ok
 if kind ~= "zset" and kind ~= "none" then return {0, 0, 1} end

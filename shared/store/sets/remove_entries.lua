@@ -2,7 +2,6 @@
 -- KEYS[1] set    ARGV: the members, then their scores, as read
 -- Behind these keys and arguments: what the jobs of these entries hold.
 -- Returns how many were removed.
-local going = #KEYS - 1
 -- include: pieces/let_go.lua
 local entries = #ARGV / 2
 local scores = redis.call("ZMSCORE", KEYS[1], unpack(ARGV, 1, entries))

@@ -1,6 +1,6 @@
 #include "tests/store/interleavings/broken.hpp"
 
-#include <sstream>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,26 +44,33 @@ void let_go_of_failures(Command& command) {
   const std::size_t keys = std::stoul(command.args[2]);
   for (std::size_t i = 0; i < keys; ++i) call.keys.emplace_back(command.args[3 + i]);
   call.args.assign(command.args.begin() + 3 + static_cast<std::ptrdiff_t>(keys), command.args.end());
-  if (call.args[5].find(' ') != std::string::npos) return;
-  append(call, 5, let_go);
+  const bool has_caps = std::exchange(call.args.back(), "") != "0";
+  call.args.pop_back();
+  if (has_caps || call.args.back() != "0") return;
+  call.args.pop_back();
+  append(call, let_go);
+  call.args.emplace_back("0");  // no caps
   command = call.command();
 }
 
 // The cap of a queue that is asked for: of what stands beside it no more is said.
 void forget_what_is_beside(Command& command) {
-  const std::string caps = argument(command, 2);
-  const std::size_t space = caps.find(' ');
-  if (space == caps.npos) return;
   const std::size_t keys = std::stoul(command.args[2]);
-  for (std::size_t i = 1; i <= std::stoul(caps.substr(space)); ++i) {
+  std::size_t at = command.args.size() - 1;  // of the count of caps, and then of what is said of each
+  const std::size_t caps = std::stoul(command.args[at]);
+  for (std::size_t i = 1; i <= caps; ++i) {
+    at -= 2;
+    std::size_t places = std::stoul(command.args[at]);
+    at -= places;
     if (command.args[3 + keys - i] != keys::cap("q").name()) continue;
-    std::string& places = command.args[command.args.size() - i];
-    std::istringstream words(std::exchange(places, ""));
-    std::string word;
-    words >> places;
-    while (words >> word) {
-      if (command.args[3 + 2 * std::stoul(word) + 1].find('@') == std::string::npos) places += " " + word;
-    }
+    const auto first = command.args.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto stays =
+        std::remove_if(first, first + static_cast<std::ptrdiff_t>(places), [&](const std::string& place) {
+          return command.args[3 + 2 * std::stoul(place) + 1].find('@') != std::string::npos;
+        });
+    const auto end = first + static_cast<std::ptrdiff_t>(places);
+    *end = std::to_string(stays - first);
+    command.args.erase(stays, end);
   }
 }
 

@@ -1,19 +1,13 @@
--- Takes off KEYS and ARGV what the sender says of caps: ARGV[3] has their count behind a space, KEYS end with the set of
--- each, and ARGV with "<most> <place among the queues asked> ...".
-local caps, wants, capped = {}, ARGV[3]:match("^(%d+) (%d+)$")
-if wants then
-  ARGV[3] = wants
-  for _ = 1, tonumber(capped) do
-    local cap = {key = table.remove(KEYS)}
-    for number in table.remove(ARGV):gmatch("%d+") do
-      number = tonumber(number)
-      if not cap.most then
-        cap.most = number
-      else
-        caps[number] = caps[number] or {}
-        table.insert(caps[number], cap)
-      end
-    end
+-- Takes what the sender says of caps off the end of KEYS and ARGV: see add_caps() in caps.hpp.  KEYS end with the set of each
+-- cap.  ARGV end with how many caps there are, 0 for none, behind these for each: the places of its queues among those
+-- asked, how many these are, and how many workers the cap lets in.
+local caps = {}
+for _ = 1, tonumber(table.remove(ARGV)) do
+  local cap = {key = table.remove(KEYS), most = tonumber(table.remove(ARGV))}
+  for _ = 1, tonumber(table.remove(ARGV)) do
+    local number = tonumber(table.remove(ARGV))
+    caps[number] = caps[number] or {}
+    table.insert(caps[number], cap)
   end
 end
 -- Before a job of a capped queue is taken: a list that gets none after all counts for nothing.  False: we may not note it,

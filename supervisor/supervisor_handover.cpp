@@ -67,7 +67,6 @@ Handover Supervisor::hand_over() {
     left.uncounted = heartbeat.statistics().unflushed();
     left.beat_tokens = heartbeat.tokens().told();
     left.is_empty_place = !shard->is_served();
-    if (left.is_empty_place) handover.format = Handover::format_of_empty_places;
     for (WorkerDeath& death : shard->recovery().dead_workers_of(identity_.name))
       handover.left.push_back(left_by(std::move(death), shard->number(), slots_.table));
     if (shard != shards_.front()) {

@@ -34,11 +34,9 @@ struct ConfigAsRead {
 // that another version can read it: a reader skips members that it does not know, and members that are missing keep the
 // values given here.  `format` changes when that is not enough.
 struct Handover {
-  // Since format 2 there are rehearsals and a way back.  Format 3 is that of a handover with empty places among the
-  // shards, which an earlier program would not leave empty.
-  static constexpr int usual_format = 2, format_of_empty_places = 3, current_format = 3;
+  static constexpr int current_format = 1;
 
-  int format = usual_format;
+  int format = current_format;
   std::string version;     // of the brood that wrote it
   std::string program;     // the name of its file
   bool rehearsal = false;  // a copy for a child, which looks whether it could take over, and then signs the copy

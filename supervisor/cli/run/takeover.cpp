@@ -45,7 +45,7 @@ std::string why_not_taken_over(const std::string& served, const std::string& wan
 
 Handover take_handover(int descriptor) {
   Handover handover = read_handover(descriptor);
-  if (handover.format > Handover::current_format)
+  if (handover.format != Handover::current_format)
     throw BadHandover(fmt::format("brood {} hands over in format {}, and this is {}, which reads {}", handover.version,
                                   handover.format, version, Handover::current_format));
   return handover;

@@ -1,6 +1,6 @@
 #include "shared/base/shard_of_key.hpp"
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 
 namespace brood {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "shared/encryption/base64url.hpp"
+#include "shared/base/base64.hpp"
 
 namespace brood {
 namespace {

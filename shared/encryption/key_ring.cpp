@@ -13,7 +13,7 @@
 
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
-#include "shared/encryption/base64url.hpp"
+#include "shared/base/base64.hpp"
 
 namespace brood {
 namespace {

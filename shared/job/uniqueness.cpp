@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "shared/base/sha256.hpp"
+#include "shared/base/digest.hpp"
 #include "shared/job/number_member.hpp"
 #include "shared/job/ruby_spelling.hpp"
 #include "shared/json/json.hpp"

@@ -1,7 +1,7 @@
 // How often a job was given back is counted; one that was three times is moved to dead.
 #include <boost/test/unit_test.hpp>
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "tests/store/dead_holder.hpp"
 

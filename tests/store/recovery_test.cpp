@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <tuple>
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"

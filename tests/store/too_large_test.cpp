@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 #include "shared/store/iteration.hpp"
 #include "supervisor/schedule/due_mover.hpp"
 #include "tests/store/loop_with_redis.hpp"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "shared/base/sha256.hpp"
+#include "shared/base/digest.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "shared/store/in_flight/locks.hpp"

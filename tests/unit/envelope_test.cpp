@@ -11,7 +11,7 @@
 
 #include "shared/config/config.hpp"
 #include "shared/config/told_keys.hpp"
-#include "shared/encryption/base64url.hpp"
+#include "shared/base/base64.hpp"
 #include "shared/encryption/last_argument.hpp"
 #include "shared/job/shown_args.hpp"
 #include "tests/support/temporary_directory.hpp"

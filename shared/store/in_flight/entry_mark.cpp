@@ -1,6 +1,6 @@
 #include "shared/store/in_flight/entry_mark.hpp"
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 
 namespace brood {
 namespace {

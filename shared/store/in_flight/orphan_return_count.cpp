@@ -1,6 +1,6 @@
 #include "shared/store/in_flight/orphan_return_count.hpp"
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {

@@ -1,6 +1,6 @@
 #include "shared/store/sets/due_as_it_is.hpp"
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/holdings.hpp"
 #include "shared/store/keys.hpp"

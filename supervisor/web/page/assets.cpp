@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "shared/base/sha1.hpp"
+#include "shared/base/digest.hpp"
 
 namespace brood {
 namespace {

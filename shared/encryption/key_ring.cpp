@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include "shared/base/base64.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
-#include "shared/base/base64.hpp"
 
 namespace brood {
 namespace {

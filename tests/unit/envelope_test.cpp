@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/base64.hpp"
 #include "shared/config/config.hpp"
 #include "shared/config/told_keys.hpp"
-#include "shared/base/base64.hpp"
 #include "shared/encryption/last_argument.hpp"
 #include "shared/job/shown_args.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -24,6 +24,6 @@ struct DrawnConfig {
 // Caps are shared by the shards, so that none is less than their number.
 DrawnConfig draw_config(WalkDice& dice, int shards);
 // The one by which all that is left is performed: it serves each queue, and nothing waits for long.
-DrawnConfig last_config(int shards);
+DrawnConfig last_config(WalkDice& dice, int shards);
 
 }  // namespace brood::walk

@@ -215,7 +215,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     if (job.expires_in_ns && !job.is_scheduled && !job.was_touched) {
       bool was_put_off = false;
       for (const WalkRun* run : own_runs) {
-        if (!was_put_off && run->began > job.answered + *job.expires_in_ns + 2 * second_ns)
+        if (!was_put_off && run->began > job.answered + *job.expires_in_ns + second_ns)
           find(jid,
                fmt::format("it began {} ms too late", (run->began - job.answered - *job.expires_in_ns) / 1'000'000));
         was_put_off |= run->end == 'P' || job.items > 0;

@@ -144,12 +144,13 @@ std::vector<Helper> Fleet::helpers() const {
   return found;
 }
 
-Site::Site(int shard_count, bool has_two_fleets, bool preloads, const std::string& planted) {
+Site::Site(int shard_count, bool has_two_fleets, bool preloads, bool clients_keep, const std::string& planted) {
   std::string redis = "[redis]\n";
   for (int i = 0; i < shard_count; ++i) {
     shards.emplace_back();
     const std::string url = shards.back().proxy.url();
     shards.back().client.emplace(url);
+    if (clients_keep) shards.back().client->buffer();
     redis += shard_count == 1 ? fmt::format("url = \"{}\"\n", url)
                               : fmt::format("[[redis.shard]]\nname = \"s{}\"\nurl = \"{}\"\n", i, url);
   }

@@ -85,7 +85,7 @@ class Fleet {
 
 // All that a walk goes over.
 struct Site {
-  Site(int shard_count, bool has_two_fleets, bool preloads, const std::string& planted);
+  Site(int shard_count, bool has_two_fleets, bool preloads, bool clients_keep, const std::string& planted);
 
   void use_library(bool bad) const;
   std::vector<Whereabouts> whereabouts();

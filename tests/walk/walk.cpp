@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <sstream>
@@ -60,8 +61,9 @@ Walk::Walk(const WalkOptions& options)
       shard_count_(dice_.one_in(3) ? 2 : 1),
       has_two_fleets_(dice_.one_in(3)),
       has_preload_(dice_.one_in(2)),
+      clients_keep_(dice_.one_in(2)),
       config_(draw_config(dice_, shard_count_)),
-      site_(shard_count_, has_two_fleets_, has_preload_, options.planted),
+      site_(shard_count_, has_two_fleets_, has_preload_, clients_keep_, options.planted),
       book_(site_.ledger) {}
 
 void Walk::note(const std::string& what) {
@@ -156,16 +158,49 @@ void Walk::act() {
 }
 
 void Walk::push() {
+  if (dice_.one_in(5)) return push_burst();
   const int count = dice_.one_in(4) ? dice_.roll(5, 25) : dice_.roll(1, 4);
   std::string said;
-  const bool all_alike = dice_.one_in(2);
-  WalkJob first;
   for (int i = 0; i < count; ++i) {
     const WalkJob job = drawn_job();
     said += fmt::format(" {}={}", job.job_class, job.jid);
-    (void)all_alike;
   }
-  note(fmt::format("push{}", said));
+  note("push" + said);
+}
+
+// Jobs that do nothing, so that workers fetch many at once, and some that crash among them.
+void Walk::push_burst() {
+  int index = 0;
+  Shard& shard = some_shard(index);
+  const std::string queue = dice_.pick(all_queues);
+  const int count = dice_.roll(20, 80), crash_each = dice_.roll(8, 40);
+  std::vector<Push> pushes;
+  std::vector<WalkJob> jobs;
+  for (int i = 0; i < count; ++i) {
+    const bool crashes_once = i % crash_each == crash_each - 1;
+    WalkJob job;
+    job.jid = fmt::format("w{:07}", pushed_++);
+    job.job_class = crashes_once ? "WalkCrashes" : "WalkPlain";
+    job.args = crashes_once ? "[1,0]" : "[0]";
+    job.queue = queue;
+    job.shard = index;
+    job.asked = now_ns();
+    pushes.push_back({.job_class = job.job_class, .args = job.args, .queue = queue, .jid = job.jid});
+    jobs.push_back(std::move(job));
+  }
+  WalkJob::Answer answer = WalkJob::Answer::accepted;
+  try {
+    shard.client->push_bulk(std::move(pushes));
+  } catch (const RedisError&) {
+    answer = WalkJob::Answer::unknown;
+  }
+  note(fmt::format("push of {} jobs to {} of shard {}: {} to {}", count, queue, index, jobs.front().jid,
+                   jobs.back().jid));
+  for (WalkJob& job : jobs) {
+    job.answer = answer;
+    job.answered = now_ns();
+    book_.add(std::move(job));
+  }
 }
 
 // Draws a job and pushes it.
@@ -181,8 +216,9 @@ WalkJob Walk::drawn_job() {
   std::string retry = "true";
   std::optional<int> delay;
   if (dice_.one_in(6)) delay = dice_.roll(1, 3'000);
-  if (dice_.one_in(6)) {
-    const int expires = dice_.roll(1, 4);
+  const bool may_wait_long = kind == alone || kind == limited || kind == limited_apart;
+  if (dice_.one_in(may_wait_long ? 3 : 6)) {
+    const int expires = may_wait_long ? 1 : dice_.roll(1, 4);
     job.expires_in_ns = expires * second_ns;
     members.emplace_back("expires_in", std::to_string(expires));
   }
@@ -210,7 +246,7 @@ WalkJob Walk::drawn_job() {
       be("WalkApart", fmt::format("[{}]", ms));
       break;
     case heavy:
-      be("WalkHeavy", fmt::format("[{}]", ms));
+      be("WalkHeavy", fmt::format("[{}]", 20 + ms));
       break;
     case fails:
     case fails_apart:
@@ -240,10 +276,10 @@ WalkJob Walk::drawn_job() {
       job.unique_key = job.lock;
       break;
     case limited:
-      be("WalkLimited", fmt::format("[{}]", ms));
+      be("WalkLimited", fmt::format("[{}]", 50 + ms));
       break;
     case limited_apart:
-      be("WalkLimitedApart", fmt::format("[{}]", ms));
+      be("WalkLimitedApart", fmt::format("[{}]", 50 + ms));
       break;
     case items:
     case items_apart:
@@ -398,11 +434,13 @@ void Walk::restart_redis() {
   shard.server.restart();
 }
 
+// Of whoever speaks next: half of the time that is likely the walk's own client.
 void Walk::lose_reply() {
   int index = 0;
   Shard& shard = some_shard(index);
-  const auto bytes = static_cast<std::size_t>(std::max(0, dice_.roll(-200, 600)));
-  switch (dice_.roll(0, 3)) {
+  const bool of_push = dice_.one_in(2);
+  const auto bytes = static_cast<std::size_t>(of_push ? 0 : std::max(0, dice_.roll(-200, 600)));
+  switch (of_push ? 3 : dice_.roll(0, 3)) {
     case 0:
       note(fmt::format("all connections to shard {} are reset", index));
       return shard.proxy.reset_connections();
@@ -411,8 +449,9 @@ void Walk::lose_reply() {
       return shard.proxy.cut_requests_after(bytes);
     default:
       note(fmt::format("a reply of shard {} is lost after {} bytes", index, bytes));
-      return shard.proxy.cut_replies_after(bytes);
+      shard.proxy.cut_replies_after(bytes);
   }
+  if (of_push) push();
 }
 
 // A command changes a job that waits.
@@ -452,8 +491,11 @@ void Walk::change_job() {
 void Walk::let_go() {
   note("all is let go");
   site_.use_library(false);
-  config_ = last_config(shard_count_);
-  for (Shard& shard : site_.shards) shard.proxy.reset_connections();
+  config_ = last_config(dice_, shard_count_);
+  for (Shard& shard : site_.shards) {
+    shard.proxy.reset_connections();
+    if (shard.client->drain(10s) > 0) find("", "a client could not push what it had kept");
+  }
   unpause(true);
   for (Fleet& fleet : site_.fleets) {
     if (fleet.state() == Fleet::State::quiet) fleet.resume();
@@ -467,7 +509,8 @@ void Walk::let_go() {
 // Waits until no job is left but in `dead`: false when for half a minute none has moved.
 bool Walk::come_to_rest() {
   std::size_t before = SIZE_MAX;
-  auto moved = std::chrono::steady_clock::now();
+  const auto began = std::chrono::steady_clock::now();
+  auto moved = began;
   std::string last;
   for (;;) {
     site_.make_due("retry");
@@ -493,7 +536,7 @@ bool Walk::come_to_rest() {
     if (all != last) moved = now;
     last = std::move(all);
     before = left;
-    if (now - moved > 45s) {
+    if (now - moved > 45s || now - began > 150s) {
       find("", fmt::format("{} jobs do not move", before));
       return false;
     }
@@ -518,6 +561,11 @@ void Walk::stop_all() {
     const std::optional<int> status = fleet.stop();
     if (status != 0) find("", fmt::format("fleet {} ended with status {}", fleet.name(), status.value_or(-1)));
   }
+}
+
+void Walk::keep_logs(const std::string& directory) const {
+  for (const Fleet& fleet : site_.fleets)
+    std::ofstream(fmt::format("{}/walk-{}-{}.log", directory, options_.seed, fleet.name())) << fleet.log();
 }
 
 std::string Walk::report() const {

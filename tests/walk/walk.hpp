@@ -27,12 +27,14 @@ class Walk {
   // False: something was not as it must be, and report() says what.
   bool run();
   std::string report() const;
+  void keep_logs(const std::string& directory) const;  // all of each fleet
   std::size_t jobs() const { return book_.jobs().size(); }
   std::size_t lines() const { return book_.lines(); }
 
  private:
   void act();
   void push();
+  void push_burst();
   WalkJob drawn_job();
   void send(WalkJob& job, const std::vector<std::pair<std::string, std::string>>& members, std::string retry,
             std::optional<int> delay_ms);
@@ -60,7 +62,7 @@ class Walk {
   WalkDice dice_;
   const std::int64_t began_ = now_ns();
   const int shard_count_;
-  const bool has_two_fleets_, has_preload_;
+  const bool has_two_fleets_, has_preload_, clients_keep_;
   DrawnConfig config_;
   Site site_;
   JobBook book_;

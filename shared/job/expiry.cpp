@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "shared/base/planted_bug.hpp"
+
 namespace brood {
 namespace {
 
@@ -50,6 +52,7 @@ std::optional<WallTime> expiry_of(const Payload& job) {
 }
 
 std::optional<Payload::Edit> kept_expiry(const Payload& job) {
+  if (planted(PlantedBug::requeued_job_gets_more_time)) return std::nullopt;
   if (!job.raw("expires_in") || positive_number(job, "expiry")) return std::nullopt;
   const auto expiry = expiry_of(job);
   return expiry ? std::optional(expiry_edit(*expiry)) : std::nullopt;

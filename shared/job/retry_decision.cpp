@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "shared/base/planted_bug.hpp"
 #include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
 
@@ -95,7 +96,8 @@ std::vector<std::string> lines_to_store(const Payload& job, const Failure& failu
 
 void note_error(Edits& edits, const Payload& job, const Failure& failure, bool again, WallTime now) {
   edits.set("error_message", json_string(utf8_prefix(failure.message, max_message_characters)));
-  edits.set("error_class", json_string(page_text(failure.error_class)));
+  if (!planted(PlantedBug::dead_job_gives_no_reason))
+    edits.set("error_class", json_string(page_text(failure.error_class)));
   edits.set(again ? "retried_at" : "failed_at", json_time(now, job.time_unit()));
 }
 

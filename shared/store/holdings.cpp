@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/base/planted_bug.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/keys.hpp"
@@ -62,6 +63,7 @@ void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t 
 
 std::optional<JobEnding> end_of_job(Outcome::Kind kind) {
   if (kind == Outcome::Kind::acknowledge) return JobEnding::done;
+  if (planted(PlantedBug::dead_job_keeps_its_lock)) return std::nullopt;
   return kind == Outcome::Kind::move_to_dead ? std::optional(JobEnding::gone) : std::nullopt;
 }
 
@@ -87,7 +89,8 @@ std::string IncarnationHoldings::note() const {
 
 void append_held(std::vector<LetGo>& all, const IncarnationHoldings& held, std::string_view identity) {
   if (held.empty()) return;
-  for (const IncarnationHoldings::Held& one : held.all()) all.push_back({0, one.what, one.key, one.member});
+  for (const IncarnationHoldings::Held& one : held.all())
+    if (!planted(PlantedBug::running_lock_outlives_its_run)) all.push_back({0, one.what, one.key, one.member});
   all.push_back({0, "note", keys::in_flight_hash(identity), held.note()});
 }
 

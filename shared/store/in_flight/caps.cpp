@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "shared/base/planted_bug.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
 
@@ -26,7 +27,7 @@ void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>* caps
     }
     if (places == 0) continue;
     args.push_back(std::to_string(places));
-    args.push_back(std::to_string(cap.most));
+    args.push_back(std::to_string(cap.most + (planted(PlantedBug::cap_has_a_place_more) ? 1 : 0)));
     settle_and_fetch.keys.push_back(keys::cap(cap.name));
     ++count;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/base/planted_bug.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
@@ -58,6 +59,7 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
 }
 
 bool may_be_charged(EntryState state) {
+  if (planted(PlantedBug::unbegun_job_is_charged) && state == EntryState::fetched) return true;
   return state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
 }
 
@@ -70,7 +72,8 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
   for (std::size_t i = 0; i < dead.record->entries.size(); ++i) {
     const EntryState state = dead.record->entries[i];
     const bool guilty = may_be_charged(state);
-    if (state == EntryState::succeeded) {
+    if (state == EntryState::succeeded ||
+        (planted(PlantedBug::unbegun_job_is_forgotten) && state == EntryState::fetched)) {
       verdicts.push_back({std::nullopt, Outcome{}, if_it_holds(entries.at(i))});
     } else if (state == EntryState::judged) {
       verdicts.push_back(as_judged(dead, i, entries.at(i)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "shared/base/planted_bug.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/store/keys.hpp"
 
@@ -35,6 +36,7 @@ Command ask_paused_classes() { return {"SMEMBERS", keys::brood_paused_classes}; 
 std::optional<NameSet> read_paused(ReplyView reply) {
   if (!reply.is_array()) return std::nullopt;
   NameSet paused;
+  if (planted_at_first(PlantedBug::new_worker_knows_no_pause)) return paused;
   for (std::size_t i = 0; i < reply.size(); ++i) paused.emplace(reply[i].text());
   return paused;
 }

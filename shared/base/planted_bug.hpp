@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace brood {
+
+// Faults that the random walk (tests/walk) must find: each is one line of the program.  None is there unless the tree
+// is built with its tests and the variable BROOD_PLANTED_BUG names it.
+enum class PlantedBug {
+  dead_job_keeps_its_lock,
+  running_lock_outlives_its_run,
+  unbegun_job_is_charged,
+  unbegun_job_is_forgotten,
+  requeued_job_gets_more_time,
+  cap_has_a_place_more,
+  dead_job_gives_no_reason,
+  new_worker_knows_no_pause,
+  lost_push_is_pushed_twice,
+  set_aside_jobs_are_forgotten,
+};
+
+// Their names, in that order.
+inline constexpr std::array<std::string_view, 10> planted_bugs{
+    "dead_job_keeps_its_lock",     "running_lock_outlives_its_run", "unbegun_job_is_charged",
+    "unbegun_job_is_forgotten",    "requeued_job_gets_more_time",   "cap_has_a_place_more",
+    "dead_job_gives_no_reason",    "new_worker_knows_no_pause",     "lost_push_is_pushed_twice",
+    "set_aside_jobs_are_forgotten"};
+
+bool planted(PlantedBug bug);
+// As that, the first four times that a process asks.
+bool planted_at_first(PlantedBug bug);
+
+}  // namespace brood

@@ -29,12 +29,12 @@ UniqueFd listen_at_path(const std::string& path, mode_t mode) {
   const auto* const at = reinterpret_cast<const sockaddr*>(&address);
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0) {
-    if (!S_ISSOCK(there.st_mode)) throw std::runtime_error(path + " is there already, and is no socket");
+    if (!S_ISSOCK(there.st_mode)) throw std::runtime_error(path + " exists already, and is not a socket");
     const UniqueFd client = socket_of(AF_UNIX);
     if (connect(client.get(), at, sizeof address) == 0 || errno == EAGAIN)
-      throw std::runtime_error("somebody listens at " + path + " already");
+      throw std::runtime_error("another process listens at " + path + " already");
     // Only a refusal says that nobody listens: whoever may not ask finds out nothing.
-    if (errno != ECONNREFUSED) throw std::runtime_error(path + " may be somebody's, and cannot be asked");
+    if (errno != ECONNREFUSED) throw std::runtime_error(path + " may belong to another process, and cannot be checked");
     unlink(path.c_str());
   }
   UniqueFd listener = socket_of(AF_UNIX);

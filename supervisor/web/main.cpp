@@ -18,19 +18,19 @@ constexpr const char* usual_address = "127.0.0.1:7433";
 
 constexpr const char* footer =
     R"(Serves a page for browsers, /metrics for Prometheus, /healthz and /readyz for load balancers, and /api/v1 for programs.
-A supervisor with [web] listen in its configuration starts it by itself.  Who may come, and what they may do, is said in
+A supervisor with [web] listen in its configuration starts it by itself.  Users and their rights are configured in
 [web] too: see brood.toml(5).
 
-Exit status: 0; 70 nobody can listen there; 78 the configuration cannot be used.)";
+Exit status: 0; 70 it cannot listen there; 78 the configuration cannot be used.)";
 
 int web_command(const std::vector<std::string>& args) {
   RedisAccess access;
   std::string listen, supervised;
   bool read_only = false;
-  CommandLine line("Serves a page that shows all of brood, until it is told to stop.", "brood web");
+  CommandLine line("Serves a page that shows all of brood, until a signal stops it.", "brood web");
   line.option("--listen", listen, "ADDRESS",
               "unix:/path, or an address and a port (default: that of [web], else 127.0.0.1:7433)");
-  line.flag("--read-only", read_only, "Change nothing, whoever asks");
+  line.flag("--read-only", read_only, "Refuse all changes");
   access.add_options(line);
   line.hidden("--supervised", supervised);
   line.hidden("--for-people", access.for_people);

@@ -77,7 +77,7 @@ std::optional<uid_t> user_of_proxy(const WebSettings& settings, const ListenAddr
   const std::optional<uid_t> user = user_named(settings.proxy_user);
   if (!user) throw UsageError("proxy_user in [web]: there is no user " + settings.proxy_user);
   if (*user == geteuid())
-    throw UsageError("proxy_user in [web] is the user that the page and all jobs run as: each job could say who it is");
+    throw UsageError("proxy_user in [web] is the user of the page and all jobs: each job could pretend to be any user");
   return user;
 }
 
@@ -172,8 +172,7 @@ std::shared_ptr<const std::string> event_of(const HttpResponse& made) {
 }
 
 HttpResponse too_many_follow() {
-  HttpResponse response = refusal(
-      503, "As many pages are followed as can be; this one has to be loaded again to change.", nullptr, nullptr);
+  HttpResponse response = refusal(503, "Too many live pages; load this one again to update it.", nullptr, nullptr);
   response.headers.emplace_back("Retry-After", "60");
   return response;
 }
@@ -187,7 +186,7 @@ void look_who_may_change_users(const WebSettings& settings, bool is_supervised) 
   const std::string changeable = changeable_part_of(credential_path(settings.users), geteuid());
   if (changeable.empty()) return;
   if (is_supervised)
-    throw UsageError(changeable + " can be changed by the user that the page and all jobs run as, so that each job " +
+    throw UsageError(changeable + " can be changed by the user of the page and all jobs, so a job " +
                      "could let itself in by users in [web]: give it to root");
   log::warn("web_users_are_changeable", {{"path", changeable}, {"hint", "each job of this user could let itself in"}});
 }
@@ -197,7 +196,7 @@ void look_who_may_change_users(const WebSettings& settings, bool is_supervised) 
 int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_supervised) {
   const ListenAddress address = ListenAddress::parse(settings.listen);
   if (!address.is_local() && settings.users.empty())
-    throw UsageError(address.text() + " can be reached from other machines: users in [web] must say who may come");
+    throw UsageError(address.text() + " can be reached from other machines: set users in [web]");
   // Memory of threads comes from one place, and what large answers took is given back.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, large_answer);
@@ -306,7 +305,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   });
   const bool is_confined = confine_page();
   log::info("web_listens", {{"address", address.text()},
-                            {"users", settings.users.empty() ? "all that reach it" : settings.users},
+                            {"users", settings.users.empty() ? "everyone who reaches it" : settings.users},
                             {"read_only", settings.read_only},
                             {"confined", is_confined}});
   while (!ends) {

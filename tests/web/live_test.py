@@ -134,7 +134,7 @@ class Streams(LiveTest):
         self.assertEqual([one.status for one in streams], [200] * MOST_STREAMS)
         refused = [page.get("/queues", Accept="text/event-stream") for _ in range(8)]
         self.assertEqual([one.status for one in refused], [503] * 8)
-        self.assertIn("loaded again", refused[0].text)
+        self.assertIn("load this one again", refused[0].text)
         self.assertEqual(refused[0].headers["retry-after"], "60")
         began, at = commands(), time.monotonic()
         for size in range(1, 4):

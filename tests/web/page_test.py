@@ -112,8 +112,8 @@ class Answers(PageTest):
         self.redis.child.stop(signal.SIGKILL)
         overview = page.get("/").text
         self.assertIn("Redis is away", overview)
-        self.assertNotIn("Nothing needs you", overview)
-        self.assertIn("nothing is known of it", overview)
+        self.assertNotIn("All is well", overview)
+        self.assertIn("Redis does not answer", overview)
 
     def test_what_has_no_name_has_no_page(self):
         self.redis("SADD", "queues", "")
@@ -603,10 +603,10 @@ class Clients(PageTest):
                 told = page.get("/api/v1/retries?class=Nobody")
             finally:
                 slows_down.set()
-        self.assertIn("None of those that were looked at within two seconds", found)
+        self.assertIn("No match within two seconds of search", found)
         self.assertEqual(told.status, 503)
         self.assertIn("takes too long", told.json["error"])
-        self.assertIn("No entry meets the filter", page.get("/retries?class=Nobody").text)
+        self.assertIn("No entry matches the filter", page.get("/retries?class=Nobody").text)
 
     def test_a_socket_that_may_be_somebodys_is_left_and_its_own_is_removed(self):
         path = f"{self.directory}/web.sock"
@@ -829,7 +829,7 @@ class Jobs(PageTest):
         self.assertIn(f"/dead/one?score=1000.5&amp;jid={jids['dead']}", page.get(f"/jobs/one?jid={jids['dead']}").text)
         held = page.get(f"/jobs/one?jid={jids['in flight']}").text
         self.assertIn("worker 3 of <code>host:1:0123456789ab</code>", held)
-        self.assertIn("does not beat", held)
+        self.assertIn("has no heartbeat", held)
         for nobody in ("no-such-job", jids["waits"][:23], "<script>alert(1)</script>", "%", "\"}"):
             shown = page.get(f"/jobs/one?jid={quote(nobody)}")
             self.assertEqual(shown.status, 200)
@@ -1159,7 +1159,7 @@ class Holdings(PageTest):
         self.assertIn("no heartbeat", shown)
         self.redis.many([["SADD", "processes", "erp:1:x"], ["HSET", "erp:1:x", "info", json.dumps(
             {"hostname": "erp", "pid": 1, "identity": "erp:1:x", "concurrency": 1, "queues": [], "started_at": time.time()}), "beat", time.time(), "busy", 0]])
-        self.assertIn("its process lives", page.get("/limits/one?name=erp").text)
+        self.assertIn("its process is alive", page.get("/limits/one?name=erp").text)
         listed = page.get("/api/v1/limits").json
         self.assertEqual([one["holders"] for one in listed if one["kind"] == "concurrent" and one["name"] == "erp"], [["erp:1:x/1.1"]])
         for one in listed:
@@ -1180,7 +1180,7 @@ class Holdings(PageTest):
         self.assertEqual(page.press("/classes/pause?class=A%3A%3AB%3Ci%3E").status, 303)
         self.assertEqual(self.redis("SMEMBERS", "brood:paused_classes"), [name.encode()])
         self.assertIn(">Unpause</button>", page.get("/classes").text)
-        self.assertIn("A::B&lt;i&gt;</a> begins.", page.get("/").text)
+        self.assertIn("A::B&lt;i&gt;</a> is paused.", page.get("/").text)
         listed = json.loads(page.get("/api/v1/classes").text)
         self.assertEqual([(one["class"], one["paused"], one["waiting"]) for one in listed], [(name, True, 1)])
         self.assertEqual(json.loads(page.get("/api/v1/quarantine").text), [])

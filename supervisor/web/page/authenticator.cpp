@@ -140,7 +140,7 @@ std::string Authenticator::why_forged(const HttpRequest& request, const FormValu
   const auto site = request.header("sec-fetch-site");
   const auto origin = request.header("origin");
   if (site && *site != "same-origin") return "The form came from another site.";
-  if (!site && !origin) return "Nothing says from which page the form came.";
+  if (!site && !origin) return "The browser did not send from which page the form came.";
   // A browser that tells no referrer hides the origin of a form too, and then says by the other header where it is
   // from.
   const bool is_hidden = origin && *origin == "null" && site;
@@ -148,7 +148,7 @@ std::string Authenticator::why_forged(const HttpRequest& request, const FormValu
   const auto cookie = request.cookie(cookie_name);
   const std::string token = form.value("token");
   if (!cookie || cookie->size() != 2 * cookie_bytes || !are_same(token, token_of(*cookie)))
-    return "The form is older than this server, or was not made by it. Load the page again.";
+    return "The form is out of date, or not from this server. Load the page again.";
   return "";
 }
 

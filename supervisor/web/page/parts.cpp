@@ -60,7 +60,7 @@ std::string length_text(double seconds) {
 }
 
 Html ago(double epoch) {
-  if (!std::isfinite(epoch) || std::abs(epoch) > 1e11) return Html("<span class=\"dim\">at no time</span>");
+  if (!std::isfinite(epoch) || std::abs(epoch) > 1e11) return Html("<span class=\"dim\">never</span>");
   const double since = epoch_seconds(wall_now()) - epoch;
   const std::string at = iso_time(WallTime(
       std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(std::clamp(epoch, -9e9, 9e9)))));

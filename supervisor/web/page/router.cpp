@@ -73,7 +73,7 @@ Routed find_route(std::string_view method, std::string_view path) {
 namespace {
 
 Answered stranger(const Authenticator& authenticator, const HttpRequest& request, const Route& route) {
-  Answered answered{refusal(401, "Say who you are.", nullptr, &route)};
+  Answered answered{refusal(401, "Log in first.", nullptr, &route)};
   if (request.header("authorization")) answered.failed_login = authenticator.name_brought(request);
   return answered;
 }
@@ -85,7 +85,7 @@ void check_right(const Authenticator& authenticator, const Authenticator::Visito
     if (route.kind == Route::Kind::action) call.form = FormValues::parse(call.request.body);
     if (route.kind == Route::Kind::order && !call.request.is_of_type("application/json") &&
         !call.request.is_of_type("application/x-ndjson"))
-      throw Refused(415, "The body is JSON, and its Content-Type says so: application/json.");
+      throw Refused(415, "The body must be JSON, with Content-Type: application/json.");
     if (!visitor.brings_token) {
       const std::string forged = route.kind == Route::Kind::action ? authenticator.why_forged(call.request, call.form)
                                                                    : authenticator.why_foreign(call.request);
@@ -93,7 +93,7 @@ void check_right(const Authenticator& authenticator, const Authenticator::Visito
     }
   }
   if (call.may(route.role)) return;
-  throw Refused(403, authenticator.read_only() ? "Nothing can be changed by this page: it is read-only."
+  throw Refused(403, authenticator.read_only() ? "This page is read-only."
                                                : "That needs the role " + std::string(name_of(route.role)) + ".");
 }
 
@@ -115,11 +115,10 @@ std::optional<Answered> refusal_at_door(const Authenticator& authenticator, cons
   // A page of another site comes by that site's name, which no number is.
   const bool comes_by_number = route.is_for_programs() && Authenticator::is_for_a_number(request);
   if (!comes_by_number && !authenticator.knows_host(request))
-    return Answered{
-        refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
+    return Answered{refusal(421, "Unknown host name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
   if (authenticator.brings_password(request)) {
     if (!authenticator.has_guessed_too_often(request)) return std::nullopt;
-    HttpResponse later = refusal(429, "Too many passwords were wrong. Come again in a minute.", nullptr, &route);
+    HttpResponse later = refusal(429, "Too many wrong passwords. Try again in a minute.", nullptr, &route);
     later.headers.emplace_back("Retry-After", "60");
     return Answered{std::move(later)};
   }
@@ -134,10 +133,7 @@ Answered answer(Site& site, const Authenticator& authenticator, const HttpReques
   if (!visitor) return stranger(authenticator, request, route);
   if (request.path.starts_with("/api/")) {
     if (const auto wait = authenticator.wait_of(visitor->user)) {
-      HttpResponse later = refusal(429,
-                                   "That were too many requests; Retry-After says for how many seconds none is "
-                                   "answered.",
-                                   nullptr, &route);
+      HttpResponse later = refusal(429, "Too many requests; see Retry-After.", nullptr, &route);
       later.headers.emplace_back("Retry-After", std::to_string(wait->count()));
       return {std::move(later)};
     }

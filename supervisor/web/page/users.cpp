@@ -74,12 +74,13 @@ Users Users::parse(const std::string& text) {
     const auto refuse = [&](std::string_view why) {
       throw std::runtime_error(fmt::format("line {}: {}", number, why));
     };
-    if (!meant) refuse("the second word is a role: read, operate or admin");
-    if (secret.empty() || !more.empty()) refuse("a line has three words: NAME ROLE SECRET");
+    if (!meant) refuse("the second word must be a role: read, operate or admin");
+    if (secret.empty() || !more.empty()) refuse("a line must have three words: NAME ROLE SECRET");
     const bool is_token =
         secret.starts_with(token_mark) && is_digest(std::string_view(secret).substr(token_mark.size()));
     if (!is_token && secret != "-" && !secret.starts_with('$'))
-      refuse("the third word is a hash such as `openssl passwd -6` prints, sha256: and 64 hexadecimal digits, or -");
+      refuse(
+          "the third word must be a hash such as `openssl passwd -6` prints, sha256: and 64 hexadecimal digits, or -");
     users.lines_.push_back({{name, *meant}, secret});
   }
   return users;
@@ -97,7 +98,7 @@ Users Users::read(const std::string& path) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
     Users users = parse(text);
-    if (users.empty()) throw std::runtime_error("nobody is named");
+    if (users.empty()) throw std::runtime_error("it has no users");
     return users;
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(fmt::format("{}: {}", path, error.what()));

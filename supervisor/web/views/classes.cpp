@@ -22,7 +22,7 @@ constexpr std::chrono::seconds most_of_a_look{2};
 
 std::string class_to_pause(const Call& call) {
   std::string name = call.query.value("class");
-  if (name.empty()) throw Refused(404, "Say which class.");
+  if (name.empty()) throw Refused(404, "The class is missing.");
   return name;
 }
 
@@ -55,7 +55,7 @@ HttpResponse show_classes(Call& call) {
   std::uint64_t cpu_us = 0;
   for (const ClassUsage& usage : classes) cpu_us += usage.cpu_us;
   Page page{.title = "Classes", .body = {}};
-  page.beside_title = Html("<p class=\"dim\">what each has cost on this machine since its supervisor began</p>");
+  page.beside_title = Html("<p class=\"dim\">cost of each on this machine since its supervisor began</p>");
   PageTable table("Classes, by their processor time", {{"Class"},
                                                        {"Runs", PageTable::number},
                                                        {"Failed", PageTable::number},

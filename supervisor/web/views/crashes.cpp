@@ -69,7 +69,7 @@ Html report_of(Call& call, const Crash& crash) {
         facts.add("Ran before it", code(utf8_prefix(*before, most_characters_of_builds)));
       const Url place = Url(set.name() == "dead" ? SitePath("/dead/one") : SitePath("/retries/one"));
       facts.add("Its job", link(place.with("score", entry->score_text).with("jid", entry->jid),
-                                set.name() == "dead" ? "is dead" : "is tried again"));
+                                set.name() == "dead" ? "is dead" : "will be retried"));
       return facts.html();
     } catch (const BadJson&) {  // somebody else has written it
     }
@@ -83,7 +83,7 @@ HttpResponse show_crashes(Call& call) {
   const StatusReport report = call.site.everything();
   const RedisStatus redis = redis_of(report);
   Page page{.title = "Crashes", .body = {}};
-  page.beside_title = Html("<p class=\"dim\">{}, each a class that ended in one way at one place</p>",
+  page.beside_title = Html("<p class=\"dim\">{}, each a class with one error at one place</p>",
                            counted(redis.crashes.size(), "group", "groups"));
   if (!redis.quarantine.empty())
     page.body += Html("<p class=\"calm\">{}</p>",
@@ -100,7 +100,7 @@ HttpResponse show_crashes(Call& call) {
                chart(bars_of_days(crash, true)),
                Html("{}", grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, crash.count)))), ago(crash.at)});
   }
-  page.body += table.html(call, redis.crashes.empty() ? "No worker has crashed." : "There are not so many groups.");
+  page.body += table.html(call, redis.crashes.empty() ? "No worker has crashed." : "There are no more groups.");
   if (redis.crashes.size() > crashes_a_page)
     page.body += pager(Url("/crashes"), number, first + crashes_a_page < redis.crashes.size(),
                        counted(redis.crashes.size(), "group", "groups"));
@@ -133,7 +133,7 @@ HttpResponse show_crash(Call& call) {
                        crash.frames.empty() ? Html("<p class=\"empty\">No stack is known.</p>") : lines(crash.frames));
   const std::string replay[] = {call.site.replay_of(crash.jid)};
   page.body += section("Run it again under a debugger", lines(replay));
-  page.body += Html("<p>{}</p>", link(Url("/retries").with("class", crash.job_class), "Its jobs that are tried again"));
+  page.body += Html("<p>{}</p>", link(Url("/retries").with("class", crash.job_class), "Its jobs in retry"));
   return page_response(call, std::move(page));
 }
 

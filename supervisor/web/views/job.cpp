@@ -29,10 +29,10 @@ Html in_flight_sentence(const PlacedJob& job, const StatusReport& report, const 
   const bool beats =
       report.redis && std::any_of(report.redis->processes.begin(), report.redis->processes.end(),
                                   [&](const ProcessStatus& process) { return process.identity == job.identity; });
-  if (beats) return Html("It was fetched by {}, whose supervisor beats: it runs, or is about to.", holder);
+  if (beats) return Html("It was fetched by {}, whose supervisor is alive: it runs, or is about to.", holder);
   return Html(
-      "It was fetched by {}, whose supervisor does not beat. It is not lost: another supervisor gives it back a minute "
-      "after it has seen that, and {} does so at once.",
+      "It was fetched by {}, whose supervisor has no heartbeat. It is not lost: another supervisor gives it back "
+      "within minutes, and {} does so at once.",
       holder, code("brood recover"));
 }
 
@@ -44,13 +44,13 @@ JobState state_of_job(const PlacedJob& job, const StatusReport& report, const Wo
     case PlacedJob::Place::in_flight:
       return {worker != nullptr ? Tone::good : Tone::warn, "in flight", in_flight_sentence(job, report, worker)};
     case PlacedJob::Place::schedule:
-      return {Tone::good, "scheduled", Html("It waits for its time.")};
+      return {Tone::good, "scheduled", Html("It is scheduled.")};
     case PlacedJob::Place::retry:
-      return {Tone::warn, "retry", Html("It has failed, and is tried again.")};
+      return {Tone::warn, "retry", Html("It has failed, and will be retried.")};
     case PlacedJob::Place::dead:
       return {Tone::bad, "dead", Html("It has failed for good.")};
     case PlacedJob::Place::quarantine:
-      return {Tone::bad, "quarantine", Html("Its class crashes in one place: it waits for other libraries.")};
+      return {Tone::bad, "quarantine", Html("Its class is in quarantine or paused.")};
   }
   return {Tone::plain, "", Html()};
 }
@@ -85,8 +85,8 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
   }
   if (!job.score_text.empty()) facts.add("Time", ago(leading_number<double>(job.score_text)));
   if (job.returns > 0)
-    facts.add("Came back", counted(static_cast<std::uint64_t>(job.returns), "time", "times") +
-                               ", from workers whose end nobody saw");
+    facts.add("Came back",
+              counted(static_cast<std::uint64_t>(job.returns), "time", "times") + ", from workers of lost hosts");
   out += facts.html();
   const ShowArgs shows = shown_of(call.site.settings().show_args, record);
   out += Html("<pre tabindex=\"0\">{}</pre>", told_args(shows, record.display_args(), most_characters_of_found_args));
@@ -98,7 +98,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
 // "Was my job lost?"
 HttpResponse show_job(Call& call) {
   const std::string jid = call.query.value("jid");
-  if (jid.empty() || jid.size() > longest_jid) throw Refused(404, "Say which job, by its id.");
+  if (jid.empty() || jid.size() > longest_jid) throw Refused(404, "The id of the job is missing.");
   std::vector<PlacedJob> found;
   call.site.shards().each([&](ShardConnections::Shard& shard) {
     for (PlacedJob& job : search_job(shard.redis, jid)) found.push_back(std::move(job));
@@ -109,9 +109,7 @@ HttpResponse show_job(Call& call) {
   if (found.empty())
     page.body += Html(
         "<p class=\"lead\">{} No queue, no set and no worker has a job with this id.</p>"
-        "<p>It is done, was deleted or has expired, or was never pushed here: a job that is begun, crashed or given "
-        "back "
-        "is always in one of these places.</p>",
+        "<p>It is done, was deleted, has expired, or was never pushed here.</p>",
         badge(Tone::plain, "not here"));
   return page_response(call, std::move(page));
 }

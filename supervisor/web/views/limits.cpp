@@ -16,7 +16,7 @@ constexpr std::size_t most_limits_on_page = 200;  // of each kind and shard: eac
 
 std::string limit_meant(const Call& call) {
   std::string name = call.query.value("name");
-  if (name.empty()) throw Refused(404, "Say which limit.");
+  if (name.empty()) throw Refused(404, "The limit is missing.");
   return name;
 }
 
@@ -39,7 +39,7 @@ Html reset_button(const Call& call, const std::string& name, bool in_row) {
 Html state_of_holder(const std::set<std::string>& living, const std::string& holder) {
   const bool lives = std::any_of(living.begin(), living.end(),
                                  [&](const std::string& identity) { return holder.find(identity) != holder.npos; });
-  return lives ? badge(Tone::good, "its process lives") : badge(Tone::bad, "no heartbeat");
+  return lives ? badge(Tone::good, "its process is alive") : badge(Tone::bad, "no heartbeat");
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ HttpResponse show_limits(Call& call) {
       Html("<p class=\"dim\">{}{}</p>", is_cut ? "at least " : "", counted(limits.size(), "limit", "limits"));
   page.body += Html(
       "<form class=\"filter\" method=\"get\" action=\"{}\" role=\"search\"><label>Name<input name=\"name\" "
-      "autocomplete=\"off\"></label><button class=\"big\">Go to it</button></form>",
+      "autocomplete=\"off\"></label><button class=\"big\">Show</button></form>",
       Url("/limits/one"));
   PageTable table("Limits and caps, and how much of each is used", {{"Name"},
                                                                     {"Kind"},
@@ -109,9 +109,9 @@ HttpResponse show_one_limit(Call& call) {
       facts.add("Reclaimed", count_of_limit(counts->reclaimed));
     }
     page.body += facts.html();
-    PageTable table("Who holds it", {{"Holder"}, {"State"}});
+    PageTable table("Holders", {{"Holder"}, {"State"}});
     for (const std::string& holder : limit.holders) table.add({code(holder), state_of_holder(living, holder)});
-    page.body += table.html(call, "Nobody holds a part of it.");
+    page.body += table.html(call, "It has no holders.");
   }
   return page_response(call, std::move(page));
 }
@@ -126,7 +126,7 @@ HttpResponse reset_one_limit(Call& call) {
     held += reset_limits(shard, name);
   });
   if (!is_known) throw Refused(404, "There is no limit " + name + ".");
-  return see_other(call, Url("/limits"), name + " was reset; " + count_of_limit(held) + " held by jobs that run.");
+  return see_other(call, Url("/limits"), name + " was reset; " + count_of_limit(held) + " held by running jobs.");
 }
 
 }  // namespace brood

@@ -58,7 +58,7 @@ HttpResponse show_one_lock(Call& call) {
     }
     return !found.empty();
   });
-  if (found.empty()) throw Refused(404, "Nobody holds this lock.");
+  if (found.empty()) throw Refused(404, "No job holds this lock.");
   const UniqueLock& lock = found.front();
   Page page{.title = "Lock", .body = {}};
   page.beside_title = Html("<div class=\"bulk\">{}</div>", release_button(call, lock, false));
@@ -73,8 +73,8 @@ HttpResponse show_one_lock(Call& call) {
   page.body += facts.html();
   if (!lock.has_job)
     page.body += Html(
-        "<p>A job that moves may be missed: look again. Supervisors let go of locks without a job once an hour, and so "
-        "does {}.</p>",
+        "<p>A job that moves may be missed: look again. Supervisors release locks without a job once an hour, and {} "
+        "does so now.</p>",
         code("brood locks check"));
   return page_response(call, std::move(page));
 }
@@ -87,7 +87,7 @@ HttpResponse release_one_lock(Call& call) {
     return lock && lock->jid == jid && release_lock(shard.redis, *lock);
   });
   if (!released) throw Refused(409, "The job does not hold this lock any more.");
-  return see_other(call, Url("/locks"), "The lock was let go.");
+  return see_other(call, Url("/locks"), "The lock was released.");
 }
 
 }  // namespace brood

@@ -91,7 +91,7 @@ Html attention(const StatusReport& report) {
     const RedisStatus& redis = *report.redis;
     for (const QueueStatus& queue : redis.queues) {
       const Html name = link_by_name(Url("/queues/one").with("name", queue.name), queue.name);
-      if (!queue.size) add(Tone::bad, "No list", Html("The key of the queue {} holds something else.", name));
+      if (!queue.size) add(Tone::bad, "No list", Html("The key of the queue {} is not a list.", name));
       if (queue.size.value_or(0) == 0) continue;
       if (!queue.served)
         add(Tone::bad, "Nobody serves",
@@ -105,14 +105,14 @@ Html attention(const StatusReport& report) {
     }
     for (const SilentStatus& silent : redis.silent)
       add(Tone::bad, "Silent",
-          Html("{} does not beat and holds {}.", code(silent.identity),
+          Html("{} has no heartbeat and holds {}.", code(silent.identity),
                counted(static_cast<std::uint64_t>(silent.in_flight), "job", "jobs")));
     for (const auto& [name, quarantined] : redis.quarantine)
       add(Tone::bad, "Quarantined",
-          Html("{} crashed {} times in one place, and its jobs wait.",
+          Html("{} is in quarantine after {} crashes in one place: its jobs wait.",
                link(Url("/quarantine/one").with("class", name), name), quarantined.crashes));
     for (const std::string& name : redis.paused_classes)
-      add(Tone::warn, "Paused", Html("No job of the class {} begins.", link(Url("/classes"), name)));
+      add(Tone::warn, "Paused", Html("The class {} is paused.", link(Url("/classes"), name)));
     std::size_t shown = 0;
     for (const Crash& crash : redis.crashes) {
       if (epoch_seconds(wall_now()) - crash.at > recent_crash_s || shown++ == most_crashes) break;
@@ -120,9 +120,9 @@ Html attention(const StatusReport& report) {
           Html("{} crashed {}: {}", link(Url("/crashes/one").with("fingerprint", crash.fingerprint), crash.job_class),
                ago(crash.at), code(top_frame(crash))));
     }
-    if (redis.processes.empty()) add(Tone::bad, "No process", Html("Nobody performs jobs of this Redis."));
+    if (redis.processes.empty()) add(Tone::bad, "No process", Html("No process performs jobs of this Redis."));
   } else if (report.shards.empty()) {
-    add(Tone::bad, "Away", Html("Redis does not answer, and nothing is known of it: {}", report.error));
+    add(Tone::bad, "Away", Html("Redis does not answer: {}", report.error));
   }
   for (const ShardReport& shard : report.shards) {
     if (!shard.redis) add(Tone::bad, "Away", Html("Shard {}: {}", shard.name, shard.error));
@@ -146,7 +146,7 @@ Html attention(const StatusReport& report) {
     } catch (const BadJson&) {
     }
   }
-  if (items.empty()) return Html("<p class=\"calm\">{} Nothing needs you.</p>", badge(Tone::good, "Well"));
+  if (items.empty()) return Html("<p class=\"calm\">{} All is well.</p>", badge(Tone::good, "Well"));
   if (found > most_that_need_you) items.add("<li>And {} more.</li>", found - most_that_need_you);
   return Html("<ul class=\"attention\">{}</ul>", items);
 }
@@ -209,17 +209,17 @@ HttpResponse show_overview(Call& call) {
   Page page{.title = "Overview", .body = {}};
   if (!report.redis) {
     page.notices.push_back("Redis is away: " + report.error);
-    page.body += section("What needs you", attention(report));
+    page.body += section("Needs attention", attention(report));
     return page_response(call, std::move(page));
   }
   Api& api = call.site.api();
   page.beside_title = Html("<p class=\"dim\">{}</p>",
                            report.shards.empty() ? report.address : counted(report.shards.size(), "shard", "shards"));
   page.body += tiles(tiles_of(report, api.stats()));
-  page.body += section("What needs you", attention(report));
+  page.body += section("Needs attention", attention(report));
   page.body += Html(
       "<form class=\"filter find\" method=\"get\" action=\"{}\" role=\"search\"><label>Id of a job<input name=\"jid\" "
-      "autocomplete=\"off\" required></label><button class=\"big\">Where is it?</button></form>",
+      "autocomplete=\"off\" required></label><button class=\"big\">Find job</button></form>",
       Url("/jobs/one"));
   page.body += section("The last hour", chart_of_hour(call, last_hour(api)));
   page.body += section("Thirty days", history_of(api));

@@ -21,7 +21,7 @@ constexpr std::size_t most_characters_of_periodic_args = 4'000;
 
 std::string periodic_meant(const Call& call) {
   std::string name = call.query.value("name");
-  if (name.empty()) throw Refused(404, "Say which periodic job.");
+  if (name.empty()) throw Refused(404, "The periodic job is missing.");
   return name;
 }
 
@@ -55,8 +55,7 @@ Html periodic_buttons(const Call& call, const ListedPeriodic& one, bool in_row) 
 HttpResponse set_periodic_paused(Call& call, bool pauses) {
   const std::string name = periodic_meant(call);
   if (!pause_periodic_of(call.site.shards(), name, pauses)) throw no_such_periodic(name);
-  return see_other(call, Url("/periodic"),
-                   pauses ? name + " is paused: no tick of it comes." : name + " goes on, from now on.");
+  return see_other(call, Url("/periodic"), pauses ? name + " is paused." : name + " is not paused any more.");
 }
 
 }  // namespace
@@ -124,15 +123,15 @@ HttpResponse show_one_periodic(Call& call) {
   page.body += section(
       "Arguments", Html("<pre tabindex=\"0\">{}</pre>", told_args(call.site.settings().show_args.of({one.job_class}),
                                                                   one.args, most_characters_of_periodic_args)));
-  PageTable next("The next ticks", {{"In"}, {"By the clock there"}});
+  PageTable next("The next ticks", {{"In"}, {"Local time"}});
   for (const auto tick : one.next_ticks(ticks_on_page))
     next.add({ago(epoch_seconds(WallTime(tick))), Html("<span class=\"mono\">{}</span>", one.local_text(tick))});
-  page.body += section("Next ticks", next.html(call, "The rule never comes again."));
-  PageTable past("Ticks that have come, the latest first", {{"Due"}, {"Claimed"}, {"Job"}});
+  page.body += section("Next ticks", next.html(call, "The rule has no more ticks."));
+  PageTable past("Past ticks, the latest first", {{"Due"}, {"Claimed"}, {"Job"}});
   for (const PastTick& tick : history)
     past.add({tick_moment(tick.tick, "by hand"), tick_moment(tick.at, "–"),
               tick.jid.empty() ? Html("<span class=\"dim\">no job</span>") : code(tick.jid)});
-  page.body += section("Past ticks", past.html(call, "None has come yet."));
+  page.body += section("Past ticks", past.html(call, "No ticks yet."));
   return page_response(call, std::move(page));
 }
 
@@ -143,7 +142,7 @@ HttpResponse run_one_periodic(Call& call) {
     jid = run_periodic_now(redis, one, call.user.empty() ? "brood web" : "brood web: " + call.user);
   });
   if (!is_known) throw no_such_periodic(name);
-  if (!jid) throw Refused(409, "The job of " + name + " that was begun before has not ended.");
+  if (!jid) throw Refused(409, "The job of " + name + " before has not ended.");
   return see_other(call, Url("/periodic/one").with("name", name), "A job was enqueued: " + *jid + ".");
 }
 

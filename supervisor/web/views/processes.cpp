@@ -40,14 +40,14 @@ HttpResponse show_processes(Call& call) {
   Page page{.title = "Processes", .body = {}};
   page.beside_title =
       Html("<p class=\"dim\">{} of the whole fleet</p>", counted(processes.size(), "process", "processes"));
-  PageTable table("Processes that beat", {{"Process"},
-                                          {"State"},
-                                          {"Busy", PageTable::number},
-                                          {"Queues"},
-                                          {"Memory", PageTable::number},
-                                          {"Started"},
-                                          {"Beat"},
-                                          {"Actions", PageTable::actions}});
+  PageTable table("Processes with a heartbeat", {{"Process"},
+                                                 {"State"},
+                                                 {"Busy", PageTable::number},
+                                                 {"Queues"},
+                                                 {"Memory", PageTable::number},
+                                                 {"Started"},
+                                                 {"Beat"},
+                                                 {"Actions", PageTable::actions}});
   const std::size_t number = page_number(call), first = number * processes_a_page;
   for (std::size_t i = first; i < std::min(processes.size(), first + processes_a_page); ++i) {
     const ProcessStatus& process = processes[i];
@@ -64,8 +64,8 @@ HttpResponse show_processes(Call& call) {
                Html("{}", memory_text(static_cast<std::uint64_t>(std::max<std::int64_t>(0, process.rss_kb)))),
                ago(epoch_of(process.started_at)), ago(epoch_of(process.beat)), actions});
   }
-  page.body += table.html(call, processes.empty() ? "No process beats: nobody performs jobs of this Redis."
-                                                  : "There are not so many processes.");
+  page.body +=
+      table.html(call, processes.empty() ? "No process performs jobs of this Redis." : "There are no more processes.");
   if (processes.size() > processes_a_page)
     page.body += pager(Url("/processes"), number, first + processes_a_page < processes.size(),
                        counted(processes.size(), "process", "processes"));
@@ -85,14 +85,12 @@ HttpResponse show_processes(Call& call) {
 
 HttpResponse quiet_process(Call& call) {
   if (!call.site.api().quiet(call.query.value("identity"))) throw Refused(409, "There is no such process any more.");
-  return see_other(call, Url("/processes"),
-                   "The process fetches no more jobs once it has heard of it, within ten seconds.");
+  return see_other(call, Url("/processes"), "The process stops fetching within ten seconds.");
 }
 
 HttpResponse stop_process(Call& call) {
   if (!call.site.api().stop(call.query.value("identity"))) throw Refused(409, "There is no such process any more.");
-  return see_other(call, Url("/processes"),
-                   "The process ends once it has heard of it, within ten seconds, and its jobs are done.");
+  return see_other(call, Url("/processes"), "The process stops within ten seconds, once its jobs are done.");
 }
 
 }  // namespace brood

@@ -49,7 +49,7 @@ Html state_of_quarantine(const ListedQuarantine& one) {
 
 std::string class_meant(const Call& call) {
   std::string name = call.query.value("class");
-  if (name.empty()) throw Refused(404, "Say which class.");
+  if (name.empty()) throw Refused(404, "The class is missing.");
   return name;
 }
 
@@ -58,7 +58,7 @@ std::string class_meant(const Call& call) {
 HttpResponse show_quarantine(Call& call) {
   const QuarantineList list = list_quarantine(call.site.shards(), bounds_of_a_look());
   Page page{.title = "Quarantine", .body = {}};
-  page.beside_title = Html("<p class=\"dim\">{} whose jobs wait since they crash</p>",
+  page.beside_title = Html("<p class=\"dim\">{} whose jobs wait because they crash</p>",
                            counted(list.classes.size(), "class", "classes"));
   PageTable table("Classes in quarantine, by their names", {{"Class"},
                                                             {"Waiting", PageTable::number},
@@ -79,7 +79,7 @@ HttpResponse show_quarantine(Call& call) {
                is_known ? Html("{}", waiting_text(one.known.crashes, false)) : Html("<span class=\"dim\">–</span>"),
                crash_of(one), release_quarantine_button(call, name, one, true)});
   }
-  page.body += table.html(call, list.classes.empty() ? "No class is in quarantine." : "There are not so many classes.");
+  page.body += table.html(call, list.classes.empty() ? "No class is in quarantine." : "There are no more classes.");
   if (list.classes.size() > classes_a_page)
     page.body += pager(Url("/quarantine"), number, first + classes_a_page < list.classes.size(),
                        counted(list.classes.size(), "class", "classes"));
@@ -124,11 +124,10 @@ HttpResponse show_one_quarantine(Call& call) {
   }
   page.body += facts.html();
   page.body += Html(
-      "<p>Other libraries are given a try by themselves: one job at a time, and when {} have not crashed, all go back "
-      "to "
+      "<p>Other libraries are tried automatically: one job at a time, and when {} have not crashed, all go back to "
       "their queues.</p>",
       probes_needed);
-  PageTable table("Its jobs that wait, the newest first", {{"Since"}, {"Job"}, {"Queue"}});
+  PageTable table("Its waiting jobs, the newest first", {{"Since"}, {"Job"}, {"Queue"}});
   for (const QuarantinedJob& job : shown)
     table.add({ago(job.since),
                Html("<span class=\"mono\">{}</span>", link_by_name(Url("/jobs/one").with("jid", job.jid), job.jid)),
@@ -148,7 +147,7 @@ HttpResponse release_one_quarantine(Call& call) {
     const auto found = here.find(name);
     is_another |= found != here.end() && found->second.fingerprint != fingerprint;
   });
-  if (is_another) throw Refused(409, "By now the class is in quarantine for another crash: look again.");
+  if (is_another) throw Refused(409, "The class is now in quarantine for another crash: look again.");
   call.site.shards().each([&](ShardConnections::Shard& shard) {
     const Reply known = shard.redis.call(ask_quarantined());
     was_there |= free_class(shard.redis, name, read_quarantined(known.view()));

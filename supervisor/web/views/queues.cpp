@@ -22,7 +22,7 @@ constexpr auto longest_look = std::chrono::seconds(2);
 
 Queue queue_meant(Call& call) {
   const std::string name = call.query.value("name");
-  if (name.empty()) throw Refused(404, "Say which queue.");
+  if (name.empty()) throw Refused(404, "The queue is missing.");
   return call.site.api().queue(name);
 }
 
@@ -114,7 +114,7 @@ HttpResponse show_queues(Call& call) {
          pause_button(call, queue.name, queue.paused, true)});
   }
   page.body += table.html(
-      call, queues.empty() ? "No queue is known yet: the first push makes one." : "There are not so many queues.");
+      call, queues.empty() ? "There is no queue yet: the first push makes one." : "There are no more queues.");
   if (queues.size() > queues_a_page)
     page.body +=
         pager(Url("/queues"), number, first + queues_a_page < queues.size(), counted(queues.size(), "queue", "queues"));
@@ -131,7 +131,7 @@ HttpResponse show_queue(Call& call) {
   page.beside_title = Html("<p class=\"dim\">{}{}</p>{}", counted(size, "job", "jobs"),
                            size > 0 ? Html(", the next has waited for {}", length_text(queue.latency())) : Html(),
                            pause_button(call, queue.name(), paused, false));
-  if (paused) page.body += Html("<p>{} Nobody fetches from it.</p>", badge(Tone::warn, "Paused"));
+  if (paused) page.body += Html("<p>{} No process fetches from it.</p>", badge(Tone::warn, "Paused"));
   page.body += elsewhere(JobsOfQueue(call.site.api(), call.site.shards(), queue.name()));
   page.body += drain_of(call, queue.name(), size, jobs);
   PageTable table("Jobs of the queue, the newest first",

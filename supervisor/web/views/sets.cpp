@@ -45,7 +45,7 @@ struct SetKind {
 
 const SetKind& kind_of(const Call& call) {
   static const SetKind kinds[] = {{"/retries", "Retries", &Api::retries, JobSet::Order::lowest_first, "Next try",
-                                   "Retry", "retried", true, "No job has to be tried again."},
+                                   "Retry", "retried", true, "No job will be retried."},
                                   {"/scheduled", "Scheduled", &Api::scheduled, JobSet::Order::lowest_first, "Due",
                                    "Run now", "enqueued", true, "No job is scheduled."},
                                   {"/dead", "Dead", &Api::dead, JobSet::Order::highest_first, "Died", "Retry",
@@ -161,7 +161,7 @@ SetEntry entry_meant(const Call& call, const JobSet& set) {
   const std::string score_text = call.query.value("score"), jid = call.query.value("jid");
   double score = 0;
   const auto [end, error] = std::from_chars(score_text.data(), score_text.data() + score_text.size(), score);
-  if (error != std::errc{} || end != score_text.data() + score_text.size()) throw Refused(404, "Say which entry.");
+  if (error != std::errc{} || end != score_text.data() + score_text.size()) throw Refused(404, "The entry is missing.");
   // By the number alone: releases of Redis spell it differently, with an exponent or without.
   auto found = set.find(score, [&](const SetEntry& entry) { return entry.jid == jid; });
   if (found) return std::move(*found);
@@ -243,10 +243,9 @@ HttpResponse show_set(Call& call) {
     cells.push_back(actions);
     table.add(cells);
   }
-  page.body +=
-      table.html(call, filter.empty()    ? kind.nothing
-                       : found.took_long ? "None of those that were looked at within two seconds meets the filter."
-                                         : "No entry meets the filter.");
+  page.body += table.html(call, filter.empty()    ? kind.nothing
+                                : found.took_long ? "No match within two seconds of search."
+                                                  : "No entry matches the filter.");
   page.body += all_buttons(call, kind, filter, found);
   page.body += pager(Url::of_route(kind.path).with_all(filter.pairs()), number, found.has_more, total_text(found));
   return page_response(call, std::move(page));
@@ -343,10 +342,9 @@ HttpResponse change_all(Call& call, BulkVerb verb) {
     call.changed = std::nullopt;
     const FilteredPage found = read_page(set, kind, filter, 0);
     page.title = fmt::format("{} {}?", name, total_text(found));
-    page.body += Html("<p class=\"lead\">{} of {} will be {}, in steps that hold nobody up. {}</p>", total_text(found),
-                      kind.title, past,
-                      found.is_cut ? "What comes meanwhile and meets the same filter is taken too."
-                                   : "No more than that, whatever comes meanwhile.");
+    page.body +=
+        Html("<p class=\"lead\">{} of {} will be {}, in small steps. {}</p>", total_text(found), kind.title, past,
+             found.is_cut ? "New entries that match the filter are included." : "New entries are not included.");
     if (!filter.empty()) {
       Facts facts;
       for (const auto& [condition, value] : filter.pairs()) facts.add(condition, code(value));
@@ -388,7 +386,7 @@ HttpResponse answer_set(Call& call) {
   const std::size_t limit = wanted == 0 ? entries_told : std::min(wanted, most_entries_told);
   const FilteredPage found = read_page(set, kind, EntryFilter::of(call), page_number(call), limit);
   if (found.took_long && found.entries.size() < limit)
-    throw Refused(503, "The search takes too long: say a class, a queue or an error too.");
+    throw Refused(503, "The search takes too long: filter by class, queue or error too.");
   const ShowArgsSettings& show_args = call.site.settings().show_args;
   return json_answer(200, json_array(found.entries, [&](const SetEntry& entry) {
                        return job_json(entry, false, shown_of(show_args, entry));

@@ -142,13 +142,12 @@ HttpResponse show_workers(Call& call) {
 HttpResponse end_job(Call& call) {
   if (ask_supervisor(call, "kill", {call.query.value("jid"), "retry"}) == "null")
     throw Refused(409, "No worker runs the job any more.");
-  return see_other(call, Url("/workers"), "The job was ended, and is tried again.");
+  return see_other(call, Url("/workers"), "The job was ended, and will be retried.");
 }
 
 HttpResponse recycle_worker(Call& call) {
   ask_supervisor(call, "recycle", {call.query.value("slot"), call.query.value("pid")});
-  return see_other(call, Url("/workers"),
-                   "The worker ends when its job is done, and another takes its place; the job is not cut short.");
+  return see_other(call, Url("/workers"), "The worker will be replaced when its job is done.");
 }
 
 // The answer to a form, since a worker is disturbed for it, however little.
@@ -168,7 +167,7 @@ HttpResponse show_stack(Call& call) {
     for (const std::string& frame : json_elements(stack.raw("frames").value_or("[]")))
       frames.push_back(json_unescape(frame));
   } catch (const BadJson&) {
-    throw Refused(409, "Its supervisor said nothing that can be understood.");
+    throw Refused(409, "The answer of its supervisor cannot be read.");
   }
   page.body +=
       section("Stack", frames.empty() ? Html("<p class=\"empty\">The worker did not answer.</p>") : lines(frames));

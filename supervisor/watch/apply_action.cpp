@@ -69,7 +69,7 @@ void propose_kill(View& view, const ViewContext& context) {
   }
   const std::string what = fmt::format("End {} {} of worker {}?", worker->job_class, worker->jid, worker->slot);
   view.proposal = Proposal{
-      .questions = {what + " It is tried again later. y/n", what + " y/n",
+      .questions = {what + " It will be retried. y/n", what + " y/n",
                     fmt::format("End {}... of worker {}? y/n", worker->jid.substr(0, shown_of_an_id), worker->slot),
                     fmt::format("End the job of worker {}? y/n", worker->slot)},
       .command = {"kill", "--", worker->jid}};
@@ -81,7 +81,7 @@ Effect ask_for_stack(View& view, const ViewContext& context) {
     view.notice = "d shows the stack of a worker: choose one in the pane Workers";
     return {};
   }
-  view.notice = fmt::format("asking worker {} where it is", worker->slot);
+  view.notice = fmt::format("asking worker {} for its stack", worker->slot);
   return {.command = {"dump", std::to_string(worker->slot)}};
 }
 

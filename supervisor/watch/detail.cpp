@@ -35,7 +35,8 @@ Detail detail_of(const WorkerStatus& worker, const Model& model) {
   Detail detail{.title = fmt::format("Worker {}", worker.slot)};
   auto& lines = detail.lines;
   add(lines, "State", worker.state);
-  if (worker.rests_for) add(lines, "Rests", duration_text_of(*worker.rests_for) + " more, for its workers end at once");
+  if (worker.rests_for)
+    add(lines, "Rests", duration_text_of(*worker.rests_for) + " more, because its workers end at once");
   add(lines, "Class", worker.job_class);
   add(lines, "Job", worker.jid);
   add(lines, "Queue", worker.queue);
@@ -60,10 +61,10 @@ Detail detail_of(const WorkerStatus& worker, const Model& model) {
 
 Detail detail_of(const QueueStatus& queue, const Model& model) {
   Detail detail{.title = "Queue " + queue.name};
-  add(detail.lines, "Size", queue.size ? std::to_string(*queue.size) : "unknown: the key is no list");
-  add(detail.lines, "Latency", duration_text_of(queue.latency) + ", that the next job has waited");
+  add(detail.lines, "Size", queue.size ? std::to_string(*queue.size) : "unknown: the key is not a list");
+  add(detail.lines, "Latency", duration_text_of(queue.latency) + ", how long the next job has waited");
   add(detail.lines, "Change", change_text(model.queue_change(queue.name)) + ", over the last seconds");
-  add(detail.lines, "Paused", queue.paused ? "yes: nobody fetches from it" : "no");
+  add(detail.lines, "Paused", queue.paused ? "yes: no process fetches from it" : "no");
   std::vector<std::string> served;
   for (const ProcessStatus& process : model.redis()->processes) {
     if (fetches_from(process.queues, queue.name))
@@ -84,8 +85,8 @@ Detail detail_of(const ClassUsage& usage, const Model& model) {
       fmt::format("{} in all, {} each", duration_text_of(cpu), duration_text_of(cpu / runs)));
   add(detail.lines, "Peak memory", memory_text(usage.peak_rss_kb));
   if (usage.left_threads > 0)
-    add(detail.lines, "Left threads", fmt::format("in {} runs, each at the cost of its worker", usage.left_threads));
-  if (usage.expired > 0) add(detail.lines, "Expired", fmt::format("{} that came too late to begin", usage.expired));
+    add(detail.lines, "Left threads", fmt::format("in {} runs, each of which cost its worker", usage.left_threads));
+  if (usage.expired > 0) add(detail.lines, "Expired", fmt::format("{} before they began", usage.expired));
   if (usage.isolated) add(detail.lines, "Isolation", "each run has a process of its own");
   if (usage.allows_threads) add(detail.lines, "Threads", "may go on after a run");
   if (usage.preceding) add(detail.lines, "Crashes", preceding_class_text(usage));

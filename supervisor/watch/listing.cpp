@@ -40,7 +40,7 @@ Listing arrange(Listing listing, const Choice& choice) {
   if (!choice.filter.empty()) {
     const std::string wanted = lower(choice.filter);
     std::erase_if(listing.rows, [&](const Row& row) { return !holds(row, wanted); });
-    if (listing.rows.empty()) listing.when_empty = "nothing here holds \"" + choice.filter + "\"";
+    if (listing.rows.empty()) listing.when_empty = "no row here has \"" + choice.filter + "\"";
   }
   const std::size_t column = choice.sort ? index_of(listing, *choice.sort) : listing.columns.size();
   if (column == listing.columns.size()) return listing;

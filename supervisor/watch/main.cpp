@@ -14,9 +14,9 @@ int watch_command(const std::vector<std::string>& args) {
   RedisAccess access;
   bool watch = false;
   std::string interval;
-  CommandLine line("Shows what \"brood status\" shows on the whole terminal, and how it changes.", "brood status");
-  line.flag("--watch", watch, "As \"brood status\" is told");
-  line.option("--interval", interval, "DURATION", "Between two looks, such as 500ms (default: 1s)");
+  CommandLine line("Shows \"brood status\" live on the whole terminal.", "brood status");
+  line.flag("--watch", watch, "As in \"brood status\"");
+  line.option("--interval", interval, "DURATION", "Time between two updates, such as 500ms (default: 1s)");
   access.add_options(line);
   refuse_arguments(line.parse(args));
   return watch_status(access, interval.empty() ? "1s" : interval);

@@ -52,7 +52,7 @@ SCREEN* open_terminal() {
   if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) throw UsageError("--watch needs a terminal");
   int trouble = 1;
   if (name.empty() || setupterm(nullptr, STDOUT_FILENO, &trouble) != OK)
-    throw UsageError(fmt::format("--watch knows no terminal \"{}\"; is TERM right?", log::printable(name)));
+    throw UsageError(fmt::format("unknown terminal \"{}\" for --watch; is TERM right?", log::printable(name)));
   const char* const place_cursor = tigetstr("cup");
   if (place_cursor == nullptr || place_cursor == reinterpret_cast<char*>(-1))
     throw UsageError(

@@ -218,7 +218,7 @@ class Watch {
       view_.help = false;
       view_.detail = Detail{.title = "Stack", .lines = std::move(lines), .row = std::nullopt};
     } else {
-      view_.notice = lines.empty() ? "it said nothing" : lines.back();
+      view_.notice = lines.empty() ? "it printed nothing" : lines.back();
     }
   }
 

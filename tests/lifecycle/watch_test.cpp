@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(where_it_cannot_be_it_says_so, *boost::unit_test::precondit
 
   Watched watched;
   for (const auto& [terminal, sentence] :
-       {std::pair("nonsense", "knows no terminal \"nonsense\""), std::pair("dumb", "can place its cursor")}) {
+       {std::pair("nonsense", "unknown terminal \"nonsense\""), std::pair("dumb", "can place its cursor")}) {
     watched.terminal.type(std::string("clear; TERM=") + terminal +
                           " " BROOD_BINARY_DIR "/bin/brood status --watch; echo \"ended: $?\"");
     watched.terminal.press("Enter");

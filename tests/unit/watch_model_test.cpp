@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(a_filter_takes_rows_that_hold_it_in_any_case) {
   choice.filter = "nothing";
   const Listing none = arrange(three_rows(), choice);
   BOOST_TEST(none.rows.empty());
-  BOOST_TEST(none.when_empty == "nothing here holds \"nothing\"");
+  BOOST_TEST(none.when_empty == "no row here has \"nothing\"");
 }
 
 BOOST_AUTO_TEST_CASE(the_choice_stays_with_its_row_and_then_with_its_place) {

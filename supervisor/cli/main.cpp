@@ -33,29 +33,29 @@ const std::vector<NamedCommand>& commands() {
       {"queues", "show, pause and clear queues and their jobs", queues_command},
       {"retries", "show failed jobs; run, kill, delete or reschedule them", retries_command},
       {"scheduled", "the same for jobs that are not yet due", scheduled_command},
-      {"dead", "the same for jobs that are not tried again", dead_command},
-      {"quarantine", "show and release classes whose jobs wait since they crash", quarantine_command},
+      {"dead", "the same for jobs that will not be retried", dead_command},
+      {"quarantine", "show and release classes whose jobs wait because they crash", quarantine_command},
       {"classes", "show job classes, and pause them", classes_command},
-      {"periodic", "show, run and pause jobs that run again and again by a rule", periodic_command},
+      {"periodic", "show, run and pause periodic jobs", periodic_command},
       {"locks", "show, release and check the locks of unique jobs", locks_command},
-      {"limits", "show and reset what jobs may do at once, or in a time", limits_command},
+      {"limits", "show and reset limits of concurrency and rate", limits_command},
       {"keys", "make a key for encrypted arguments", keys_command},
       {"processes", "show, quiet, resume and stop the processes of all machines", processes_command},
-      {"mark", "say that something was deployed", mark_command},
+      {"mark", "mark a deploy in Sidekiq's metrics", mark_command},
       {"upgrade", "let the installed program take over from the running supervisor", upgrade_command},
-      {"restart", "replace the workers one after the other by those of a configuration read anew", restart_command},
+      {"restart", "read the configuration again and replace the workers one after the other", restart_command},
       {"scale", "change the number of workers", scale_command},
       {"quiet", "fetch no more jobs", quiet_command},
       {"resume", "after a quiet: fetch jobs again", resume_command},
       {"stop", "stop the supervisor of this machine", stop_command},
-      {"reopen", "open the log's file anew", reopen_command},
+      {"reopen", "reopen the log file", reopen_command},
       {"dump", "print the native stacks of this machine's workers", dump_command},
       {"kill", "end one running job", kill_command},
       {"cancel", "cancel a scheduled or an iterable job", cancel_command},
-      {"perform", "perform one job here and now, also under a debugger", perform_command},
-      {"replay", "the same with a job that has failed", replay_command},
+      {"perform", "perform one job in this terminal, also under a debugger", perform_command},
+      {"replay", "the same for a job that has failed", replay_command},
       {"new", "make a project with a job, a test and a unit", new_command},
-      {"recover", "give back what dead supervisors had in flight", recover_command},
+      {"recover", "return the jobs in flight of dead supervisors", recover_command},
       {"web", "serve a page for browsers, metrics and an API",
        [](const std::vector<std::string>& args) -> int { become_companion("brood-web", "web", args); }},
       {"bench", "measure throughput, latency and cost on this machine",
@@ -75,7 +75,7 @@ Examples:
   brood enqueue ResizeImage cat.png 320 --in 10m
   brood status
 
-"brood help COMMAND" says more of each.  Exit status: 0; 64 usage; 69 unavailable; 70 internal; 75 try again; 78 configuration.
+"brood help COMMAND" describes each.  Exit status: 0; 64 usage; 69 unavailable; 70 internal; 75 try again; 78 configuration.
 )";
 }
 

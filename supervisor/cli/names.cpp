@@ -163,7 +163,7 @@ int names_command(const std::vector<std::string>& args) {
   CommandLine line("Names for completions: brood names KIND", "brood names");
   access.add_options(line);
   const std::vector<std::string> words = line.parse(args);
-  if (words.size() != 1) throw UsageError("say which names");
+  if (words.size() != 1) throw UsageError("give the kind of names");
   Names names;
   if (const auto kind = in_redis.find(words[0]); kind != in_redis.end()) {
     if (words[0] == "running") names = running_here();

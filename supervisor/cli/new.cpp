@@ -57,9 +57,9 @@ Project project_in(const std::filesystem::path& directory) {
 
 void require_vacant(const std::filesystem::path& directory) {
   if (!std::filesystem::exists(std::filesystem::symlink_status(directory))) return;
-  if (!std::filesystem::is_directory(directory)) throw UsageError(printable(directory) + " is no directory");
+  if (!std::filesystem::is_directory(directory)) throw UsageError(printable(directory) + " is not a directory");
   if (!std::filesystem::is_empty(directory))
-    throw UsageError(printable(directory) + " is not empty, and nothing in it was changed");
+    throw UsageError(printable(directory) + " is not empty, and was not changed");
 }
 
 // major.minor, as find_package() takes it.
@@ -103,7 +103,7 @@ std::string next_steps(const Project& project, const std::string& directory) {
   brood perform CountWords README.md -r build/lib{}.so
   brood run -C brood.toml -r build/lib{}.so
 
-README.md says how it becomes a service.
+README.md describes how to run it as a service.
 )",
       style.bold(fmt::format("{} is a project with a job, a test, a configuration and a unit.  Next:", project.name)),
       directory, project.library, project.library);
@@ -112,7 +112,7 @@ README.md says how it becomes a service.
 }  // namespace
 
 int new_command(const std::vector<std::string>& args) {
-  CommandLine line("Makes a project of its own for jobs: brood new DIR", "brood new");
+  CommandLine line("Makes a project for jobs: brood new DIR", "brood new");
   line.footer(new_footer);
   const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the directory of the project is missing");

@@ -19,7 +19,7 @@ constexpr const char* examples = R"(Examples:
   brood run -r ./libjobs.so -q critical,5 -q default,1     queues by weight
   brood run -C /etc/brood/brood.toml --check               try a configuration
 
-Without --redis and configuration, Redis is where REDIS_URL says, else brood starts one of its own.
+Without --redis and configuration brood uses REDIS_URL, else it starts a private Redis.
 TERM and INT stop, TSTP quiets, TTIN logs the stack of every worker.)";
 
 int whole_number(const std::string& flag, std::string_view text) {
@@ -38,7 +38,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   ConfigOverrides& overrides = options.overrides;
   std::string config, concurrency;
 
-  CommandLine line("Runs the supervisor and its workers until told to stop.", "brood run");
+  CommandLine line("Runs the supervisor and its workers until a signal stops them.", "brood run");
   line.option("-C,--config", config, "FILE", "Configuration file (default: /etc/brood/brood.toml, if there is one)");
   line.option("-c,--concurrency", concurrency, "N", "Workers; each performs one job at a time (default: the CPUs)");
   line.option("-q,--queue", overrides.queues, "NAME[,WEIGHT]",
@@ -46,7 +46,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   line.option("-r,--require", overrides.require, "LIB", "Job library to load, repeatable");
   line.option("-t,--timeout", overrides.shutdown_timeout, "SECONDS",
               "How long a stop waits for running jobs (default: 25)");
-  line.option("-e,--environment", overrides.environment, "NAME", "Environment, shown and nothing more");
+  line.option("-e,--environment", overrides.environment, "NAME", "Environment, only shown");
   line.option("-g,--tag", overrides.tag, "TAG", "Tag shown on Sidekiq's Busy page");
   line.option("--redis", overrides.redis_url, "URL",
               "redis://, rediss://, unix://, sentinel:// or cluster:// address, or \"embedded\"");
@@ -54,7 +54,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   line.flag("-v,--verbose", overrides.verbose, "Log at level debug");
   line.flag("--check", options.check, "Check the configuration and the job libraries, and exit");
   line.flag("--startup", options.startup, "With --check: run the libraries' startup handlers too");
-  line.option("--instance", options.instance, "NAME", "Name of this supervisor, where several of one user run");
+  line.option("--instance", options.instance, "NAME", "Name of this supervisor, if several of one user run");
   // From one program to the next, not for people.
   line.hidden(std::string(way_back::adopt), options.adopt);
   line.hidden(std::string(way_back::former), options.former);

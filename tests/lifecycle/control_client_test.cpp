@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_kill_tells_what_was_ended_and_where_it_goes) {
 
   const CommandResult text = kill_command(runtime);
   BOOST_TEST(text.status == 0);
-  BOOST_TEST(text.output == "ended Zip\\x1b[31m abc of worker 3, pid 4711, after 1m15s: it is tried again\n");
+  BOOST_TEST(text.output == "ended Zip\\x1b[31m abc of worker 3, pid 4711, after 1m15s: it will be retried\n");
   BOOST_TEST(text.errors == "it is being\\nended\n");
   BOOST_TEST(asked == (std::vector<std::string>{"kill", "abc", "retry"}), boost::test_tools::per_element());
 
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(dead_supervisors_and_rubbish_are_not_asked) {
   const Scoreboard odd = Scoreboard::create(runtime.path(), "nothing of that kind", 1);
   const CommandResult result = kill_command(runtime);
   BOOST_TEST(result.status == 69);
-  BOOST_TEST(result.errors.starts_with("brood kill: no supervisor of this user runs on this machine; whether another "),
+  BOOST_TEST(result.errors.starts_with("brood kill: no supervisor of this user runs on this machine; other machines "),
              result.errors);
   BOOST_TEST(run_brood({"kill", "abc"}, {{"RUNTIME_DIRECTORY", runtime / "missing"}}).status == 69);
 }

@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_has_taken_the_handler_away_is_not_stoppe
 
   BOOST_TEST(result.status == 75);
   BOOST_TEST((std::chrono::steady_clock::now() - begun < 7s));  // all of them are waited for together
-  const std::size_t first = result.output.find("was not asked: its job has taken the handler away");
+  const std::size_t first = result.output.find("was not asked: its job has replaced the signal handler");
   BOOST_TEST_REQUIRE(first != std::string::npos, result.output);
   BOOST_TEST(result.output.find("was not asked", first + 1) != std::string::npos, result.output);
   BOOST_TEST(holds(result.output, "it does not answer: its job has blocked the signal"), result.output);

@@ -84,8 +84,9 @@ BOOST_AUTO_TEST_CASE(a_bulk_can_be_spread_over_an_interval) {
       directory.write("timed.ndjson", lines + "{\"class\":\"Zip\",\"args\":[],\"at\":2000000000}\n");
   const CommandResult result = run_enqueue(redis, {"--bulk", file, "--spread", "1h"});
   BOOST_TEST(result.status == 64);
-  BOOST_TEST(result.errors.starts_with("brood enqueue: " + file + ":51: a job that has its time cannot be spread; "),
-             result.errors);
+  BOOST_TEST(
+      result.errors.starts_with("brood enqueue: " + file + ":51: a job with a time of its own cannot be spread; "),
+      result.errors);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_for_later_goes_to_the_schedule_and_one_for_the_past_to_its_queue) {

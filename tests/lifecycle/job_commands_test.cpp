@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(who_kills_more_than_the_dead_set_holds_is_told) {
   const std::string config = directory.write("brood.toml", "dead_max_jobs = 2\n");
   for (int i = 1; i <= 3; ++i) add_retry(redis, i);
   const CommandResult unasked = brood_on(redis, {"retries", "kill", "--all", "-C", config});
-  BOOST_TEST(unasked.errors.find("and forgets all but the latest 2 of the dead") != std::string::npos, unasked.errors);
+  BOOST_TEST(unasked.errors.find("and deletes all but the latest 2 of the dead") != std::string::npos, unasked.errors);
   BOOST_TEST(brood_on(redis, {"retries", "kill", "--all", "--yes", "-C", config}).status == 0);
   BOOST_TEST(redis.size_of("dead") < 3U);
 }
@@ -215,10 +215,11 @@ BOOST_AUTO_TEST_CASE(queues_are_listed_shown_paused_and_emptied) {
              std::string::npos);
   const CommandResult unknown = brood_on(redis, {"queues", "pause", "imagse"});
   BOOST_TEST(unknown.status == 0);
-  BOOST_TEST(unknown.errors ==
-             "brood queues: nobody knows a queue \"imagse\": nothing was pushed to it, and no process fetches from it; "
-             "did you "
-             "mean \"images\"?\n");
+  BOOST_TEST(
+      unknown.errors ==
+      "brood queues: there is no queue \"imagse\" yet: nothing was pushed to it, and no process fetches from it; "
+      "did you "
+      "mean \"images\"?\n");
   BOOST_TEST(brood_on(redis, {"queues", "unpause", "imagse"}).status == 0);
   BOOST_TEST(brood_on(redis, {"queues", "unpause", "images"}).status == 0);
   BOOST_TEST(redis.size_of("paused") == 0U);
@@ -333,11 +334,11 @@ BOOST_AUTO_TEST_CASE(a_command_line_that_says_too_little_or_too_much_is_refused)
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"retries", "kil"}, "brood retries: unknown verb \"kil\"; did you mean \"kill\"?\n"},
       {{"dead", "kill"}, "brood dead: unknown verb \"kill\"; "},
-      {{"retries", "kill"}, "brood retries: say which: JID..., filters such as --class, or --all\n"},
+      {{"retries", "kill"}, "brood retries: choose jobs: JID..., filters such as --class, or --all\n"},
       {{"retries", "kill", "--all", "--class", "Zip"}, "brood retries: --all and filters exclude each other\n"},
       {{"retries", "kill", "abcd", "--all"}, "brood retries: ids and filters exclude each other; "},
-      {{"retries", "list", "--yes"}, "brood retries: --yes means nothing to list\n"},
-      {{"retries", "clear", "--class", "Zip"}, "brood retries: --class means nothing to clear\n"},
+      {{"retries", "list", "--yes"}, "brood retries: --yes is no argument of list\n"},
+      {{"retries", "clear", "--class", "Zip"}, "brood retries: --class is no argument of clear\n"},
       {{"retries", "--limit", "0"}, "brood retries: --limit and --page begin at 1\n"},
       {{"retries", "--older-than", "long"}, "brood retries: --older-than must be a duration such as "},
       {{"queues", "show"}, "brood queues: the name of the queue is missing\n"},

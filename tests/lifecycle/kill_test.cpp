@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_killed_job_is_retried_without_being_charged_a_crash) {
 
   BOOST_TEST(killed.status == 0, killed.errors << running.brood.log_tail());
   BOOST_TEST(killed.output.starts_with("ended Stubborn " + jid_of(1) + " of worker 0, pid "), killed.output);
-  BOOST_TEST(killed.output.ends_with(": it is tried again\n"), killed.output);
+  BOOST_TEST(killed.output.ends_with(": it will be retried\n"), killed.output);
   BOOST_TEST_REQUIRE(running.redis.size_of("retry") == 1u, running.brood.log_tail());
   const Payload job = Payload::parse(running.redis.zrange("retry")[0].first);
   BOOST_TEST(*job.string("jid") == jid_of(1));

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_terminal_sees_how_far_it_is_and_ctrl_c_ends_it_after_a_ba
     if (left == 0) continue;
     interrupted = true;
     BOOST_TEST(status == 75);
-    BOOST_TEST(terminal.text().find("interrupted; the rest stays as it is") != std::string::npos, terminal.text());
+    BOOST_TEST(terminal.text().find("interrupted; the others are unchanged") != std::string::npos, terminal.text());
     BOOST_TEST(terminal.text().find("retries moved to the dead set") != std::string::npos);
     BOOST_TEST(redis.size_of("dead") > 0U);
   }

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   BOOST_TEST(redis.size_of("retry") == 0U);
   BOOST_TEST(redis.size_of("brood:processes") == 0U);
   BOOST_TEST(redis.keys("brood:recovered:*").size() == 2U);  // the third time each would go to the dead
-  BOOST_TEST(recover(redis, {"--all", "--yes"}, brood.environment()).output == "Nobody holds jobs in flight.\n");
+  BOOST_TEST(recover(redis, {"--all", "--yes"}, brood.environment()).output == "No supervisor holds jobs in flight.\n");
 }
 
 BOOST_AUTO_TEST_CASE(who_lives_is_never_touched_named_or_not) {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(who_stopped_in_order_holds_nothing_and_is_not_listed) {
     }
     const CommandResult result = recover(redis, {"--all", "--wait", "0s"}, brood.environment());
     BOOST_TEST(result.status == 0, result.errors);
-    BOOST_TEST(result.output.find("Nobody holds jobs in flight") != std::string::npos, result.output);
+    BOOST_TEST(result.output.find("No supervisor holds jobs in flight") != std::string::npos, result.output);
     BOOST_TEST(recover(redis, {"--all", "--json"}, brood.environment()).output ==
                "{\"dry_run\":false,\"identities\":[]}\n");
   }
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(on_a_terminal_it_asks_and_says_what_it_means, *boost::unit_
   {
     OnTerminal terminal({"recover", stranger, "--redis", redis.url()});
     BOOST_REQUIRE(terminal.shows("Go on? [y/N]"));
-    BOOST_TEST(terminal.text().find("cut off from Redis, runs twice") != std::string::npos);
+    BOOST_TEST(terminal.text().find("cut off from Redis, its running job runs twice") != std::string::npos);
     terminal.type("n\n");
     BOOST_TEST(terminal.status() == 75);
     BOOST_TEST(jobs_in_flight(redis) == 1U);

@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(a_page_does_not_start_with_users_that_each_job_could_change
   const std::string users = directory.write("users", "ann admin -\n");
   BroodProcess brood(
       redis, one_worker("[web]\nlisten = \"unix:" + (directory / "web.sock") + "\"\nusers = \"" + users + "\"\n"));
-  const std::string why = "can be changed by the user that the page and all jobs run as";
+  const std::string why = "can be changed by the user of the page and all jobs";
   BOOST_TEST(eventually([&] { return brood.log().find(why) != std::string::npos; }, 20s), brood.log_tail());
   BOOST_TEST(!std::filesystem::exists(directory / "web.sock"));
   const CommandResult check =

@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
   BOOST_TEST(last.find(latest.message) != std::string::npos);
   BOOST_TEST(last.find("frame12()") != std::string::npos);
   BOOST_TEST(last.find("frame13()") == std::string::npos);
-  BOOST_TEST(last.find("brood status --crash 00000000000000bb shows all of it") != std::string::npos);
+  BOOST_TEST(last.find("brood status --crash 00000000000000bb shows it in full") != std::string::npos);
   BOOST_TEST(text.find('\x1b') == std::string::npos);
 
   const CommandResult one = status({"--crash", "00000000000000b"});
@@ -358,6 +358,6 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
   for (const char* key :
        {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_days", "brood:crash_stacks"})
     redis.command({"SET", key, "of another type"});
-  BOOST_TEST(status({}).errors.find("nobody performs jobs of this Redis") != std::string::npos);
+  BOOST_TEST(status({}).errors.find("no process performs jobs of this Redis") != std::string::npos);
   BOOST_TEST(member(status({"--json"}).output, "crashes") == "[]");
 }

@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_place_of_the_supervisor_gives_i
     std::string how, why;
   } failures[] = {{"exec $real \"$@\" --no-such-option", "no-such-option"},
                   {"exec $real \"$@\" --startup", "--startup needs --check"},
-                  {"exec $real \"$@\" --redis redis://elsewhere", "where Redis is cannot change"},
+                  {"exec $real \"$@\" --redis redis://elsewhere", "the address of Redis cannot change"},
                   {"export " + fails + "throws", "Too many open files"},
                   {"export " + fails + "segfaults", "SIGSEGV"},
                   {"export " + fails + "overflows", "SIGSEGV"},

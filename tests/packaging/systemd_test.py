@@ -555,7 +555,7 @@ class Features(Unit):
         check = f"[Service]\nType=oneshot\nExecStart=\nExecStart=/usr/bin/brood run --check -C {self.brood.config}\nRestart=no\nWatchdogSec=0\n"
         self.brood.drop_in(check)
         machine.run("systemctl start brood")
-        self.assertSoon(lambda: self.brood.says("brood can run, but for what the warnings say"))
+        self.assertSoon(lambda: self.brood.says("brood can run, except as in the warnings"))
         self.assertTrue(self.brood.says("the sandbox of class Shell names /srv/images, which cannot be written: Read-only file system"))
         self.brood.clear()
 

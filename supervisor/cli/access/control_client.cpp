@@ -69,7 +69,7 @@ void require_supervisor(const UniqueFd& connection, const LocalSupervisor& super
                                supervisor.control, listener->pid()));
   if (listener->pid() == supervisor.pid) return;
   throw NoAnswer(
-      fmt::format("process {} listens at {} in its place: a job may have put that socket there. Signals reach "
+      fmt::format("process {} listens at {} in its place: a job may have put that socket there. Signals still reach "
                   "the supervisor (kill -TERM {}); its next start makes the socket anew",
                   listener->pid(), supervisor.control, supervisor.pid));
 }
@@ -98,7 +98,7 @@ class Conversation {
         received_.erase(0, end + 1);
         return line;
       }
-      if (received_.size() > longest_line) throw NoAnswer("it sends a line without end");
+      if (received_.size() > longest_line) throw NoAnswer("it sends an endless line");
       receive(deadline);
     }
   }

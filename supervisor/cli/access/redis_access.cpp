@@ -31,7 +31,7 @@ void RedisAccess::add_options(CommandLine& line) {
   line.option("--redis", url, "URL",
               "redis://, rediss://, unix://, sentinel:// or cluster:// address, or \"embedded\"");
   line.option("-C,--config", config, "FILE",
-              "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
+              "Configuration file with the Redis to use (default: /etc/brood/brood.toml, if there is one)");
   line.option("--shard", shard, "NAME", "One of several shards, by its name in the configuration (default: all)");
 }
 
@@ -84,7 +84,7 @@ RedisAddress RedisAccess::locate() const {
   if (meant.size() == 1) return meant.front();
   std::vector<std::string> names;
   for (const RedisAddress& one : meant) names.push_back(one.shard);
-  throw UsageError(fmt::format("say which shard: --shard {}", fmt::join(names, " or ")));
+  throw UsageError(fmt::format("choose a shard: --shard {}", fmt::join(names, " or ")));
 }
 
 std::string url_of(const RedisAddress& address) {

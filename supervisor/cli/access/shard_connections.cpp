@@ -44,7 +44,7 @@ bool ShardConnections::any(const std::function<bool(Shard&)>& ask) {
 void say_away(const std::string& shard, const std::string& why) {
   static std::set<std::string> said;
   if (said.insert(shard).second)
-    fmt::print(stderr, "brood: shard {} is away, and left out: {}\n", log::printable(shard), log::printable(why));
+    fmt::print(stderr, "brood: shard {} is away and left out: {}\n", log::printable(shard), log::printable(why));
 }
 
 }  // namespace brood

@@ -12,7 +12,7 @@ namespace brood {
 bool confirmed(const std::string& sentence, bool yes) {
   if (yes) return true;
   if (isatty(STDIN_FILENO) != 1)
-    throw UsageError(fmt::format("this {}: say --yes where nobody can be asked, or --dry-run to look first", sentence));
+    throw UsageError(fmt::format("this {}: use --yes without a terminal, or --dry-run to look first", sentence));
   fmt::print(stderr, "This {}.  Go on? [y/N] ", sentence);
   std::string answer;
   std::getline(std::cin, answer);

@@ -17,7 +17,7 @@ bool takes(const Verb& verb, std::string_view option) {
 void refuse_options_of_others(const CommandLine& line, const std::vector<Verb>& verbs, const Verb& verb) {
   for (const std::string& name : line.given()) {
     const bool is_of_some = std::any_of(verbs.begin(), verbs.end(), [&](const Verb& one) { return takes(one, name); });
-    if (is_of_some && !takes(verb, name)) throw UsageError(fmt::format("{} means nothing to {}", name, verb.name));
+    if (is_of_some && !takes(verb, name)) throw UsageError(fmt::format("{} is no argument of {}", name, verb.name));
   }
 }
 

@@ -26,17 +26,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* footer =
-    R"(Starts a server of its own and, unless it is told of one, a private redis-server, and removes both.  With --redis or
--C the jobs go to that Redis, to queues that nobody else uses; its statistics and its other users notice the load.
+    R"(Starts a supervisor and a private redis-server, and removes both.  With --redis or
+-C the jobs go to that Redis, to queues of their own; its statistics count them and its other users notice the load.
 
 Throughput is from the start of the first job to the end of the last; latency is from just before the push to the first
-line of the job, one job at a time on an idle server.  Memory is what a process shares with no other.
+line of the job, one job at a time on an idle server.  Memory is the private memory of a process.
 
 Examples:
   brood bench                                    no-op jobs, then latencies
   brood bench --workers 8 --max-batch 1          every job fetched alone
   brood bench --job-ms 5 --jobs 2000             jobs that wait for 5 ms each
-  brood bench --jobs 0 --latency-jobs 0 --idle 20    what it costs to wait)";
+  brood bench --jobs 0 --latency-jobs 0 --idle 20    the cost of an idle server)";
 
 struct BenchOptions {
   RedisAccess redis;
@@ -52,18 +52,17 @@ struct BenchOptions {
 BenchOptions parse(const std::vector<std::string>& args) {
   BenchOptions options;
   bool append_only = false;
-  CommandLine line("Measures how fast this machine runs jobs, how soon they begin, and what that costs.",
-                   "brood bench");
+  CommandLine line("Measures how fast this machine runs jobs, how soon they begin, and the cost.", "brood bench");
   line.number("-j,--jobs", options.jobs, "Jobs for the throughput; 0: leave it out", 0, 100'000'000);
   line.number("-w,--workers", options.workers, "Workers", 1, 10'000);
   line.number("--queues", options.queues, "Queues, in strict order", 1, 1'000);
   line.number("--job-ms", options.job_ms, "Milliseconds that a job sleeps", 0.0, 60'000.0);
   line.number("--latency-jobs", options.latency_jobs, "Jobs for the latency; 0: leave it out", 0, 1'000'000);
-  line.number("--idle", options.idle_seconds, "Seconds to watch the idle server; 0: not", 0.0, 3'600.0);
+  line.number("--idle", options.idle_seconds, "Seconds to watch the idle server; 0: leave it out", 0.0, 3'600.0);
   line.number("--max-batch", options.max_batch, "How many short jobs a worker may fetch at once", 1, 32);
   line.flag("--append-only", append_only, "Let the private Redis write an append-only file");
   line.option("--appendfsync", options.appendfsync, "WHEN",
-              "Likewise, and when its disk confirms: always, everysec (default) or no");
+              "Likewise, and when it is synced: always, everysec (default) or no");
   line.flag("--log-jobs", options.log_jobs, "Log the start and the end of each job");
   line.flag("--json", options.json, "Answer in JSON, for programs");
   options.redis.add_options(line);

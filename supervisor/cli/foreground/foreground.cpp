@@ -52,7 +52,7 @@ Payload read_payload(const std::string& text, const std::optional<int>& attempt)
     // retry_count is 0 after the first failure.
     return job.with({{"retry_count", *attempt > 1 ? std::optional(std::to_string(*attempt - 2)) : std::nullopt}});
   } catch (const BadPayload& bad) {
-    throw UsageError(std::string("the payload is no job: ") + log::printable(bad.what()));
+    throw UsageError(std::string("the payload is not a job: ") + log::printable(bad.what()));
   }
 }
 
@@ -112,20 +112,20 @@ int tell(const Foreground& command, const Payload& job, const ForegroundJob::Run
 }  // namespace
 
 const char* const foreground_footer =
-    R"(The job has this terminal, and nothing is settled: no retry, no statistics, no death handlers.  What
-the job enqueues is shown on standard error, and sent only with --push.  Ctrl-C makes its
+    R"(The job uses this terminal, and is not settled: no retry, no statistics, no death handlers.  Jobs that
+it enqueues are shown on standard error, and pushed only with --push.  Ctrl-C makes its
 stopping() true; a second one ends it.
 
-Exit status: 0 the job succeeded; 70 it failed, ran out of time or called exit(); 75 it was interrupted; 64 usage, or
+Exit status: 0 the job succeeded; 70 it failed, timed out or called exit(); 75 it was interrupted; 64 usage, or
 no such class; 78 configuration, or a library that cannot be used.  A crash ends it by its signal (139: SIGSEGV).)";
 
 void Foreground::add_options(CommandLine& line) {
   line.option("-r,--require", require, "LIB", "Job library to load, repeatable");
-  line.option("--attempt", attempt, "N", "Which attempt it is, 1 for the first");
-  line.option("--timeout", timeout, "DURATION", "In place of the job's own; 0 for none");
-  line.option("--memory-limit", memory_limit, "SIZE", "Limit its memory (default: not)");
-  line.flag("--push", push, "Send what the job enqueues to Redis (default: only show it)");
-  line.flag("--without-sandbox", without_sandbox, "Run a class that has a sandbox, here without it");
+  line.option("--attempt", attempt, "N", "Number of the attempt, 1 for the first");
+  line.option("--timeout", timeout, "DURATION", "Timeout, in place of the job's own; 0 for none");
+  line.option("--memory-limit", memory_limit, "SIZE", "Limit its memory (default: no limit)");
+  line.flag("--push", push, "Push the jobs that it enqueues (default: only show them)");
+  line.flag("--without-sandbox", without_sandbox, "Run a job whose class has a sandbox, without it");
   line.flag("-v,--verbose", verbose, "Log at level debug");
   debugger.add_options(line);
 }

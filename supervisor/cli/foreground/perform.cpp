@@ -24,7 +24,7 @@ constexpr const char* perform_examples = R"(Examples:
   brood perform ResizeImage cat.png 320 -r ./libjobs.so --gdb
   brood perform --payload '{"class":"ResizeImage","args":["cat.png",320]}' -r ./libjobs.so
 
-An argument that parses as JSON is that value, else a string.  Words that begin with "-" come after "--".
+An argument that parses as JSON is that value, else a string.  Put words that begin with "-" after "--".
 
 )";
 
@@ -57,7 +57,7 @@ std::string given_payload(const PerformOptions& options, const std::vector<std::
     if (options.queue) edits.push_back({"queue", json_string(*options.queue)});
     return Payload::parse(text).with(edits).text();
   } catch (const BadPayload& bad) {
-    throw UsageError(std::string("the payload is no job: ") + log::printable(bad.what()));
+    throw UsageError(std::string("the payload is not a job: ") + log::printable(bad.what()));
   }
 }
 
@@ -66,13 +66,13 @@ std::string given_payload(const PerformOptions& options, const std::vector<std::
 int perform_command(const std::vector<std::string>& args) {
   PerformOptions options;
   options.foreground.command = "perform";
-  CommandLine line("Performs one job here and now, without Redis: brood perform CLASS [ARGUMENT...] [OPTIONS]",
+  CommandLine line("Performs one job in this terminal, without Redis: brood perform CLASS [ARGUMENT...] [OPTIONS]",
                    "brood perform");
   options.foreground.add_options(line);
   options.arguments.add_options(line);
   line.option("--payload", options.payload, "JSON",
               "The whole payload in place of class and arguments; - for standard input");
-  line.option("-q,--queue", options.queue, "NAME", "The queue that it says it came from (default: default)");
+  line.option("-q,--queue", options.queue, "NAME", "The queue that it sees as its own (default: default)");
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
   line.option("-C,--config", options.config, "FILE",
               "Configuration file (default: /etc/brood/brood.toml, if there is one)");
@@ -82,7 +82,7 @@ int perform_command(const std::vector<std::string>& args) {
   const std::vector<std::string> words = line.parse(args);
   if (options.crash_record) return Foreground::tell_of_crash(*options.crash_record);
   if (options.foreground.debugger.wanted() && options.payload == "-")
-    throw UsageError("a debugger has standard input, so that --payload cannot be -");
+    throw UsageError("--payload - excludes a debugger, which needs standard input");
   try {
     const std::string payload = options.payload ? given_payload(options, words) : payload_of_words(options, words);
     options.foreground.enter_debugger(args);

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* replay_examples = R"(Examples:
   brood replay 3f1c -r ./libjobs.so                 a beginning of the id is enough
   brood replay 3f1c -r ./libjobs.so --gdb
-  brood replay 3f1c -r ./libjobs.so --queue images  one that waits there
+  brood replay 3f1c -r ./libjobs.so --queue images  one that waits in a queue
 
 The job stays where it is, and Redis is only read.
 
@@ -74,10 +74,10 @@ int replay_command(const std::vector<std::string>& args) {
   foreground.command = "replay";
   std::optional<std::string> queue;
   CommandLine line(
-      "Performs a job of retry, dead or schedule here and now, and leaves it there: brood replay JID [OPTIONS]",
+      "Performs a job of retry, dead or schedule in this terminal, and leaves it there: brood replay JID [OPTIONS]",
       "brood replay");
   foreground.add_options(line);
-  line.option("-q,--queue", queue, "NAME", "Look for it in this queue instead");
+  line.option("-q,--queue", queue, "NAME", "Search this queue instead");
   redis.add_options(line);
   line.footer(std::string(replay_examples) + foreground_footer);
 

@@ -125,7 +125,7 @@ PushedLines push_lines(Client& client, const std::string& path, const LineOption
       Push push = Push::parse(line);
       push.shard_by = options.shard_by;
       if (!options.unchecked) check_member_names(push);
-      if (options.spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
+      if (options.spread && push.at) throw std::invalid_argument("a job with a time of its own cannot be spread");
       spell_as_ruby(push);
       prepare_push(push, wall_now());  // the client checks a whole slice at once, and could not say which line is wrong
       slices.add(std::move(push), line.size());

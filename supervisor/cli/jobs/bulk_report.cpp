@@ -25,11 +25,11 @@ int report(const BulkResult& result, const Nouns& nouns, const ChangeWords& word
           "\n");
     return status;
   }
-  if (result.stopped) fmt::print(stderr, "brood {}: interrupted; the rest stays as it is\n", nouns.command);
+  if (result.stopped) fmt::print(stderr, "brood {}: interrupted; the others are unchanged\n", nouns.command);
   std::string text = fmt::format("{} {}", counted(result.done, nouns.one, nouns.many), words.done);
   if (result.gone > 0) text += fmt::format("; {} had gone meanwhile", grouped(result.gone));
   if (result.stuck > 0)
-    text += fmt::format("; {} stay: they are no jobs, their queue is no list, or other jobs hold their locks",
+    text += fmt::format("; {} stay: they are not jobs, their queue is not a list, or other jobs hold their locks",
                         grouped(result.stuck));
   print(text + "\n");
   return status;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* cancel_footer =
     R"(A job that is not yet due leaves the schedule.  An iterable job that has begun, of brood or of a Ruby Sidekiq, ends at
-its next save, some 5 s later, or when it next begins; its on_cancel runs.  What it has saved is how it is known: one
-that waits for its first run, or has not saved yet, is cancelled by --iterable.
+its next save, some 5 s later, or when it next begins; its on_cancel runs.  It is found by its saved state: for a job
+that waits for its first run, or has not saved yet, use --iterable.
 
 Exit status: 0 the job is cancelled; 69 Redis is not available; 75 no such job is scheduled or known to iterate.)";
 
@@ -34,7 +34,7 @@ struct Cancel {
 Cancel parse_cancel(const std::vector<std::string>& args) {
   Cancel cancel;
   CommandLine line("Cancels a scheduled or an iterable job: brood cancel JID [OPTIONS]", "brood cancel");
-  line.flag("--iterable", cancel.iterable, "It is an iterable job, though nothing is known of it yet");
+  line.flag("--iterable", cancel.iterable, "It is an iterable job that has not saved yet");
   line.flag("--json", cancel.json, "Answer in JSON, for programs");
   cancel.redis.add_options(line);
   line.footer(cancel_footer);

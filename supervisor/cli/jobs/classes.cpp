@@ -26,10 +26,10 @@ using namespace std::chrono_literals;
 
 constexpr const char* classes_footer =
     R"(Runs, failures and crashes are those of this machine since its supervisors began.  While a class is paused, no worker of
-any machine begins a job of it: what is fetched waits aside, and what runs goes on.  unpause puts what waits back to the
-heads of its queues.  Ruby's Sidekiq knows nothing of it, and performs such jobs of queues that it serves.
+any machine begins a job of it: fetched jobs wait aside, and running jobs go on.  unpause puts waiting jobs back to the
+heads of their queues.  Ruby's Sidekiq ignores it, and performs such jobs of queues that it serves.
 
-Exit status: 0; 64 usage; 69 Redis is not available; 75 the queue of a job did not take it back.)";
+Exit status: 0; 64 usage; 69 Redis is not available; 75 a job could not be put back to its queue.)";
 
 ShardConnections connect_for_classes(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-classes");
@@ -74,7 +74,7 @@ int pause_classes(const NamesOrder& order) {
     if (order.json)
       print_json(JsonWriter().text("class", name).truth("paused", true).object() + "\n");
     else
-      print(fmt::format("{}: paused; what runs goes on\n", log::printable(name)));
+      print(fmt::format("{}: paused; running jobs go on\n", log::printable(name)));
   }
   return exit_status::ok;
 }
@@ -104,8 +104,8 @@ int classes_command(const std::vector<std::string>& args) {
       "Job classes, and which of them are paused",
       "[CLASS...]",
       classes_footer,
-      {{{"list", "", "show what has run here, and what is paused", {}}, list_all_classes},
-       {{"pause", "CLASS...", "let no worker begin a job of them", {}}, pause_classes},
+      {{{"list", "", "show the classes that have run here, and those that are paused", {}}, list_all_classes},
+       {{"pause", "CLASS...", "stop workers from beginning their jobs", {}}, pause_classes},
        {{"unpause", "CLASS...", "let them go on", {}}, unpause_classes}}};
   return obey(command, args);
 }

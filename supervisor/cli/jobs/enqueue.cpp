@@ -39,7 +39,7 @@ constexpr const char* enqueue_examples = R"(Examples:
   brood enqueue Clean --at 2026-12-01T08:00:00Z
   brood enqueue --bulk jobs.ndjson                        a line each: {"class":"Zip","args":["a"]}
 
-An argument that parses as JSON is that value, else a string.  Words that begin with "-" come after "--".)";
+An argument that parses as JSON is that value, else a string.  Put words that begin with "-" after "--".)";
 
 struct EnqueueArguments {
   RedisAccess redis;
@@ -126,7 +126,7 @@ int report_refused(const EnqueueArguments& options, const Push& push, const std:
   if (options.json)
     print_json(refused_push_json(push, holder) + "\n");
   else
-    fmt::print(stderr, "brood enqueue: nothing is pushed: {} holds the lock of this job\n",
+    fmt::print(stderr, "brood enqueue: not pushed: job {} holds the lock of this one\n",
                holder.empty() ? "another" : "job " + log::printable(holder));
   return exit_status::try_again;
 }
@@ -156,7 +156,7 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   }
   std::optional<std::chrono::milliseconds> spread;
   if (options.spread) spread = read_duration("--spread", *options.spread);
-  if (spread && spread->count() == 0) throw UsageError("--spread must be longer than nothing");
+  if (spread && spread->count() == 0) throw UsageError("--spread must be longer than 0");
   Client client = detail::Opening::client(options.redis.known());
   const PushedLines lines =
       push_lines(client, *options.bulk, {spread, options.shard_by.value_or(""), options.unchecked});
@@ -178,29 +178,29 @@ int enqueue_command(const std::vector<std::string>& args) {
   CommandLine line("Puts a job on its queue, now or later: brood enqueue CLASS [ARGUMENT...] [OPTIONS]",
                    "brood enqueue");
   line.option("-q,--queue", options.queue, "NAME", "Queue (default: default)");
-  line.option("--in", options.in, "DURATION", "Run it after so long: 30s, 10m, 1h30m");
+  line.option("--in", options.in, "DURATION", "Run it after this time: 30s, 10m, 1h30m");
   line.option("--at", options.at, "TIME", "Run it at this time, ISO 8601; without a zone it is local time");
   line.option("--retry", options.retry, "N", "How often to retry it: a number, true (the server's default) or false");
-  line.option("--timeout", options.timeout, "DURATION", "How long it may run: 30s, 10m; 0 is without end");
+  line.option("--timeout", options.timeout, "DURATION", "How long it may run: 30s, 10m; 0 is no limit");
   line.option("--expires-in", options.expires_in, "DURATION",
-              "Drop it if it has not begun so long after it was enqueued, or was due");
-  line.flag("--encrypt", options.encrypt, "Encrypt its last argument, by the keys of [encryption.keys]");
+              "Drop it if it has not begun within this time after it was enqueued, or was due");
+  line.flag("--encrypt", options.encrypt, "Encrypt its last argument, with the keys of [encryption.keys]");
   line.flag("--unique", options.unique,
-            "Push it unless one with the same class, queue and arguments is there that was pushed so");
-  line.option("--unique-for", options.unique_for, "DURATION", "Likewise, and for so long at most");
+            "Push it unless there is another unique job with the same class, queue and arguments");
+  line.option("--unique-for", options.unique_for, "DURATION", "Likewise, and for this time at most");
   line.option("--unique-until", options.unique_until, "WHEN",
               "Likewise, until its start, until it is done (default), or while it is running");
   line.option("--on-conflict", options.on_conflict, "WHAT",
-              "Likewise; if one is there: drop (default), replace it, extend its lock, or run after it");
-  line.option("--tag", options.tags, "TAG", "A label, shown with it; may be repeated");
+              "Likewise; if there is another: drop (default), replace it, extend its lock, or run after it");
+  line.option("--tag", options.tags, "TAG", "A label that is shown with it; may be repeated");
   options.arguments.add_options(line);
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
   line.option("--bulk", options.bulk, "FILE", "Push every line of a file, a JSON object each; - for standard input");
   line.flag("--unchecked", options.unchecked, "Push members of a line that neither brood nor Sidekiq knows, too");
   line.option("--spread", options.spread, "DURATION",
-              "Run those of --bulk at random times within so long, 5s at least");
+              "Run those of --bulk at random times within this time, 5s at least");
   line.option("--shard-by", options.shard_by, "TEXT",
-              "With several shards: to the one where all jobs of this text go (default: the next that answers)");
+              "With several shards: all jobs of one text go to the same shard (default: the next that answers)");
   line.flag("--json", options.json, "Answer in JSON");
   options.redis.add_options(line);
   line.footer(enqueue_examples);
@@ -208,8 +208,8 @@ int enqueue_command(const std::vector<std::string>& args) {
   const std::vector<std::string> words = line.parse(args);
   try {
     if (options.bulk) return enqueue_bulk(options, words);
-    if (options.spread) throw UsageError("--spread goes with --bulk");
-    if (options.unchecked) throw UsageError("--unchecked goes with --bulk");
+    if (options.spread) throw UsageError("--spread needs --bulk");
+    if (options.unchecked) throw UsageError("--unchecked needs --bulk");
     Push push = push_of(options, words);
     spell_as_ruby(push);
     Client client = detail::Opening::client(options.redis.known());

@@ -38,14 +38,15 @@ void JobFilter::add_options(CommandLine& line) {
   const auto add = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
     line.option(name, into, type, help);
   };
-  add("--class", classes, "Jobs of this class; repeatable, as those below", "CLASS");
+  add("--class", classes, "Jobs of this class; repeatable, like those below", "CLASS");
   add("--queue", queues, "Jobs of this queue", "NAME");
   add("--error", errors, "Jobs that failed with an error of this class", "CLASS");
   add("--tag", tags, "Jobs with this tag", "TAG");
   add("--jid", jids, "The job with this id", "JID");
-  add("--match", matches, "Jobs whose text holds this", "TEXT");
-  line.option("--older-than", older_text_, "DURATION", "Jobs that failed, died, or were enqueued longer ago: 1h, 7d");
-  line.option("--newer-than", newer_text_, "DURATION", "Jobs that did so since");
+  add("--match", matches, "Jobs whose payload holds this text", "TEXT");
+  line.option("--older-than", older_text_, "DURATION",
+              "Jobs that failed, died, or were enqueued before that time: 1h, 7d");
+  line.option("--newer-than", newer_text_, "DURATION", "Jobs that did so since then");
 }
 
 void JobFilter::read() {

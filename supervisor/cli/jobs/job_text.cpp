@@ -60,7 +60,7 @@ std::string other_members(const JobRecord& job, const Style& style) {
 }
 
 std::string lines_of(const JobRecord& job, const Style& style) {
-  if (!job.is_job) return "  " + style.yellow("This is no job:") + "\n  " + indented(job.payload, 2) + "\n";
+  if (!job.is_job) return "  " + style.yellow("This is not a job:") + "\n  " + indented(job.payload, 2) + "\n";
   std::string text = line(style, "class", log::printable(job.display_class));
   if (job.display_class != job.job_class) text += line(style, "run by", log::printable(job.job_class));
   text += line(style, "args", indented(pretty_json(job.display_args(), 0), 16));

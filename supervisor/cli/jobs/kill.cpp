@@ -37,15 +37,14 @@ constexpr std::array outcomes = {"retry", "dead", "discard"};
 constexpr auto longest_look = 15s;  // for a job on another machine, whose supervisor looks for orders every two seconds
 
 constexpr const char* kill_footer =
-    R"(The worker that runs the job is ended, and that run is not charged to the job as a crash.  The job that comes next
-is never hit: when this one has ended meanwhile, nothing happens.  A beginning of the id, of four characters or more, will
-do when no other running job's begins so.
+    R"(The worker of the job is ended, and the job is not charged with a crash.  If the job has ended meanwhile, nothing
+happens: the worker's next job is never hit.  A unique beginning of the id, of four characters or more, is enough.
 
-A job that no worker of this machine and user runs is looked for in Redis: the supervisor that says it runs it is asked
-through Redis, and follows that within some seconds.
+A job that no worker of this machine and user runs is searched in Redis.  Its supervisor is ordered through Redis, and
+follows within some seconds.
 
 Exit status: 0 the job was ended, or has left the supervisor that was asked; 69 a supervisor does not answer, or none runs
-here and Redis is not available; 75 nobody runs the job now, or it still runs.)";
+here and Redis is not available; 75 the job does not run now, or it still runs.)";
 
 struct Kill {
   RedisAccess redis;
@@ -56,7 +55,7 @@ struct Kill {
 Kill parse_kill(const std::vector<std::string>& args) {
   Kill kill;
   CommandLine line("Ends one running job: brood kill JID [OPTIONS]", "brood kill");
-  line.option("--outcome", kill.outcome, "WHAT", "What becomes of the job: retry (the default), dead or discard");
+  line.option("--outcome", kill.outcome, "WHAT", "Outcome of the job: retry (the default), dead or discard");
   line.flag("--json", kill.json, "Answer in JSON");
   kill.redis.add_options(line);
   line.footer(kill_footer);
@@ -86,7 +85,7 @@ std::string id_meant(const std::string& word) {
 
 std::string what_becomes_of_it(const std::string& outcome, bool settled) {
   if (!settled) return fmt::format("Redis does not answer; once it does: {}", outcome);
-  if (outcome == "retry") return "it is tried again";
+  if (outcome == "retry") return "it will be retried";
   return outcome == "dead" ? "it is in the dead set" : "it is discarded";
 }
 
@@ -130,8 +129,8 @@ std::optional<int> kill_here(const Kill& kill, const std::vector<LocalSupervisor
 // The job runs on another machine, or here as another user's.
 int kill_there(const Kill& kill, Connection& redis, const RunningElsewhere& there) {
   if (!send_word(redis, there.identity, {"kill", {there.jid, kill.outcome}}))
-    throw ConnectionLost(fmt::format("{} takes no orders any more", there.identity));
-  fmt::print(stderr, "asked {} to end it\n", log::printable(there.identity));
+    throw ConnectionLost(fmt::format("{} accepts no orders any more", there.identity));
+  fmt::print(stderr, "ordered {} to end it\n", log::printable(there.identity));
   bool runs = true;
   for (const SteadyTime end = steady_now() + longest_look; runs && steady_now() < end;) {
     std::this_thread::sleep_for(100ms);
@@ -188,7 +187,7 @@ int kill_command(const std::vector<std::string>& args) {
   try {
     if (const auto status = kill_elsewhere(kill)) return *status;
   } catch (const ConnectionLost& lost) {
-    no_redis = fmt::format("; whether another machine does Redis does not say: {}", lost.what());
+    no_redis = fmt::format("; other machines are not known, since Redis does not answer: {}", lost.what());
   }
   if (kill.json) print("null\n");
   if (supervisors.empty() && !no_redis.empty()) {

@@ -26,9 +26,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* limits_footer =
-    R"(A limit is what jobs name in a brood::Limiter, or a cap of queues: [limits.NAME] in brood.toml(5).  It is listed from
-its first use, a limiter until it was not used for its ttl (90 days).  HELD is how many slots or places are taken by jobs
-that run, or what of its interval is used.  reset forgets what is used and the counts; slots and places stay with the jobs
+    R"(A limit is a brood::Limiter of jobs, or a cap of queues: [limits.NAME] in brood.toml(5).  It is listed from
+its first use, a limiter until it was not used for its ttl (90 days).  HELD is the number of slots or places of running
+jobs, or the used part of its interval.  reset clears that part and the counts; slots and places stay with the jobs
 that hold them.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 there is no limit of that name.)";
@@ -93,7 +93,7 @@ int list_limits(const NamesOrder& order) {
 }
 
 std::string the_only_name(const NamesOrder& order) {
-  if (order.names.size() != 1) throw UsageError("one name of a limit is needed");
+  if (order.names.size() != 1) throw UsageError("give the name of one limit");
   return order.names[0];
 }
 
@@ -111,7 +111,7 @@ std::string text_of_limit(const ListedLimit& limit) {
     text += fmt::format("  waited     {} times, {:.1f}s in all\n", counts->waited,
                         static_cast<double>(counts->waited_ms) / 1000);
     text += fmt::format("  over       {} times\n", counts->over);
-    text += fmt::format("  reclaimed  {} of holders that ended without giving them back\n", counts->reclaimed);
+    text += fmt::format("  reclaimed  {} of holders that ended without releasing them\n", counts->reclaimed);
   }
   for (const std::string& holder : limit.holders) text += fmt::format("  held by    {}\n", log::printable(holder));
   return text;
@@ -141,7 +141,7 @@ int reset_one_limit(const NamesOrder& order) {
   if (order.json)
     print_json(JsonWriter().text("name", name).number("held", held).object() + "\n");
   else
-    print(fmt::format("reset {}: {} held by jobs that run\n", log::printable(name), held));
+    print(fmt::format("reset {}: {} held by running jobs\n", log::printable(name), held));
   return exit_status::ok;
 }
 
@@ -150,12 +150,12 @@ int reset_one_limit(const NamesOrder& order) {
 int limits_command(const std::vector<std::string>& args) {
   static const NamesCommand command = {
       "limits",
-      "What jobs may do at once, or in a time",
+      "Limits of concurrency and rate",
       "[NAME]",
       limits_footer,
       {{{"list", "", "show the limits, and how much of each is held", {}}, list_limits},
-       {{"show", "NAME", "show one of them, and who holds it", {}}, show_one_limit},
-       {{"reset", "NAME", "forget what of its interval is used, and its counts", {}}, reset_one_limit}}};
+       {{"show", "NAME", "show one of them, and its holders", {}}, show_one_limit},
+       {{"reset", "NAME", "clear the used part of its interval, and its counts", {}}, reset_one_limit}}};
   return obey(command, args);
 }
 

@@ -25,10 +25,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* locks_footer =
-    R"(A unique job holds its lock from its push until it starts, or has ended, as it says; with UniqueUntil::running while it
-runs.  KEY is the lock's key, or what stands behind the last colon, or the jid of the job that holds it.
+    R"(A unique job holds its lock from its push until it starts, or has ended; with UniqueUntil::running while it
+runs.  KEY is the lock's key, or the part behind its last colon, or the jid of the job that holds it.
 
-check lets go of locks whose jobs have gone: Sidekiq's own pages delete jobs and know nothing of locks.  Supervisors do the
+check releases locks whose jobs have gone: Sidekiq's own pages delete jobs without their locks.  Supervisors do the
 same once an hour.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 there is no such lock.)";
@@ -121,7 +121,7 @@ int check_locks(const NamesOrder& order) {
   });
   print_locks(order, let_go, "Each lock is held by a job.\n");
   if (!order.json && !let_go.empty())
-    print(fmt::format("{} let go.\n", counted(let_go.size(), "lock without a job was", "locks without a job were")));
+    print(fmt::format("{} released.\n", counted(let_go.size(), "lock without a job was", "locks without a job were")));
   return exit_status::ok;
 }
 
@@ -135,8 +135,8 @@ int locks_command(const std::vector<std::string>& args) {
       locks_footer,
       {{{"list", "", "show the locks, and the jobs that hold them", {}}, list_locks},
        {{"show", "KEY...", "show these", {}}, show_locks},
-       {{"release", "KEY...", "let go of these, whatever their jobs do", {}}, release_locks},
-       {{"check", "", "let go of those that no job holds any more", {}}, check_locks}}};
+       {{"release", "KEY...", "release these, whatever their jobs do", {}}, release_locks},
+       {{"check", "", "release those that no job holds any more", {}}, check_locks}}};
   return obey(command, args);
 }
 

@@ -17,8 +17,8 @@ namespace brood {
 namespace {
 
 constexpr const char* mark_footer =
-    R"(Sidekiq's Web UI draws it into its metrics.  Without LABEL it is the last commit of the working directory, as for
-Sidekiq.  Of one label there is one mark a minute.)";
+    R"(Sidekiq's Web UI draws it into its metrics.  The default LABEL is the last commit of the working directory, as in
+Sidekiq.  There is at most one mark a minute with one label.)";
 
 // Empty where there is no git, or no repository.
 std::string last_commit() {
@@ -35,14 +35,14 @@ std::string last_commit() {
 int mark_command(const std::vector<std::string>& args) {
   RedisAccess redis;
   bool json = false;
-  CommandLine line("Says that something was deployed: brood mark [LABEL] [OPTIONS]", "brood mark");
+  CommandLine line("Marks a deploy: brood mark [LABEL] [OPTIONS]", "brood mark");
   line.flag("--json", json, "Answer in JSON, for programs");
   redis.add_options(line);
   line.footer(mark_footer);
   const std::vector<std::string> words = line.parse(args);
   if (words.size() > 1) refuse_arguments({words[1]});
   const std::string label = words.empty() ? last_commit() : words[0];
-  if (label.empty()) throw UsageError("there is no commit here to name it by: say LABEL");
+  if (label.empty()) throw UsageError("there is no commit here for the default: give a LABEL");
 
   const bool is_new = open_api(redis).mark_deploy(label);
   if (json)

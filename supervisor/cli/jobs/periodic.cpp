@@ -30,10 +30,10 @@ using std::chrono::sys_seconds;
 constexpr int ticks_shown = 5;
 
 constexpr const char* periodic_footer =
-    R"(They are the sections [periodic.NAME] of the configuration, and what job libraries register; see brood.toml(5).
-Where sidekiq_cron is set, list shows the schedules of that gem, too, by their keys, cron_job:NAMESPACE:NAME.
-next and check read the configuration, so that a rule can be looked at before it holds; next looks in Redis for a NAME
-that is not there.  A job that is paused goes on from the moment at which it is unpaused.
+    R"(They are in [periodic.NAME] of the configuration, or registered by job libraries; see brood.toml(5).
+With sidekiq_cron, list shows the schedules of that gem, too, by their keys, cron_job:NAMESPACE:NAME.
+next and check read the configuration, so a rule can be checked before it holds; next searches Redis for a NAME
+that is not in it.  Ticks during a pause are not made up for.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 no supervisor serves a job of that name, or the one before has
 not ended; 78 the configuration cannot be used.)";
@@ -174,7 +174,7 @@ int run_periodic(const NamesOrder& order) {
       if (order.json) return print_json(JsonWriter().text("name", name).text("jid", *jid).object() + "\n");
       return print(fmt::format("enqueued {} as {}\n", log::printable(one.job_class), *jid));
     }
-    fmt::print(stderr, "brood periodic: the job of {} that was begun before has not ended\n", log::printable(name));
+    fmt::print(stderr, "brood periodic: the job of {} before has not ended\n", log::printable(name));
     status = exit_status::try_again;
   });
   return found ? status : say_unknown(name);
@@ -206,15 +206,15 @@ int unpause_it(const NamesOrder& order) { return set_paused(order, false); }
 int periodic_command(const std::vector<std::string>& args) {
   static const NamesCommand command = {
       "periodic",
-      "Jobs that run again and again by a rule",
+      "Periodic jobs",
       "[NAME...]",
       periodic_footer,
       {{{"list", "", "show all, with their next and last ticks", {}}, list_all_periodic},
        {{"next", "NAME", "show the next five ticks", {}}, show_next},
-       {{"history", "NAME", "show the last ticks, and what became of them", {}}, show_history},
+       {{"history", "NAME", "show the last ticks, and their jobs", {}}, show_history},
        {{"run", "NAME", "enqueue its job now, beside its ticks", {}}, run_periodic},
-       {{"pause", "NAME...", "let no tick come", {}}, pause_it},
-       {{"unpause", "NAME...", "let ticks come again, from now on", {}}, unpause_it},
+       {{"pause", "NAME...", "stop its ticks", {}}, pause_it},
+       {{"unpause", "NAME...", "start its ticks again, from now on", {}}, unpause_it},
        {{"check", "", "check the rules of the configuration, and show the next ticks of each", {}}, check_periodic}}};
   return obey(command, args);
 }

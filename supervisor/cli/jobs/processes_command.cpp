@@ -57,7 +57,7 @@ int list_processes(const ProcessesOrder& order) {
                fmt::format("{}/{}", process.busy, process.concurrency),
                fmt::format("{}", fmt::join(process.queues, " ")), fmt::format("{} MB", process.rss_kb / 1024),
                when_text(process.started_at), when_text(process.beat)});
-  print(table.empty() ? "No process beats.\n" : table.text(Style::of_standard_output()));
+  print(table.empty() ? "No process has a heartbeat.\n" : table.text(Style::of_standard_output()));
   return exit_status::ok;
 }
 
@@ -88,13 +88,14 @@ int ask_processes(const ProcessesOrder& order, Api& api, const Ask& ask, const c
     if (!asked) {
       status = exit_status::unavailable;
       fmt::print(stderr, "brood processes: {} \"{}\"\n",
-                 meant[i].empty() ? "there is no process" : "no orders are taken by", log::printable(order.words[i]));
+                 meant[i].empty() ? "there is no process" : "orders are not accepted by",
+                 log::printable(order.words[i]));
     }
     const std::string& name = meant[i].empty() ? order.words[i] : meant[i];
     if (order.json)
       array.add(JsonWriter().text("identity", name).truth("asked", asked).object());
     else if (asked)
-      print(fmt::format("{}: asked to {}; it follows that with its next heartbeat\n", log::printable(name), what));
+      print(fmt::format("{}: ordered to {}; it follows with its next heartbeat\n", log::printable(name), what));
   }
   if (order.json) array.end();
   return status;
@@ -110,7 +111,7 @@ int signal_processes(const ProcessesOrder& order, Signal signal, const char* wha
 
 int quiet_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::quiet, "fetch no more jobs"); }
 int stop_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::stop, "stop"); }
-int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log what runs"); }
+int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log its stacks"); }
 
 // Sidekiq has no signal for this, so Ruby's processes cannot be told to resume.
 int resume_processes(const ProcessesOrder& order) {
@@ -126,19 +127,19 @@ int resume_processes(const ProcessesOrder& order) {
 
 const std::vector<VerbFor<ProcessesOrder>>& process_verbs() {
   static const std::vector<VerbFor<ProcessesOrder>> all = {
-      {{"list", "", "show them, those of Ruby's Sidekiq too", {}}, list_processes},
-      {{"quiet", "IDENTITY...", "have them fetch no more jobs", {}}, quiet_processes},
-      {{"resume", "IDENTITY...", "have them fetch again, if they are brood's", {}}, resume_processes},
-      {{"stop", "IDENTITY...", "have them stop", {}}, stop_processes},
-      {{"dump", "IDENTITY...", "have them write to their logs where their jobs are", {}}, dump_processes},
+      {{"list", "", "show them, including those of Ruby's Sidekiq", {}}, list_processes},
+      {{"quiet", "IDENTITY...", "stop their fetching", {}}, quiet_processes},
+      {{"resume", "IDENTITY...", "let them fetch again, if they are brood's", {}}, resume_processes},
+      {{"stop", "IDENTITY...", "stop them", {}}, stop_processes},
+      {{"dump", "IDENTITY...", "log the stacks of their jobs", {}}, dump_processes},
   };
   return all;
 }
 
 constexpr const char* processes_footer =
-    R"(They are asked through Redis, on whatever machine they are, and follow it with their next heartbeat.  The supervisor of
+    R"(They are ordered through Redis, on any machine, and follow with their next heartbeat.  The supervisor of
 this machine is reached at once by "brood quiet", "brood resume", "brood stop" and "brood dump".
-A beginning of IDENTITY, such as HOST:PID, will do when no other begins so.
+A unique beginning of IDENTITY, such as HOST:PID, is enough.
 
 Exit status: 0; 64 usage; 69 Redis is not available, or there is no such process.)";
 

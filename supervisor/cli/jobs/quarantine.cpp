@@ -29,11 +29,11 @@ using namespace std::chrono_literals;
 
 constexpr const char* quarantine_footer =
     R"(A class is in quarantine once it has crashed [crashes] quarantine_after times at one place within the time; see
-brood.toml(5).  Its jobs wait, and are tried one by one when other libraries come, until three have not crashed.
-release puts them back to their queues now: those of a class, or of each class that crashed with that fingerprint, of
-which the first 4 characters or more will do.
+brood.toml(5).  Its jobs wait, and are tried one by one with other libraries, until three have not crashed.
+release puts them back to their queues now: those of a class, or of each class that crashed with this fingerprint (its
+first 4 characters or more are enough).
 
-Exit status: 0; 64 usage; 69 Redis is not available; 75 nothing of that name is in quarantine, and no job of it waits.)";
+Exit status: 0; 64 usage; 69 Redis is not available; 75 a class is not in quarantine, and no job of it waits.)";
 
 ShardConnections connect_to(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-quarantine");
@@ -125,7 +125,7 @@ int release_quarantine(const NamesOrder& order) {
 int quarantine_command(const std::vector<std::string>& args) {
   static const NamesCommand command = {
       "quarantine",
-      "Classes whose jobs wait since they crash",
+      "Classes whose jobs wait because they crash",
       "[FINGERPRINT|CLASS...]",
       quarantine_footer,
       {{{"list", "", "show the classes, and how many jobs of each wait", {}}, list_quarantine},

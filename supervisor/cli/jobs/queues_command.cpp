@@ -180,7 +180,7 @@ void warn_of_unknown(const std::string& name, const std::vector<QueueSummary>& k
   for (const QueueSummary& queue : known) names.push_back(queue.name);
   const auto meant = nearest(name, names);
   fmt::print(stderr,
-             "brood queues: nobody knows a queue \"{}\": nothing was pushed to it, and no process fetches from it{}\n",
+             "brood queues: there is no queue \"{}\" yet: nothing was pushed to it, and no process fetches from it{}\n",
              log::printable(name), meant ? fmt::format("; did you mean \"{}\"?", log::printable(*meant)) : "");
 }
 
@@ -201,7 +201,7 @@ int set_paused(const QueuesOrder& order, bool paused) {
     if (order.json)
       array.add(JsonWriter().text("name", queue.name()).truth("paused", paused).object());
     else
-      print(fmt::format("{}: {}\n", log::printable(queue.name()), paused ? "paused; what runs goes on" : "goes on"));
+      print(fmt::format("{}: {}\n", log::printable(queue.name()), paused ? "paused; running jobs go on" : "goes on"));
   }
   if (order.json) array.end();
   return exit_status::ok;
@@ -235,7 +235,7 @@ int delete_jobs(const QueuesOrder& order) {
   const bool named = order.words.size() > 1;
   if (named != order.filter.is_empty())
     throw UsageError(named ? "ids and filters exclude each other; --jid is a filter"
-                           : "say which jobs: JID..., or filters such as --class; \"clear\" deletes all");
+                           : "choose jobs: JID..., or filters such as --class; \"clear\" deletes all");
   if (named) return delete_named(order, all);
   const std::size_t total = all.size();
   BulkResult result;
@@ -292,18 +292,18 @@ const std::vector<VerbFor<QueuesOrder>>& queue_verbs() {
   };
   static const std::vector<VerbFor<QueuesOrder>> all = {
       {{"list", "", "show them, and how long their next jobs have waited", {}}, list_queues},
-      {{"show", "NAME [JID...|FILTERS]", "show the jobs of one, the newest first, or all that is known of some",
+      {{"show", "NAME [JID...|FILTERS]", "show the jobs of one, the newest first, or details of some",
         with_filters({"--limit", "--page"})},
        show_queue},
-      {{"pause", "NAME...", "let nobody fetch from them", {}}, pause_queues},
+      {{"pause", "NAME...", "stop fetching from them", {}}, pause_queues},
       {{"unpause", "NAME...", "let them go on", {}}, unpause_queues},
-      {{"delete", "NAME JID...|FILTERS", "forget some jobs of one", with_filters({"--yes", "--dry-run"})}, delete_jobs},
-      {{"clear", "NAME...", "forget them and all their jobs", {"--yes", "--dry-run"}}, clear_queues},
+      {{"delete", "NAME JID...|FILTERS", "delete some jobs of one", with_filters({"--yes", "--dry-run"})}, delete_jobs},
+      {{"clear", "NAME...", "delete them and all their jobs", {"--yes", "--dry-run"}}, clear_queues},
   };
   return all;
 }
 
-constexpr const char* queues_footer = R"(A beginning of JID will do when no other begins so.  Filters combine.
+constexpr const char* queues_footer = R"(A unique beginning of JID is enough.  Filters combine.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 no such job, not all is done, or you did not agree.
 
@@ -320,9 +320,9 @@ int queues_command(const std::vector<std::string>& args) {
   const std::vector<Verb> says = only_verbs(queue_verbs());
   order.filter.add_options(line);
   line.option("--limit", order.limit, "N",
-              "How many jobs to show (default: 25, or what the terminal holds; all in JSON)");
-  line.option("--page", order.page, "N", "Which page of so many (default: 1)");
-  line.flag("--dry-run", order.dry_run, "Say what would be done, and change nothing");
+              "How many jobs to show (default: 25, or as many as fit the terminal; all in JSON)");
+  line.option("--page", order.page, "N", "Which page of that size (default: 1)");
+  line.flag("--dry-run", order.dry_run, "Show what would be done, and change nothing");
   line.flag("--yes", order.yes, "Do not ask");
   line.flag("--json", order.json, "Answer in JSON, for programs");
   order.redis.add_options(line);

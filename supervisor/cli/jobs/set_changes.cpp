@@ -106,7 +106,7 @@ int change_many(const SetOrder& order, const Change& change, JobSet& set) {
   }
   std::string sentence = change.words.does + " " + of_the_total(*order.kind, census.wanted, census.total);
   if (change.keeps != 0 && census.wanted > change.keeps)
-    sentence += fmt::format(", and forgets all but the latest {} of the dead", grouped(change.keeps));
+    sentence += fmt::format(", and deletes all but the latest {} of the dead", grouped(change.keeps));
   if (!confirmed(sentence, order.yes)) return exit_status::try_again;
   note_interruption();
   BulkResult result;
@@ -126,14 +126,14 @@ int change_entries(const SetOrder& order, const Change& change) {
   const bool by_filter = order.all || !order.filter.is_empty();
   if (!order.jids.empty() && by_filter) throw UsageError("ids and filters exclude each other; --jid is a filter");
   if (order.all && !order.filter.is_empty()) throw UsageError("--all and filters exclude each other");
-  if (order.jids.empty() && !by_filter) throw UsageError("say which: JID..., filters such as --class, or --all");
+  if (order.jids.empty() && !by_filter) throw UsageError("choose jobs: JID..., filters such as --class, or --all");
   Api api = open_api(order.redis);
   JobSet set = (api.*order.kind->open)();
   return order.jids.empty() ? change_many(order, change, set) : change_named(order, change, set);
 }
 
 Time due(const SetOrder& order) {
-  if (order.in.empty() == order.at.empty()) throw UsageError("say when: --in or --at");
+  if (order.in.empty() == order.at.empty()) throw UsageError("give a time: --in or --at");
   if (!order.in.empty()) {
     const auto delay = parse_duration(order.in);
     if (!delay)

@@ -23,20 +23,20 @@ const std::string which = "JID...|--all|FILTERS";
 
 const SetVerb list = {{"list", "[FILTERS]", "show them, one line each", with_filters({"--limit", "--page"})},
                       list_entries};
-const SetVerb show = {{"show", "JID...", "show all that is known of one", {}}, show_entries};
+const SetVerb show = {{"show", "JID...", "show the details of one", {}}, show_entries};
 const SetVerb run = {{"run", which, "put them on their queues now", with_filters({"--all", "--yes", "--dry-run"})},
                      run_entries};
 const SetVerb kill = {{"kill", which, "move them to the dead set", with_filters({"--all", "--yes", "--dry-run"})},
                       kill_entries};
 const SetVerb forget = {{"delete", which, "forget them", with_filters({"--all", "--yes", "--dry-run"})},
                         delete_entries};
-const SetVerb clear = {{"clear", "", "forget all of them", {"--yes", "--dry-run"}}, clear_entries};
+const SetVerb clear = {{"clear", "", "delete all of them", {"--yes", "--dry-run"}}, clear_entries};
 const SetVerb reschedule = {{"reschedule", "JID...", "change when they run", {"--in", "--at"}}, reschedule_entries};
 
 constexpr const char* set_footer =
-    R"(A beginning of JID will do when no other begins so.  Filters combine; each but the ages may be given several times.
-run, kill and delete of many, and clear, say what they will do and ask; where nobody can be asked they need --yes.
-Ctrl-C ends them after the batch under way.
+    R"(A unique beginning of JID is enough.  Filters combine; each but the ages may be given several times.
+run, kill and delete of many, and clear, show the change and ask; without a terminal they need --yes.
+Ctrl-C ends them after the current batch.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 no such job, not all is done, or you did not agree.)";
 
@@ -48,13 +48,14 @@ int obey(const SetKind& kind, const std::string& about, const std::vector<SetVer
   const std::vector<Verb> says = only_verbs(verbs);
   order.filter.add_options(line);
   line.flag("--all", order.all, "All of them");
-  line.option("--limit", order.limit, "N", "How many to list (default: 25, or what the terminal holds; all in JSON)");
-  line.option("--page", order.page, "N", "Which page of so many (default: 1)");
+  line.option("--limit", order.limit, "N",
+              "How many to list (default: 25, or as many as fit the terminal; all in JSON)");
+  line.option("--page", order.page, "N", "Which page of that size (default: 1)");
   if (kind.command != "dead") {
-    line.option("--in", order.in, "DURATION", "reschedule: so long from now: 30s, 10m, 1h30m");
+    line.option("--in", order.in, "DURATION", "reschedule: this long from now: 30s, 10m, 1h30m");
     line.option("--at", order.at, "TIME", "reschedule: at this time, ISO 8601");
   }
-  line.flag("--dry-run", order.dry_run, "Say what would be done, and change nothing");
+  line.flag("--dry-run", order.dry_run, "Show what would be done, and change nothing");
   line.flag("--yes", order.yes, "Do not ask");
   line.flag("--json", order.json, "Answer in JSON, for programs");
   order.redis.add_options(line);
@@ -77,7 +78,7 @@ int retries_command(const std::vector<std::string>& args) {
                             .has_errors = true,
                             .open = &Api::retries,
                             .since = [](const SetEntry& entry) { return entry.failed_at; }};
-  return obey(kind, "The failed jobs that are tried again", {list, show, run, kill, forget, clear, reschedule},
+  return obey(kind, "The failed jobs that will be retried", {list, show, run, kill, forget, clear, reschedule},
               "  brood retries --class ResizeImage --error SIGSEGV\n"
               "  brood retries kill --error SIGSEGV --older-than 1d\n"
               "  brood retries reschedule 4f1c --in 10m",
@@ -109,7 +110,7 @@ int dead_command(const std::vector<std::string>& args) {
                             .open = &Api::dead,
                             .order = JobSet::Order::highest_first,
                             .since = [](const SetEntry& entry) { return std::optional(entry.time()); }};
-  return obey(kind, "The jobs that are not tried again", {list, show, run, forget, clear},
+  return obey(kind, "The jobs that will not be retried", {list, show, run, forget, clear},
               "  brood dead --newer-than 1h\n"
               "  brood dead show 4f1c\n"
               "  brood dead run --class ResizeImage --error SIGSEGV",

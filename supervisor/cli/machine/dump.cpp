@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 constexpr auto longest_wait = 2s;
 
 constexpr const char* dump_footer =
-    R"(Without SLOT all workers of this machine and user are asked, and those without a job only named.  They answer within a
+    R"(Without SLOT all workers of this machine and user are asked, and those without a job only listed.  They answer within a
 signal handler and go on.
 
 Exit status: 0 every worker answered; 69 there is none; 75 one did not answer.)";
@@ -129,7 +129,7 @@ std::string json_of_worker(const WorkerStack& worker) {
 
 int dump_command(const std::vector<std::string>& args) {
   bool json = false;
-  CommandLine line("Prints where the workers of this machine are, and disturbs none: brood dump [SLOT...] [OPTIONS]",
+  CommandLine line("Prints the stacks of this machine's workers, which run on: brood dump [SLOT...] [OPTIONS]",
                    "brood dump");
   line.flag("--json", json, "Answer in JSON, for programs");
   line.footer(dump_footer);

@@ -26,8 +26,8 @@ namespace {
 constexpr const char* keys_footer = R"(Examples:
   brood keys new /etc/brood/key1
 
-The file has 32 random bytes and the mode 0400.  One that is there already is never changed: what was encrypted by it
-could be read by nobody.  [encryption.keys] in brood.toml(5) names it; whoever pushes or performs such jobs needs it.)";
+The file has 32 random bytes and the mode 0400.  An existing one is never changed: arguments that it has encrypted
+would be lost.  Put it into [encryption.keys] of brood.toml(5), wherever such jobs are pushed or performed.)";
 
 constexpr std::size_t key_size = 32;  // of AES-256
 
@@ -44,7 +44,7 @@ class NewKeyFile {
     if (file_) return;
     const int error = errno;
     const std::string shown = log::printable(path);
-    if (error == EEXIST) throw UsageError(shown + " is there already, and was not changed");
+    if (error == EEXIST) throw UsageError(shown + " exists already, and was not changed");
     throw UsageError(shown + " cannot be made: " + std::generic_category().message(error));
   }
   ~NewKeyFile() {
@@ -68,7 +68,7 @@ class NewKeyFile {
 };
 
 int new_key(const KeysOrder& order) {
-  if (order.files.size() != 1) throw UsageError("one file is needed");
+  if (order.files.size() != 1) throw UsageError("give one file");
   const std::string& path = order.files[0];
   std::array<unsigned char, key_size> key{};
   if (getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()))

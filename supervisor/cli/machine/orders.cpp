@@ -10,7 +10,7 @@ namespace brood {
 
 int quiet_command(const std::vector<std::string>& args) {
   SupervisorOrder order{.verb = "quiet"};
-  CommandLine line("Has the supervisor of this machine fetch no more jobs, and waits until none runs.", "brood quiet");
+  CommandLine line("Stops fetching, and waits until no job runs.", "brood quiet");
   order.add_options(line);
   line.footer(order_footer);
   refuse_arguments(line.parse(args));
@@ -19,7 +19,7 @@ int quiet_command(const std::vector<std::string>& args) {
 
 int resume_command(const std::vector<std::string>& args) {
   SupervisorOrder order{.verb = "resume"};
-  CommandLine line("Has the supervisor of this machine, after a quiet, fetch jobs again.", "brood resume");
+  CommandLine line("Lets the supervisor of this machine fetch jobs again after a quiet.", "brood resume");
   order.add_options(line);
   line.footer(order_footer);
   refuse_arguments(line.parse(args));
@@ -32,7 +32,7 @@ int resume_command(const std::vector<std::string>& args) {
 int stop_command(const std::vector<std::string>& args) {
   SupervisorOrder order{.verb = "stop"};
   bool now = false;
-  CommandLine line("Stops the supervisor of this machine, and waits until it is gone.", "brood stop");
+  CommandLine line("Stops the supervisor of this machine, and waits until it has ended.", "brood stop");
   line.flag("--now", now, "Wait for no running job: all go back to their queues");
   order.add_options(line);
   line.footer(order_footer);
@@ -43,7 +43,7 @@ int stop_command(const std::vector<std::string>& args) {
 
 int restart_command(const std::vector<std::string>& args) {
   SupervisorOrder order{.verb = "restart"};
-  CommandLine line("Reads configuration and job libraries anew and replaces the workers one after the other.",
+  CommandLine line("Reads configuration and job libraries again and replaces the workers one after the other.",
                    "brood restart");
   order.add_options(line);
   line.footer(restart_footer);
@@ -56,8 +56,7 @@ int restart_command(const std::vector<std::string>& args) {
 
 int reopen_command(const std::vector<std::string>& args) {
   SupervisorOrder order{.verb = "reopen"};
-  CommandLine line("Has the supervisor of this machine open the file of its log anew, after log rotation.",
-                   "brood reopen");
+  CommandLine line("Makes the supervisor of this machine reopen its log file, after log rotation.", "brood reopen");
   order.add_options(line);
   line.footer(reopen_footer);
   refuse_arguments(line.parse(args));

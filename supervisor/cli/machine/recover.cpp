@@ -37,14 +37,14 @@ constexpr auto youth_of_redis = 60s;
 
 constexpr const char* recover_footer =
     R"(A running supervisor does this by itself: at once for the dead of its own machine, two minutes after their last
-heartbeat for those of another.  This is for when none runs.  IDENTITY is as "brood status --json" shows it; its
-beginning will do.
+heartbeat for those of another.  Use this if none runs.  "brood status --json" shows each IDENTITY; a unique
+beginning is enough.
 
-Nothing is charged.  Who lives is never touched.  Of this machine the processes themselves are looked at.  Of another
-one only its heartbeat is seen: one without may be cut off from Redis and still at work, and a job that it runs would run
-twice.  So --all watches those for 15 seconds first, and naming one says that you know it to be dead.
+No job is charged.  A living supervisor is never touched.  On this machine the processes themselves are checked.  On
+another one only the heartbeat is seen: a supervisor without one may be cut off from Redis and still at work, and its
+running job would run twice.  So --all watches those for 15 seconds first, and by naming one you confirm that it is dead.
 
-Exit status: 0 all is given back; 69 Redis is not available; 75 something is not yet dead, or was refused.)";
+Exit status: 0 all is given back; 69 Redis is not available; 75 a supervisor is not yet dead, or was refused.)";
 
 struct RecoverOptions {
   RedisAccess redis;
@@ -70,10 +70,10 @@ struct Candidate {
 RecoverOptions parse_recover(const std::vector<std::string>& args) {
   RecoverOptions options;
   std::string wait;
-  CommandLine line("Gives back what dead supervisors had in flight: brood recover IDENTITY...|--all [OPTIONS]",
+  CommandLine line("Returns the jobs in flight of dead supervisors: brood recover IDENTITY...|--all [OPTIONS]",
                    "brood recover");
-  line.flag("--all", options.all, "Of all that are dead");
-  line.flag("--dry-run", options.dry_run, "Say what would be given back, and change nothing");
+  line.flag("--all", options.all, "All that are dead");
+  line.flag("--dry-run", options.dry_run, "Show what would be given back, and change nothing");
   line.flag("--yes", options.yes, "Do not ask");
   line.option("--wait", wait, "DURATION", "How long --all watches other machines' for a sign of life (default: 15s)");
   line.flag("--json", options.json, "Answer in JSON, for programs");
@@ -86,7 +86,7 @@ RecoverOptions parse_recover(const std::vector<std::string>& args) {
       throw UsageError("--wait must be a duration such as \"15s\", not \"" + log::printable(wait) + "\"");
   }
   if (options.all == !options.names.empty())
-    throw UsageError(options.all ? "--all and identities exclude each other" : "say which IDENTITY, or --all");
+    throw UsageError(options.all ? "--all and identities exclude each other" : "give an IDENTITY, or --all");
   return options;
 }
 
@@ -134,7 +134,7 @@ std::vector<Candidate> named(std::vector<Candidate> all, const std::vector<std::
       if (std::find(found.begin(), found.end(), one.holder.name) == found.end()) found.push_back(one.holder.name);
     }
     if (found.empty())
-      throw UsageError(fmt::format("no supervisor \"{}\" is known to hold anything", log::printable(name)));
+      throw UsageError(fmt::format("no supervisor \"{}\" is known to hold jobs", log::printable(name)));
     if (found.size() > 1)
       throw UsageError(fmt::format("\"{}\" may be {}", log::printable(name),
                                    log::printable(fmt::format("{}", fmt::join(found, " or ")))));
@@ -242,18 +242,18 @@ void show(const std::vector<Candidate>& candidates) {
     if (has_shards) row.insert(row.begin(), one.shard->address.shard);
     table.add(std::move(row));
   }
-  print(table.empty() ? "Nobody holds jobs in flight.\n" : table.text(Style::of_standard_output()));
+  print(table.empty() ? "No supervisor holds jobs in flight.\n" : table.text(Style::of_standard_output()));
 }
 
 std::string outcome_text(const Candidate& one) {
   const std::string& shard = one.shard->address.shard;
   const std::string name = log::printable(one.holder.name) + (shard.empty() ? "" : ", shard " + log::printable(shard));
-  if (one.liveness == Liveness::lives) return name + ": lives, and keeps what it has\n";
+  if (one.liveness == Liveness::lives) return name + ": lives, and keeps its jobs\n";
   if (one.liveness == Liveness::finishing)
     return name + ": workers of it may still finish their jobs; try again in a minute\n";
   if (!one.trouble.empty()) return fmt::format("{}: refused: {}\n", name, log::printable(one.trouble));
   std::string text = fmt::format("{}: {} given back", name, jobs_text(one.result.given_back));
-  if (one.result.acknowledged > 0) text += fmt::format(", {} had ended well", one.result.acknowledged);
+  if (one.result.acknowledged > 0) text += fmt::format(", {} had succeeded", one.result.acknowledged);
   if (one.result.orphaned + one.result.charged > 0)
     text += fmt::format(", {} to dead: it came back too often", one.result.orphaned + one.result.charged);
   return text + "\n";
@@ -302,7 +302,8 @@ std::string intention(const std::vector<Candidate>& candidates) {
       fmt::format("gives back {} of {} dead {}", jobs_text(jobs), dead, dead == 1 ? "supervisor" : "supervisors");
   if (const std::ptrdiff_t silent = silent_among(candidates); silent > 0)
     sentence += fmt::format(
-        ", {} of them on other machines: what one of these still runs, cut off from Redis, runs twice", silent);
+        ", {} of them on other machines: if one of these is only cut off from Redis, its running job runs twice",
+        silent);
   return sentence;
 }
 

@@ -44,12 +44,12 @@ int scale_fleet(const RedisAccess& access, const std::string& word, const Superv
       continue;
     asked.push_back(identity);
     if (!order.json)
-      print(fmt::format("{}: asked to scale {} to {}; it follows that within seconds\n", log::printable(identity),
+      print(fmt::format("{}: ordered to scale {} to {}; it follows within seconds\n", log::printable(identity),
                         log::printable(order.arguments[1]), order.arguments[0]));
   }
   if (order.json) print_json(JsonWriter().texts("asked", asked).object() + "\n");
   if (!asked.empty()) return exit_status::ok;
-  fmt::print(stderr, "brood scale: no supervisor {}beats\n",
+  fmt::print(stderr, "brood scale: no supervisor {}has a heartbeat\n",
              word.empty() ? "" : fmt::format("\"{}\" ", log::printable(word)));
   return exit_status::unavailable;
 }
@@ -63,10 +63,10 @@ int scale_command(const std::vector<std::string>& args) {
   bool all = false;
   CommandLine line("Changes the number of workers until the next restart: brood scale [CAPSULE=]N [OPTIONS]",
                    "brood scale");
-  line.option("--capsule", capsule, "NAME", "The capsule that is meant (default: default)");
+  line.option("--capsule", capsule, "NAME", "The capsule (default: default)");
   line.option("--process", process, "IDENTITY",
-              "A supervisor of any machine, asked through Redis; its beginning will do");
-  line.flag("--all", all, "All supervisors of all machines, asked through Redis");
+              "A supervisor on any machine, through Redis; a unique beginning is enough");
+  line.flag("--all", all, "All supervisors on all machines, through Redis");
   order.add_options_but_config(line);
   redis.add_options(line);
   line.footer(restart_footer);
@@ -85,9 +85,9 @@ int scale_command(const std::vector<std::string>& args) {
   const bool over_redis = all || !process.empty();
   if (all && !process.empty()) throw UsageError("--all and --process exclude each other");
   if (over_redis && (order.pid != 0 || !order.instance.empty()))
-    throw UsageError("--pid and --instance are of this machine, --all and --process of all");
+    throw UsageError("--pid and --instance exclude --all and --process");
   if (!over_redis && !(redis.url.empty() && !redis.shard))
-    throw UsageError("--redis and --shard go with --all or --process");
+    throw UsageError("--redis and --shard need --all or --process");
   if (!over_redis) order.config = redis.config;
   if (over_redis) return scale_fleet(redis, process, order);
   return give(order, [](const JsonObject& answer) {

@@ -81,16 +81,16 @@ failed and the old ones go on; 75 not now: it is quiet or being stopped; 78 the 
 refused and nothing has changed.)";
 const char* const reopen_footer =
     R"(Exit status: 0 it is done; 69 no supervisor of this user runs here, or it does not answer; 75 the file cannot be opened,
-and the old one is written on.)";
+and the old one is still used.)";
 
 void SupervisorOrder::add_options(CommandLine& line) {
   add_options_but_config(line);
-  line.option("-C,--config", config, "FILE", "The same, by the configuration file that it was started with");
+  line.option("-C,--config", config, "FILE", "Likewise, by the configuration file that it was started with");
 }
 
 void SupervisorOrder::add_options_but_config(CommandLine& line) {
-  line.option("--pid", pid, "PID", "The supervisor that is meant, where several run");
-  line.option("--instance", instance, "NAME", "The same, by the name that it was given");
+  line.option("--pid", pid, "PID", "The supervisor, if several run");
+  line.option("--instance", instance, "NAME", "Likewise, by its instance name");
   line.flag("--json", json, "Answer in JSON, for programs");
 }
 
@@ -105,7 +105,7 @@ std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order) {
   if (found.size() == 1) return found.front();
   std::vector<std::string> choices;
   for (const LocalSupervisor& one : found) choices.push_back(choice(one));
-  throw UsageError(fmt::format("several supervisors run here: say which one, {}", fmt::join(choices, " or ")));
+  throw UsageError(fmt::format("several supervisors run here: choose one, {}", fmt::join(choices, " or ")));
 }
 
 ControlAnswer ask_once(const LocalSupervisor& supervisor, const SupervisorOrder& order,
@@ -152,8 +152,8 @@ std::string took(const JsonObject& answer) { return fmt::format("{:.1f}s", answe
 std::string still_finishing(const JsonObject& answer) {
   const std::int64_t finishing = answer.integer("finishing").value_or(0);
   if (finishing == 0) return "";
-  return finishing == 1 ? "; 1 that was there before finishes its job"
-                        : fmt::format("; {} that were there before finish their jobs", finishing);
+  return finishing == 1 ? "; 1 old worker finishes its job"
+                        : fmt::format("; {} old workers finish their jobs", finishing);
 }
 
 std::string workers_text(const JsonObject& answer) {

@@ -22,7 +22,7 @@ ControlAnswer ask_the_successor(const SupervisorOrder& order, const std::functio
     try {
       const auto successor = find_supervisor(order);
       if (successor) return ask(*successor, "await_restart", {}, longest_silence, progress);
-      if (steady_now() >= deadline) throw NoAnswer("its successor is not there");
+      if (steady_now() >= deadline) throw NoAnswer("the new program has not taken over");
     } catch (const NoAnswer&) {
       if (steady_now() >= deadline) throw;
     }

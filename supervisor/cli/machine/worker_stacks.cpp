@@ -77,7 +77,7 @@ std::string ask_worker(const SlotSnapshot& worker, StackRecord& answer, std::uin
   if (file_locks_of(worker.pid).value_or(no_mark) == no_mark) return "was not asked: no supervisor has started it";
   // Without a handler the signal would stop the worker.
   if (!is_in_set(content_of(worker.pid, "status"), "SigCgt"))
-    return "was not asked: its job has taken the handler away";
+    return "was not asked: its job has replaced the signal handler";
   clear_stack(answer);
   answer.request.store(request);
   if (syscall(SYS_pidfd_send_signal, process.get(), question, nullptr, 0) != 0) return "cannot be signalled";

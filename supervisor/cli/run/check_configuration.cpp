@@ -67,11 +67,11 @@ int check_configuration(const Config& config, const std::vector<RedisAddress>& s
   note(check_page(config));
   warn_of_missing_shield(config);
   if (config.require.empty() && config.commands.empty())
-    std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
+    std::cout << "warning: no job library, so every job fails as an unknown class" << std::endl;
   if (status == EX_OK) status = redis_status;
   if (status == EX_OK)
     std::cout << (config.require.empty() && config.commands.empty() ? "brood can start, and no job can run"
-                  : has_warnings                                    ? "brood can run, but for what the warnings say"
+                  : has_warnings                                    ? "brood can run, except as in the warnings"
                                                                     : "everything can run")
               << std::endl;
   return status;

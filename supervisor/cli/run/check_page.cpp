@@ -61,8 +61,7 @@ void look_at_users(const WebSettings& web, Findings& found) {
   if (const std::string changeable = changeable_part_of(credential_path(web.users), geteuid()); !changeable.empty())
     found.refusals.push_back(
         "web.users: " + changeable +
-        " can be changed by the user that the page and all jobs run as, so that each job could let "
-        "itself in: give it to root");
+        " can be changed by the user of the page and all jobs, so a job could let itself in: give it to root");
 }
 
 }  // namespace

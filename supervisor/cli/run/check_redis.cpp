@@ -34,7 +34,7 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
   if (!settings.warning.empty()) warn(settings.warning);
   if (answers.front().is_error())
     warn("CONFIG GET is not allowed (" + std::string(answers.front().error()) +
-         "): whether the cluster is set to lose what it has confirmed is not known; see appendonly, save, "
+         "): the cluster's settings are not checked, which may lose confirmed writes; see appendonly, save, "
          "cluster-replica-validity-factor and cluster-require-full-coverage");
 }
 

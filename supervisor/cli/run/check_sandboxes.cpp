@@ -17,7 +17,7 @@ namespace {
 // A sandbox gives no rights: what this process may not do its jobs may not.
 void look_at_path(const std::string& job_class, const std::string& path, int wanted, Findings& found) {
   if (access(path.c_str(), wanted) == 0) return;
-  const std::string why = errno == ENOENT ? "is not there: its jobs will fail"
+  const std::string why = errno == ENOENT ? "does not exist: its jobs will fail"
                                           : fmt::format("cannot be {}: {}", wanted == W_OK ? "written" : "read",
                                                         std::generic_category().message(errno));
   found.warnings.push_back(fmt::format("the sandbox of class {} names {}, which {}", job_class, path, why));

@@ -48,14 +48,14 @@ void mend_inherited() {
 
 void warn_of_inherited() {
   warn_of_limit("RLIMIT_CPU", RLIMIT_CPU,
-                "the kernel ends the supervisor, and each worker, after so many seconds of processor time");
+                "the kernel kills the supervisor, and each worker, after that many seconds of processor time");
   warn_of_limit("RLIMIT_FSIZE", RLIMIT_FSIZE,
-                "no file that brood or a job writes, its log among them, grows beyond so many bytes");
+                "no file of brood or a job, including the log, can grow beyond that many bytes");
   char directory[PATH_MAX];
   if (getcwd(directory, sizeof directory) == nullptr)
     log::warn(
         "working_directory_is_gone",
-        {{"hint", "what is named by a path below it, such as a job library, is not found again: start in another"}});
+        {{"hint", "files named by a path below it, such as job libraries, are not found again: start in another"}});
 }
 
 }  // namespace brood

@@ -22,7 +22,7 @@ void RunLog::open() const { log::open(options_); }
 
 void RunLog::open_or_inherit(int left) const try { open(); } catch (const std::system_error& error) {
   log::inherit(options_, own_descriptor(left).release());
-  log::warn("log_not_opened", {{"reason", error.what()}, {"hint", "the one before it is written on"}});
+  log::warn("log_not_opened", {{"reason", error.what()}, {"hint", "the old file is still used"}});
 }
 
 void RunLog::follow(const Config& config) {

@@ -37,8 +37,8 @@ std::string why_not_taken_over(const std::string& served, const std::string& wan
   std::sort(there.begin(), there.end());
   const bool lacks_some =
       here.size() > there.size() && std::includes(here.begin(), here.end(), there.begin(), there.end());
-  return lacks_some ? "brood still serves a shard that is to be taken out: run `brood restart` first"
-                    : "where Redis is cannot change while brood runs: stop it and start it again";
+  return lacks_some ? "brood still serves a shard that is being removed: run `brood restart` first"
+                    : "the address of Redis cannot change while brood runs: stop it and start it again";
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ int rehearse(const Config& config, const std::vector<RedisAddress>& shards, cons
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
   if (access(runtime.c_str(), W_OK | X_OK) != 0)
-    throw std::runtime_error("nothing can be written in the runtime directory " + runtime);
+    throw std::runtime_error("files cannot be written in the runtime directory " + runtime);
   if (uses_embedded_redis(config.redis))
     EmbeddedRedis(state_directory(), embedded_socket_path(), config.redis.appendfsync);
   sign_rehearsal(copy);

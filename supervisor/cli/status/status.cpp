@@ -25,8 +25,8 @@ constexpr const char* footer =
     R"(Processes, queues, totals and crashes come from Redis; workers and classes are those of this machine and user.
 With Redis away the latter are still shown.
 
-Exit status: 0; 69 Redis is not available, or, where no other format is asked for, nobody performs jobs of it: no process
-of any machine beats, and none runs here.  With --check: 0 a supervisor of this machine and user runs with all its workers,
+Exit status: 0; 69 Redis is not available, or (as text) no process performs its jobs: none has a
+heartbeat, and none runs here.  With --check: 0 a supervisor of this machine and user runs with all its workers,
 and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.)";
 
 // The latest whose fingerprint begins so.
@@ -68,11 +68,12 @@ int status_command(const std::vector<std::string>& args) {
   line.flag("--json", json, "Answer in JSON, for programs");
   line.option("--format", format, "FORMAT", "text (the default), json (as --json) or prometheus (to be scraped)");
   line.option("--metrics", metrics, "WHAT",
-              "Of --format prometheus: all (the default), auto, host or redis, as metrics in [web]");
-  line.option("--crash", fingerprint, "FINGERPRINT", "Show one crash with its whole stack; the start of it will do");
-  line.flag("--check", checks, "Only say whether jobs are performed here; the exit status tells, for scripts");
-  line.flag("--watch", watch, "Show it on the whole terminal, and how it changes; ? lists the keys");
-  line.option("--interval", interval, "DURATION", "Between two looks of --watch, such as 500ms (default: 1s)");
+              "With --format prometheus: all (the default), auto, host or redis, as metrics in [web]");
+  line.option("--crash", fingerprint, "FINGERPRINT",
+              "Show one crash with its whole stack; a unique beginning is enough");
+  line.flag("--check", checks, "Only report whether jobs are performed here, also by the exit status");
+  line.flag("--watch", watch, "Show it live on the whole terminal; ? lists the keys");
+  line.option("--interval", interval, "DURATION", "Time between two updates of --watch, such as 500ms (default: 1s)");
   access.add_options(line);
   line.footer(footer);
   refuse_arguments(line.parse(args));
@@ -85,9 +86,9 @@ int status_command(const std::vector<std::string>& args) {
   if (watch && (json || !format.empty() || !fingerprint.empty()))
     throw UsageError("--watch is for people and shows everything; leave out --json, --format and --crash");
   if (checks && (watch || json || !format.empty() || !fingerprint.empty()))
-    throw UsageError("--check says one sentence; leave out --watch, --json, --format and --crash");
-  if (!metrics.empty() && !prometheus) throw UsageError("--metrics is of --format prometheus");
-  if (!interval.empty() && !watch) throw UsageError("--interval is of --watch");
+    throw UsageError("--check prints one sentence; leave out --watch, --json, --format and --crash");
+  if (!metrics.empty() && !prometheus) throw UsageError("--metrics needs --format prometheus");
+  if (!interval.empty() && !watch) throw UsageError("--interval needs --watch");
   if (watch) become_companion("brood-watch", "status", args);
 
   if (prometheus) {
@@ -123,7 +124,8 @@ int status_command(const std::vector<std::string>& args) {
   // JSON says it itself.
   const bool nobody_works = report.redis->processes.empty() && report.supervisors.empty();
   if (json || !nobody_works) return exit_status::ok;
-  fmt::print(stderr, "brood status: nobody performs jobs of this Redis: no process beats, and none runs here\n");
+  fmt::print(stderr,
+             "brood status: no process performs jobs of this Redis: none has a heartbeat, and none runs here\n");
   return exit_status::unavailable;
 }
 

@@ -46,14 +46,14 @@ MetricSources sources_of(const StatusReport& report) {
 }
 
 void add_redis_up(Exposition& out, const StatusReport& report) {
-  out.gauge("brood_redis_up", "1 when Redis answers; without it all that Redis knows is missing here.");
+  out.gauge("brood_redis_up", "1 if Redis answers; otherwise all figures from Redis are missing here.");
   if (report.shards.empty()) out.sample({}, report.redis ? 1 : 0);
   for (const ShardReport& shard : report.shards) out.sample({{"shard", shard.name}}, shard.redis ? 1 : 0);
 }
 
 void add_drained(Exposition& out, const StatusReport& report) {
   if (report.shards.empty()) return;
-  out.gauge("brood_shard_draining", "1 while nothing new is pushed into the shard, so that it can be taken out.");
+  out.gauge("brood_shard_draining", "1 while nothing new is pushed to the shard, so that it can be removed.");
   for (const ShardReport& shard : report.shards) out.sample({{"shard", shard.name}}, shard.is_drained ? 1 : 0);
   out.gauge("brood_shard_left", "Jobs that still wait, are in flight or in quarantine in a shard that is drained.");
   for (const ShardReport& shard : report.shards) {
@@ -67,23 +67,22 @@ void add_totals(Exposition& out, const MetricSources& sources) {
   };
   out.counter("brood_jobs_processed_total", "Runs of jobs that were begun, by all processes of this Redis.");
   each([](const RedisStatus& redis) { return redis.processed; });
-  out.counter(
-      "brood_jobs_failed_total",
-      "Runs that failed, crashed, were cut short or interrupted themselves, by all processes of this Redis: what "
-      "Sidekiq counts as failed.");
+  out.counter("brood_jobs_failed_total",
+              "Runs that failed, crashed, were cut short or interrupted themselves, by all processes of this Redis: "
+              "counted as failed in Sidekiq.");
   each([](const RedisStatus& redis) { return redis.failed; });
   out.gauge("brood_jobs_enqueued", "Jobs in all queues.");
   each([](const RedisStatus& redis) { return redis.enqueued; });
   out.gauge("brood_jobs_scheduled", "Jobs that are not yet due.");
   each([](const RedisStatus& redis) { return redis.scheduled; });
-  out.gauge("brood_jobs_retries", "Failed jobs that are tried again.");
+  out.gauge("brood_jobs_retries", "Failed jobs that will be retried.");
   each([](const RedisStatus& redis) { return redis.retries; });
   out.gauge("brood_jobs_dead", "Jobs in the dead set.");
   each([](const RedisStatus& redis) { return redis.dead; });
   out.gauge("brood_jobs_in_flight", "Jobs fetched and not yet settled.");
   each([](const RedisStatus& redis) { return redis.in_flight(); });
   out.gauge("brood_oldest_in_flight_seconds",
-            "Age of the job that has been in flight for longest; 0 when there is none.");
+            "Age of the job that has been in flight for longest; 0 if there is none.");
   each([](const RedisStatus& redis) { return redis.oldest_in_flight().value_or(0); });
 }
 
@@ -119,15 +118,15 @@ void add_queues(Exposition& out, const MetricSources& sources) {
         out.sample(sources[i].labels({{"queue", label_of(queue.name)}}), value_of(queue));
     }
   };
-  out.gauge("brood_queues", "Queues that Redis knows; of 128 at most each is told, of the others together.");
+  out.gauge("brood_queues", "Queues in Redis; at most 128 have figures of their own, the others together.");
   for (const MetricSource& source : sources) out.sample(source.labels(), source.redis->queues.size());
   out.gauge("brood_queue_size", "Jobs in the queue.");
   each([](const QueueStatus& queue) { return queue.size.value_or(0); });
-  out.gauge("brood_queue_latency_seconds", "How long the next job of the queue has waited; 0 when none waits.");
+  out.gauge("brood_queue_latency_seconds", "How long the next job of the queue has waited; 0 if none waits.");
   each([](const QueueStatus& queue) { return queue.latency; });
-  out.gauge("brood_queue_paused", "1 while nobody is to fetch from the queue.");
+  out.gauge("brood_queue_paused", "1 while the queue is paused.");
   each([](const QueueStatus& queue) { return queue.paused ? 1 : 0; });
-  out.gauge("brood_queue_served", "1 while some process says that it fetches from the queue.");
+  out.gauge("brood_queue_served", "1 while a process fetches from the queue.");
   each([](const QueueStatus& queue) { return queue.served ? 1 : 0; });
 }
 
@@ -152,7 +151,7 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
     }
   };
   out.gauge("brood_process_up",
-            "1 for each process that beats, and who it is; 0 for one that holds jobs and does not.");
+            "1 for each process with a heartbeat, and its identity; 0 for one that holds jobs and has none.");
   for (const ProcessStatus& process : all.processes) {
     if (!is_told(process)) continue;
     out.sample({{"identity", process.identity},
@@ -163,7 +162,7 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
   }
   for (const SilentStatus& one : all.silent)
     out.sample({{"identity", one.identity}, {"hostname", ""}, {"tag", ""}, {"state", "silent"}}, 0);
-  out.gauge("brood_process_workers", "Jobs that the process runs at most.");
+  out.gauge("brood_process_workers", "Jobs that the process can run at once.");
   each_process([](const ProcessStatus& process) { return process.concurrency; });
   out.gauge("brood_process_busy", "Jobs that the process runs.");
   for (const MetricSource& source : sources) {
@@ -173,10 +172,9 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
   }
   out.gauge("brood_process_resident_memory_bytes", "Memory of the process and its workers.");
   each_process([](const ProcessStatus& process) { return static_cast<double>(process.rss_kb) * kilobyte; });
-  out.gauge(
-      "brood_process_oldest_in_flight_seconds",
-      "Age of the job that has been in flight for longest, 0 when there is none; of a process that does not beat, "
-      "since it was enqueued.");
+  out.gauge("brood_process_oldest_in_flight_seconds",
+            "Age of the job that has been in flight for longest, 0 if there is none; for a process without a "
+            "heartbeat, since it was enqueued.");
   each([](const ProcessStatus& process) { return process.oldest_in_flight.value_or(0); },
        [](const SilentStatus& one) { return one.oldest_in_flight.value_or(0); });
   out.gauge("brood_process_in_flight", "Jobs fetched and not yet settled.");
@@ -186,8 +184,8 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
 
 void add_certificates(Exposition& out, const MetricSources& sources) {
   out.gauge("brood_certificate_expires_seconds",
-            "When the certificate of a connection to Redis ends, since the epoch: the server's, and ours where it "
-            "wants one.");
+            "When the certificate of a connection to Redis expires, since the epoch: the server's, and the client's if "
+            "there is one.");
   const auto add = [&](const MetricSource& source, const char* side, const std::optional<WallTime>& end) {
     if (end) out.sample(source.labels({{"side", side}}), static_cast<std::int64_t>(epoch_seconds(*end)));
   };
@@ -200,7 +198,7 @@ void add_certificates(Exposition& out, const MetricSources& sources) {
 // One sample for each fingerprint: Redis forgets the oldest crashes, and a sum would then go down, which a counter must
 // not.
 void add_crashes(Exposition& out, const MetricSources& sources) {
-  out.counter("brood_crashes_total", "Crashes of workers, by what crashed and how.");
+  out.counter("brood_crashes_total", "Crashes of workers, by class, error and place.");
   for (const MetricSource& source : sources) {
     for (const Crash& crash : source.redis->crashes)
       out.sample(
@@ -210,9 +208,9 @@ void add_crashes(Exposition& out, const MetricSources& sources) {
 }
 
 void add_quarantine(Exposition& out, const MetricSources& sources) {
-  out.gauge("brood_jobs_quarantined", "Jobs that wait since their class crashed again and again, or is paused.");
+  out.gauge("brood_jobs_quarantined", "Jobs that wait because their class is in quarantine or paused.");
   for (const MetricSource& source : sources) out.sample(source.labels(), source.redis->quarantined);
-  out.gauge("brood_class_quarantined", "1 for each class whose jobs wait, and for what crash.");
+  out.gauge("brood_class_quarantined", "1 for each class in quarantine, with the fingerprint of its crash.");
   for (const MetricSource& source : sources) {
     for (const auto& [name, one] : source.redis->quarantine)
       out.sample(source.labels({{"class", name}, {"fingerprint", one.fingerprint}}), 1);
@@ -227,7 +225,7 @@ void add_paused_classes(Exposition& out, const MetricSources& sources) {
 }
 
 void add_periodic(Exposition& out, const MetricSources& sources) {
-  out.counter("brood_periodic_ticks_total", "Ticks of periodic jobs, by what became of them.");
+  out.counter("brood_periodic_ticks_total", "Ticks of periodic jobs, by outcome.");
   for (const MetricSource& source : sources) {
     for (const auto& [name, one] : source.redis->periodic) {
       out.sample(source.labels({{"name", name}, {"outcome", "claimed"}}), one.claimed);
@@ -235,7 +233,7 @@ void add_periodic(Exposition& out, const MetricSources& sources) {
       out.sample(source.labels({{"name", name}, {"outcome", "skipped"}}), one.skipped);
     }
   }
-  out.gauge("brood_periodic_last_tick_seconds", "When the last tick of a periodic job was, since the epoch.");
+  out.gauge("brood_periodic_last_tick_seconds", "Time of the last tick of a periodic job, since the epoch.");
   for (const MetricSource& source : sources) {
     for (const auto& [name, one] : source.redis->periodic) {
       if (one.last) out.sample(source.labels({{"name", name}}), one.last->time_since_epoch().count());
@@ -257,9 +255,9 @@ void add_limits(Exposition& out, const MetricSources& sources) {
       }
     }
   };
-  out.gauge("brood_limit_amount", "What the limit allows, at once or in its interval.");
+  out.gauge("brood_limit_amount", "Amount of the limit, at once or in its interval.");
   each(true, [](const ListedLimit& limit) { return limit.amount; });
-  out.gauge("brood_limit_held", "Slots or places that jobs hold, or what is used of the interval.");
+  out.gauge("brood_limit_held", "Slots or places that jobs hold, or the used part of the interval.");
   each(true, [](const ListedLimit& limit) { return limit.held; });
   out.counter("brood_limit_taken_total", "How often the limit was taken.");
   each(false, [](const ListedLimit& limit) { return limit.counts->taken; });
@@ -267,14 +265,13 @@ void add_limits(Exposition& out, const MetricSources& sources) {
   each(false, [](const ListedLimit& limit) { return limit.counts->waited; });
   out.counter("brood_limit_wait_seconds_total", "How long these waited.");
   each(false, [](const ListedLimit& limit) { return static_cast<double>(limit.counts->waited_ms) / 1000; });
-  out.counter("brood_limit_over_total", "How often a job found it reached for longer than it waits.");
+  out.counter("brood_limit_over_total", "How often a job gave up waiting for it.");
   each(false, [](const ListedLimit& limit) { return limit.counts->over; });
 }
 
 void add_locks(Exposition& out, const MetricSources& sources) {
-  out.gauge(
-      "brood_unique_locks",
-      "Locks of unique jobs, held by jobs or while these run; absent where Redis has too many keys to count them.");
+  out.gauge("brood_unique_locks",
+            "Locks of unique jobs, held by jobs or while these run; absent if Redis has too many keys to count them.");
   for (const MetricSource& source : sources) {
     if (!source.redis->locks) continue;
     out.sample(source.labels({{"kind", "job"}}), static_cast<double>(source.redis->locks->unique));
@@ -287,7 +284,7 @@ void add_workers(Exposition& out, const MachineStatus& machine) {
   std::map<std::string, std::map<std::string, int>> counts;
   for (const auto& [identity, usage] : machine.usage) counts[identity];
   for (const WorkerStatus& worker : machine.workers) ++counts[worker.identity][worker.state];
-  out.gauge("brood_workers", "Workers of this machine, by what they do.");
+  out.gauge("brood_workers", "Workers of this machine, by state.");
   for (auto& [identity, of_state] : counts) {
     for (const std::string& state : states) out.sample({{"identity", identity}, {"state", state}}, of_state[state]);
   }
@@ -298,19 +295,19 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
     for (const auto& [identity, counters] : machine.counters) out.sample({{"identity", identity}}, value_of(counters));
   };
   out.counter("brood_outcomes_dropped_total",
-              "Outcomes of jobs that were not stored, since Redis no longer knew the worker: after a failover, say. "
-              "The jobs run again.");
+              "Outcomes of jobs that were not stored, since Redis no longer knew the worker, for instance after a "
+              "failover. The jobs run again.");
   each([](const JobCounters& counters) { return counters.outcomes_dropped; });
   out.counter("brood_settles_unconfirmed_total",
               "Settles and fetches that replicas did not confirm in time (redis.wait).");
   each([](const JobCounters& counters) { return counters.unconfirmed; });
-  out.counter("brood_statsd_dropped_total", "Datagrams for StatsD that the kernel did not take.");
+  out.counter("brood_statsd_dropped_total", "Datagrams for StatsD that the kernel did not accept.");
   each([](const JobCounters& counters) { return counters.datagrams_dropped; });
-  out.counter("brood_spans_exported_total", "Spans of runs that the collector has taken.");
+  out.counter("brood_spans_exported_total", "Spans of runs that the collector has accepted.");
   each([](const JobCounters& counters) { return counters.spans_exported; });
   out.counter("brood_spans_dropped_total",
-              "Spans of runs that are lost, by why: the pipe to the exporter was full, its queue was, or the collector "
-              "refused them.");
+              "Spans of runs that are lost, by reason: the pipe to the exporter was full, its queue was, or the "
+              "collector refused them.");
   for (const auto& [identity, counters] : machine.counters) {
     out.sample({{"identity", identity}, {"reason", "pipe"}}, counters.spans_unwritten);
     out.sample({{"identity", identity}, {"reason", "queue"}}, counters.spans_overflown);
@@ -319,7 +316,7 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
   out.counter("brood_jobs_died_total",
               "Jobs that were moved to the dead set: out of retries, poison, unreadable, orphaned or expired.");
   each([](const JobCounters& counters) { return counters.died; });
-  out.counter("brood_jobs_expired_total", "Jobs that did not run, since their time to begin had passed.");
+  out.counter("brood_jobs_expired_total", "Jobs that expired before they began.");
   each([](const JobCounters& counters) { return counters.expired; });
 }
 
@@ -346,16 +343,16 @@ void add_restarts(Exposition& out, const std::vector<JsonObject>& supervisors) {
     if (!is_first) known->second = known->second && is_well;
     if (const auto at = last.number("at")) last_at[identity] = std::max(last_at[identity], *at);
   }
-  out.counter("brood_restarts_total", "Rolling restarts, also by a reload or an upgrade, by how they ended.");
+  out.counter("brood_restarts_total", "Rolling restarts, also by a reload or an upgrade, by outcome.");
   for (const auto& [identity, outcomes] : ended) {
     for (const auto& [outcome, count] : outcomes) out.sample({{"identity", identity}, {"outcome", outcome}}, count);
   }
   out.gauge("brood_last_restart_successful",
-            "0 when the last rolling restart was refused, rolled back or given up, so that another configuration runs "
-            "than was meant; else 1.");
+            "0 if the last rolling restart was refused, rolled back or given up, so that the new configuration does "
+            "not run; else 1.");
   for (const auto& [identity, is_well] : all_well) out.sample({{"identity", identity}}, is_well ? 1 : 0);
   out.gauge("brood_last_restart_seconds",
-            "When the last rolling restart ended, since the epoch; absent: there was none.");
+            "When the last rolling restart ended, since the epoch; absent if there was none.");
   for (const auto& [identity, at] : last_at) out.sample({{"identity", identity}}, at);
 }
 
@@ -372,10 +369,10 @@ void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
     }
     for (const auto& [identity, value] : values) out.sample({{"identity", identity}}, value);
   };
-  out.gauge("brood_workers_held_back", "Workers that fetch nothing while memory is scarce.");
+  out.gauge("brood_workers_held_back", "Workers that do not fetch because memory is scarce.");
   each("held_back");
   out.gauge("brood_memory_pressure_percent",
-            "Share of the last ten seconds in which nobody got on for want of memory, as the kernel says.");
+            "Percentage of the last ten seconds in which all processes stalled for lack of memory (PSI).");
   each("memory");
 }
 
@@ -403,18 +400,18 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   out.counter("brood_class_failed_total", "Runs that failed, crashed or were cut short.");
   each([](const ClassUsage& used) { return used.failed + used.crashed; });
   out.counter("brood_class_crashed_total",
-              "Runs that their worker did not survive, or that were ended by their timeout or by hand.");
+              "Runs that killed their worker, or that were ended by their timeout or by hand.");
   each([](const ClassUsage& used) { return used.crashed; });
-  out.counter("brood_class_left_threads_total", "Runs whose worker was replaced, since threads of theirs went on.");
+  out.counter("brood_class_left_threads_total", "Runs whose worker was replaced because they left threads.");
   each([](const ClassUsage& used) { return used.left_threads; });
-  out.counter("brood_class_expired_total", "Jobs of the class that did not run, since their time to begin had passed.");
+  out.counter("brood_class_expired_total", "Jobs of the class that expired before they began.");
   each([](const ClassUsage& used) { return used.expired; });
   out.counter("brood_class_cpu_seconds_total", "Processor time of the runs.");
   each([](const ClassUsage& used) { return static_cast<double>(used.cpu_us) / 1e6; });
-  out.counter("brood_class_run_seconds_total", "Time that the runs took.");
+  out.counter("brood_class_run_seconds_total", "Time of the runs.");
   each([](const ClassUsage& used) { return static_cast<double>(used.wall_us) / 1e6; });
   out.counter("brood_class_crashes_total",
-              "The same by the way in which they ended: a signal, a timeout, memory; only ways that have come about.");
+              "Likewise by error: a signal, a timeout, memory; only errors that have occurred.");
   for (const auto& [identity, usage] : machine.usage) {
     for (const ClassUsage& used : usage) {
       for (std::size_t way = 0; way < crash_ways.size(); ++way) {
@@ -425,13 +422,13 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
       }
     }
   }
-  out.histogram("brood_class_duration_seconds", "How long the runs took that ended well.");
+  out.histogram("brood_class_duration_seconds", "Time of the successful runs.");
   for (const auto& [identity, usage] : machine.usage) {
     for (const ClassUsage& used : usage)
       out.buckets({{"identity", identity}, {"class", label_of(used.job_class)}}, seconds_of(histogram_bounds),
                   used.histogram, static_cast<double>(used.ms) / 1e3);
   }
-  out.histogram("brood_class_wait_seconds", "How long jobs waited from when they were enqueued last until they began.");
+  out.histogram("brood_class_wait_seconds", "Time from when jobs were enqueued last until they began.");
   for (const auto& [identity, usage] : machine.usage) {
     for (const ClassUsage& used : usage)
       add_times(out, {{"identity", identity}, {"class", label_of(used.job_class)}}, used.waited);
@@ -439,8 +436,8 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   out.gauge("brood_class_peak_memory_bytes", "The largest memory of a worker during a run.");
   each([](const ClassUsage& used) { return static_cast<double>(used.peak_rss_kb) * kilobyte; });
   out.gauge("brood_class_crashes_follow_certainty",
-            "How certain it is that crashes of the class come after runs of another one (label after) in the same "
-            "worker more often than by chance; only where it is 0.99 or more.");
+            "Certainty that crashes of the class follow runs of another one (label after) in the same worker more "
+            "often than by chance; only if it is 0.99 or more.");
   for (const auto& [identity, usage] : machine.usage) {
     for (const ClassUsage& used : usage) {
       if (used.preceding)
@@ -460,9 +457,9 @@ void add_queue_runs(Exposition& out, const MachineStatus& machine) {
   out.counter("brood_queue_failed_total",
               "Runs of jobs of the queue on this machine that failed, crashed or were cut short.");
   each([&](const Labels& labels, const QueueUsage& used) { out.sample(labels, used.failed); });
-  out.histogram("brood_queue_run_seconds", "How long the runs of jobs of the queue took, however they ended.");
+  out.histogram("brood_queue_run_seconds", "Time of all runs of jobs of the queue.");
   each([&](const Labels& labels, const QueueUsage& used) { add_times(out, labels, used.took); });
-  out.histogram("brood_queue_wait_seconds", "How long jobs waited from when they were enqueued last until they began.");
+  out.histogram("brood_queue_wait_seconds", "Time from when jobs were enqueued last until they began.");
   each([&](const Labels& labels, const QueueUsage& used) { add_times(out, labels, used.waited); });
 }
 
@@ -479,7 +476,7 @@ IsTold told_of(const StatusReport& report, MetricsScope scope) {
 
 std::string status_prometheus(const StatusReport& report, MetricsScope scope, Exposition::Format format) {
   Exposition out(format);
-  out.gauge("brood_build_info", "1, and the version of the program that says all this.");
+  out.gauge("brood_build_info", "1, and the version of the program.");
   out.sample({{"version", std::string(version)}}, 1);
   add_redis_up(out, report);
   const MetricSources sources = report.redis ? sources_of(report) : MetricSources();
@@ -487,7 +484,7 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
     add_drained(out, report);
     add_totals(out, sources);
     add_queues(out, sources);
-    out.gauge("brood_processes", "Processes that beat.");
+    out.gauge("brood_processes", "Processes with a heartbeat.");
     out.sample({}, report.redis->processes.size());
   }
   if (report.redis) add_processes(out, *report.redis, sources, told_of(report, scope));

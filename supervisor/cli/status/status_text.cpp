@@ -107,7 +107,7 @@ std::string silent_text(const RedisStatus& redis, const Style& style) {
     table.add(
         {one.identity, std::to_string(one.in_flight), one.oldest_in_flight ? latency_text(*one.oldest_in_flight) : ""});
   return section(style, "Without a heartbeat", table) + "  " +
-         style.dim("a running supervisor takes their jobs over within minutes, \"brood recover\" now") + "\n";
+         style.dim("a running supervisor recovers their jobs within minutes, \"brood recover\" now") + "\n";
 }
 
 std::string queues_text(const RedisStatus& redis, const Style& style) {
@@ -199,7 +199,7 @@ std::string losses_text(const MachineStatus& machine, const Style& style) {
   const JobCounters sum = sum_of_counters(machine);
   std::string text;
   if (sum.outcomes_dropped > 0)
-    text += fmt::format("  {} dropped, since Redis had lost what workers wrote: the jobs run again\n",
+    text += fmt::format("  {} dropped, since Redis had lost the workers' writes: the jobs run again\n",
                         counted(sum.outcomes_dropped, "outcome was", "outcomes were"));
   if (sum.unconfirmed > 0)
     text += fmt::format("  {} not confirmed by replicas in time\n",
@@ -342,7 +342,7 @@ std::string last_crash_text(const Crash& crash, const Style& style) {
   std::string text = "\n" + style.bold("Last crash") + "\n  " + style.red(log::printable(crash.message)) + "\n" +
                      stack_text(crash, whole ? most_frames_of_last_crash : most_frames_of_last_crash - 1);
   if (!whole)
-    text += "  " + style.dim("brood status --crash " + log::printable(crash.fingerprint) + " shows all of it") + "\n";
+    text += "  " + style.dim("brood status --crash " + log::printable(crash.fingerprint) + " shows it in full") + "\n";
   return text;
 }
 

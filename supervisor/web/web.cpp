@@ -221,9 +221,9 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
       metrics(loop, access, settings, most_probes_waiting);
   FailedLogins failed_logins;
   Url::base() = settings.base_path;
-  const auto lane_of = [&](const Route& route) -> PageLane& {
+  const auto page_lane_of = [&](const Route& route, std::string_view query) -> PageLane& {
     if (is_open(route)) return open;
-    switch (route.lane) {
+    switch (lane_of(route, query)) {
       case Lane::machine:
         return machine;
       case Lane::redis:
@@ -233,6 +233,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
       case Lane::readiness:
         return readiness;
       case Lane::metrics:
+      case Lane::filtered:
         break;
     }
     return metrics;
@@ -243,7 +244,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   };
   FollowedViews views(loop, [&](const FollowedViews::View& view, FollowedViews::Made made) {
     look_who_may_come();
-    PageLane& lane = lane_of(*view.route);
+    PageLane& lane = page_lane_of(*view.route, view.query);
     const auto event = std::make_shared<std::shared_ptr<const std::string>>();
     auto work = [&lane, event, view] {
       HttpRequest request;
@@ -288,7 +289,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
       if (!machine.thread.add({std::move(work), std::move(done)})) refuse();
       return;
     }
-    PageLane& lane = lane_of(route);
+    PageLane& lane = page_lane_of(route, request.query);
     const auto answered = std::make_shared<Answered>();
     auto work = [answered, reply, &lane, &its_doors, &route, request = std::move(request)] {
       if (reply.is_gone()) return;  // whoever does not wait for it is not worked for

@@ -193,3 +193,15 @@ BOOST_AUTO_TEST_CASE(every_route_has_a_role_and_every_change_is_a_post) {
   BOOST_TEST(find_route("PUT", "/queues").status == 405);
   BOOST_TEST(find_route("GET", "/retries/run").status == 405);
 }
+
+BOOST_AUTO_TEST_CASE(what_looks_through_a_whole_set_holds_up_searches_alone) {
+  const auto lane = [](const char* method, const char* path, const char* query) {
+    return lane_of(*find_route(method, path).route, query);
+  };
+  BOOST_TEST((lane("GET", "/retries", "") == Lane::redis));
+  BOOST_TEST((lane("GET", "/dead", "class=&text=&page=2") == Lane::redis));
+  BOOST_TEST((lane("GET", "/scheduled", "queue=mails") == Lane::search));
+  BOOST_TEST((lane("GET", "/retries", "page=1&text=a%20b") == Lane::search));
+  BOOST_TEST((lane("POST", "/dead/run/all", "") == Lane::search));
+  BOOST_TEST((lane("GET", "/queues", "class=A") == Lane::redis));
+}

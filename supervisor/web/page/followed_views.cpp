@@ -77,7 +77,7 @@ void FollowedViews::advance() {
   next.fill(views_.end());
   SteadyTime wake = last_beat_ + beats_every;
   for (auto at = views_.begin(); at != views_.end(); ++at) {
-    const std::size_t lane = number_of(at->second.view.route->lane);
+    const std::size_t lane = number_of(lane_of(*at->second.view.route, at->second.view.query));
     if (is_busy_[lane]) continue;
     if (at->second.due > now)
       wake = std::min(wake, at->second.due);
@@ -92,7 +92,7 @@ void FollowedViews::advance() {
 
 void FollowedViews::look_at(const std::string& name, Followed& followed) {
   const SteadyTime began = steady_now();
-  const std::size_t lane = number_of(followed.view.route->lane);
+  const std::size_t lane = number_of(lane_of(*followed.view.route, followed.view.query));
   is_busy_[lane] = make_(followed.view, [this, name, lane, began](std::shared_ptr<const std::string> event) {
     is_busy_[lane] = false;
     made(name, began, std::move(event));

@@ -58,6 +58,15 @@ HttpResponse refusal(int status, std::string_view sentence, const Call* call, co
   return response;
 }
 
+Lane lane_of(const Route& route, std::string_view query) {
+  if (route.lane != Lane::filtered) return route.lane;
+  const FormValues values = FormValues::parse(query);
+  for (const char* const condition : {"text", "class", "queue", "error"}) {
+    if (!values.value(condition).empty()) return Lane::search;
+  }
+  return Lane::redis;
+}
+
 Routed find_route(std::string_view method, std::string_view path) {
   if (method != "GET" && method != "HEAD" && method != "POST") return {nullptr, 405};
   const bool posts = method == "POST";

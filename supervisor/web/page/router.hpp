@@ -16,14 +16,15 @@
 
 namespace brood {
 
-// Whose thread answers.
+// The thread that answers a request.
 enum class Lane {
-  machine,  // what asks no Redis: never kept waiting by one that is slow
+  machine,  // asks no Redis, so that a slow Redis does not delay it
   redis,
-  search,  // what may have to look through all of a Redis: it holds up its own kind alone
-  // What machines ask again and again, each by itself: no person's page and no filter holds it up.
+  search,  // may look through a whole Redis: only other searches wait for it
+  // Probes of machines, each with a thread of its own: no page and no filter delays them.
   readiness,
   metrics,
+  filtered,  // search if the query has a filter, else redis
 };
 
 // One line of the only table: there is no way to a handler but through it, and none of its members may be left out.
@@ -61,6 +62,9 @@ struct Routed {
   int status = 200;
 };
 Routed find_route(std::string_view method, std::string_view path);
+
+// The lane of a request for this route; never Lane::filtered.
+Lane lane_of(const Route& route, std::string_view query);
 
 // Who wanted to change what, for the log.
 struct Deed {

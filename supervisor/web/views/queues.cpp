@@ -17,8 +17,9 @@ namespace brood {
 namespace {
 
 constexpr std::size_t jobs_a_queue_page = 25, queues_a_page = 100;
-constexpr std::size_t most_quarantined_looked_at = 10'000;
-constexpr auto longest_look = std::chrono::seconds(2);
+// So that the page does not hold up others.
+constexpr std::size_t most_quarantined_looked_at = 1'000;
+constexpr auto longest_look = std::chrono::milliseconds(100);
 
 Queue queue_meant(Call& call) {
   const std::string name = call.query.value("name");

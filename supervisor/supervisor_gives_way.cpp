@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
-#include "shared/base/own_children.hpp"
+#include "shared/base/process_stat.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/recovery/workers_left.hpp"
 #include "supervisor/supervisor.hpp"

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <utility>
 
 namespace brood {
 
@@ -15,5 +19,43 @@ inline SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
 
 // Seconds since the epoch, as Sidekiq's sorted-set scores count them.
 inline double epoch_seconds(WallTime t) { return std::chrono::duration<double>(t.time_since_epoch()).count(); }
+
+// Unlike the steady clock, this one goes on while the machine sleeps: for times that another machine's clock judges
+// too.
+struct BootClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock>;
+  static constexpr bool is_steady = true;
+
+  // Async-signal-safe.
+  static time_point now() noexcept {
+    timespec time{};
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
+};
+
+using BootTime = BootClock::time_point;
+
+inline BootTime boot_now() { return BootClock::now(); }
+
+// For a line of the log that any number of jobs or failures could ask for.
+class OnceAMinute {
+ public:
+  // Counts one.  Returns how many came since the last line, this one included, if a line is due: the first, and then
+  // one a minute.  Else 0.
+  std::uint64_t note(SteadyTime now) {
+    ++since_;
+    if (last_ && now - *last_ < std::chrono::minutes(1)) return 0;
+    last_ = now;
+    return std::exchange(since_, 0);
+  }
+
+ private:
+  std::uint64_t since_ = 0;
+  std::optional<SteadyTime> last_;
+};
 
 }  // namespace brood

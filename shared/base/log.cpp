@@ -21,9 +21,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
-#include "shared/base/log_facts.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/base/once_a_minute.hpp"
 #include "shared/base/unique_fd.hpp"
 
 namespace brood::log {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -23,5 +25,28 @@ std::string embedded_socket_path(const Environment& environment = process_enviro
 
 // The configuration of the whole machine, which programs without a --config option read when it is there.
 inline constexpr const char* system_config_path = "/etc/brood/brood.toml";
+
+// The part of an absolute or relative `path` that `user` may change, so that something else is found there: the file
+// itself or a directory above it, which is its owner's or open to this process for writing.  Empty: none, or there is
+// no such file.  What lies in a mount that is read-only here cannot be changed.
+std::string changeable_part_of(const std::string& path, uid_t user);
+
+// The directory in which this program was started, by the name that the shell had for it: $PWD, if that led there.  A
+// deploy may let that name lead elsewhere later, to another release.
+namespace working_directory {
+
+// At the beginning of a program.
+void remember();
+
+// Empty: remember() was not called, or there was none.
+const std::string& name();
+
+// `path` as seen from there, whatever it leads to now.  A relative path stays one where nobody knows the directory.
+std::string absolute(const std::string& path);
+
+// Goes where the name leads now.  The process stays where it is if that is nowhere.
+void enter();
+
+}  // namespace working_directory
 
 }  // namespace brood

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,5 +27,8 @@ class ProcessStat {
  private:
   std::vector<std::string> fields_;  // from the third, the state, on
 };
+
+// The children of this process, zombies too, `most` at most.
+std::vector<pid_t> own_children(std::size_t most);
 
 }  // namespace brood

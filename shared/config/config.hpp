@@ -57,7 +57,7 @@ struct SentinelSettings {
 struct RedisSettings {
   std::string url;
   std::string user;
-  std::string password_file;                           // or "credential:NAME": see credential.hpp
+  std::string password_file;                           // or "credential:NAME": see password_files.hpp
   std::optional<TlsSettings> tls = {};                 // [redis.tls]
   std::shared_ptr<TlsCertificates> certificates = {};  // that its files hold; null: nobody has read them yet
   SentinelSettings sentinel = {};
@@ -124,7 +124,7 @@ struct CapsuleSettings {
 
 // A job class that is a program.
 struct CommandSettings {
-  std::vector<std::string> run;            // the program, then what command_word.hpp reads
+  std::vector<std::string> run;            // the program, then what executable.hpp reads
   std::chrono::milliseconds timeout{0};    // 0: none of its own
   std::map<std::string, std::string> env;  // added to what the worker has
   std::string directory;                   // absolute; empty: the worker's

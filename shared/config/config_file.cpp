@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "shared/base/paths.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "shared/base/working_directory.hpp"
 #include "shared/config/config_error.hpp"
 
 namespace brood {

@@ -8,7 +8,7 @@ namespace brood {
 // By which keys the last argument of a job is encrypted ([encryption]).
 struct EncryptionSettings {
   struct KeyFile {
-    std::string path;   // or "credential:NAME": see credential.hpp
+    std::string path;   // or "credential:NAME": see password_files.hpp
     std::string place;  // where it is configured, for errors
   };
   std::map<int, KeyFile> keys;  // by version

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "shared/base/working_directory.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/executable.hpp"
 

@@ -21,7 +21,7 @@ enum class TracePropagation {
 struct OtlpSettings {
   std::string endpoint;            // as HttpEndpoint reads it; empty: nobody is told
   std::optional<TlsSettings> tls;  // to an https:// endpoint; none: the system's authorities are trusted
-  std::string headers_file;        // of further lines of each request; or "credential:NAME": see credential.hpp
+  std::string headers_file;        // of further lines of each request; or "credential:NAME": see password_files.hpp
   std::string service_name;
   std::vector<std::pair<std::string, std::string>> resource;  // further attributes of the resource
   TracePropagation propagation = TracePropagation::link;

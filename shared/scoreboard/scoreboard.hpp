@@ -11,7 +11,6 @@
 
 #include <sys/types.h>
 
-#include "shared/base/boot_clock.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/outcome_notes.hpp"

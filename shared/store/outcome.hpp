@@ -20,7 +20,7 @@ struct Outcome {
     schedule,      // ZADD schedule score payload (a job that interrupted itself within its first second)
     requeue_back,  // LPUSH: behind what waits
     requeue_head,  // RPUSH: next to run
-    give_back,     // as that, and counted: see orphan_return_count.hpp; for recoveries alone
+    give_back,     // as that, and counted: see entry_mark.hpp; for recoveries alone
     quarantine,    // ZADD brood:quarantined score payload: it waits until its class is released or resumed
     beside,        // LPUSH queue:<into>: it waits for a place of its class's cap
   } kind = Kind::acknowledge;

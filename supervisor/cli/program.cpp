@@ -14,7 +14,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/base/working_directory.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"

@@ -13,7 +13,6 @@
 #include "shared/base/log.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/process_title.hpp"
-#include "shared/base/working_directory.hpp"
 #include "shared/config/executable.hpp"
 #include "shared/config/hold_files.hpp"
 #include "shared/config/password_files.hpp"

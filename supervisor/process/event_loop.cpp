@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "shared/base/check.hpp"
-#include "shared/base/memory_mappings.hpp"
+#include "shared/base/host_memory.hpp"
 
 namespace brood {
 namespace {

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/base/own_children.hpp"
 #include "shared/base/process_stat.hpp"
 
 namespace brood {

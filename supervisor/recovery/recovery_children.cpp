@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "shared/store/worker_field.hpp"
 #include "supervisor/process/shared_count.hpp"
 

@@ -4,8 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/find_server.hpp"
 #include "supervisor/redis/redis_requirements.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "shared/base/boot_clock.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"

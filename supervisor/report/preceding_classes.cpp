@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "shared/base/hypergeometric.hpp"
+#include "shared/base/seed_anew.hpp"
 
 namespace brood {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shared/base/hypergeometric.hpp"
+#include "shared/base/seed_anew.hpp"
 
 namespace brood {
 

@@ -20,7 +20,7 @@ PeriodicJobSettings read_registered_periodic(
     std::string_view lines, const std::function<void(const std::string& name, const std::string& why)>& refuse);
 
 // The periodic jobs that the workers of a supervisor have told it of, by a file: see
-// shared/config/registered_periodic.hpp.
+// shared/config/periodic_settings.hpp.
 class RegisteredPeriodicJobs {
  public:
   explicit RegisteredPeriodicJobs(std::string path) : path_(std::move(path)) {}

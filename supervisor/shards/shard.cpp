@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/watched_keys.hpp"
 

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "shared/base/log.hpp"
-#include "shared/base/working_directory.hpp"
+#include "shared/base/paths.hpp"
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/upgrade/way_back.hpp"

@@ -16,9 +16,9 @@
 #include <utility>
 #include <variant>
 
-#include "shared/base/changeable_path.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"

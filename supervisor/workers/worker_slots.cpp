@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "shared/base/boot_clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 
 namespace brood {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "shared/base/identity.hpp"
-#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "supervisor/process/fork_child.hpp"
 
 namespace brood {

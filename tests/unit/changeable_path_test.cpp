@@ -1,4 +1,4 @@
-#include "shared/base/changeable_path.hpp"
+#include "shared/base/paths.hpp"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "shared/base/check.hpp"
-#include "shared/base/memory_mappings.hpp"
+#include "shared/base/host_memory.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "supervisor/process/event_loop.hpp"
 

@@ -18,7 +18,6 @@
 #include <string>
 
 #include "shared/base/check.hpp"
-#include "shared/base/log_facts.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/unique_fd.hpp"
 

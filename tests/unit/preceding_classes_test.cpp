@@ -5,7 +5,7 @@
 #include <functional>
 #include <random>
 
-#include "shared/base/hypergeometric.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "shared/scoreboard/recent_classes.hpp"
 
 using namespace brood;

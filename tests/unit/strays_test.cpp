@@ -14,7 +14,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
-#include "shared/base/own_children.hpp"
+#include "shared/base/process_stat.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -31,7 +31,7 @@ std::vector<Frame> raw_frames(const CapturedStack& stack);
 // Leaves out what lies beneath every job: brood's own frames, from the one that called the job outwards.
 std::vector<Frame> frames_of_job(std::vector<Frame> frames);
 
-// See shared/scoreboard/stack_lines.hpp.
+// See shared/scoreboard/stack_record.hpp.
 bool is_machinery(const Frame& frame);
 
 }  // namespace brood

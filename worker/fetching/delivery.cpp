@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/outcome_size.hpp"
 #include "shared/store/replica_wait.hpp"

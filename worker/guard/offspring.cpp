@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "shared/base/own_children.hpp"
+#include "shared/base/process_stat.hpp"
 
 namespace brood {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "shared/base/clock.hpp"
-#include "shared/base/jitter.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/seed_anew.hpp"
 
 namespace brood {
 namespace {

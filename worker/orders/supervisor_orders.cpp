@@ -8,7 +8,6 @@
 #include <csignal>
 #include <ctime>
 
-#include "shared/base/boot_clock.hpp"
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"

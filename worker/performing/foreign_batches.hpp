@@ -4,7 +4,6 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
-#include "shared/base/once_a_minute.hpp"
 #include "shared/job/payload.hpp"
 
 namespace brood {

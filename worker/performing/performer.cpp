@@ -10,7 +10,7 @@
 
 #include "shared/base/host_memory.hpp"
 #include "shared/base/log.hpp"
-#include "shared/base/log_facts.hpp"
+#include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"

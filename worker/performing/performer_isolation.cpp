@@ -13,7 +13,7 @@
 
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
-#include "shared/base/log_facts.hpp"
+#include "shared/base/log_line.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/base/seed_anew.hpp"
 #include "shared/config/executable.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shared/base/log_facts.hpp"
+#include "shared/base/log_line.hpp"
 #include "worker/job/span_of_run.hpp"
 
 namespace brood {

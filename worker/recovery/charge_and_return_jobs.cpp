@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
-#include "shared/base/log_facts.hpp"
+#include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_keys.hpp"

@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "shared/base/log.hpp"
-#include "shared/base/log_facts.hpp"
+#include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "shared/scoreboard/scoreboard.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "shared/base/check.hpp"
-#include "shared/base/memory_mappings.hpp"
+#include "shared/base/host_memory.hpp"
 
 namespace brood {
 namespace {

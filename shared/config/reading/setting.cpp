@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "shared/base/ascii.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
-#include "shared/base/working_directory.hpp"
 #include "shared/config/command_word.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"

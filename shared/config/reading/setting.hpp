@@ -35,7 +35,7 @@ QueueOrder::Entry read_queue(const Place& place, const std::string& text);  // "
 std::string read_path(const Place& place, const std::string& path);         // absolute
 std::string read_path_or_credential(const Place& place, const std::string& path);
 
-// For [commands]: a job class, and what command_word.hpp reads.
+// For [commands]: a job class, and what executable.hpp reads.
 std::string check_class_name(const Place& place, const std::string& name);
 std::string check_command_word(const Place& place, const std::string& word);
 std::string read_program(const Place& place, const std::string& word);  // absolute, or a name to be looked for in PATH

@@ -15,9 +15,9 @@
 
 namespace brood {
 
-// The number under which a batch of a client's is pushed once, however often it is sent, see push_once.hpp.  What the
-// batch pushes first takes it: a job of it that is refused does not.  A job that may replace another is a batch of its
-// own: that the number was taken says that this job was pushed.
+// The number under which a batch of a client's is pushed once, however often it is sent, see push_commands.hpp.  What
+// the batch pushes first takes it: a job of it that is refused does not.  A job that may replace another is a batch of
+// its own: that the number was taken says that this job was pushed.
 struct BatchNumber {
   std::string client;
   std::uint64_t number = 1;
@@ -33,7 +33,7 @@ struct UniqueJob {
   std::chrono::milliseconds longest{0};  // that the lock lives; 0: as long as the job
   std::string score_text;                // for the schedule
   std::string payload;
-  OnConflict on_conflict = OnConflict::drop;  // replace: as drop, see replace_unique.hpp
+  OnConflict on_conflict = OnConflict::drop;  // replace: as drop, see replace_unique()
 };
 
 // Pushes at most so many jobs, each with its lock, in one step: for a queue or, with no queue, for the schedule.

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "shared/base/ascii.hpp"
-#include "shared/base/changeable_path.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 #include "shared/config/listen_address.hpp"

@@ -12,7 +12,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/config/registered_periodic.hpp"
+#include "shared/config/periodic_settings.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "supervisor/upgrade/handover_file.hpp"

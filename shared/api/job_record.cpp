@@ -6,7 +6,6 @@
 #include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
-#include "shared/job/shown_args.hpp"
 
 namespace brood {
 namespace {

@@ -14,7 +14,6 @@
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/cap_settings.hpp"
-#include "shared/config/config_error.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/config/encryption_settings.hpp"
 #include "shared/config/otlp_settings.hpp"

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "shared/config/config_error.hpp"
 
 namespace brood {
 namespace {
@@ -37,3 +37,9 @@ ConfigFile read_config_file(const std::string& path) {
 }
 
 }  // namespace brood
+
+namespace brood::setting {
+
+void Place::refuse(const std::string& why) const { throw ConfigError(log::printable(name + ": " + why)); }
+
+}  // namespace brood::setting

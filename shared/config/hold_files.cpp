@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "shared/base/paths.hpp"
-#include "shared/config/credential.hpp"
 #include "shared/config/executable.hpp"
+#include "shared/config/password_files.hpp"
 
 namespace brood {
 namespace {

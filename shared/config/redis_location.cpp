@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "shared/base/plain_number.hpp"
-#include "shared/config/credential.hpp"
+#include "shared/config/password_files.hpp"
 #include "shared/config/shard_places.hpp"
 #include "shared/redis/password_file.hpp"
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "shared/base/paths.hpp"
+#include "shared/config/encryption_settings.hpp"
 
 namespace brood {
 
@@ -12,5 +13,12 @@ void tell_shard(const std::string& name);  // empty: takes the variable away
 
 // Empty: nobody has said.
 std::string told_shard(const Environment& environment = process_environment);
+
+// Jobs, and what they start, find the key files in their environment (BROOD_ENCRYPTION_KEYS), unless they are to find
+// no Redis either: "1=/etc/brood/key1,2=/etc/brood/key2,active=1".  Never a key.
+void tell_jobs_of_keys(const EncryptionSettings& settings, bool share_with_jobs);
+
+// What that says; no keys where it says nothing.  Throws ConfigError.
+EncryptionSettings keys_told(const Environment& environment = process_environment);
 
 }  // namespace brood

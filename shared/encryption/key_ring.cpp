@@ -13,7 +13,7 @@
 
 #include "shared/base/base64.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "shared/config/credential.hpp"
+#include "shared/config/password_files.hpp"
 
 namespace brood {
 namespace {

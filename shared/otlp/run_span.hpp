@@ -6,11 +6,34 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/otlp/run_trace.hpp"
+#include "shared/config/otlp_settings.hpp"
+#include "shared/otlp/trace_context.hpp"
 
 namespace brood {
 
-// One run of a job, for a collector.
+// Which run this is.  No two have all of it in common, and after a crash the recovery knows it too: so it finds the
+// same ids that the worker gave, and that the job's own pushes carry, without a byte kept anywhere.
+struct RunKey {
+  std::string_view identity;  // of the supervisor
+  std::int64_t slot = 0;
+  std::int64_t began_ns = 0;  // of the wall clock
+  std::string_view jid;
+};
+
+// Where a run stands among the spans of others.
+struct RunTrace {
+  SpanContext own;                      // its flags say whether anybody is told of it
+  std::optional<SpanContext> producer;  // the span that pushed the job, if its payload names one that counts
+  bool is_child = false;                // of the producer; otherwise it is linked to it
+  std::string state;                    // the producer's `tracestate`
+};
+
+// `traceparent` and `tracestate` as the payload has them; empty: not at all.  A producer decides for its children
+// whether they are told; otherwise `sample` does.
+RunTrace trace_of_run(const OtlpSettings& settings, const RunKey& run, std::string_view traceparent,
+                      std::string_view tracestate);
+
+// One run of a job, as it is told to a collector.
 struct RunSpan {
   enum class End : std::uint8_t { well, interrupted, failed, crashed };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "shared/base/ascii.hpp"
-#include "shared/periodic/cron_field.hpp"
+#include "shared/periodic/cron_rule.hpp"
 
 namespace brood {
 namespace {

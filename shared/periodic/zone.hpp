@@ -1,13 +1,56 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "shared/periodic/zone_file.hpp"
+#include <vector>
 
 namespace brood {
+
+// What a file below /usr/share/zoneinfo says of a time zone's clocks (RFC 8536, "TZif"): when they were changed, and by
+// which rule they will be.  Read here, and not by a library: of the same data the C++ library makes other times than
+// the C library, and other ones in each release.
+class ZoneFile {
+ public:
+  // The time around a moment in which clocks are not changed, and how much they are ahead of UTC.
+  struct Span {
+    std::chrono::sys_seconds begin, end;
+    std::chrono::seconds ahead;
+  };
+
+  // nullopt: these are no such data, or count leap seconds.
+  static std::optional<ZoneFile> parse(std::string_view bytes);
+
+  Span around(std::chrono::sys_seconds moment) const;
+
+ private:
+  // A day of each year, and a time on the clock that is shown until then; it may be more than a day, or below 0.
+  struct YearlyChange {
+    enum class Kind { month_week_day, day_without_leap_day, day } kind = Kind::day;
+    int month = 0, week = 0, day = 0;  // of the other kinds the day alone
+    std::chrono::seconds time{0};
+
+    std::chrono::local_seconds in(std::chrono::year year) const;
+  };
+  struct Rule {
+    std::chrono::seconds standard{0}, summer{0};         // how much clocks are ahead
+    std::optional<std::array<YearlyChange, 2>> changes;  // to summer time and back; nullopt: never
+  };
+  struct Change {
+    std::chrono::sys_seconds at;
+    std::chrono::seconds ahead;  // from then on
+  };
+  friend class RuleReader;
+
+  std::vector<Change> changes_between(std::chrono::year first, std::chrono::year last) const;
+
+  std::chrono::seconds first_ahead_{0};  // before all changes
+  std::vector<Change> changes_;
+  std::optional<Rule> rule_;  // after them; nullopt: nothing changes any more
+};
 
 // A time zone by its name in the machine's data (/usr/share/zoneinfo): "Europe/Berlin".  "UTC" needs none.  Its
 // data are read when it is asked for, and are kept as long as the process lives.

@@ -1,14 +1,34 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "shared/base/unique_fd.hpp"
 #include "shared/statsd/statsd_lines.hpp"
-#include "shared/statsd/statsd_socket.hpp"
 
 namespace brood {
 
-// Sends counters and times of jobs to a StatsD server.
+// Sends datagrams and waits for nobody: what the kernel does not take at once is lost.  The receiver may come and go.
+class StatsdSocket {
+ public:
+  // "127.0.0.1:8125", "[::1]:8125" or "unix:/path".  Throws std::invalid_argument.
+  explicit StatsdSocket(const std::string& address);
+
+  // Whether the kernel has taken it.
+  bool send(const std::string& datagram);
+
+ private:
+  UniqueFd fd_;
+  sockaddr_storage to_{};
+  socklen_t to_size_ = 0;
+};
+
+// Tells a StatsD server what becomes of jobs.
 class Statsd {
  public:
   // `settings` must have an address.  `dropped` counts lost datagrams; may be nullptr.

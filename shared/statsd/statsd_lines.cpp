@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 
+#include "shared/scoreboard/queue_usage.hpp"
+
 namespace brood {
 namespace {
 
@@ -128,6 +130,17 @@ std::vector<std::string> StatsdLines::take() {
     one.ms.clear();
   }
   return std::move(datagrams.all);
+}
+
+namespace {
+
+std::string or_others(const std::string& name) { return name.empty() ? "others" : name; }
+
+}  // namespace
+
+std::string statsd_class(const UsageTable& table, int class_index) { return or_others(class_at(table, class_index)); }
+std::string statsd_queue(const UsageTable& table, int queue_index) {
+  return or_others(queue_at(table.queues, queue_index));
 }
 
 }  // namespace brood

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/config/statsd_settings.hpp"
+#include "shared/scoreboard/class_usage.hpp"
 
 namespace brood {
 
@@ -50,5 +51,10 @@ class StatsdLines {
   std::vector<std::pair<std::string, std::uint64_t>> counts_;  // by the name and, behind a newline, the tags
   std::vector<Series> runs_;
 };
+
+// A class or a queue as StatsD is told of it: what has no entry of its own is "others", so that no name that a client
+// makes up becomes a series without end.
+std::string statsd_class(const UsageTable& table, int class_index);
+std::string statsd_queue(const UsageTable& table, int queue_index);
 
 }  // namespace brood

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "shared/base/ascii.hpp"
-#include "shared/config/credential.hpp"
+#include "shared/config/password_files.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {

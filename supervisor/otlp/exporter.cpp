@@ -18,7 +18,7 @@
 #include <system_error>
 
 #include "shared/base/log.hpp"
-#include "shared/config/credential.hpp"
+#include "shared/config/password_files.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "supervisor/otlp/collector.hpp"
 

@@ -19,7 +19,6 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/periodic/due_ticks.hpp"
 #include "shared/periodic/fugit_rule.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/redis/answer_time.hpp"

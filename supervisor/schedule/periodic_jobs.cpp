@@ -12,7 +12,6 @@
 #include "shared/job/payload.hpp"
 #include "shared/job/ruby_spelling.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/periodic/due_ticks.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/periodic/zone.hpp"
 #include "shared/redis/answer_time.hpp"

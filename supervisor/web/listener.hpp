@@ -3,7 +3,7 @@
 #include <sys/types.h>
 
 #include "shared/base/unique_fd.hpp"
-#include "shared/config/listen_address.hpp"
+#include "shared/config/http_endpoint.hpp"
 
 namespace brood {
 

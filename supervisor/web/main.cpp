@@ -3,7 +3,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/config/listen_address.hpp"
+#include "shared/config/http_endpoint.hpp"
 #include "supervisor/cli/access/options_for_people.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"

@@ -1,7 +1,7 @@
 #include "supervisor/workers/left_runs.hpp"
 
 #include "shared/statsd/statsd.hpp"
-#include "shared/statsd/usage_names.hpp"
+#include "shared/statsd/statsd_lines.hpp"
 
 namespace brood {
 

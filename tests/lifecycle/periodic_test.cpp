@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "shared/base/shard_of_key.hpp"
-#include "shared/config/registered_periodic.hpp"
+#include "shared/config/periodic_settings.hpp"
 #include "shared/json/json_object.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"

@@ -1,4 +1,4 @@
-#include "shared/config/command_word.hpp"
+#include "shared/config/executable.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <stdexcept>

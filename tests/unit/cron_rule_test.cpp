@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "shared/periodic/due_ticks.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/periodic/zone.hpp"
 #include "tests/support/file_text.hpp"

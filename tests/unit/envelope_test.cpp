@@ -11,9 +11,9 @@
 
 #include "shared/base/base64.hpp"
 #include "shared/config/config.hpp"
-#include "shared/config/told_keys.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/encryption/last_argument.hpp"
-#include "shared/job/shown_args.hpp"
+#include "shared/job/page_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

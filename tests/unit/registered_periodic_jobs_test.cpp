@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "shared/config/registered_periodic.hpp"
+#include "shared/config/periodic_settings.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "shared/otlp/run_trace.hpp"
+#include "shared/otlp/run_span.hpp"
 #include "shared/otlp/trace_context.hpp"
 
 using namespace brood;

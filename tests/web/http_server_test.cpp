@@ -17,8 +17,8 @@
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "shared/config/listen_address.hpp"
-#include "supervisor/web/listener.hpp"
+#include "shared/config/http_endpoint.hpp"
+#include "supervisor/cli/web/listener.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

@@ -15,7 +15,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/told_keys.hpp"
+#include "shared/config/told_shard.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"

@@ -19,7 +19,7 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/scarcity.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "shared/config/credential.hpp"
+#include "shared/config/password_files.hpp"
 #include "worker/job/shared_object.hpp"
 
 namespace brood {

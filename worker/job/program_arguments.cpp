@@ -1,6 +1,6 @@
 #include "worker/job/program_arguments.hpp"
 
-#include "shared/config/command_word.hpp"
+#include "shared/config/executable.hpp"
 #include "shared/json/json.hpp"
 
 namespace brood {

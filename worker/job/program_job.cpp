@@ -16,7 +16,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/signal_names.hpp"
 #include "shared/config/executable.hpp"
-#include "shared/job/shown_args.hpp"
+#include "shared/job/page_text.hpp"
 #include "worker/guard/output_tail.hpp"
 #include "worker/job/encrypted_job.hpp"
 #include "worker/job/program.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "shared/statsd/usage_names.hpp"
+#include "shared/statsd/statsd_lines.hpp"
 
 namespace brood {
 

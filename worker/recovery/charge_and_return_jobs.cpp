@@ -10,7 +10,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/told_keys.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/json/json.hpp"

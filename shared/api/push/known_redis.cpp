@@ -8,7 +8,6 @@
 #include "shared/config/config.hpp"
 #include "shared/config/reading/load_config.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/gem_lock.hpp"

@@ -1,6 +1,6 @@
 #include "shared/config/reading/periodic_zones.hpp"
 
-#include "shared/config/config_error.hpp"
+#include "shared/config/config_file.hpp"
 #include "shared/periodic/zone.hpp"
 
 namespace brood {

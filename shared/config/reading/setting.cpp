@@ -11,9 +11,9 @@
 #include "shared/base/ascii.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
-#include "shared/config/command_word.hpp"
-#include "shared/config/credential.hpp"
-#include "shared/config/listen_address.hpp"
+#include "shared/config/executable.hpp"
+#include "shared/config/http_endpoint.hpp"
+#include "shared/config/password_files.hpp"
 
 namespace brood::setting {
 namespace {

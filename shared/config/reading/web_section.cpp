@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "shared/config/listen_address.hpp"
+#include "shared/config/http_endpoint.hpp"
 
 namespace brood {
 namespace {

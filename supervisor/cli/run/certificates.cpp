@@ -1,6 +1,6 @@
 #include "supervisor/cli/run/certificates.hpp"
 
-#include "shared/config/credential.hpp"
+#include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
 
 namespace brood {

@@ -22,7 +22,7 @@
 #include "shared/base/units.hpp"
 #include "shared/config/executable.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/told_keys.hpp"
+#include "shared/config/told_shard.hpp"
 #include "supervisor/cli/run/check_names.hpp"
 #include "supervisor/cli/run/show_periodic_jobs.hpp"
 #include "supervisor/process/exit_status.hpp"

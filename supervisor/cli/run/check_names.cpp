@@ -11,8 +11,8 @@
 #include <optional>
 #include <string_view>
 
-#include "shared/config/credential.hpp"
 #include "shared/config/http_endpoint.hpp"
+#include "shared/config/password_files.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "shared/store/queues/known_queues.hpp"

@@ -15,8 +15,8 @@
 #include "shared/base/ascii.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "shared/config/credential.hpp"
-#include "shared/config/listen_address.hpp"
+#include "shared/config/http_endpoint.hpp"
+#include "shared/config/password_files.hpp"
 #include "supervisor/cli/run/check_names.hpp"
 
 namespace brood {

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "shared/base/check.hpp"
-#include "shared/redis/follow_redirections.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/redis/redirection.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "shared/redis/certificate_ends.hpp"
+#include "shared/redis/tls_certificates.hpp"
 
 struct ssl_st;
 struct ssl_ctx_st;

@@ -8,8 +8,8 @@
 
 #include <brood/api.hpp>
 
-#include "shared/redis/certificate_ends.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/tls_certificates.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/quarantine.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/worker_field.hpp"
 

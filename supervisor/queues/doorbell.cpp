@@ -11,7 +11,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/in_flight/caps.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 
 namespace brood {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/sets/job_sets.hpp"
 

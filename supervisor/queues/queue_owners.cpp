@@ -6,7 +6,7 @@
 #include <brood/detail/read_arguments.hpp>
 
 #include "shared/json/json_object.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"

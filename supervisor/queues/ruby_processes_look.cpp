@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 
 namespace brood {

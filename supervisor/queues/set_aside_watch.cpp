@@ -5,7 +5,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/set_aside.hpp"

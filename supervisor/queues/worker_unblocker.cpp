@@ -6,7 +6,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 
 namespace brood {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"

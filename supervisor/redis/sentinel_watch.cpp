@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "shared/redis/answer_time.hpp"
 #include "shared/redis/find_server.hpp"
+#include "shared/redis/pace.hpp"
 
 namespace brood {
 namespace {

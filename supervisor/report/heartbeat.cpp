@@ -5,7 +5,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/identity_record.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/name_pages.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"

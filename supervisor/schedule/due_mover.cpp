@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/sets/due_entries.hpp"
 #include "supervisor/schedule/due_batch.hpp"

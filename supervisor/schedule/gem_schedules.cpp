@@ -21,7 +21,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/periodic/fugit_rule.hpp"
 #include "shared/periodic/next_tick.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/periodic/gem_schedules.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/scan.hpp"

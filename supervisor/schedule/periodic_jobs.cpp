@@ -14,7 +14,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/periodic/zone.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
 #include "supervisor/schedule/fleet_times.hpp"
 

@@ -10,7 +10,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/plain_number.hpp"
 #include "shared/base/redis_clock.hpp"
-#include "shared/redis/answer_time.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/ruby_processes.hpp"

@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
-#include "shared/redis/cluster_slots.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"

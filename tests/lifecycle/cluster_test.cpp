@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
-#include "shared/redis/cluster_slots.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/confirmed_pusher.hpp"
 #include "tests/support/enqueue.hpp"

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "shared/base/clock.hpp"
-#include "shared/redis/cluster_slots.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/confirmed_pusher.hpp"
 #include "tests/support/cut_off_network.hpp"

@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
-#include "shared/redis/cluster_slots.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/find_server.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"

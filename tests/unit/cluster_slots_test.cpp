@@ -1,4 +1,4 @@
-#include "shared/redis/cluster_slots.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "shared/redis/follow_redirections.hpp"
+#include "shared/redis/redirection.hpp"
 
 #include <boost/test/unit_test.hpp>
 

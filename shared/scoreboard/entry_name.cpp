@@ -1,5 +1,8 @@
 #include "shared/scoreboard/entry_name.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace brood {
 
 std::uint64_t hash_of_name(std::string_view name) {
@@ -32,6 +35,23 @@ std::string EntryName::owner() const {
     read += c;
   }
   return hash_of_name(read) == claimed ? read : "";
+}
+
+std::uint64_t TimeCounts::count() const { return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}); }
+
+// Adds of nothing are left out: each of the others may have to fetch the memory from another processor.
+void SharedTimeCounts::add(const TimeCounts& more) {
+  for (std::size_t i = 0; i < wide_buckets; ++i) {
+    if (more.buckets[i] > 0) buckets[i].fetch_add(more.buckets[i], std::memory_order_relaxed);
+  }
+  if (more.ms > 0) ms.fetch_add(more.ms, std::memory_order_relaxed);
+}
+
+TimeCounts SharedTimeCounts::read() const {
+  TimeCounts counts;
+  counts.ms = std::min(ms.load(), largest_count);
+  for (std::size_t i = 0; i < wide_buckets; ++i) counts.buckets[i] = std::min(buckets[i].load(), largest_count);
+  return counts;
 }
 
 }  // namespace brood

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "shared/base/histogram.hpp"
 
 namespace brood {
 
@@ -36,5 +39,29 @@ std::size_t claim_entry(Entries& entries, std::string_view name) {
   }
   return entries.size();
 }
+
+// A count that somebody scribbled over must still be a number to whoever reads JSON.
+inline constexpr std::uint64_t largest_count = (1ULL << 53) - 1;
+
+// How long things took: how many of them lie in each of the wide buckets, and all of their milliseconds.
+struct TimeCounts {
+  std::array<std::uint64_t, wide_buckets> buckets = {};
+  std::uint64_t ms = 0;
+
+  void add(std::uint64_t took_ms) {
+    ++buckets[wide_bucket(took_ms)];
+    ms += took_ms;
+  }
+  std::uint64_t count() const;
+};
+
+// The same in shared memory, where any worker adds to it.
+struct SharedTimeCounts {
+  std::array<std::atomic<std::uint64_t>, wide_buckets> buckets;
+  std::atomic<std::uint64_t> ms;
+
+  void add(const TimeCounts& more);
+  TimeCounts read() const;  // in bounds, whatever a job wrote there
+};
 
 }  // namespace brood

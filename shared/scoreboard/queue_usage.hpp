@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "shared/scoreboard/entry_name.hpp"
-#include "shared/scoreboard/time_counts.hpp"
 
 namespace brood {
 

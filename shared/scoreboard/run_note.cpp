@@ -40,4 +40,55 @@ RunStart RunStart::read(std::uint64_t word) {
   return start;
 }
 
+namespace {
+
+constexpr unsigned bits_of_index = 16;
+constexpr std::uint64_t index_mask = (std::uint64_t{1} << bits_of_index) - 1;
+
+}  // namespace
+
+void RecentClasses::note(int index, std::uint64_t run) {
+  std::size_t at = newest.load(std::memory_order_relaxed) % recent_classes_kept;
+  const std::uint64_t last = runs[at].load(std::memory_order_relaxed);
+  const std::uint64_t own = static_cast<std::uint64_t>(index) & index_mask;
+  if (last != 0 && (last & index_mask) != own) {
+    at = (at + 1) % recent_classes_kept;
+    newest.store(static_cast<std::uint32_t>(at), std::memory_order_relaxed);
+  }
+  runs[at].store((run + 1) << bits_of_index | own, std::memory_order_relaxed);
+}
+
+void RecentClasses::clear() {
+  for (auto& run : runs) run.store(0);
+  newest.store(0);
+}
+
+std::vector<PrecedingRun> preceding_runs(const RecentClasses& recent, std::uint64_t run) {
+  std::vector<PrecedingRun> preceding;
+  int own = -1;
+  const std::size_t newest = recent.newest.load() % recent_classes_kept;
+  for (std::size_t back = 0; back < recent_classes_kept; ++back) {
+    const std::uint64_t noted = recent.runs[(newest + recent_classes_kept - back) % recent_classes_kept].load();
+    const int index = static_cast<int>(noted & index_mask);
+    const std::uint64_t number = noted >> bits_of_index;
+    if (back == 0 && number == run + 1) own = index;
+    if (number == 0 || number > run || index == own || index > max_usage_classes) continue;
+    const auto is_same = [&](const PrecedingRun& one) { return one.index == index; };
+    if (std::none_of(preceding.begin(), preceding.end(), is_same)) preceding.push_back({index, run - (number - 1)});
+  }
+  return preceding;
+}
+
+std::optional<LastRun> last_run(const RecentClasses& recent) {
+  const std::uint64_t newest = recent.runs[recent.newest.load() % recent_classes_kept].load();
+  const std::uint64_t number = newest >> bits_of_index;
+  if (number == 0) return std::nullopt;
+  LastRun last{static_cast<int>(newest & index_mask), number - 1, number - 1};
+  for (const auto& noted : recent.runs) {
+    const std::uint64_t older = noted.load() >> bits_of_index;
+    if (older != 0) last.oldest = std::min(last.oldest, older - 1);
+  }
+  return last;
+}
+
 }  // namespace brood

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace brood {
 
@@ -42,5 +44,37 @@ struct NotedRun {
 
 inline constexpr int max_run_notes = 32;
 using RunNotes = std::array<NotedRun, max_run_notes>;
+
+inline constexpr std::size_t recent_classes_kept = 8;
+
+// Which job classes have run in a worker's own process last: what one job has done to the process's memory, a later one
+// may crash of.  In shared memory, written by the worker as each job begins.
+struct RecentClasses {
+  // The class' index in the table of usage, and above its 16 bits the run's number plus one; 0: none.
+  std::array<std::atomic<std::uint64_t>, recent_classes_kept> runs;
+  std::atomic<std::uint32_t> newest;  // where in `runs` the last run is
+
+  // `run` grows by one with each job.  Several runs of one class in a row are one entry.
+  void note(int index, std::uint64_t run);
+  void clear();
+};
+
+// A class that ran before the job of number `run`.
+struct PrecedingRun {
+  int index = 0;
+  std::uint64_t ago = 0;  // how many runs; 1: the one just before
+};
+
+// The last run of each other class, the newest first.  Bounded whatever a job wrote there: at most recent_classes_kept,
+// with indices of the table.
+std::vector<PrecedingRun> preceding_runs(const RecentClasses& recent, std::uint64_t run);
+
+// The run that began last, and the oldest one that is still known.
+struct LastRun {
+  int index = 0;
+  std::uint64_t run = 0, oldest = 0;
+};
+// nullopt: none has begun.
+std::optional<LastRun> last_run(const RecentClasses& recent);
 
 }  // namespace brood

@@ -14,7 +14,6 @@
 #include "shared/base/clock.hpp"
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/outcome_notes.hpp"
-#include "shared/scoreboard/recent_classes.hpp"
 #include "shared/scoreboard/run_note.hpp"
 #include "shared/scoreboard/stack_record.hpp"
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "shared/base/seed_anew.hpp"
-#include "shared/scoreboard/recent_classes.hpp"
+#include "shared/scoreboard/run_note.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "shared/scoreboard/class_usage.hpp"
-#include "shared/scoreboard/recent_classes.hpp"
+#include "shared/scoreboard/run_note.hpp"
 
 using namespace brood;
 

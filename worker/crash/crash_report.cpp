@@ -9,7 +9,7 @@
 #include "shared/base/signal_names.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/json/json.hpp"
-#include "shared/scoreboard/stack_lines.hpp"
+#include "shared/scoreboard/stack_record.hpp"
 #include "worker/crash/demangle.hpp"
 
 namespace brood {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "shared/json/json.hpp"
-#include "shared/scoreboard/stack_lines.hpp"
+#include "shared/scoreboard/stack_record.hpp"
 
 namespace brood {
 namespace {

@@ -13,7 +13,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/scoreboard/stack_lines.hpp"
+#include "shared/scoreboard/stack_record.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 

@@ -6,7 +6,7 @@
 #include "shared/api/api_state.hpp"
 #include "shared/api/opening.hpp"
 #include "shared/api/readings.hpp"
-#include "shared/store/name_pages.hpp"
+#include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
 
 namespace brood {

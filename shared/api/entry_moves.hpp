@@ -9,7 +9,7 @@
 #include "shared/api/push/client_connection.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/sets/due_jobs.hpp"
-#include "shared/store/sets/raise_unique.hpp"
+#include "shared/store/sets/set_entries.hpp"
 
 namespace brood {
 

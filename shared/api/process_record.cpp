@@ -5,7 +5,7 @@
 #include "shared/api/entries.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/json/json_object.hpp"
-#include "shared/store/report/process_hash.hpp"
+#include "shared/store/report/process_list.hpp"
 
 namespace brood {
 namespace {

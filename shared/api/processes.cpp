@@ -7,10 +7,7 @@
 #include "shared/api/readings.hpp"
 #include "shared/store/lenient.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/process_hash.hpp"
 #include "shared/store/report/process_list.hpp"
-#include "shared/store/report/pruning.hpp"
-#include "shared/store/report/signals.hpp"
 #include "shared/store/report/work_entries.hpp"
 
 namespace brood {

@@ -9,7 +9,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/store/holdings.hpp"
 #include "shared/store/marked_jobs.hpp"
-#include "shared/store/queues/pausing.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 #include "shared/store/take_aside.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <brood/api.hpp>
 
-#include "shared/store/queues/queue_glance.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
 
 namespace brood {
 

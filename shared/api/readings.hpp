@@ -6,7 +6,7 @@
 #include <brood/api.hpp>
 
 #include "shared/api/push/client_connection.hpp"
-#include "shared/store/name_pages.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 

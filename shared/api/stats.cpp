@@ -11,7 +11,6 @@
 #include "shared/api/readings.hpp"
 #include "shared/store/lenient.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
-#include "shared/store/report/process_hash.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/totals.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "shared/redis/keyspace.hpp"
-#include "shared/store/in_flight_list.hpp"
+#include "shared/store/worker_field.hpp"
 
 // Every key that brood reads or writes.  Nobody else spells one.
 namespace brood::keys {

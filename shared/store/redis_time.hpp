@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "shared/base/clock.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/connection.hpp"
@@ -17,5 +19,17 @@ void forget_time_of_another(const RedisAddress& redis);
 // Asks Redis for the time, unless it told it a moment ago: see redis_clock.hpp.  When Redis is away or does not tell,
 // this costs a second at most, and the time last known holds.
 void ask_redis_time(Channel& redis);
+
+// The parts of a point in time, in UTC, as Sidekiq spells them in keys.
+struct Utc {
+  explicit Utc(WallTime t);
+
+  int year;
+  unsigned month, day;
+  int hour, minute;
+
+  std::string date(char separator) const;  // 2026-11-21
+  std::string date() const;                // 20261121
+};
 
 }  // namespace brood

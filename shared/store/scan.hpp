@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "shared/redis/command.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/reply.hpp"
 
@@ -26,5 +29,28 @@ void for_each_key(Channel& redis, const RedisKey& pattern, std::string_view type
 // The same, until `visit` returns false.
 void for_each_key_while(Channel& redis, const RedisKey& pattern, std::string_view type,
                         const std::function<bool(const std::string& name)>& visit);
+
+// A reply that lists names, of processes or of fields, in its order.  Throws UnexpectedReply.
+std::vector<std::string> read_name_list(ReplyView reply);
+
+// The same where Redis may not tell: nullopt when it refuses, or the key is of another type.
+std::optional<std::vector<std::string>> read_name_list_if_told(ReplyView reply);
+
+// A set of names that may be long, and so is read in pages: read_scan() reads them.
+class NamePages {
+ public:
+  static NamePages of_queues();
+  static NamePages of_processes();  // Ruby's too, and those whose heartbeat has ended
+
+  // A page, from about `count` names; the first begins at scan_begins.
+  Command ask(std::string_view position, std::size_t count) const;
+  Command ask_kind() const;  // of the key, which may hold anything
+
+ private:
+  explicit constexpr NamePages(FixedKey key) : key_(key) {}
+  FixedKey key_;
+};
+
+bool read_is_set(ReplyView kind);
 
 }  // namespace brood

@@ -17,4 +17,9 @@ struct WorkerField {
 };
 std::optional<WorkerField> parse_worker_field(std::string_view field);
 
+// Whose an in-flight list is, and of which queue.
+struct InFlightList {
+  std::string identity, field, queue;
+};
+
 }  // namespace brood

@@ -10,12 +10,11 @@
 #include "shared/api/queue_summary.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/store/in_flight/census.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/queues/known_queues.hpp"
-#include "shared/store/report/process_hash.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/totals.hpp"
 #include "shared/store/report/work_entries.hpp"
+#include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
 
 namespace brood {

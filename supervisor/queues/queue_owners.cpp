@@ -7,11 +7,11 @@
 
 #include "shared/json/json_object.hpp"
 #include "shared/redis/pace.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/ruby_processes.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "shared/store/queues/peek.hpp"
+#include "shared/store/queues/queue_jobs.hpp"
 
 namespace brood {
 

@@ -6,9 +6,9 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/redis/pace.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/set_aside.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 namespace {

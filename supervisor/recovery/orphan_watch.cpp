@@ -8,8 +8,8 @@
 #include "shared/base/log.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/scan.hpp"
 #include "supervisor/recovery/workers_left.hpp"
 
 namespace brood {

@@ -4,7 +4,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
-#include "shared/store/report/metrics.hpp"
+#include "shared/store/report/class_runs.hpp"
 
 namespace brood {
 

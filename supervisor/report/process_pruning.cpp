@@ -7,10 +7,9 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/pace.hpp"
-#include "shared/store/name_list.hpp"
-#include "shared/store/name_pages.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/pruning.hpp"
+#include "shared/store/report/process_list.hpp"
+#include "shared/store/scan.hpp"
 #include "supervisor/schedule/poll_interval.hpp"
 
 namespace brood {

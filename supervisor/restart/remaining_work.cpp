@@ -10,14 +10,13 @@
 #include "shared/store/in_flight/census.hpp"
 #include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
-#include "shared/store/limits/limit_view.hpp"
-#include "shared/store/name_list.hpp"
+#include "shared/store/limits/limit.hpp"
 #include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
-#include "shared/store/report/process_hash.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/ruby_processes.hpp"
+#include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
 
 namespace brood {

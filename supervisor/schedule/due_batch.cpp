@@ -7,9 +7,8 @@
 #include "shared/base/plain_number.hpp"
 #include "shared/job/due_job.hpp"
 #include "shared/redis/size_refusals.hpp"
-#include "shared/store/sets/due_as_it_is.hpp"
+#include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/job_sets.hpp"
-#include "shared/store/sets/move_due_to_dead.hpp"
 
 namespace brood {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "shared/store/in_flight/caps.hpp"
-#include "shared/store/limits/limit_view.hpp"
+#include "shared/store/limits/limit.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -1,8 +1,8 @@
 #include <boost/test/unit_test.hpp>
 #include <brood/api.hpp>
 
+#include "shared/store/redis_time.hpp"
 #include "shared/store/report/metric_keys.hpp"
-#include "shared/store/utc.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"
 

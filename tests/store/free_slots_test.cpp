@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/store/in_flight/incarnation.hpp"
-#include "shared/store/limits/limit_view.hpp"
+#include "shared/store/limits/limit.hpp"
 #include "tests/store/limit_samples.hpp"
 #include "tests/support/redis_server.hpp"
 

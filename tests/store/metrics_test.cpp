@@ -1,4 +1,4 @@
-#include "shared/store/report/metrics.hpp"
+#include "shared/store/report/class_runs.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "shared/store/in_flight/locks.hpp"
-#include "shared/store/queues/replace_unique.hpp"
+#include "shared/store/queues/push_unique.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/unique_jobs.hpp"
 

@@ -1,8 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/store/queues/push_unique.hpp"
-#include "shared/store/queues/replace_unique.hpp"
-#include "shared/store/sets/raise_unique.hpp"
+#include "shared/store/sets/set_entries.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;

@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/store/identity_record.hpp"
-#include "shared/store/name_list.hpp"
-#include "shared/store/report/pruning.hpp"
+#include "shared/store/report/process_list.hpp"
+#include "shared/store/scan.hpp"
 #include "tests/support/reply_from_wire.hpp"
 
 using namespace brood;

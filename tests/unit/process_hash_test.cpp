@@ -1,9 +1,7 @@
-#include "shared/store/report/process_hash.hpp"
+#include "shared/store/report/process_list.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/store/report/pruning.hpp"
-#include "shared/store/report/signals.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "tests/support/wire.hpp"
 

@@ -1,4 +1,4 @@
-#include "shared/store/queues/queue_glance.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
 
 #include <boost/test/unit_test.hpp>
 

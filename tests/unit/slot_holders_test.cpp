@@ -1,4 +1,4 @@
-#include "shared/store/limits/slot_holders.hpp"
+#include "shared/store/limits/take_limits.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -8,7 +8,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/seed_anew.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
-#include "shared/store/outcome_size.hpp"
+#include "shared/store/outcome.hpp"
 #include "shared/store/replica_wait.hpp"
 
 namespace brood {

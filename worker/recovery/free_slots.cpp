@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
-#include "shared/store/limits/limit_view.hpp"
-#include "shared/store/limits/slot_holders.hpp"
-#include "shared/store/name_list.hpp"
+#include "shared/store/limits/limit.hpp"
+#include "shared/store/limits/take_limits.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 namespace {

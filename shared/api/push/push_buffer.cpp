@@ -7,7 +7,7 @@
 #include "shared/api/push/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/redis/size_refusals.hpp"
-#include "shared/store/queues/push_once.hpp"
+#include "shared/store/queues/push_commands.hpp"
 
 namespace brood {
 namespace {

@@ -10,7 +10,6 @@
 #include "shared/api/push/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/queues/push_commands.hpp"
-#include "shared/store/queues/push_once.hpp"
 
 namespace brood {
 namespace {

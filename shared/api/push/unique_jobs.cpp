@@ -5,9 +5,9 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/redis/size_refusals.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/places_of_jobs.hpp"
-#include "shared/store/queues/replace_unique.hpp"
+#include "shared/store/queues/push_unique.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "shared/json/json_object.hpp"
-#include "shared/store/in_flight/orphan_return_count.hpp"
+#include "shared/store/in_flight/entry_mark.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/marked_jobs.hpp"
 #include "shared/store/script.hpp"

@@ -10,7 +10,7 @@
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/outcome_size.hpp"
+#include "shared/store/outcome.hpp"
 #include "shared/store/worker_field.hpp"
 
 namespace brood {

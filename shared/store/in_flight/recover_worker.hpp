@@ -10,9 +10,9 @@
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/holdings.hpp"
-#include "shared/store/in_flight_list.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood {
 

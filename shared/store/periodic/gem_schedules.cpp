@@ -8,7 +8,6 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/scan.hpp"
 
 namespace brood {

@@ -2,7 +2,7 @@
 
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
-#include "shared/store/name_list.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 

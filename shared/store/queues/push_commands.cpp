@@ -1,6 +1,7 @@
 #include "shared/store/queues/push_commands.hpp"
 
 #include <iterator>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -64,6 +65,32 @@ std::size_t jobs_in(const Command& push) {
 
 Command push_unregistered(std::string_view queue, std::string_view payload) {
   return {"LPUSH", keys::queue(queue), payload};
+}
+
+ScriptCall push_once(std::string_view client, std::uint64_t number, std::string_view queue,
+                     std::vector<std::string> payloads) {
+  const std::size_t each = queue.empty() ? 2 : 1;
+  if (payloads.empty() || payloads.size() % each != 0 || payloads.size() / each > max_jobs_pushed_once)
+    throw std::invalid_argument("push_once takes 1 to 500 jobs");
+  ScriptCall call{&scripts::push_once, {keys::pushes(client)}, {std::to_string(number), "86400"}};
+  if (queue.empty()) {
+    call.keys.push_back(keys::schedule);
+  } else {
+    call.keys.push_back(keys::queue(queue));
+    call.keys.push_back(keys::queues);
+  }
+  for (std::string& payload : payloads) call.args.push_back(std::move(payload));
+  return call;
+}
+
+Command push_aside(std::string_view queue) { return {"LPUSH", keys::laid_aside(queue)}; }
+
+Command offer_laid_aside(std::string_view queue) { return {"RENAME", keys::laid_aside(queue), keys::queue(queue)}; }
+
+Command drop_queues(const std::vector<std::string>& queues) {
+  Command unlink{"UNLINK"};
+  for (const std::string& queue : queues) unlink.add(keys::queue(queue)).add(keys::laid_aside(queue));
+  return unlink;
 }
 
 }  // namespace brood

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shared/redis/command.hpp"
+#include "shared/store/script.hpp"
 
 namespace brood {
 
@@ -50,5 +53,21 @@ std::size_t jobs_in(const Command& push);
 
 // One job, whose queue is not registered: for a queue that nobody is to know.  Answers the length of the queue.
 Command push_unregistered(std::string_view queue, std::string_view payload);
+
+inline constexpr std::size_t max_jobs_pushed_once = 500;
+
+// Pushes a batch of at most so many jobs of one `client`: payloads for a queue or, with no queue, scores and payloads
+// in turn for the schedule.  Batches are numbered from 1.  A batch that is sent twice is pushed once, for a day after
+// the client's last batch.
+ScriptCall push_once(std::string_view client, std::uint64_t number, std::string_view queue,
+                     std::vector<std::string> payloads);
+
+// Jobs for a queue that are written where no worker looks, until all of them are offered at one moment.
+
+Command push_aside(std::string_view queue);  // payloads are to be added to it
+// To be sent as a transaction with those of other queues; something must be laid aside.
+Command offer_laid_aside(std::string_view queue);
+
+Command drop_queues(const std::vector<std::string>& queues);  // and what is laid aside for them
 
 }  // namespace brood

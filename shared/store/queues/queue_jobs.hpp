@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 #include "shared/store/script.hpp"
 
@@ -59,5 +61,12 @@ struct Removed {
   std::size_t unseen = 0;  // how many of the last were not looked at; call again for them
 };
 Removed read_removed(ReplyView reply);
+
+// Waits until a job lies in the queue, or for that long; moves nothing, also when a worker waits on the same queue
+// meanwhile.
+Command peek(std::string_view queue, std::chrono::seconds longest);
+
+// The next job of the queue; empty: none came.  Throws UnexpectedReply.
+std::string read_peek(ReplyView reply);
 
 }  // namespace brood

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "shared/store/utc.hpp"
+#include "shared/store/redis_time.hpp"
 
 namespace brood::keys {
 

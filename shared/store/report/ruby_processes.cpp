@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "shared/json/json_object.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
-#include "shared/store/utc.hpp"
+#include "shared/store/redis_time.hpp"
 
 namespace brood {
 namespace {

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/redis/reply.hpp"
+#include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
@@ -33,5 +35,22 @@ ScriptCall move_due(std::string_view set_key, std::vector<DueJob> jobs);
 
 // Throws UnexpectedReply.
 MoveCounts read_moved(ReplyView reply);
+
+// Moves a due member that is too large for Redis to take from us, inside Redis: unchanged, so without a new
+// enqueued_at, or without the reason why it goes to dead.  Guarded by its score as read; each answers as move_due does
+// for one job.
+ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
+                             std::string_view queue);
+ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
+                                     WallTime now, const DeadLimits& limits);
+
+namespace scripts {
+extern const Script move_due_as_it_is;
+}
+
+// Moves a due member that no queue can take from `set_key` to the dead set, as `kept`, guarded by its score as read.
+// Answers as move_due does for one job; stuck means that `dead` is no sorted set.
+ScriptCall move_due_to_dead(std::string_view set_key, const std::string& member, const std::string& score_text,
+                            const std::string& kept, WallTime now, const DeadLimits& limits);
 
 }  // namespace brood

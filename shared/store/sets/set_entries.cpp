@@ -1,6 +1,7 @@
 #include "shared/store/sets/set_entries.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include "shared/job/payload.hpp"
 #include "shared/store/holdings.hpp"
@@ -67,6 +68,38 @@ ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, 
     call.args.push_back(std::to_string(lock->longest.count()));
   }
   return call;
+}
+
+namespace scripts {
+extern const Script raise_unique;
+}
+
+std::optional<LockOfDead> lock_of_dead(std::string_view payload) {
+  auto named = lock_named_by(payload);
+  if (!named) return std::nullopt;
+  try {
+    const auto unique = uniqueness_of(Payload::parse(payload));
+    if (!unique || unique->until == Uniqueness::Until::running) return std::nullopt;
+    return LockOfDead{std::move(named->lock), std::move(named->jid), unique->longest,
+                      unique->on_conflict == OnConflict::after};
+  } catch (const BadPayload&) {
+    return std::nullopt;
+  }
+}
+
+ScriptCall raise_unique(DueJob job, const LockOfDead& lock) {
+  return {&scripts::raise_unique,
+          {keys::dead, keys::queue(job.queue), keys::queues, keys::unique_lock(lock.lock)},
+          {std::string(job.member), std::string(job.score_text), std::move(job.payload_to_push), lock.jid,
+           std::to_string(lock.longest.count()), lock.may_wait ? "after" : ""}};
+}
+
+Raised read_raised(ReplyView reply) {
+  const std::string_view word = reply[0].text();
+  if (word == "MOVED") return {Raised::Kind::moved};
+  if (word == "GONE") return {Raised::Kind::gone};
+  if (word == "STUCK") return {Raised::Kind::stuck};
+  return {Raised::Kind::held, std::string(reply[1].text())};
 }
 
 }  // namespace brood

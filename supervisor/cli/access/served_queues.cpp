@@ -9,9 +9,9 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/scan.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 
 namespace brood {

@@ -8,7 +8,6 @@
 
 #include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
-#include "shared/store/queues/laid_aside.hpp"
 #include "shared/store/queues/push_commands.hpp"
 #include "supervisor/cli/bench/bench_interrupt.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "shared/json/json_writer.hpp"
 #include "shared/store/queues/known_queues.hpp"
-#include "shared/store/queues/pausing.hpp"
 
 namespace brood {
 

@@ -8,8 +8,8 @@
 
 #include "shared/json/json_writer.hpp"
 #include "shared/store/in_flight/caps.hpp"
-#include "shared/store/limits/limit_view.hpp"
-#include "shared/store/name_list.hpp"
+#include "shared/store/limits/limit.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 namespace {

@@ -14,7 +14,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/json/json.hpp"
 #include "shared/redis/tls_certificates.hpp"
-#include "shared/store/report/metrics_teller.hpp"
+#include "shared/store/report/class_runs.hpp"
 #include "supervisor/cli/access/control_client.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"

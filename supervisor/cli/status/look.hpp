@@ -4,7 +4,7 @@
 #include <string>
 
 #include "shared/redis/connection.hpp"
-#include "shared/store/report/metrics_teller.hpp"
+#include "shared/store/report/class_runs.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/status/status_report.hpp"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "shared/api/entries.hpp"
-#include "shared/api/entry_cursor.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "shared/api/api_state.hpp"
-#include "shared/api/change_each.hpp"
 #include "shared/api/entries.hpp"
-#include "shared/api/entry_cursor.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/due_job.hpp"
 #include "shared/store/sets/due_jobs.hpp"
@@ -147,6 +145,27 @@ BulkResult change_entries(const detail::ApiShards& shards, const std::string& se
   return change_each(shards, progress, size, [&](detail::ApiState& shard, const Progress& progress_here) {
     return change_entries_of(shard, set, change, wanted, progress_here);
   });
+}
+
+BulkResult change_each(const detail::ApiShards& shards, const Progress& progress,
+                       const std::function<std::size_t(detail::ApiState&)>& size,
+                       const std::function<BulkResult(detail::ApiState&, const Progress&)>& change) {
+  if (!shards.several()) return change(shards.only(), progress);
+  const std::size_t total = progress ? shards.sum(size) : 0;
+  BulkResult all;
+  shards.each([&](detail::ApiState& shard) {
+    if (all.stopped) return;
+    Progress of_all;
+    if (progress) of_all = [&](std::size_t done, std::size_t) { return progress(all.looked_at + done, total); };
+    const BulkResult here = change(shard, of_all);
+    all.looked_at += here.looked_at;
+    all.wanted += here.wanted;
+    all.done += here.done;
+    all.gone += here.gone;
+    all.stuck += here.stuck;
+    all.stopped = here.stopped;
+  });
+  return all;
 }
 
 }  // namespace brood

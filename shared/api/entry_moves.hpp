@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <brood/api.hpp>
 
+#include "shared/api/api_state.hpp"
 #include "shared/api/push/client_connection.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/sets/due_jobs.hpp"
@@ -47,5 +49,10 @@ class EntryMoves {
 BulkResult change_entries(const detail::ApiShards& shards, const std::string& set,
                           BulkResult (EntryMoves::*change)(ClientConnection&, const std::vector<SetEntry>&),
                           const JobSet::Condition& wanted, const Progress& progress);
+
+// Changes many entries, in one shard after the other, and adds up what became of them.  `progress` gets the sums.
+BulkResult change_each(const detail::ApiShards& shards, const Progress& progress,
+                       const std::function<std::size_t(detail::ApiState&)>& size,
+                       const std::function<BulkResult(detail::ApiState&, const Progress&)>& change);
 
 }  // namespace brood

@@ -9,9 +9,7 @@
 
 #include "shared/api/api_state.hpp"
 #include "shared/api/entries.hpp"
-#include "shared/api/entry_cursor.hpp"
 #include "shared/api/entry_moves.hpp"
-#include "shared/api/pages.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/uniqueness.hpp"

@@ -3,9 +3,8 @@
 #include <utility>
 
 #include "shared/api/api_state.hpp"
-#include "shared/api/change_each.hpp"
-#include "shared/api/page_size.hpp"
-#include "shared/api/pages.hpp"
+#include "shared/api/entries.hpp"
+#include "shared/api/entry_moves.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/holdings.hpp"
 #include "shared/store/marked_jobs.hpp"

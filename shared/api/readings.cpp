@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/api/api_state.hpp"
+#include "shared/api/entries.hpp"
 #include "shared/store/lenient.hpp"
 #include "shared/store/scan.hpp"
 
@@ -27,6 +28,15 @@ std::vector<std::string> all_names(ClientConnection& redis, const NamePages& pag
     for (std::size_t i = 0; i < page.found.size(); ++i) names.emplace(page.found[i].text());
   } while (position != scan_begins);
   return {names.begin(), names.end()};
+}
+
+QueueSummary summary_of(std::string name, const QueueGlance& glance) {
+  QueueSummary summary{.name = std::move(name)};
+  summary.is_list = glance.jobs.has_value();
+  summary.size = static_cast<std::size_t>(glance.jobs.value_or(0));
+  summary.latency = glance.next_job ? latency_of(*glance.next_job) : 0;
+  summary.paused = glance.paused;
+  return summary;
 }
 
 }  // namespace brood

@@ -6,6 +6,7 @@
 #include <brood/api.hpp>
 
 #include "shared/api/push/client_connection.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
 #include "shared/store/scan.hpp"
 
 namespace brood {
@@ -15,5 +16,7 @@ Time lenient_time(double epoch_seconds);
 
 // All names that `pages` reads, sorted.  Throws RedisError when the key is no set.
 std::vector<std::string> all_names(ClientConnection& redis, const NamePages& pages);
+
+QueueSummary summary_of(std::string name, const QueueGlance& glance);
 
 }  // namespace brood

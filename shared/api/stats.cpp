@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "shared/api/api_state.hpp"
-#include "shared/api/pages.hpp"
-#include "shared/api/queue_summary.hpp"
+#include "shared/api/entries.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/store/lenient.hpp"
 #include "shared/store/queues/queue_jobs.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "shared/api/process_record.hpp"
-#include "shared/api/queue_summary.hpp"
+#include "shared/api/readings.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/store/in_flight/census.hpp"
 #include "shared/store/queues/known_queues.hpp"

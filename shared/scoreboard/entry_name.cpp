@@ -1,7 +1,10 @@
 #include "shared/scoreboard/entry_name.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+
+#include "shared/base/clock.hpp"
 
 namespace brood {
 
@@ -37,12 +40,17 @@ std::string EntryName::owner() const {
   return hash_of_name(read) == claimed ? read : "";
 }
 
+std::uint64_t highest_believed_count() {
+  const auto up = std::chrono::ceil<std::chrono::seconds>(steady_now().time_since_epoch());
+  return std::min(largest_count, static_cast<std::uint64_t>(up.count() + 1) * 1'000'000);
+}
+
 std::uint64_t TimeCounts::count() const { return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}); }
 
 // Adds of nothing are left out: each of the others may have to fetch the memory from another processor.
 void SharedTimeCounts::add(const TimeCounts& more) {
   for (std::size_t i = 0; i < wide_buckets; ++i) {
-    if (more.buckets[i] > 0) buckets[i].fetch_add(more.buckets[i], std::memory_order_relaxed);
+    if (more.buckets[i] > 0) buckets[i].fetch_add(more.buckets[i], std::memory_order_release);
   }
   if (more.ms > 0) ms.fetch_add(more.ms, std::memory_order_relaxed);
 }

@@ -43,6 +43,10 @@ std::size_t claim_entry(Entries& entries, std::string_view name) {
 // A count that somebody scribbled over must still be a number to whoever reads JSON.
 inline constexpr std::uint64_t largest_count = (1ULL << 53) - 1;
 
+// The highest count of runs, or of what can happen once in a run, that readers for alerts believe: a million for each
+// second since this machine was booted.  A job wrote what is above that.
+std::uint64_t highest_believed_count();
+
 // How long things took: how many of them lie in each of the wide buckets, and all of their milliseconds.
 struct TimeCounts {
   std::array<std::uint64_t, wide_buckets> buckets = {};

@@ -18,7 +18,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/http_endpoint.hpp"
-#include "supervisor/cli/web/listener.hpp"
+#include "supervisor/web/listener.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

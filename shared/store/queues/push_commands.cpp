@@ -1,10 +1,12 @@
 #include "shared/store/queues/push_commands.hpp"
 
 #include <iterator>
+#include <random>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "shared/base/planted_bug.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/store/keys.hpp"
 
@@ -79,6 +81,8 @@ ScriptCall push_once(std::string_view client, std::uint64_t number, std::string_
     call.keys.push_back(keys::queue(queue));
     call.keys.push_back(keys::queues);
   }
+  if (planted(PlantedBug::lost_push_is_pushed_twice))
+    call.keys[0] = keys::pushes(std::to_string(std::random_device()()));
   for (std::string& payload : payloads) call.args.push_back(std::move(payload));
   return call;
 }

@@ -8,8 +8,6 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/store/places_of_jobs.hpp"
-#include "shared/store/scan.hpp"
 #include "supervisor/cli/access/api_access.hpp"
 #include "supervisor/cli/access/served_queues.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"

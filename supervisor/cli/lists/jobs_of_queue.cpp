@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
-#include "shared/store/name_list.hpp"
 #include "shared/store/places_of_jobs.hpp"
+#include "shared/store/scan.hpp"
 #include "shared/store/sets/set_entries.hpp"
 
 namespace brood {

@@ -11,7 +11,7 @@ namespace brood {
 namespace {
 
 bool remove_waiting(Connection& redis, const QuarantinedJob& job) {
-  return send(redis, remove_entries(quarantined_set, {{job.payload, job.score_text}})).view().integer() == 1;
+  return redis.run(remove_entries(quarantined_set, {{job.payload, job.score_text}})).view().integer() == 1;
 }
 
 void add(BulkResult& sum, const BulkResult& more) {

@@ -81,7 +81,7 @@ DrawnConfig last_config(WalkDice& dice, int shards) {
   DrawnConfig last;
   last.workers = 4;
   if (dice.one_in(2)) last.queue_cap = shards;
-  if (dice.one_in(2)) last.class_cap = shards;
+  if (dice.one_in(3)) last.class_cap = shards;
   last.text = always + std::string("concurrency = 4\nqueues = ") + quoted(all_queues) +
               "\n[worker]\ntimeout_grace = \"200ms\"\n" + caps(last.queue_cap, last.class_cap);
   return last;

@@ -212,13 +212,12 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     }
 
     // Too late to begin.
-    if (job.expires_in_ns && !job.is_scheduled && !job.was_touched) {
-      bool was_put_off = false;
-      for (const WalkRun* run : own_runs) {
-        if (!was_put_off && run->began > job.answered + *job.expires_in_ns + second_ns)
-          find(jid,
-               fmt::format("it began {} ms too late", (run->began - job.answered - *job.expires_in_ns) / 1'000'000));
-        was_put_off |= run->end == 'P' || job.items > 0;
+    if (job.expires_in_ns && !job.is_scheduled && !job.was_touched && !job.was_kept) {
+      const bool is_limited = job.job_class.starts_with("WalkLimited");
+      for (const Line& line : lines_) {
+        if (line.jid != jid || line.what != (is_limited ? 'B' : 'S')) continue;
+        const std::int64_t late = line.time - job.answered - *job.expires_in_ns;
+        if (late > second_ns) find(jid, fmt::format("it began {} ms too late", late / 1'000'000));
       }
     }
     if (count('X') > 0 && !job.expires_in_ns) find(jid, "it expired, and cannot expire");

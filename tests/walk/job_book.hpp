@@ -30,6 +30,7 @@ struct WalkJob {
   std::string unique_key{};     // of those that may not run beside one another; empty: it may
   std::string lock{};           // of all that share a lock
   std::string on_conflict{};
+  bool was_kept = false;     // by the client, for a while
   bool is_text = false;      // no JSON: `jid` is all of it
   bool has_class = true;     // there is code for it
   std::int64_t deleted = 0;  // by a command that said so

@@ -168,12 +168,15 @@ void Walk::push() {
   note("push" + said);
 }
 
-// Jobs that do nothing, so that workers fetch many at once, and some that crash among them.
+// Jobs that do nothing, so that workers fetch many at once, and some that crash among them; or so many of a limiter
+// that the last ones come too late; or some that wait for a place of their class.
 void Walk::push_burst() {
   int index = 0;
   Shard& shard = some_shard(index);
   const std::string queue = dice_.pick(all_queues);
-  const int count = dice_.roll(20, 80), crash_each = dice_.roll(8, 40);
+  const int kind = dice_.roll(0, 3);
+  const bool is_limited = kind == 1, is_heavy = kind == 2;
+  const int count = is_limited ? 30 : is_heavy ? 10 : dice_.roll(20, 80), crash_each = dice_.roll(8, 40);
   std::vector<Push> pushes;
   std::vector<WalkJob> jobs;
   for (int i = 0; i < count; ++i) {
@@ -182,10 +185,20 @@ void Walk::push_burst() {
     job.jid = fmt::format("w{:07}", pushed_++);
     job.job_class = crashes_once ? "WalkCrashes" : "WalkPlain";
     job.args = crashes_once ? "[1,0]" : "[0]";
+    if (is_limited) {
+      job.job_class = "WalkLimited";
+      job.args = "[250]";
+      job.expires_in_ns = second_ns;
+    }
+    if (is_heavy) {
+      job.job_class = "WalkHeavy";
+      job.args = "[150]";
+    }
     job.queue = queue;
     job.shard = index;
     job.asked = now_ns();
     pushes.push_back({.job_class = job.job_class, .args = job.args, .queue = queue, .jid = job.jid});
+    if (is_limited) pushes.back().members.emplace_back("expires_in", "1");
     jobs.push_back(std::move(job));
   }
   WalkJob::Answer answer = WalkJob::Answer::accepted;
@@ -196,8 +209,10 @@ void Walk::push_burst() {
   }
   note(fmt::format("push of {} jobs to {} of shard {}: {} to {}", count, queue, index, jobs.front().jid,
                    jobs.back().jid));
+  const bool was_kept = shard.client->buffered() > 0;
   for (WalkJob& job : jobs) {
     job.answer = answer;
+    job.was_kept = was_kept;
     job.answered = now_ns();
     book_.add(std::move(job));
   }
@@ -228,7 +243,7 @@ WalkJob Walk::drawn_job() {
     job.args = std::move(args);
   };
   const auto be_unique = [&](const char* job_class, const char* until, const std::vector<std::string>& conflicts) {
-    be(job_class, fmt::format("[{},{},{},{}]", key, pushed_, ms, dice_.one_in(4) ? 1 : 0));
+    be(job_class, fmt::format("[{},{},{},{}]", key, pushed_, ms, dice_.one_in(3) ? 1 : 0));
     job.queue = key == 3 ? "capped" : "default";
     job.lock = fmt::format("{}/{}/{}/{}", job_class, job.shard, job.queue, key);
     members.emplace_back("unique_until", fmt::format("\"{}\"", until));
@@ -236,7 +251,7 @@ WalkJob Walk::drawn_job() {
     job.on_conflict = dice_.pick(conflicts);
     if (job.on_conflict == "extend") members.emplace_back("unique_for", "3600");
     members.emplace_back("on_conflict", "\"" + job.on_conflict + "\"");
-    retry = dice_.one_in(3) ? "0" : "2";
+    retry = dice_.one_in(2) ? "0" : "2";
   };
   switch (kind) {
     case plain:
@@ -321,6 +336,9 @@ void Walk::send(WalkJob& job, const std::vector<std::pair<std::string, std::stri
   if (delay_ms) push.at = std::chrono::system_clock::now() + std::chrono::milliseconds(*delay_ms);
   try {
     job.answer = shard.client->push(push).empty() ? WalkJob::Answer::refused : WalkJob::Answer::accepted;
+    // Then it finds out later whether another holds its lock.
+    job.was_kept = shard.client->buffered() > 0;
+    if (!job.lock.empty() && job.was_kept) job.answer = WalkJob::Answer::unknown;
   } catch (const RedisError&) {
     job.answer = WalkJob::Answer::unknown;
   }
@@ -536,7 +554,7 @@ bool Walk::come_to_rest() {
     if (all != last) moved = now;
     last = std::move(all);
     before = left;
-    if (now - moved > 45s || now - began > 150s) {
+    if (now - moved > 75s || now - began > 200s) {
       find("", fmt::format("{} jobs do not move", before));
       return false;
     }
@@ -561,6 +579,13 @@ void Walk::stop_all() {
     const std::optional<int> status = fleet.stop();
     if (status != 0) find("", fmt::format("fleet {} ended with status {}", fleet.name(), status.value_or(-1)));
   }
+}
+
+std::string Walk::findings() const {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(findings_.size(), 3); ++i)
+    text += fmt::format("  {} {}\n", findings_[i].jid, findings_[i].what.substr(0, 150));
+  return text;
 }
 
 void Walk::keep_logs(const std::string& directory) const {

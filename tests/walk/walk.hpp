@@ -27,6 +27,7 @@ class Walk {
   // False: something was not as it must be, and report() says what.
   bool run();
   std::string report() const;
+  std::string findings() const;                        // the first few, a line each
   void keep_logs(const std::string& directory) const;  // all of each fleet
   std::size_t jobs() const { return book_.jobs().size(); }
   std::size_t lines() const { return book_.lines(); }

@@ -1,6 +1,7 @@
 // The jobs of the random walk.  Each appends to the file that WALK_LEDGER names, a line of 128 bytes by one write(2),
 // so that a line is whole whatever kills its writer:
 //   S jid pid time retry_count queue   a run begins
+//   B jid pid time                     it begins, and waits for its limit before its S
 //   D | F | P jid pid time             it is done | it has failed | it was put off
 //   I jid pid time item                an item of an iterable job is done
 //   X jid pid time                     the job came too late to begin
@@ -227,6 +228,7 @@ struct WalkLimited {
   int milliseconds = 0;
   WALK_HOOKS
   void perform(brood::Context& job) {
+    append("B", job.jid());
     brood::Limiter::concurrent("walk", 2, impatient()).within_limit([&] { run(job, [&] { take(milliseconds); }); });
   }
 };
@@ -236,6 +238,7 @@ struct WalkLimitedApart {
   static constexpr brood::JobOptions options = apart;
   WALK_HOOKS
   void perform(brood::Context& job) {
+    append("B", job.jid());
     brood::Limiter::concurrent("walk", 2, impatient()).within_limit([&] { run(job, [&] { take(milliseconds); }); });
   }
 };

@@ -57,7 +57,7 @@ struct Site {
   }
 };
 
-// What `brood run` says of a library that it does not take.
+// The message of `brood run` about a library that it refuses.
 struct Refusal {
   int status = -1;
   std::string words;

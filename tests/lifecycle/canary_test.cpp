@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_ends_the_watch_and_the_new_workers_stay) {
 BOOST_AUTO_TEST_CASE(a_library_that_was_written_over_cannot_come_back) {
   Site site;
   site.run_as_usual();
-  { std::ofstream(site.library, std::ios::app) << "more"; }  // behind the end, where nobody runs into it
+  { std::ofstream(site.library, std::ios::app) << "more"; }  // behind the end, which is never executed
   BOOST_TEST(site.restart_under_load().status == 0);
   BOOST_TEST(site.logs("event=restart_without_canary"));
 }

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_said_to_be_iterable_is_cancelled_unseen) {
   BOOST_TEST(result.status == 0, result.errors);
   BOOST_TEST(result.output == "cancelled " + jid + ": it ends at its next save, or when it next begins\n");
   BOOST_TEST(redis.hget(state, "cancelled").has_value());
-  // Whatever somebody has cancelled, what is scheduled leaves the schedule.
+  // Cancelled or not, a scheduled job leaves the schedule.
   schedule(redis, 1);
   BOOST_TEST(cancel(redis, {jid}).output.starts_with("cancelled Zip "));
   BOOST_TEST(redis.size_of("schedule") == 0U);

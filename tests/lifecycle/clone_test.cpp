@@ -213,7 +213,7 @@ BOOST_FIXTURE_TEST_CASE(of_the_same_boot_and_with_files_here_is_taken_over_at_on
                         HeirOfAbsent) {
   absent.beat(redis, 2);
   absent.hold(redis, payload_text("Sleep", "[60000]"));
-  BOOST_TEST(heir_looks_again(), heir.log_tail());  // at a file of somebody who is not listed it would remove that
+  BOOST_TEST(heir_looks_again(), heir.log_tail());  // it would remove the file of an unlisted supervisor
   Scoreboard board = Scoreboard::create(absent.identity.runtime_directory, absent.identity.name, 1);
   board.note_beat_token(1);
   BOOST_TEST(heir_looks_again(), heir.log_tail());

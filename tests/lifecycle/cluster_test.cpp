@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_a_master_that_stands_still_are_to
   first.resume();
 }
 
-// As the guide says: with the shard in front of each pattern, and the key that nobody writes.
+// As the guide says: with the shard in front of each pattern, and the key that is never written.
 BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_front_of_their_keys) {
   RedisCluster cluster({.replicas_of_each = 0});
   std::ifstream users(BROOD_SOURCE_DIR "/etc/redis-users.acl");

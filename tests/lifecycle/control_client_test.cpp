@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_that_refuses_or_hangs_up_is_named_and_the_othe
   BOOST_TEST(refused.status == 69);
   BOOST_TEST(refused.errors == "brood kill: supervisor " + std::to_string(getpid()) + ": not now\n");
 
-  // Its socket is there and nobody listens.
+  // Its socket exists and no process listens.
   const std::string deaf = "host:" + std::to_string(getpid()) + ":bbbbbbbbbbbb";
   const Scoreboard scoreboard = Scoreboard::create(runtime.path(), deaf, 1);
   BOOST_TEST(kill_command(runtime).errors.find("No such file") != std::string::npos);

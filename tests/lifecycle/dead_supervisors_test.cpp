@@ -24,7 +24,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Nobody has a pid beyond it.
+// No process has a pid beyond it.
 long pid_max() {
   long largest = 0;
   std::ifstream("/proc/sys/kernel/pid_max") >> largest;
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_signalled_that_the_dead_supervisor_cannot_be_pro
     BOOST_TEST(recovered.find(incarnation) != std::string::npos, recovered);
 }
 
-// As of a supervisor that had itself so low a limit that its jobs' marks name nobody.
+// As of a supervisor that had itself so low a limit that its jobs' marks name no supervisor.
 BOOST_AUTO_TEST_CASE(a_process_that_may_be_a_worker_is_waited_for_and_not_killed) {
   Inheriting test;
   Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);

@@ -74,7 +74,7 @@ struct Machine {
       return now.size() == 1 && now != before;
     }));
   }
-  // What a job says of the code that runs it.
+  // A job's report on the code that runs it.
   std::string run(const std::string& job_class = "Versioned") {
     const std::string before = text_of_file(ran);
     enqueue(redis, {payload_text(job_class, "[\"" + ran + "\"]")});

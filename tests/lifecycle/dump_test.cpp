@@ -30,7 +30,7 @@ CommandResult dump(const BroodProcess& brood, std::vector<std::string> arguments
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// It may run longer than its class says, however slowly this machine asks.
+// It may run longer than the timeout of its class, however slowly this machine asks.
 std::string stubborn(long number) { return payload_text("Stubborn", "[600000]", number, "\"timeout\":600"); }
 
 char state_of(pid_t pid) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_dump_shows_what_every_worker_calls_and_all_go_on) {
     };
     BOOST_TEST(eventually(shows_both), result.errors << result.output);
     BOOST_TEST(holds(result.output, "\n\n1 worker without a job: "), result.output);
-    // What lies beneath every job says nothing.
+    // Frames beneath every job are left out.
     BOOST_TEST(!holds(result.output.substr(0, result.output.find("without a job")), "brood::run_worker"));
   }
 

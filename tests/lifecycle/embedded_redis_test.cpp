@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Brood on a machine where nobody configured a Redis.
+// Brood on a machine without a configured Redis.
 struct Alone {
   explicit Alone(BroodOptions options = {}) : brood(std::move(options)) {}
 

@@ -16,7 +16,7 @@ struct EscapeTargets {
 };
 using EscapeAttempt = std::pair<const char*, std::function<bool()>>;
 
-// What no sandbox allows, whatever it says of files and network.
+// What no sandbox allows, whatever its files and network.
 std::vector<EscapeAttempt> attempts_by_calls(const EscapeTargets& targets);
 // What one refuses that names what may be read and written, and allows no network.
 std::vector<EscapeAttempt> attempts_by_files(const EscapeTargets& targets);

@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_copy_of_the_worker_that_comes_back_from_a_handler_is_none
   }
 }
 
-// A database that is not there yet, say: nobody has to mend anything here.
+// For example a database that is not up yet: it needs no mending.
 BOOST_AUTO_TEST_CASE(a_startup_that_throws_is_tried_again_until_it_does_not) {
   TemporaryDirectory directory;
   const std::string once = directory / "once";

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_scheduled_job_counts_from_when_it_is_due) {
                                 tag + R"(","created_at":)" + std::to_string(now_ms() - 3'600'000) + "," + more + "}";
     expiring.redis.command({"ZADD", "schedule", std::to_string(static_cast<double>(now_ms()) / 1e3 + due_in), payload});
   };
-  schedule("longsince", -60, "\"expires_in\":30");  // due a minute ago, when nobody was there to move it
+  schedule("longsince", -60, "\"expires_in\":30");  // due a minute ago, when no supervisor ran
   schedule("justnow", 0.3, "\"expires_in\":30");    // pushed an hour ago
   BOOST_TEST(expiring.comes([&] { return expiring.said("ran justnow"); }));
   BOOST_TEST(expiring.comes([&] { return expiring.said("expired longsince default"); }));

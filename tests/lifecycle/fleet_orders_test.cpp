@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
   BOOST_TEST(has("4"), site.brood.log_tail());
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_not_carried_out") == 1; }, 30s),
              site.brood.log_tail());
-  // Refused there, which its log says.
+  // Refused there, as its log shows.
   BOOST_TEST(site.tell({"scale", "10001", "--all"}).status == 0);
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_refused") == 1; }, 30s), site.brood.log_tail());
 }

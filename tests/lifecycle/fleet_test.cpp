@@ -59,7 +59,7 @@ void check_dead_supervisors(std::shared_ptr<TemporaryDirectory> home_of_victim,
   BOOST_TEST(verdict.lost.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
   BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(workers));
-  BOOST_TEST(redis.size_of("retry") == 0U);  // nobody saw their end, so nobody is charged
+  BOOST_TEST(redis.size_of("retry") == 0U);  // their end was not seen, so no job is charged
   // The heir has jobs performed before it removes what is left of the victim, and a stop does not wait for that.
   BOOST_TEST(eventually([&] { return heir.log().find("event=supervisor_inherited") != std::string::npos; }, 30s),
              heir.log_tail());
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_come_due_at_once_are_performed_once_by_a_fleet) {
   BOOST_TEST(redis.size_of("queue:default") == 0U);
 }
 
-// Nobody saw why: it is as likely the machine as the job.
+// The cause was not seen: it is as likely the machine as the job.
 BOOST_AUTO_TEST_CASE(ten_kills_of_everything_under_load_lose_nothing_and_charge_nobody) {
   constexpr int jobs = 4000, workers = 4, kills = 10;
   RedisServer redis;

@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(tens_of_thousands_of_queues_are_looked_at_once_and_then_as_
 
   redis.command({"CONFIG", "RESETSTAT"});
   BOOST_REQUIRE(eventually([&] { return calls_of(redis).of["ping"] >= 2; }, 120s));  // two heartbeats later
-  // The workers themselves look now and then, and nobody else.
+  // Only the workers themselves look now and then.
   BOOST_TEST(looked_at() <= 4 * 2 * queues);
   BOOST_TEST_MESSAGE("idle: " << looked_at() << " lists were looked at between two heartbeats");
 

@@ -121,7 +121,7 @@ struct Leave {
   void perform() { std::exit(status); }
 };
 
-// Runs until it is told to stop, or until a file is there.
+// Runs until it should stop, or until a file exists.
 struct Linger {
   std::string path, until;
   static constexpr brood::JobOptions options = apart;

@@ -54,7 +54,7 @@ std::string jid_of(long number) {
   return std::string(24 - digits.size(), '0') + digits;
 }
 
-// A supervisor with one worker, unless told otherwise, and a file into which its jobs write.
+// A supervisor with one worker by default, and a file into which its jobs write.
 struct Server {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_job_whose_process_is_killed_is_charged_and_runs_again) {
   BOOST_TEST(server.lines().size() == 1u);
 }
 
-// Whoever is killed, its job has ended before it is tried again.
+// Whichever process is killed, its job has ended before it is retried.
 BOOST_AUTO_TEST_CASE(a_job_has_ended_when_its_worker_or_its_forker_is_killed_and_it_is_charged) {
   for (const bool forker : {true, false}) {
     Server server;

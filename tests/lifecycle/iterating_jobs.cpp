@@ -103,7 +103,7 @@ struct WalkInTimeApart {
   }
 };
 
-// Waits at item 25, a second at least, until it is told to stop.
+// Waits at item 25, a second at least, until it should stop.
 struct IterJob {
   int count = 0;
 
@@ -114,7 +114,7 @@ struct IterJob {
   }
 };
 
-// Makes a copy of the worker where the payload says so, which comes back first.
+// Makes a copy of the worker if the payload asks for it, which comes back first.
 void brood_setup(brood::Setup& setup) {
   setup.server_middleware().add("copies", [](brood::Run& run, const brood::Next& next) {
     const pid_t copy = run.member("copied") ? fork() : -1;

@@ -32,7 +32,7 @@ struct Running {
   }
 };
 
-// How long the place of each crashed worker was to rest, in order, as the log says it.
+// How long the place of each crashed worker was to rest, in order, from the log.
 [[maybe_unused]] std::vector<std::string> rests_after_crashes(const BroodProcess& brood) {
   std::vector<std::string> rests;
   std::istringstream log(brood.log());

@@ -32,7 +32,7 @@ Storm wanted_storm() {
   return {20'000 * times, 40 + 15 * (times - 1), 8 + 3 * (times - 1)};
 }
 
-// What somebody does to Redis while the workers are at work.  Each leaves everything allowed and there again.
+// Faults of Redis while the workers are at work.  Each leaves everything allowed and there again.
 enum class Meddling {
   field_deleted,
   hash_deleted,
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped.empty());
   BOOST_TEST(settled_twice(ledger, killed) == std::vector<std::string>{}, boost::test_tools::per_element());
-  // Whoever was cut off was in a worker that was killed.
+  // A job that was cut off was in a worker that was killed.
   const std::vector<Ledger::Run> runs = ledger.runs();
   const auto cut_off =
       std::count_if(runs.begin(), runs.end(), [](const Ledger::Run& run) { return !run.ended.has_value(); });

@@ -26,7 +26,7 @@ CommandResult kill_job(const BroodProcess& brood, const std::string& jid, const 
   return run_brood(arguments, brood.environment());
 }
 
-// It may run longer than its class says, however slowly this machine ends it.
+// It may run longer than the timeout of its class, however slowly this machine ends it.
 std::string stubborn(long number, const std::string& more = "") {
   return payload_text("Stubborn", "[600000]", number, "\"timeout\":600" + (more.empty() ? "" : "," + more));
 }

@@ -60,7 +60,7 @@ struct AttackSupervisor {
     // The kernel looks at the lower half alone.
     try_to("kill_with_a_high_half",
            [&] { return syscall(SYS_kill, (1L << 32) | static_cast<std::uint32_t>(supervisor), SIGKILL); });
-    // Signal 0 asks whether it could be sent: whoever runs this test without the filter is to live on.
+    // Signal 0 asks whether it could be sent: the caller of this test without the filter must live on.
     try_to("kill_group", [&] { return kill(-group, 0); });
     try_to("kill_all", [] { return kill(-1, 0); });
     try_to("join_group", [&] { return setpgid(0, group); });
@@ -280,7 +280,7 @@ struct AskSupervisor {
     in_child([&] {
       setsid();
       if (fork() != 0) return;
-      while (getppid() != 1 && kill(getppid(), 0) == 0) usleep(1000);  // until it is somebody else's
+      while (getppid() != 1 && kill(getppid(), 0) == 0) usleep(1000);  // until it has another parent
       write_file(said("daemon"), ask());
     });
     for (int i = 0; i < 2000 && !std::filesystem::exists(said("daemon")); ++i) usleep(10'000);

@@ -22,7 +22,7 @@ void append(const std::string& path, const std::string& line) {
   close(file);
 }
 
-// One of `slots` that nobody has; none is noted.
+// A free one of `slots`; none is noted.
 class Slot {
  public:
   Slot(const std::string& directory, int slots) {
@@ -72,7 +72,7 @@ struct HoldApart {
   void perform() { hold(directory, id, slots, milliseconds); }
 };
 
-// Waits for a slot as long as nobody ends it.
+// Waits for a slot until it is ended.
 struct WaitsApart {
   std::string path;
   static constexpr brood::JobOptions options{.isolation = brood::Isolation::process};

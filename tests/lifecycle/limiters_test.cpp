@@ -331,7 +331,7 @@ concurrent = 1
   BOOST_TEST(queues.substr(at, queues.find('}', at) - at).find("\"served\":true") != std::string::npos, queues);
 }
 
-// Alone in its capsule: nobody waits on it, and there is no other queue that the supervisor would look at.
+// Alone in its capsule: no worker waits on it, and there is no other queue that the supervisor would look at.
 BOOST_AUTO_TEST_CASE(a_job_of_a_capped_queue_or_class_that_is_pushed_to_an_idle_worker_begins_soon) {
   const std::string capped_alone = "queues = [\"erp\"]\n[limits.erp]\nqueues = [\"erp\"]\nconcurrent = 2\n";
   for (const std::string& config : {capped_alone, capped_class}) {
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(what_waits_for_a_cap_that_is_configured_no_more_goes_back_t
   BOOST_TEST(eventually([&] { return redis.keys("brood:set_aside").empty(); }));
 }
 
-// The old worker goes by the cap to its end, and nobody serves the queue any more that its job was fetched from.
+// The old worker goes by the cap to its end, and no worker serves the queue of its job any more.
 BOOST_AUTO_TEST_CASE(a_job_that_crashes_when_its_cap_has_another_name_is_retried_in_its_queue) {
   RedisServer redis;
   const TemporaryDirectory directory;

@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_the_kernel_ends_for_the_memory_of_others_is_
   BOOST_REQUIRE_MESSAGE(eventually([&] { return std::filesystem::exists(directory / "began"); }, 20s),
                         brood.log_tail());
 
-  // Somebody else takes all that there is.
+  // Another process takes all descriptors.
   std::string eat;
   for (const std::string& word : host.prefix()) eat += word == "/bin/sh" ? word : " '" + word + "'";
   BOOST_TEST(std::system((eat + " python3 -c 'bytearray(400_000_000)'").c_str()) != 0);

@@ -110,7 +110,7 @@ void babble(const char* bytes, std::size_t size, int times) {
   }
 }
 
-// Whoever runs these jobs without the shield is to live on.
+// The caller of these jobs without the shield must live on.
 void require_shield(pid_t target) {
   if (kill(target, 0) == 0 || errno != EPERM) throw std::logic_error("nothing keeps this job from hitting others");
 }
@@ -293,7 +293,7 @@ struct KillOwnGroup {
   }
 };
 
-// With a signal that nobody follows: the shield looks at no signal.
+// With an ignored signal: the shield does not look at the signal.
 struct KillEverybody {
   void perform() {
     require_shield(getppid());

@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_spoil_the_heap_or_leave_threads_cost_nobody_else_
 
 // What a scoreboard says that was scribbled over is not believed: whoever dies after it, the job that did it first of
 // all, is given back uncharged, and goes to `dead` when that happens for the third time.  Its neighbours go on from
-// what they know themselves; so a good job that nobody cut off runs once.
+// what they know themselves; so a good job that was not cut off runs once.
 BOOST_AUTO_TEST_CASE(a_job_that_scribbles_over_all_slots_is_dead_the_third_time_and_costs_no_neighbour_its_job) {
   RedisServer redis;
   Dice dice;

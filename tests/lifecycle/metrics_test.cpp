@@ -137,7 +137,7 @@ struct Site {
   bool writes(const std::string& word, std::size_t times) const {
     return eventually([&] { return written(word) >= times; }, 30s);
   }
-  // All that is told in the end.
+  // All lines at the end.
   void stop() {
     brood.term();
     BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());

@@ -82,7 +82,7 @@ class Begins {
   std::map<int, std::vector<std::int64_t>> begun_;
 };
 
-// A fleet, somebody who pushes to each of its shards, and what has happened to it.
+// A fleet, a client that pushes to each of its shards, and its history.
 class Fleet {
  public:
   Fleet(const std::string& config, std::vector<RedisAddress> shards)
@@ -120,7 +120,7 @@ class Fleet {
     faults_.push_back({what, std::move(shards), from, there, worked});
   }
 
-  // Of jobs that nobody pushes while a full node refuses pushes; returns their ids.
+  // Returns the ids of jobs that were not pushed while a full node refused pushes.
   std::set<std::string> push_backlog(int shard) {
     const int first = shard * ids_of_a_shard + first_of_backlog + backlogs_++ * static_cast<int>(jobs_in_a_backlog);
     Command jobs{"LPUSH", RedisKey("queue:default")};
@@ -172,7 +172,7 @@ class Fleet {
     std::string what;
     std::set<int> shards;
     std::int64_t from, there,
-        worked;  // when it happened, when somebody serves them again, and when all have begun a job
+        worked;  // when it happened, when they are served again, and when all have begun a job
   };
 
   std::size_t count() const {
@@ -397,8 +397,8 @@ struct SentinelFleet {
   }
 
   // As the sentinels see it too, and with its replica, which was the master before.  They need ten seconds until they
-  // make that one a replica, and half a minute to believe that a master has handed over by itself; they let nobody take
-  // over until then.
+  // make that one a replica, and half a minute to believe that a master has handed over by itself; they let no replica
+  // take over until then.
   RedisServer& master(std::size_t group) {
     const RedisServer* const old = former_[group];
     const auto is_whole = [&] {

@@ -33,7 +33,7 @@ struct Site {
     environment["REDIS_URL"] = redis.url();
     return run_brood(words, environment);
   }
-  // The supervisor says so once every worker can know it.
+  // The supervisor logs it once every worker can know it.
   void pause(const std::string& job_class) {
     const std::size_t before = times_logged(brood, "classes_paused");
     BOOST_TEST(command({"classes", "pause", job_class}).status == 0);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(what_runs_goes_on_and_a_pause_holds_over_a_restart) {
   site.check_all_ran();
 }
 
-// Whoever unpauses may be killed in between, and a worker may lay a job aside that had not heard of it.
+// The command may be killed in between, and a worker that does not know of the unpause may set a job aside.
 BOOST_AUTO_TEST_CASE(workers_put_back_by_themselves_what_waits_for_nothing) {
   Site site({.workers = 2});
   site.pause("Ledger");

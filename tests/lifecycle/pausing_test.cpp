@@ -39,7 +39,7 @@ struct Site {
     enqueue(redis, payloads, queue);
   }
   std::size_t begun(const std::string& queue) const { return ledger(queue).runs().size(); }
-  // The supervisor says so once every worker can know it.
+  // The supervisor logs it once every worker can know it.
   void pause(const std::string& queue) {
     const std::size_t before = times_logged(brood, "queues_paused");
     redis.command({"SADD", "paused", queue});
@@ -60,7 +60,7 @@ struct Site {
       count += redis.command({"TYPE", key}).view().text() == "hash" ? redis.size_of(key) : 0;
     return count;
   }
-  // Of workers that run no job: nobody is blocked, or all wait on another queue.
+  // For workers without a job: none is blocked, or all wait on another queue.
   bool nobody_waits_on(const std::string& queue) {
     if (waiters() == 0) return true;
     for (const std::string& key : redis.keys("brood:inflight:*")) {

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Its jobs go to a queue that nobody serves, and stay there.
+// Its jobs go to a queue that no worker serves, and stay there.
 std::string every_second(const std::string& more = "") {
   return "[periodic.tick]\ncron = \"* * * * * *\"\nclass = \"Tick\"\nqueue = \"ticks\"\nargs = [1, \"two\"]\n" + more;
 }

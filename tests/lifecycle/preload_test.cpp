@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_template_that_dies_is_made_again_and_the_workers_go_on) {
   preloading.done("looked", 4);
   BOOST_TEST(eventually([&] { return preloading.workers() == before; }));  // a look beside an end may miss some
 
-  // Whoever is missing then is loaded without one for a moment, and from another later.
+  // A worker that is missing then loads the libraries itself for a moment, and is forked from another template later.
   BOOST_TEST(eventually(
       [&] {
         const std::set<pid_t> now = preloading.workers();

@@ -94,7 +94,7 @@ bool limits_work() {
 
 namespace {
 
-// A program for [on_error] that appends what it is told, a line each, to a file.
+// A program for [on_error] that appends its input, a line each, to a file.
 struct Reporter {
   TemporaryDirectory directory;
   std::string told = directory / "told", program;

@@ -63,14 +63,14 @@ struct Clinic {
     BOOST_TEST(came, brood->log_tail());
     return came;
   }
-  // Three crashes, and some more until those are told and known; everything else waits.
+  // Three crashes, and some more until those are reported and known; everything else waits.
   void fall_ill(std::size_t jobs) {
     push(static_cast<int>(jobs), 1);
     BOOST_REQUIRE(
         comes([&] { return redis.size_of("retry") + waiting() == jobs && no_job_is_left(redis, "default", true); }));
     BOOST_TEST(logged("job_crashed") >= 3u);  // some may wait already for a second run
     BOOST_TEST(waiting() >= jobs * 3 / 4);    // a crash counts before its stack has names
-    // Redis knows of the quarantine, and with it the workers, before the recovery that began it has told it.
+    // Redis knows of the quarantine, and with it the workers, before the recovery that began it has reported it.
     comes([&] { return logged("class_quarantined") >= 1u; });
     BOOST_TEST(logged("class_quarantined") == 1u, brood->log_tail());
   }

@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(one_that_died_unlisted_is_found_by_its_keys_and_listed_for_
   // Its heartbeat must be missing for a minute before anybody takes its job.
   BOOST_TEST(eventually([&] { return redis.hget("brood:processes", dead).has_value(); }, 30s), brood.log_tail());
   BOOST_TEST(ledger.runs().size() == 1U);
-  // Meanwhile the file that says what its workers had done is kept.
+  // Meanwhile the file with its workers' outcomes is kept.
   BOOST_TEST(eventually([&] { return times_logged(brood, "unlisted_process_found") == 1; }), brood.log_tail());
   BOOST_TEST(times_logged(brood, "forgotten_scoreboard_removed") == 0U);
 

@@ -160,7 +160,8 @@ BOOST_AUTO_TEST_CASE(what_was_usable_once_is_never_given_up) {
   BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
 }
 
-// A script that names one queue too many is refused as a whole; and who cannot beat lets nobody fetch for long.
+// A script that names one queue too many is refused as a whole; and a supervisor that cannot write its heartbeat soon
+// stops fetching.
 BOOST_AUTO_TEST_CASE(a_right_that_one_queue_or_the_heartbeat_lacks_is_missed_before_anybody_needs_it) {
   RedisServer redis;
   const std::string beat = "~*:*:" + std::string(12, '?');

@@ -144,7 +144,7 @@ struct SetsidBomb {
   }
 };
 
-// Children that end at once and that nobody waits for.
+// Children that end at once and are not waited for.
 struct LeaveZombies {
   int processes = 0;
   void perform() {

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_its_output_takes_it_from_no_later_job) {
   enqueue(redis, {payload_text("CloseStdout", "[]", 1), payload_text("PrintLines", quoted("after"), 2)});
   BOOST_TEST(eventually([&] { return logged(brood, "text=\"after child\""); }), brood.log_tail());
 
-  // Nobody can give this worker its output back, but it leaves: it does not hear its supervisor either.
+  // This worker cannot get its output back, but it leaves: it does not hear its supervisor either.
   const pid_t worker = brood.workers().at(0);
   enqueue(redis, {payload_text("CloseAllDescriptors", "[]", 3)});
   BOOST_TEST(eventually([&] { return !process_exists(worker); }, 20s), brood.log_tail());

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
     brood.signal(restart % 2 == 0 ? SIGHUP : SIGUSR1);
     const auto ended = [&] {
       load.keep_up();
-      // It reads slot by slot: two swaps meanwhile look as if nobody fetched in one more.  Not twice in a row.
+      // It reads slot by slot: two swaps meanwhile look as if no worker fetched in one more.  Not twice in a row.
       fewest = std::min(fewest, std::max(fetching_workers(brood), fetching_workers(brood)));
       return times_logged(brood, "restart_ended") >= restart;
     };

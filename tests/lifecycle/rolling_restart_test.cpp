@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(a_restart_needs_no_redis) {
   BOOST_TEST(site.writes("ran 1"), site.brood->log_tail());
 }
 
-// While somebody puts another in its place.
+// While another file is put in its place.
 BOOST_AUTO_TEST_CASE(a_password_file_that_is_away_for_a_moment_ends_no_supervisor) {
   RedisServer redis({.password = "correct-horse"});
   const TemporaryDirectory directory;

@@ -422,7 +422,7 @@ int channel_to_worker() {
   throw std::runtime_error("no channel");
 }
 
-// What a job's process says to its worker: see worker/isolation/job_messages.hpp.
+// Messages of a job's process to its worker: see worker/isolation/job_messages.hpp.
 struct Bytes {
   std::string text;
   Bytes& number(std::int64_t n) {
@@ -469,7 +469,7 @@ bool pass(int socket, std::string_view bytes, const std::vector<int>& descriptor
 
 }  // namespace
 
-// Says to its worker what no process of ours says.
+// Sends its worker messages that brood never sends.
 struct Abuses {
   std::string how;
   void perform(const brood::Context& context) const {

@@ -148,7 +148,7 @@ void check_that_it_recovers(World& world, BroodProcess& brood) {
 BOOST_AUTO_TEST_CASE(too_few_processes_for_all_workers_leave_those_at_work_that_could_be_forked) {
   if (!can_be_tried()) return;
   World world;
-  // The supervisor, three workers, and one for whoever is forked beside them.
+  // The supervisor, three workers, and one for a process that is forked beside them.
   BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nproc=5:200"}));
 
   check_that_it_gets_along(world, brood, "spawn_failed");

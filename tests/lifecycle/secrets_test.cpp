@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_and_its_successor_hide_the_password_and_keep_i
     BOOST_TEST(!tells(environment_of(worker)));
   }
   for (int upgrades = 1; upgrades <= 2; ++upgrades) {
-    // Whoever looks at it all the time sees none either.
+    // A process that polls it all the time sees none either.
     const pid_t watcher = fork();
     if (watcher == 0) {
       for (;;) {
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(no_core_file_of_a_worker_would_hold_a_password_that_a_file_
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
   for (const pid_t process : {brood.workers().front(), brood.pid()}) {
     const Memory memory(process);
-    if (!memory.is_readable()) continue;  // not root, and the supervisor lets nobody look
+    if (!memory.is_readable()) continue;  // not root, and the supervisor's memory is not readable
     BOOST_TEST(memory.holds(secret, Memory::What::all));
     BOOST_TEST(!memory.holds(secret, Memory::What::dumped));
   }

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // Two runs of a serial queue that lay beside one another; a run that was cut off counts from its beginning alone, since
-// nobody noted its end.  Empty: none did.
+// its end was not noted.  Empty: none did.
 std::string overlap(const Ledger& ledger) {
   std::int64_t busy_until = 0;
   std::string last;

@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(no_child_of_the_supervisor_that_a_job_traces_can_signal_it)
     return content("/proc/" + std::to_string(child) + "/status").find("\nSeccomp:\t2\n") != std::string::npos;
   };
   // The embedded Redis, the exporter and the worker.  One that was forked a moment ago has yet to put the filter on,
-  // and until then nobody may trace it.
+  // and until then it cannot be traced.
   std::vector<pid_t> children;
   const auto all_are_filtered = [&] {
     children = children_of(brood.pid());

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_a_server_that_is_away_or_does_not_read_and
   BOOST_TEST(eventually([&] { return receiver.sum("sidekiq.jobs.count") == 1; }, 30s), receiver.text());
   const double before = dropped(brood, redis);
 
-  // More than a socket holds that nobody reads.
+  // More than an unread socket holds.
   std::vector<std::string> jobs;
   for (int number = 3; number < 4'003; ++number) jobs.push_back(payload_text("Greet", "[]", number));
   enqueue(redis, jobs);

@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(waiting_running_and_crashing_add_up_by_class_and_queue_over
              text);
 
   BOOST_TEST(sum_of(text, "brood_queue_run_seconds_count", R"(queue="mails")") == 20);
-  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="mails")") == 19);  // of one nobody knows
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="mails")") == 19);  // of an unknown one
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="60")") == 1);
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="21600")") == 19);
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_sum", R"(queue="mails")") >= 18 * 100);

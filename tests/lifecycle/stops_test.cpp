@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_supervisor_fetches_no_more_and_then_stops) {
   brood.quiet();
 
   BOOST_REQUIRE(eventually([&] { return ledger.has_done(2); }));
-  // Whoever still waited for a job when the signal came gives back what arrives.
+  // A worker that still waited for a job when the signal came gives back what arrives.
   BOOST_REQUIRE(eventually([&] { return brood.log().find("quiet") != std::string::npos; }));
   enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"late\",0]", 9)});
   BOOST_TEST(!within(1s, [&] { return ledger.begun().contains("late"); }));

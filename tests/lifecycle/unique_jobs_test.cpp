@@ -113,7 +113,7 @@ BOOST_FIXTURE_TEST_CASE(of_jobs_unique_while_running_one_runs_at_a_time, Workpla
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
   BOOST_TEST(!runs_overlap(ledger));
   BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
-  BOOST_TEST(ledger.runs().size() == 4u);  // whoever waited was not charged, nor begun
+  BOOST_TEST(ledger.runs().size() == 4u);  // jobs that waited were not charged, nor begun
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_that_is_done, Workplace) {
@@ -124,7 +124,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_t
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
   BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
   const std::vector<Ledger::Run> runs = ledger.runs();
-  BOOST_TEST(runs.size() == 4u);  // whoever waited was not charged, nor begun
+  BOOST_TEST(runs.size() == 4u);  // jobs that waited were not charged, nor begun
   const auto ended_of = [&](const std::string& id) {
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const Ledger::Run& one) { return one.id == id; });
     return run == runs.end() ? std::nullopt : run->ended;
@@ -196,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_whose_lock_is_no_string_holds_up_no_worker_and_run
   BOOST_TEST(eventually([&] { return ledger.has_done(2) && no_job_is_left(redis); }, 20s), brood.log_tail());
 }
 
-// Whoever looks after the locks lets go of those that other tools' deletions have left, and of no others.
+// The check of locks releases those that other tools' deletions have left, and no others.
 BOOST_FIXTURE_TEST_CASE(locks_are_listed_and_checked, Workplace) {
   const std::string kept = push("Ledger", ledger_args(0, 1)), deleted = push("Fail", "[]");
   for (const std::string& payload : redis.lrange("queue:default")) {
@@ -307,7 +307,7 @@ BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job_and_let_none_go_early,
                              .config = "poll_interval = \"1s\"\n[worker]\nmax_crashes = 1000\n"
                                        "[log]\nlog_jobs = false\n"});
   BOOST_REQUIRE(brood.wait_ready());
-  // Whoever waits for a lock tries again whenever the supervisor looks, and not after up to ten seconds.
+  // A job that waits for a lock tries again whenever the supervisor looks, and not after up to ten seconds.
   auto hurried = std::chrono::steady_clock::time_point();
   std::size_t most_waiting = 0;
   const auto hurry = [&] {

@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
   BOOST_TEST(eventually([&] { return jobs_in_flight(site.redis) == 0; }), site.brood.log_tail());
 }
 
-// A command whose client has given up may still arrive; a reply that nobody waits for any more may have been the only
+// A command whose client has given up may still arrive; a reply that is not waited for any more may have been the only
 // word of a fetch.
 BOOST_AUTO_TEST_CASE(a_direction_that_stands_still_beyond_the_deadline_loses_and_doubles_nothing) {
   Site late_requests(8'000, std::nullopt, 2), late_replies(8'000, std::nullopt, 2);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on)
   enqueue_ledger_jobs(redis, ledger.path(), 500);
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(500); }, 20s), brood.log_tail());
-  // Reported, in whatever form somebody looks.  One that was in a job at the flush may find out later than the others.
+  // Reported, in every form of the status.  One that was in a job at the flush may find out later than the others.
   long dropped = 0;
   std::string json, text, metrics;
   const auto status = [&](const std::string& format) {

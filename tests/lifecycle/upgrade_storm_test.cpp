@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(upgrades_under_load_lose_no_job_and_repeat_none_and_workers
     brood.signal(SIGUSR2);
     const auto ended = [&] {
       load.keep_up();
-      // It reads slot by slot: two swaps meanwhile look as if nobody fetched in one more.  Not twice in a row.
+      // It reads slot by slot: two swaps meanwhile look as if no worker fetched in one more.  Not twice in a row.
       fewest = std::min(fewest, std::max(fetching_workers(brood), fetching_workers(brood)));
       return times_logged(brood, "restart_ended") >= upgrade;
     };

@@ -176,7 +176,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_that_lie_in_a_full_redis_are_done, Waiting) {
   BroodProcess brood(redis, {.workers = 2, .queues = queues});
   BOOST_TEST(eventually([&] { return ledger.has_done(6); }, 20s), brood.log_tail());
 
-  // Room again: whoever was refused waits again before long, and nobody has missed a job meanwhile.
+  // Room again: refused workers soon wait again, and no job was missed meanwhile.
   redis.command({"CONFIG", "SET", "maxmemory", "0"});
   begin_one_by_one(queues, 1);
   BOOST_TEST(all_wait(2), brood.log_tail());

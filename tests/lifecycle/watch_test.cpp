@@ -29,7 +29,7 @@ std::string content(const std::string& path) {
   return text.str();
 }
 
-// A brood with a job that runs, one that has crashed its worker, and three that nobody fetches; and a terminal.
+// A brood with a job that runs, one that has crashed its worker, and three that no worker fetches; and a terminal.
 struct Watched {
   RedisServer redis{{.append_only = true}};
   BroodProcess brood;

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_walk_ends_while_others_add_and_take) {
   Api api{redis.url()};
   int more = 100'000;
   const BulkResult result = api.retries().run_all({}, [&](std::size_t, std::size_t) {
-    // Each page brings more, before what is still to come and behind it; and somebody takes some.
+    // Each page brings more, before what is still to come and behind it; and others take some.
     for (int i = 0; i < 300; ++i) redis.command({"ZADD", "retry", "1998.5", job(more++)});
     for (int i = 0; i < 100; ++i) redis.command({"ZADD", "retry", "3000", job(more++)});
     redis.command({"ZREMRANGEBYSCORE", "retry", "1900", "1909"});

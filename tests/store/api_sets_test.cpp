@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(whoever_changed_an_entry_meanwhile_wins) {
   Api api{redis.url()};
   JobSet set = api.retries();
   const SetEntry read = only(set);
-  add(redis, "retry", "6", job("a"));  // rescheduled by somebody
+  add(redis, "retry", "6", job("a"));  // rescheduled by another
   BOOST_TEST(!set.remove(read));
   BOOST_TEST(!set.run(read));
   BOOST_TEST(!set.kill(read));

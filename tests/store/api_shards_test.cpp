@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(what_is_done_to_an_entry_is_done_in_its_shard) {
   BOOST_TEST(retries.remove(gone));
   BOOST_TEST(!retries.remove(gone));
   SetEntry unknown = entry("remove2");
-  unknown.shard.clear();  // nobody has said
+  unknown.shard.clear();  // it is not set
   BOOST_TEST(retries.remove(unknown));
   BOOST_TEST(retries.size() == 8U);
 }

@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(while_a_slot_moves_a_write_is_confirmed_where_it_went) {
   BOOST_TEST(replies[2].view().integer() == 1);
   BOOST_TEST(to.keys() == Strings{"{brood:0}new"}, boost::test_tools::per_element());
 
-  // Nobody confirms there.
+  // No replica confirms there.
   site.cluster.replica_of(to).pause();
   const std::vector<Reply> alone = site.redis.pipeline({set("old", "4"), set("newer", "5"), {"WAIT", "1", "200"}});
   BOOST_TEST(alone[1].view().text() == "OK");
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(what_a_replica_has_confirmed_outlives_the_death_of_the_mast
   BOOST_TEST(eventually([&] { return &site.owner() != &master; }, 30s));
   const SteadyTime elected = steady_now();
   const std::size_t before = load.runs();
-  // Without its master nobody confirms: it comes back, as a replica.
+  // Without its master no replica confirms: it comes back, as a replica.
   master.restart();
   BOOST_TEST(eventually([&] { return load.runs() >= before + 20; }, 20s));
   BOOST_TEST_MESSAGE(

@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_large_value_may_take_longer_than_the_deadline_as_long_as_
     const auto took = time_of([&] {
       BOOST_TEST(redis.call({"SET", "k", value}).view().text() == "OK");
       BOOST_TEST((redis.call({"GET", "k"}).view().text() == value));
-      // And where somebody might call for us.
+      // And while the socket may be called.
       BOOST_TEST((redis.call_patiently({{"GET", "k"}}, {.longest = 1s}).front().view().text() == value));
     });
 

@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(descriptors_sent_along_are_not_received) {
   BOOST_TEST_REQUIRE(listening.run_until([&] { return listening.asked.size() == 1; }));
   BOOST_TEST(open_descriptors() == before - 1);
   char byte;
-  BOOST_TEST(read(reading.get(), &byte, 1) == 0);  // nobody holds the other end
+  BOOST_TEST(read(reading.get(), &byte, 1) == 0);  // no process holds the other end
 }
 
 BOOST_AUTO_TEST_CASE(without_descriptors_the_loop_does_not_spin_and_clients_are_served_later) {

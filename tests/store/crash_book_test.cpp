@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_book_is_of_bounded_size_and_the_oldest_leave_first) {
   BOOST_TEST(noted.fingerprints().front() == "204");
   BOOST_TEST(noted.fingerprints().back() == "5");
 
-  for (const char* known : {"7", "5"}) {  // nobody leaves
+  for (const char* known : {"7", "5"}) {  // none leaves
     noted.note(crash(known, 2000));
     BOOST_TEST(noted.read().at(0).count == 2);
     BOOST_TEST(noted.server.size_of("brood:crashes") == static_cast<std::size_t>(max_noted_crashes));
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(crashes_of_the_last_days_are_told_apart) {
     return read_crashes(noted.redis, WallTime(std::chrono::seconds(std::int64_t(now)))).at(0).days;
   };
   for (const double ago : {40.0, 13.0, 2.0, 2.0, 0.0}) noted.note(crash("aaaa", today - ago * day));
-  noted.note(crash("aaaa", today - day));  // told late
+  noted.note(crash("aaaa", today - day));  // reported late
   const std::vector<std::int64_t> wanted{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1};
   BOOST_TEST(days(today) == wanted, boost::test_tools::per_element());
   const std::vector<std::int64_t> tomorrow{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1, 0};

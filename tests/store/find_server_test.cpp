@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_names_a_replica_or_the_dead_or_another_mast
 
   BOOST_TEST(port_found("sentinel://" + seed(misled) + "," + honest) == redis.server(0).address().port);
   BOOST_TEST(port_found("sentinel://" + seed(on_replica) + "," + honest) == redis.server(0).address().port);
-  // A replica knows its master, and so it is followed even where nobody else is asked.
+  // A replica knows its master, and so it is followed even if no other server is asked.
   BOOST_TEST(port_found("sentinel://" + seed(on_replica) + "/mymaster") == redis.server(0).address().port);
 
   other.kill9();

@@ -250,7 +250,7 @@ BOOST_FIXTURE_TEST_CASE(a_payload_that_names_another_key_touches_nothing, Fleet)
     BOOST_TEST(!gem_lock_named_by(payload), payload);
 }
 
-// Whoever has written them, nothing is lost, and the job is settled.
+// Whatever is in them, nothing is lost, and the job is settled.
 BOOST_FIXTURE_TEST_CASE(keys_of_another_type_are_left, Fleet) {
   lock("1");
   server.command({"SET", holders, "a text"});

@@ -401,7 +401,7 @@ BOOST_FIXTURE_TEST_CASE(whoever_owns_something_in_flight_is_listed_again_with_th
   BOOST_TEST(beat());
   BOOST_TEST(times_unlisted == 1);
 
-  // What somebody else knew of it.
+  // Notes of another supervisor about it.
   redis.command({"HSET", "brood:processes", name, "{}"});
   BOOST_TEST(beat());
   BOOST_TEST(record() == identity_record(identity));
@@ -526,7 +526,7 @@ BOOST_FIXTURE_TEST_CASE(an_earlier_heartbeat_of_its_own_raises_no_alarm, Cloned)
 BOOST_FIXTURE_TEST_CASE(a_beat_whose_answer_was_lost_raises_no_alarm, Cloned) {
   BOOST_TEST(beat());
   const std::string first = token();
-  // A Redis that stands still executes what it was sent when it goes on, and nobody is there to read the answer.
+  // A Redis that stands still executes what it was sent when it goes on, and no client reads the answer.
   before_it_is_sent = [&] { redis.pause(); };
   heartbeat->beat();
   BOOST_TEST(run_until([&] { return !connection.connected(); }));
@@ -547,7 +547,7 @@ BOOST_FIXTURE_TEST_CASE(the_next_program_in_this_process_knows_what_the_one_befo
   BOOST_TEST(beat());
   BOOST_TEST(times_taken == 0);
 
-  // One that told nothing, since it knew of no tokens.
+  // One without a token, of an older version.
   begin(BeatTokens(""));
   BOOST_TEST(beat());
   BOOST_TEST(times_taken == 0);

@@ -176,7 +176,7 @@ BOOST_FIXTURE_TEST_CASE(the_last_states_are_delivered_once_redis_is_back, Site) 
   });
 
   BOOST_TEST(pauses >= 2);
-  // Of each job the last state alone is sent, and once more where nobody knows what became of it.
+  // Only the last state of each job is sent, and once more if its outcome is unknown.
   const Reply stats = redis.command({"INFO", "commandstats"});
   const std::string text(stats.view().text()), saves = "cmdstat_evalsha:calls=";
   BOOST_TEST(std::stoi(text.substr(text.find(saves) + saves.size())) < 20);

@@ -1,4 +1,4 @@
-// AsyncConnection::Scope: what was sent by somebody who is gone is answered to nobody.
+// AsyncConnection::Scope: answers to a sender that is gone are dropped.
 #include <boost/test/unit_test.hpp>
 
 #include <optional>

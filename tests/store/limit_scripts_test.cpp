@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_a_limit_of_another_type_is_named_and_nothing_is
     BOOST_TEST(ask(take_limits(holder(1), {one_slot}, 0ms, 0ms)).view().error() == "WRONGTYPE " + key + " is a string");
     BOOST_TEST(redis.keys() == std::vector{key}, boost::test_tools::per_element());
   }
-  // Where a limit begins anew, what was used of the old one goes; but not somebody else's text.
+  // Where a limit begins anew, what was used of the old one goes; but not a foreign text.
   redis.flush();
   redis.command({"HSET", definition, "kind", "bucket", "amount", "1", "interval", "1000", "at", "0"});
   redis.command({"SET", used, "text"});
@@ -147,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(a_window_says_when_so_much_is_free_again, Site) {
   BOOST_TEST(redis.keys("*waited_for").empty());
   BOOST_TEST((take(holder(1), std::vector{three}, 5min).kind == Answer::over));
   BOOST_TEST((take(holder(1), std::vector{three}, 20min).kind == Answer::wait));
-  BOOST_TEST(redis.keys("*waited_for").empty());  // nobody rings for a window
+  BOOST_TEST(redis.keys("*waited_for").empty());  // a window has no bell
   BOOST_TEST((take(holder(1), std::vector{limit(LimitKind::window, 3, 1h, 4)}, 24h).kind == Answer::over));
 }
 
@@ -163,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(of_several_limits_that_are_reached_the_longest_wait_is_t
   BOOST_TEST((take(holder(1), std::vector{hour, day, one_slot}).kind == Answer::taken));
   BOOST_TEST(take(holder(2), std::vector{hour, day}).which == 1u);
   BOOST_TEST(take(holder(2), std::vector{day, hour}).which == 0u);
-  BOOST_TEST(take(holder(2), std::vector{one_slot, day}).which == 0u);  // nobody knows when
+  BOOST_TEST(take(holder(2), std::vector{one_slot, day}).which == 0u);  // it is not known when
   BOOST_TEST(take(holder(2), std::vector{day, one_slot, hour}).which == 1u);
 }
 

@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_runs_is_not_replaced, UniqueFixture) {
   BOOST_TEST(redis.size_of("schedule") == 0u);
 }
 
-// Somebody was faster than the script: it changes nothing.
+// Another was faster than the script: it changes nothing.
 BOOST_FIXTURE_TEST_CASE(a_job_that_has_moved_or_lost_its_lock_is_not_replaced, UniqueFixture) {
   Connection connection{redis.address()};
   const auto run = [&](const ScriptCall& call) { return connection.run(call); };
@@ -220,7 +220,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_run_after_another_is_pushed_without_the_lock,
   BOOST_TEST(only_holder() == first);
   BOOST_TEST(redis.size_of("queue:latest") == 2u);
   BOOST_TEST(redis.size_of("schedule") == 1u);
-  // It holds nothing: whoever deletes it lets go of nothing.
+  // It holds no lock: a deletion releases none.
   Queue latest = Api{redis.url()}.queue("latest");
   const std::vector<JobRecord> waiting = latest.page(0);
   BOOST_REQUIRE(waiting.front().jid == second);

@@ -217,7 +217,7 @@ BOOST_FIXTURE_TEST_CASE(the_list_is_read_again_when_it_has_changed, LargeFleet) 
   BOOST_REQUIRE(look());
   redis.command({"HDEL", "brood:processes", name_of(0)});
   BOOST_REQUIRE(look());
-  BOOST_TEST(listed.size() == 500U);  // nothing was told
+  BOOST_TEST(listed.size() == 500U);  // nothing was reported
   watch->note_change();
   BOOST_REQUIRE(look());
   BOOST_TEST(listed.size() == 499U);

@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused_for_good_holds_up_no_others) {
   client.buffer();
   redis.command({"SET", "queue:bad", "no list"});
   BOOST_TEST(contains(error_of<RedisError>([&] { client.enqueue(Note{90}, {.queue = "bad"}); }), "WRONGTYPE"));
-  BOOST_TEST(client.buffered() == 0u);  // whoever pushed it knows
+  BOOST_TEST(client.buffered() == 0u);  // its pusher knows
 
   redis.kill9();
   client.enqueue(Note{0}, {.queue = "bad"});

@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_crash_goes_by_the_retry_of_its_class_where_the_payload_ha
         BOOST_TEST(death.redis.size_of("retry") == 0U);
       BOOST_TEST(death.redis.size_of("dead") == 0U);
     }
-    // What the payload says wins.
+    // The payload wins.
     Death death(R"({"class":"Segfault","args":[],"jid":"b1","retry":7})");
     death.worker_death.class_flags = flags_of_retry(RetryOption{RetryOption::Kind::no, 0});
     death.examine(mode);

@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_settle_of_the_dead_that_arrives_in_between_is_respected) 
   BOOST_TEST(holder.server.size_of("retry") == 0u);
 }
 
-// The slot says that a job has succeeded, and by now the list holds another.
+// In the slot a job has succeeded, and by now the list holds another.
 BOOST_AUTO_TEST_CASE(what_the_dead_has_fetched_in_between_has_not_succeeded) {
   for (const std::string queue : {"a", "b"}) {
     DeadHolder holder({"1"}, at_number_1({succeeded}));

@@ -34,7 +34,7 @@ struct Sleepy {
 
 }  // namespace
 
-// Whoever asks for the time of this program gets this one.
+// The time of this program.
 extern "C" int clock_gettime(clockid_t clock, struct timespec* time) noexcept {
   const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
   if (result == 0 && clock == CLOCK_REALTIME) time->tv_sec += seconds_ahead;
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(the_time_is_that_of_redis_once_it_has_told_whatever_the_clo
   ask_redis_time(connection);
   BOOST_TEST(times_asked(redis) == asked);
 
-  // Somebody sets the host's clock: the time goes on as it was, and is asked for again.
+  // The host's clock is set: the time goes on as it was, and is asked for again.
   seconds_ahead = -a_day;
   BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 30);
   BOOST_TEST(!redis_time_is_fresh());

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_are_not_to_know_find_nothing_in_their_environment
   tell_jobs_of_redis({.url = "redis://two:2", .user = {}, .password_file = {}, .share_with_jobs = false});
   BOOST_TEST(!redis_told_to_jobs());
   BOOST_TEST(std::getenv("BROOD_REDIS_PASSWORD_FILE") == nullptr);
-  // Not where this Redis is, and so somebody else's affair.
+  // Not the address of this Redis, and so left alone.
   BOOST_TEST_REQUIRE(std::getenv("REDIS_URL") != nullptr);
 
   tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});

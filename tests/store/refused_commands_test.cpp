@@ -349,7 +349,7 @@ struct Site {
     }
     return found;
   }
-  // In flight, but in no list that a field names: nobody would look there.
+  // In flight, but in no list that a field names, where no recovery would look.
   bool strands(const Operation& operation, const Places& places) {
     if (operation.call.script == &scripts::recover_orphans || operation.call.script == &scripts::settle_without_field)
       return false;

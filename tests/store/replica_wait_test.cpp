@@ -123,7 +123,7 @@ struct Worker {
 };
 
 constexpr ReplicaWait one_replica{1, 20s};
-constexpr ReplicaWait hasty{1, 200ms};  // where nobody will confirm
+constexpr ReplicaWait hasty{1, 200ms};  // where no replica will confirm
 
 }  // namespace
 

@@ -356,7 +356,7 @@ BOOST_FIXTURE_TEST_CASE(a_glance_that_is_asked_for_during_a_look_comes_after_it,
 
 namespace {
 
-// What a process' heartbeat says.
+// The fields of a process's heartbeat.
 struct MixedFleet : Scheduling {
   void beat(const std::string& identity, const std::string& queues, const std::string& quiet = "false") {
     redis.command({"SADD", "processes", identity});

@@ -100,7 +100,7 @@ BOOST_FIXTURE_TEST_CASE(a_slot_is_free_in_the_very_script_that_recovers_its_work
 
 BOOST_FIXTURE_TEST_CASE(what_a_dead_worker_sent_late_takes_nothing, Site) {
   register_worker(holder(2));
-  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));  // of which nobody knows any more
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));  // which is not known any more
   BOOST_TEST(view().held == 0);
   BOOST_TEST((take(holder(2), one_slot) == Answer::taken));
 }
@@ -312,7 +312,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_given_back_late_does_not_free_what_was_taken_ane
 
 namespace {
 
-// Whose next command is sent, and nobody hears what becomes of it; it is applied later.
+// Its next command is sent and applied later, and the answer is lost.
 struct LateChannel : Channel {
   explicit LateChannel(Channel& its_redis) : redis(its_redis) {}
   Channel& redis;

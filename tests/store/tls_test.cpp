@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_restarts_is_found_again) {
   BOOST_TEST(loop.until([&] { return async.connected(); }));
 }
 
-// After its handshake a server sends tickets for later sessions, which nobody has asked for.
+// After its handshake a server sends unrequested tickets for later sessions.
 BOOST_AUTO_TEST_CASE(an_idle_connection_is_not_taken_for_one_that_ended) {
   RedisServer server(tls_server());
   Connection redis(trusting(server), patient);  // no name, no database: nothing is read but the handshake
@@ -418,7 +418,7 @@ BOOST_AUTO_TEST_CASE(a_wait_in_redis_is_ended_by_who_may_end_it) {
   BOOST_TEST(woken);
 }
 
-// A library in somebody else's program cannot count on a signal being ignored.
+// A library in another program cannot count on a signal being ignored.
 BOOST_AUTO_TEST_CASE(a_server_that_is_gone_raises_no_sigpipe) {
   RedisServer server(tls_server());
   BOOST_TEST(in_child([&] {

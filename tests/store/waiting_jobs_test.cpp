@@ -32,7 +32,7 @@ struct Onlooker {
     quarantine.follow_pauses([this] { return &paused; });
     quarantine.look(now);
   }
-  // As workers look, in whose place nobody else claims the looks.
+  // Looks like a worker, and no other process claims the looks.
   void look_for(std::chrono::milliseconds time) {
     for (const SteadyTime end = now + time; now < end; now += 50ms) {
       redis.command({"DEL", "brood:quarantine:look:0000000000000abc"});

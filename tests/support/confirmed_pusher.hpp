@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// Pushes jobs of the Ledger, one by one or a few at a time, as somebody does who believes only what a replica has
+// Pushes jobs of the Ledger, one by one or a few at a time, like a client that trusts only what a replica has
 // confirmed.  Never pushes one twice.
 class ConfirmedPusher {
  public:

@@ -23,7 +23,7 @@
 #include "tests/support/eventually.hpp"
 #include "worker/crash/crash_handler.hpp"
 
-// A process that runs a job and crashes, or is asked where it is, and what the crash handler has told of it.  For the
+// A process that runs a job and crashes, or is asked where it is, and the crash handler's record of it.  For the
 // one file of a program whose functions dladdr can name.
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -136,7 +136,7 @@ class Child {
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    close(STDERR_FILENO);  // what glibc and the sanitizers have to say is wanted by nobody
+    close(STDERR_FILENO);  // the output of glibc and the sanitizers is not wanted
   }
 
   Scoreboard board_;

@@ -13,7 +13,7 @@ namespace brood {
 struct Footprint {
   long rss_kb = 0;
   std::size_t descriptors = 0;
-  std::size_t zombies = 0;  // children that nobody has reaped
+  std::size_t zombies = 0;  // children that were not reaped
   std::chrono::milliseconds cpu{};
 };
 Footprint footprint_of(pid_t pid);

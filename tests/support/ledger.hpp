@@ -38,7 +38,7 @@ class Ledger {
 
   struct Verdict {
     std::vector<std::string> lost;        // of the expected ids: never done
-    std::vector<std::string> unexpected;  // seen, but nobody enqueued it
+    std::vector<std::string> unexpected;  // seen, but never enqueued
     std::vector<std::string> doubled;     // done more than once
     std::vector<std::string> overlapped;  // two runs of it at one time
   };

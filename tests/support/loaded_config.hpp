@@ -10,7 +10,7 @@
 // A configuration file of this text, read as brood reads it.
 namespace brood::loaded_config {
 
-// What the tests must not inherit from whoever runs them.
+// Variables that the tests must not inherit from their caller.
 struct WithoutEnvironment {
   WithoutEnvironment() {
     for (const char* const name : {"APP_ENV", "RAILS_ENV", "RACK_ENV"}) unsetenv(name);

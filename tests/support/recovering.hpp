@@ -46,7 +46,7 @@ class Diary {
   TemporaryDirectory directory_;
 };
 
-// A recovery whose children note what they were given and end as the test says.
+// A recovery whose children note their input and end as the test wants.
 struct Recovering {
   Diary diary;
   std::function<int()> end = [] { return EX_OK; };

@@ -41,7 +41,7 @@ void write_users(const std::string& file, bool for_tests_of_the_store) {
 
 }  // namespace
 
-// Linux gives those from 32768 on to connections, and to whoever leaves the choice to it: a server that was killed
+// Linux gives those from 32768 on to connections, and to programs that leave the choice to it: a server that was killed
 // would not always find its port again.
 std::uint16_t free_port() {
   std::random_device random;
@@ -92,7 +92,7 @@ std::string RedisServer::url_by(const std::string& who) const {
 }
 
 void RedisServer::start() {
-  // Between the look for a free port and the server's bind, somebody else may take it.
+  // Between the look for a free port and the server's bind, another process may take it.
   for (int attempt = 0; attempt < 10; ++attempt) {
     if ((options_.tcp || options_.tls) && port_ == 0) port_ = free_port();
     if (launch()) return;

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What a server says in INFO replication.
+// A server's INFO replication.
 struct Replication {
   bool is_master = false;
   std::uint16_t master_port = 0;    // 0: it is a master

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// A server that says the same bytes to everybody, whatever it is asked: for what no real Redis would send.
+// A server that answers everything with the same bytes, for answers that no real Redis would send.
 class ScriptedServer {
  public:
   struct Manners {

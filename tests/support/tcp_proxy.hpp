@@ -35,7 +35,7 @@ class TcpProxy {
   // ones stay where they are.
   void point_at(std::string target_socket);
 
-  // Takes bytes in, but passes none on until told otherwise: the other side waits, and hears nothing of it.
+  // Takes bytes in, but passes none on until it is released: the other side waits without any sign.
   void stall_requests(bool stalled = true);
   void stall_replies(bool stalled = true);
 

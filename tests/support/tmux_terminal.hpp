@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// A terminal with a shell in it, shown to nobody: tmux on a socket of its own, which ends with the test, even when the
-// test is killed.  Construct it on the main thread: the kernel kills it when the thread that started it ends.
+// A terminal with a shell in it, which is not displayed: tmux on a socket of its own, which ends with the test, even
+// when the test is killed.  Construct it on the main thread: the kernel kills it when the thread that started it ends.
 class TmuxTerminal {
  public:
   TmuxTerminal(int columns, int rows, const std::map<std::string, std::string>& environment);

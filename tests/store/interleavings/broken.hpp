@@ -19,9 +19,9 @@ struct Broken {
   bool dead_without_field_left = false;   // a dead worker whose field is lost is not looked after
   bool refusals_ignored = false;          // a settle goes on though the user may not do what it has just tried
   bool old_beats_ignored = false;         // jobs are begun though another host may be about to take them over
-  bool adoptions_unchecked = false;       // whoever was taken for dead is recovered though its heartbeat is there again
+  bool adoptions_unchecked = false;       // a supervisor is recovered although its heartbeat is there again
   bool lapses_ignored = false;            // what was fetched before the heartbeat was old is begun when it comes again
-  bool notes_unheeded = false;            // nobody reads what a dead worker has noted of its failed jobs
+  bool notes_unheeded = false;            // notes of a dead worker about its failed jobs are not read
   bool locks_kept_at_settle = false;      // the settle that ends a job leaves its lock to a command behind it
   bool locks_kept_at_recovery = false;    // the recovery that ends a job leaves its lock
   bool locks_let_go_by_anybody = false;   // a lock is let go though another job holds it by now
@@ -33,9 +33,9 @@ struct Broken {
   bool moves_unsettled = false;           // a worker goes to another shard without settling what it has done
   bool moves_before_leaving = false;      // a worker goes to another shard before it has left the first
   bool leaves_unsettled = false;          // a worker leaves a shard that is away as if it had done nothing there
-  bool left_behind_forgotten = false;     // nobody recovers what a worker has left behind in a shard that is away
-  bool left_behind_unnamed = false;       // what is being recovered passes for nobody's
-  bool recovered_where_called = false;    // a dead worker's jobs are looked for in the shard that it was called to
+  bool left_behind_forgotten = false;   // jobs that a worker has left behind in a shard that is away are not recovered
+  bool left_behind_unnamed = false;     // jobs under recovery pass for orphans
+  bool recovered_where_called = false;  // a dead worker's jobs are looked for in the shard that it was called to
 
   // Of caps, which a quarter of the seeds have.
   bool places_unchecked = false;           // jobs are fetched whether or not a place is free

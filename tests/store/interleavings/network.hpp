@@ -42,7 +42,7 @@ class Network {
 
   long refused() const { return refused_; }  // commands, for want of a right
 
-  // Sends a command for which nobody waits.
+  // Sends a command without waiting for it.
   void post(Command command) {
     connect()->push_back(std::make_shared<Sent>(Sent{std::move(command), {}, false, false}));
   }
@@ -58,7 +58,7 @@ class Network {
     Wire& wire = *busy[random() % busy.size()];
     const std::shared_ptr<Sent> sent = wire.front();
     Reply reply = serve(sent->command);
-    // It waits on, unless its time is up or somebody unblocks it.  Its client may be long dead.
+    // It waits on, unless its time is up or it is unblocked.  Its client may be long dead.
     if (waits(sent->command) && reply.view().is_nil() && random() % 4 != 0) return true;
     wire.pop_front();
     refused_ += is_refusal(reply.view().error());
@@ -93,7 +93,7 @@ class UnreliableChannel : public Channel {
 
   Reply call(const Command& command) override { return std::move(call_all({command}).front()); }
 
-  // A wait that ends without a job was ended by somebody who wants the worker.
+  // A wait that ends without a job was ended to wake the worker.
   std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override {
     std::vector<Reply> replies = call_all(commands);
     if (replies.front().view().is_nil()) patience.woken();

@@ -28,7 +28,7 @@ inline const std::string identity = "host:1:0123456789ab";
 // quarter of the seeds a class and a queue have caps.
 class World {
  public:
-  // Each shard is a database of the same server.  The seed says how many of them there are.
+  // Each shard is a database of the same server.  The seed determines their number.
   World(const std::vector<Channel*>& shards, std::uint64_t seed, Broken broken, Coverage& coverage,
         bool tracing = false);
   ~World();
@@ -178,7 +178,7 @@ class World {
   std::map<std::string, Worker*> running_;     // lock -> who runs a job under it
   std::map<std::string, int> ends_;            // job -> how often it succeeded
   std::map<std::string, int> deserved_;        // job -> attempts that failed or crashed
-  std::set<std::string> may_run_twice_;        // begun by a worker that nobody with a scoreboard recovered
+  std::set<std::string> may_run_twice_;        // begun by a worker that was recovered without a scoreboard
   std::set<std::string> charge_unknown_;       // failed under a worker that brood itself ended
   std::vector<std::string> faults_, trace_;
 };

@@ -117,7 +117,8 @@ void World::finish() {
   let_all_leave();
   for (const auto& one : shards_) {
     look_for_ghosts(*one);
-    // With the last field the reason to remove the identity was lost: that is left to whoever settles its jobs.
+    // With the last field the reason to remove the identity was lost: that is left to the process that settles its
+    // jobs.
     if (!lost_fields_ && one->redis.call({"HEXISTS", keys::brood_processes, identity}).view().integer() != 0)
       fault(fmt::format("the identity is still registered in shard {}, though it owns nothing", one->number));
   }

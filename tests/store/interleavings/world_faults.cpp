@@ -44,7 +44,7 @@ void World::go_away_or_come_back(Shard& one) {
 }
 
 void World::kill(Worker& worker, bool with_its_host) {
-  if (worker.actor->done()) return;  // it has ended by itself; nobody has noticed yet
+  if (worker.actor->done()) return;  // it has ended by itself, unnoticed so far
   ++coverage_.kills;
   if (chance(0.4)) worker.channel->now().lose(true);
   note_what_it_holds(worker);
@@ -103,7 +103,7 @@ void World::recover_from(Worker& worker, bool with_its_host) {
 }
 
 // Our supervisor stands still, alone or with its workers, or does not reach this Redis: its heartbeat there grows old,
-// and comes again before somebody has acted upon that, or after.
+// and comes again before another supervisor has acted upon that, or after.
 void World::beat_is_missed(Shard& at) {
   if (!at.beat_is_old) {
     if (calm_) return;
@@ -203,7 +203,7 @@ void World::start_recovery(int where, DeadWorker dead, std::vector<std::string> 
   recoveries_.push_back(std::move(recovery));
 }
 
-// A field of its own that no worker has and nobody recovers: a registration came late.
+// A field of its own that no worker has and no recovery removes: a registration came late.
 void World::look_for_orphans(Shard& at) {
   if (at.is_away || broken_.left_behind_forgotten) return;
   const Reply fields = at.redis.call({"HKEYS", keys::in_flight_hash(identity)});
@@ -232,7 +232,7 @@ void World::judge_unknown(const std::vector<std::string>& held) {
   for (const std::string& payload : held) may_run_twice_.insert(job_of(payload));
 }
 
-// Some memory is wanted, or somebody's hand slipped: the living must not notice, and of the dead nothing may be left.
+// Keys are evicted or deleted by mistake: the living must not notice, and nothing of the dead may be left.
 void World::lose_fields(Shard& at) {
   ++coverage_.fields_lost;
   lost_fields_ = true;
@@ -266,7 +266,7 @@ void World::lose_the_processes(Shard& at) {
   at.redis.call({"DEL", keys::brood_processes});
 }
 
-// Somebody changes what the user may do, for a while: whichever script is under way meets it at any of its commands.
+// The rights of the user change for a while: any script may meet that at any of its commands.
 void World::refuse_a_command() {
   static const std::vector<std::string> usual{"zadd",  "lpush", "rpush", "hset", "hdel",
                                               "ltrim", "lmove", "zrem",  "set"};
@@ -286,7 +286,7 @@ void World::allow_everything() {
   refuses_ = false;
 }
 
-// Everything that was there is gone, whoever works on it; what is pushed from now on is not.
+// All keys are gone, even those in use; later pushes are not.
 void World::flush(Shard& at) {
   ++coverage_.flushes;
   note(fmt::format("shard {} is flushed", at.number));

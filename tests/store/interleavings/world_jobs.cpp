@@ -82,7 +82,7 @@ void World::push_a_twin(Shard& at) {
   unique_[lock] = twin;
 }
 
-// Somebody tries a dead job once more, and knows nothing of locks.
+// A tool without knowledge of locks runs a dead job once more.
 void World::raise_a_dead(Shard& at) {
   if (full_redis_ || refuses_) return;
   const std::string payload = some_dead(at.redis, random_());

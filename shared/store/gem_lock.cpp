@@ -40,6 +40,18 @@ GemLock::Until until_of(std::string_view lock) {
   return lock == "until_expired" ? GemLock::Until::expiry : GemLock::Until::end;
 }
 
+bool may_name_one(std::string_view payload) {
+  return gem_locks_are_served() &&
+         memmem(payload.data(), payload.size(), mark_of_gem_lock.data(), mark_of_gem_lock.size()) != nullptr;
+}
+
+template <typename Job>
+std::optional<GemLock> gem_lock_in(const Job& job) {
+  GemLock lock{job.string("lock_digest").value_or(""), job.string("jid").value_or(""),
+               until_of(job.string("lock").value_or(""))};
+  return !lock.jid.empty() && is_gem_digest(lock.digest) ? std::optional(std::move(lock)) : std::nullopt;
+}
+
 }  // namespace
 
 bool gem_locks_are_served() { return serves(); }
@@ -56,17 +68,16 @@ void tell_to_serve_gem_locks(bool served) {
 }
 
 std::optional<GemLock> gem_lock_named_by(std::string_view payload) {
-  if (!gem_locks_are_served() ||
-      memmem(payload.data(), payload.size(), mark_of_gem_lock.data(), mark_of_gem_lock.size()) == nullptr)
-    return std::nullopt;
+  if (!may_name_one(payload)) return std::nullopt;
   try {
-    const JsonObject job = JsonObject::parse(payload);
-    GemLock lock{job.string("lock_digest").value_or(""), job.string("jid").value_or(""),
-                 until_of(job.string("lock").value_or(""))};
-    if (!lock.jid.empty() && is_gem_digest(lock.digest)) return lock;
+    return gem_lock_in(JsonObject::parse(payload));
   } catch (const BadJson&) {  // holds nothing
+    return std::nullopt;
   }
-  return std::nullopt;
+}
+
+std::optional<GemLock> gem_lock_named_by(const Payload& job) {
+  return may_name_one(job.text()) ? gem_lock_in(job) : std::nullopt;
 }
 
 void append_held(std::vector<LetGo>& all, const GemLock& lock, std::size_t entry) {

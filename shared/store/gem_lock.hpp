@@ -37,6 +37,7 @@ inline constexpr std::string_view mark_of_gem_lock = "\"lock_digest\"";
 
 // The one that a payload names; nullopt for none, for what cannot be the gem's, and where they are not served.
 std::optional<GemLock> gem_lock_named_by(std::string_view payload);
+std::optional<GemLock> gem_lock_named_by(const Payload& job);
 
 // Adds it, and what goes with its last holder.
 void append_held(std::vector<LetGo>& all, const GemLock& lock, std::size_t entry);

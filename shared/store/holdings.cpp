@@ -20,6 +20,17 @@ bool has_mark(std::string_view payload, std::string_view mark) {
   return memmem(payload.data(), payload.size(), mark.data(), mark.size()) != nullptr;
 }
 
+template <typename Job>
+std::optional<NamedLock> lock_in(const Job& job) {
+  auto lock = job.string(lock_member), jid = job.string("jid");
+  if (!lock || !jid || lock->empty() || jid->empty()) return std::nullopt;
+  return NamedLock{std::move(*lock), std::move(*jid)};
+}
+
+void append_lock(std::vector<LetGo>& all, const std::optional<NamedLock>& held, std::size_t entry) {
+  if (held) all.push_back({entry, "unique", keys::unique_lock(held->lock), held->jid});
+}
+
 }  // namespace
 
 void append(ScriptCall& call, const std::vector<LetGo>& all) {
@@ -42,21 +53,22 @@ bool may_hold(std::string_view payload) {
 std::optional<NamedLock> lock_named_by(std::string_view payload) {
   if (!has_mark(payload, mark_of_unique_lock)) return std::nullopt;
   try {
-    const JsonObject job = JsonObject::parse(payload);
-    auto lock = job.string(lock_member), jid = job.string("jid");
-    if (lock && jid && !lock->empty() && !jid->empty()) return NamedLock{std::move(*lock), std::move(*jid)};
+    return lock_in(JsonObject::parse(payload));
   } catch (const BadJson&) {  // holds nothing
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
-void append_unique_lock(std::vector<LetGo>& all, std::string_view payload, std::size_t entry) {
-  if (const auto held = lock_named_by(payload))
-    all.push_back({entry, "unique", keys::unique_lock(held->lock), held->jid});
+std::optional<NamedLock> lock_named_by(const Payload& job) {
+  return has_mark(job.text(), mark_of_unique_lock) ? lock_in(job) : std::nullopt;
+}
+
+void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry) {
+  append_lock(all, lock_named_by(job), entry);
 }
 
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end) {
-  append_unique_lock(all, payload, entry);
+  append_lock(all, lock_named_by(payload), entry);
   const auto of_gem = gem_lock_named_by(payload);
   if (of_gem && (end == JobEnding::gone || of_gem->until != GemLock::Until::expiry)) append_held(all, *of_gem, entry);
 }

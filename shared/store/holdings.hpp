@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/job/payload.hpp"
 #include "shared/redis/keyspace.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
@@ -41,6 +42,7 @@ struct NamedLock {
   std::string lock, jid;
 };
 std::optional<NamedLock> lock_named_by(std::string_view payload);
+std::optional<NamedLock> lock_named_by(const Payload& job);
 
 // How a job ends, for what it holds.
 enum class JobEnding {
@@ -53,7 +55,7 @@ std::optional<JobEnding> end_of_job(Outcome::Kind kind);
 // Adds what a job holds and lets go when it ends; nothing for a payload that cannot be read.
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end);
 // The unique lock alone.
-void append_unique_lock(std::vector<LetGo>& all, std::string_view payload, std::size_t entry);
+void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry);
 // Each job that holds something has one of these in its text.
 std::vector<std::string_view> marks_of_holders();
 // False: that is nothing.  Decided at a glance.

@@ -55,7 +55,7 @@ brood_test(store/due_jobs LINK brood_store brood_test_support)
 brood_test(store/due_mover LINK brood_supervisor brood_test_support)
 brood_test(store/work_entries LINK brood_store brood_test_support)
 brood_test(store/wire_vectors LINK brood_supervisor brood_test_support brood_test_vectors)
-brood_test(store/fetch_and_settle LINK brood_worker brood_test_support)
+brood_test(store/session LINK brood_worker brood_test_support)
 brood_test(store/fetch_after_wait LINK brood_worker brood_test_support)
 brood_test(store/lost_field LINK brood_worker brood_test_support)
 brood_test(store/iteration LINK brood_worker brood_test_support brood_test_vectors)
@@ -89,6 +89,7 @@ brood_test(store/kept_unique_jobs LINK brood_api brood_test_support)
 brood_test(store/what_goes_back LINK brood_store brood_test_support)
 brood_test(store/poison LINK brood_worker brood_test_support)
 brood_test(store/places_of_jobs LINK brood_store brood_test_support)
+brood_test(store/admission LINK brood_worker brood_test_support)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.

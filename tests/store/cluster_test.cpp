@@ -88,7 +88,7 @@ class Load {
   }
 
  private:
-  // As FetchAndSettle delivers.
+  // As Session delivers.
   Reply deliver(Connection& redis, const std::function<Reply()>& send) {
     for (const SteadyTime until = steady_now() + 60s; steady_now() < until;) {
       try {

@@ -9,7 +9,7 @@
 #include "shared/store/rights.hpp"
 #include "shared/store/sets/set_entries.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/fetching/unique_turn.hpp"
+#include "worker/admission/unique_turn.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -35,16 +35,16 @@ struct Fleet {
   Connection redis{server.address()};
   Scoreboard scoreboard = Scoreboard::in_memory(1);
   WorkerSlot slot{scoreboard.slot(0)};
-  std::unique_ptr<FetchAndSettle> in_flight;
+  std::unique_ptr<Session> session;
 
   Fleet() {
     serve_gem_locks(true);
     vacate(scoreboard.slot(0), 7, 1);
-    FetchAndSettle::Setup setup;
+    Session::Setup setup;
     setup.identity = "host:1:0123456789ab";
     setup.identity_record = "{}";
     setup.pause = [](std::chrono::milliseconds) {};
-    in_flight = std::make_unique<FetchAndSettle>(redis, slot, std::move(setup));
+    session = std::make_unique<Session>(redis, slot, std::move(setup));
   }
   ~Fleet() { serve_gem_locks(false); }
 
@@ -62,10 +62,10 @@ struct Fleet {
   }
   void fetch(const Strings& payloads) {
     for (const std::string& payload : payloads) server.command({"LPUSH", "queue:a", payload});
-    BOOST_REQUIRE(in_flight->settle_and_fetch({}, {"a"}, static_cast<int>(payloads.size())).entries.size() ==
-                  payloads.size());
+    session->next({}, {.draw = {"a"}, .most = static_cast<int>(payloads.size())});
+    BOOST_REQUIRE(session->batch().entries.size() == payloads.size());
   }
-  void settle(const std::vector<Outcome>& outcomes) { in_flight->settle_and_fetch(outcomes, {}, 0); }
+  void settle(const std::vector<Outcome>& outcomes) { session->next(outcomes, {}); }
   void perform(const std::string& payload, Outcome outcome = {}) {
     fetch({payload});
     settle({std::move(outcome)});
@@ -142,7 +142,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_until_the_beginning_goes_before_the_job_begins, F
   for (const std::string kind : {"until_executing", "while_enqueued", "until_and_while_executing"}) {
     lock("1");
     fetch({job("1", kind)});
-    BOOST_TEST((take_unique_turn(*in_flight, job("1", kind)) == UniqueTurn::begins));
+    BOOST_TEST((take_unique_turn(*session, Payload::parse(job("1", kind))) == UniqueTurn::begins));
     BOOST_TEST(left().empty());
 
     lock("2");  // which the next push takes
@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_until_the_end_does_not_go_at_the_beginning, Fleet
   for (const std::string kind : {"until_executed", "until_completed", "until_expired", "somebodys_own"}) {
     lock("1");
     fetch({job("1", kind)});
-    BOOST_TEST((take_unique_turn(*in_flight, job("1", kind)) == UniqueTurn::begins));
+    BOOST_TEST((take_unique_turn(*session, Payload::parse(job("1", kind))) == UniqueTurn::begins));
     BOOST_TEST(left() == of_a_lock_of_8, boost::test_tools::per_element());
     settle({fails(Outcome::Kind::retry, job("1", kind))});
   }
@@ -166,7 +166,7 @@ BOOST_FIXTURE_TEST_CASE(a_worker_that_was_recovered_lets_go_of_nothing, Fleet) {
   lock("1");
   fetch({job("1", "until_executing")});
   server.command({"DEL", "brood:inflight:host:1:0123456789ab"});
-  BOOST_TEST((take_unique_turn(*in_flight, job("1", "until_executing")) == UniqueTurn::fenced));
+  BOOST_TEST((take_unique_turn(*session, Payload::parse(job("1", "until_executing"))) == UniqueTurn::fenced));
   BOOST_TEST(left() == of_a_lock_of_8, boost::test_tools::per_element());
 }
 
@@ -282,7 +282,7 @@ BOOST_FIXTURE_TEST_CASE(unasked_nobody_looks_at_it, Fleet) {
   lock("1");
   perform(job("1"));
   fetch({job("2", "until_executing")});
-  BOOST_TEST((take_unique_turn(*in_flight, job("2", "until_executing")) == UniqueTurn::begins));
+  BOOST_TEST((take_unique_turn(*session, Payload::parse(job("2", "until_executing"))) == UniqueTurn::begins));
   settle({Outcome{}});
   BOOST_TEST(left() == of_a_lock_of_8, boost::test_tools::per_element());
   BOOST_TEST(!may_hold(job("1")));

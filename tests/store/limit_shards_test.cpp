@@ -1,4 +1,4 @@
-#include "worker/limit_shards.hpp"
+#include "worker/shards/limit_shards.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -73,21 +73,21 @@ BOOST_AUTO_TEST_CASE(what_came_to_a_wait_without_a_field_is_settled_or_given_bac
   for (const bool performed : {true, false}) {
     Worker worker;
     worker.settle({}, 1, {"a"});
-    worker.in_flight->settle_and_fetch({}, {"a"}, 1, "a");
+    worker.next({}, {.draw = {"a"}, .most = 1, .wait_queue = "a"});
     worker.redis.call({"DEL", hash});
     worker.push("a", {"1"});
-    BOOST_REQUIRE((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::job));
+    BOOST_REQUIRE((worker.wait() == Session::Waited::job));
 
     if (performed) {
       worker.settle({Outcome{Outcome::Kind::retry, "1r", 5}});
     } else {
-      worker.in_flight->give_back_unbegun();
+      worker.session->give_back_unbegun();
     }
 
     BOOST_TEST(worker.server.size_of("retry") == (performed ? 1u : 0u));
     BOOST_TEST(worker.server.size_of("queue:a") == (performed ? 0u : 1u));
     BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a").name()) == 0u);
-    worker.in_flight->retire({});
+    worker.session->retire({});
     BOOST_TEST(worker.server.size_of("queue:a") == (performed ? 0u : 1u));
   }
 }
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_retires_without_a_field_leaves_no_list) {
   worker.settle({}, 2);
   worker.redis.call({"DEL", hash});
 
-  worker.in_flight->retire({Outcome{Outcome::Kind::retry, "1r", 5}});
+  worker.session->retire({Outcome{Outcome::Kind::retry, "1r", 5}});
 
   BOOST_TEST(worker.server.size_of("retry") == 1u);
   BOOST_TEST(worker.server.lrange("queue:a") == Strings{"2"}, boost::test_tools::per_element());

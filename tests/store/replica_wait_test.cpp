@@ -14,7 +14,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/replication.hpp"
-#include "worker/fetching/fetch_and_settle.hpp"
+#include "worker/session/session.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -102,22 +102,26 @@ struct Worker {
   WorkerSlot slot{scoreboard.slot(0)};
   std::function<bool()> is_at_master = [] { return true; };
   std::function<void()> while_pausing = [] {};
-  std::uint64_t incarnations = 20;
-  std::unique_ptr<FetchAndSettle> in_flight;
+  std::unique_ptr<Session> session;
 
   Worker(const RedisAddress& address, ReplicaWait wait) : redis(address) {
     vacate(scoreboard.slot(0), 17, 1);
-    FetchAndSettle::Setup setup;
+    Session::Setup setup;
     setup.identity = identity;
     setup.identity_record = "{}";
-    setup.new_incarnation = [this] { return ++incarnations; };
     setup.pause = [this](std::chrono::milliseconds) { while_pausing(); };
     setup.wait = wait;
     setup.is_at_master = [this] { return is_at_master(); };
-    in_flight = std::make_unique<FetchAndSettle>(channel, slot, std::move(setup));
+    session = std::make_unique<Session>(channel, slot, std::move(setup));
   }
   std::size_t fetch(const std::vector<Outcome>& outcomes = {}) {
-    return in_flight->settle_and_fetch(outcomes, {"a"}, 1, "a").entries.size();
+    BOOST_REQUIRE((session->next(outcomes, {.draw = {"a"}, .most = 1, .wait_queue = "a"}) == Session::Next::held));
+    return session->batch().entries.size();
+  }
+  // As a worker does after a wait that was lost.
+  void wait_in_vain() {
+    BOOST_TEST((session->wait({}) == Session::Waited::lost));
+    session->give_up();
   }
   std::uint64_t unconfirmed() const { return snapshot(scoreboard.slot(0)).unconfirmed; }
 };
@@ -164,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_is_on_a_replica_before_it_is_retu
   BOOST_TEST(worker.fetch() == 0U);
   redis.master.command({"LPUSH", keys::queue("a"), "1"});
 
-  BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::job));
+  BOOST_TEST((worker.session->wait({}) == Session::Waited::job));
 
   BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a").name()) == 1U);
   BOOST_TEST(redis.waits() == 1);
@@ -196,7 +200,7 @@ BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_
   };
   worker.while_pausing = [&] {
     BOOST_TEST(worker.channel.disconnects > 0);
-    BOOST_TEST(worker.in_flight->batch().entries.empty());
+    BOOST_TEST(worker.session->batch().entries.empty());
     redis.replica.resume();
     BOOST_TEST(eventually([&] { return is_in_step(redis.replica, redis.master); }, 30s));
   };
@@ -215,10 +219,10 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_there_goes_back_to_its_queue) {
   redis.replica.pause();
   worker.is_at_master = [] { return false; };
 
-  BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::nothing));
+  worker.wait_in_vain();
 
   BOOST_TEST(redis.master.size_of(keys::queue("a").name()) == 1U);
-  BOOST_TEST(worker.in_flight->batch().entries.empty());
+  BOOST_TEST(worker.session->batch().entries.empty());
   redis.replica.resume();
 }
 
@@ -238,7 +242,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_confirmed_on_another_connection_than_it_was_writ
 
   redis.master.command({"LPUSH", keys::queue("a"), "1"});
   worker.channel.before_wait = reconnect;
-  BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::nothing));
+  worker.wait_in_vain();
   BOOST_TEST(redis.master.size_of(keys::queue("a").name()) == 1U);
 }
 

@@ -10,7 +10,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/fetching/fetch_and_settle.hpp"
+#include "worker/session/session.hpp"
 
 namespace brood::tapped {
 
@@ -68,29 +68,40 @@ struct Worker {
   std::vector<std::chrono::milliseconds> pauses;
   std::function<void()> while_pausing = [] {};
   std::uint64_t incarnations = 20;
-  std::unique_ptr<FetchAndSettle> in_flight;
+  std::unique_ptr<Session> session;
 
   explicit Worker(std::uint64_t assigned = 17) {
     vacate(scoreboard.slot(2), assigned, 1);
-    FetchAndSettle::Setup setup;
+    Session::Setup setup;
     setup.identity = identity;
     setup.identity_record = R"({"host":"host"})";
     setup.slot = 2;
-    setup.new_incarnation = [this] { return ++incarnations; };
     setup.pause = [this](std::chrono::milliseconds pause) {
       pauses.push_back(pause);
       while_pausing();
     };
-    in_flight = std::make_unique<FetchAndSettle>(channel, slot, std::move(setup));
+    session = std::make_unique<Session>(channel, slot, std::move(setup));
   }
   void push(const std::string& queue, const Strings& payloads) {
     for (const std::string& payload : payloads) redis.call({"LPUSH", keys::queue(queue), payload});
   }
   Strings settle(const std::vector<Outcome>& outcomes, int want = 1, const Strings& draw = {"a", "b"}) {
-    Strings payloads;
-    for (const FetchAndSettle::Entry& entry : in_flight->settle_and_fetch(outcomes, draw, want).entries)
-      payloads.push_back(entry.payload);
-    return payloads;
+    next(outcomes, {.draw = draw, .most = want});
+    return session->batch().entries;
+  }
+  // As a worker does: with a new incarnation after each fence.
+  void next(const std::vector<Outcome>& outcomes, const Session::Want& want) {
+    if (session->next(outcomes, want) == Session::Next::held) return;
+    do session->begin(++incarnations);
+    while (session->next({}, want) == Session::Next::renewal);
+  }
+  Session::Waited wait(const Strings& draw = {}, int most = 1) {
+    const Session::Wait how{.draw = draw, .most = most};
+    Session::Waited waited;
+    do waited = session->wait(how);
+    while (waited == Session::Waited::passed);
+    if (waited == Session::Waited::lost) session->give_up();
+    return waited;
   }
   SlotSnapshot seen() { return snapshot(scoreboard.slot(2)); }
 };

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/redis_server.hpp"
-#include "worker/performing/quarantine.hpp"
+#include "worker/admission/quarantine.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

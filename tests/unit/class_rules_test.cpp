@@ -1,4 +1,4 @@
-#include "worker/performing/class_rules.hpp"
+#include "worker/run/class_rules.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <brood/abi.hpp>

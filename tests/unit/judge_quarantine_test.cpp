@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "worker/performing/quarantine.hpp"
+#include "worker/admission/quarantine.hpp"
 
 using namespace brood;
 

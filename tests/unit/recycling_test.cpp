@@ -1,4 +1,4 @@
-#include "worker/performing/recycling.hpp"
+#include "worker/run/recycling.hpp"
 
 #include <unistd.h>
 

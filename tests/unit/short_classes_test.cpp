@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "worker/performing/short_classes.hpp"
+#include "worker/admission/short_classes.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -120,7 +120,7 @@ class Attempt {
     slot_.end(0, EntryState::succeeded);
   }
 
-  // As a worker counts the time of an iterable job's items: see Performer.
+  // As a worker counts the time of an iterable job's items: see RunClock.
   bool ran_out_of_time() const {
     return item_clock_.iterates() ? item_clock_.overran(steady_now(), time_left()) : out_of_time();
   }
@@ -171,7 +171,7 @@ class Attempt {
                                     .give_back = [](const std::vector<LimitUse>&) {}}};
 };
 
-// Judges an attempt that ended by itself as a worker does: see Performer.
+// Judges an attempt that ended by itself as a worker does: see JobCode.
 Performed judge(Performed performed, const Attempt& attempt, const MemoryLimit& limit) {
   if (performed.kind == Performed::Kind::interrupted && stop_came == 0 && attempt.ran_out_of_time()) {
     performed.kind = Performed::Kind::failed;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
 
 namespace brood {
 namespace {
@@ -29,15 +30,25 @@ constexpr std::size_t read_at_once = 64 << 10;
 
 JobOrder JobChannel::take_order() { return read_order(hear(MessageKind::order)); }
 
-LoadedIteration JobChannel::load_iteration() { return read_loaded(ask(MessageKind::load_iteration, "")); }
+std::optional<IterationState> JobChannel::load_iteration() {
+  LoadedIteration loaded = read_loaded(ask(MessageKind::load_iteration, ""));
+  if (loaded.kind == LoadedIteration::Kind::none) throw UnexpectedReply(loaded.why);
+  if (loaded.kind == LoadedIteration::Kind::away) return std::nullopt;
+  return std::move(loaded.state);
+}
 
 bool JobChannel::save_iteration(const IterationState& state) {
   return read_cancelled_answer(ask(MessageKind::save_iteration, encode(state)));
 }
 
-FailureRule JobChannel::ask_failure_rule() { return read_failure_rule(ask(MessageKind::ask_failure_rule, "")); }
+FailureRule JobChannel::failure_rule() {
+  const SteadyTime asked = steady_now();
+  const FailureRule rule = read_failure_rule(ask(MessageKind::ask_failure_rule, ""));
+  note_redis_time(rule.now, asked, steady_now());
+  return rule;
+}
 
-LimitResult JobChannel::take_limits(const WantedLimits& wanted) {
+LimitResult JobChannel::take_limits(const WantedLimits& wanted, const std::function<bool()>&) {
   return read_limit_result(ask(MessageKind::take_limits, encode(wanted)));
 }
 

@@ -5,22 +5,23 @@
 
 #include "shared/base/unique_fd.hpp"
 #include "worker/isolation/job_messages.hpp"
+#include "worker/isolation/job_services.hpp"
 
 namespace brood {
 
 // How a job's process speaks with its worker: it asks, and waits for the answer.  When the worker is gone, or sends
 // what makes no sense, this process ends.
-class JobChannel {
+class JobChannel : public JobServices {
  public:
   explicit JobChannel(UniqueFd socket) : socket_(std::move(socket)), reader_(MessageReader::of_worker()) {}
 
   int descriptor() const { return socket_.get(); }
   JobOrder take_order();
-  LoadedIteration load_iteration();
-  bool save_iteration(const IterationState& state);  // true: somebody has cancelled the job
-  FailureRule ask_failure_rule();
-  LimitResult take_limits(const WantedLimits& wanted);
-  void give_back_limits(const std::vector<LimitUse>& uses);
+  std::optional<IterationState> load_iteration() override;
+  bool save_iteration(const IterationState& state) override;
+  FailureRule failure_rule() override;
+  LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) override;
+  void give_back_limits(const std::vector<LimitUse>& uses) override;
   void end(const JobEnd& end);
 
  private:

@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "shared/base/sidekiq_release.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/scoreboard/outcome_notes.hpp"
 #include "shared/store/iteration.hpp"
 #include "shared/store/limits/take_limits.hpp"
-#include "worker/job/job_host.hpp"
+#include "worker/isolation/job_services.hpp"
 #include "worker/job/perform.hpp"
 
 namespace brood {
@@ -62,16 +61,6 @@ struct LoadedIteration {
   enum class Kind : std::uint8_t { loaded, away, none } kind = Kind::loaded;
   IterationState state = {};  // when loaded
   std::string why = {};       // when there is none
-};
-
-struct WantedLimits {
-  std::vector<Limit> limits;
-  std::chrono::milliseconds wait{0};
-};
-
-struct FailureRule {
-  RetryFor retry_for = RetryFor::alone;
-  WallTime now{};  // by Redis
 };
 
 struct JobEnd {

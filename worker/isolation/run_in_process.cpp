@@ -15,7 +15,7 @@ constexpr std::size_t heard_at_once = 64 << 10;
 // The worker's side of the conversation with one job's process, which may stop listening at any time, or speaking.
 class Conversation {
  public:
-  Conversation(UniqueFd socket, const JobOrder& order, const Payload& job, const JobServices& services)
+  Conversation(UniqueFd socket, const JobOrder& order, const Payload& job, JobServices& services)
       : socket_(std::move(socket)),
         job_(job),
         queue_(order.queue),
@@ -69,7 +69,7 @@ class Conversation {
     if (!unsent_.empty()) throw BadMessage("it does not read what it asks for");
     switch (message.kind) {
       case MessageKind::load_iteration:
-        return answer(message.kind, encode(services_.load_iteration()));
+        return answer(message.kind, encode(load_iteration()));
       case MessageKind::save_iteration:
         return answer(message.kind, encode_cancelled(services_.save_iteration(read_saved(message.body))));
       case MessageKind::ask_failure_rule:
@@ -89,6 +89,19 @@ class Conversation {
     throw BadMessage("it is of a kind that only a worker says");
   }
 
+  LoadedIteration load_iteration() {
+    LoadedIteration loaded;
+    try {
+      std::optional<IterationState> state = services_.load_iteration();
+      loaded.kind = state ? LoadedIteration::Kind::loaded : LoadedIteration::Kind::away;
+      if (state) loaded.state = std::move(*state);
+    } catch (const UnexpectedReply& none) {
+      loaded.kind = LoadedIteration::Kind::none;
+      loaded.why = none.what();
+    }
+    return loaded;
+  }
+
   // Nothing is said while an answer is waited for: what can be read now is the end.
   bool hears() const {
     char any;
@@ -101,7 +114,7 @@ class Conversation {
   UniqueFd socket_;
   const Payload& job_;
   const std::string& queue_;
-  const JobServices& services_;
+  JobServices& services_;
   MessageReader reader_;
   std::string unsent_;
   std::optional<JobEnd> end_;
@@ -116,12 +129,13 @@ ProcessRun no_process(int error) {
 
 }  // namespace
 
-ProcessRun run_in_process(JobForker& forker, const JobOrder& order, const Payload& job, const JobServices& services) {
+ProcessRun run_in_process(JobForker& forker, const JobOrder& order, const Payload& job, JobServices& services,
+                          const std::function<bool()>& term_came) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return no_process(errno);
   Conversation conversation(UniqueFd(ends[0]), order, job, services);
   if (const int error = forker.start(UniqueFd(ends[1]))) return no_process(error);
-  if (services.term_came()) forker.signal(SIGTERM);  // it came before the handler could pass it on
+  if (term_came()) forker.signal(SIGTERM);  // it came before the handler could pass it on
   ProcessRun run;
   const auto go_on = [&] {
     try {

@@ -98,6 +98,7 @@ void SupervisorOrders::serve(int shard) {
   if (worker_setup_.beats == nullptr) return;
   beat_ = &worker_setup_.beats->at(static_cast<std::size_t>(shard));
   last_beat = &beat_->last_beat;
+  note_asking();
 }
 
 bool SupervisorOrders::beat_is_old() const { return beat_ != nullptr && is_old(beat_->last_beat, boot_now()); }

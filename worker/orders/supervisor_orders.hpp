@@ -35,13 +35,15 @@ class SupervisorOrders {
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();
 
-  // From now on beat_is_old() and lapses() look at the heartbeat in this shard.
+  // From now on the heartbeat in this shard counts.
   void serve(int shard);
   // The supervisor has sent no heartbeat for so long that another host may soon take it for dead and adopt its jobs:
   // begin none.
   bool beat_is_old() const;
-  // How many such gaps are over: jobs that were fetched before one may be another host's by now.
-  std::uint32_t lapses() const;
+  // Jobs are asked for now.  beat_is_missed() tells from then on whether they may be another host's by now: the
+  // heartbeat is old, or was so meanwhile.
+  void note_asking() { lapses_ = lapses(); }
+  bool beat_is_missed() const { return beat_is_old() || lapses() != lapses_; }
 
   // Waits until the supervisor says something, or until `longest` has passed.  True when it said something, or is gone.
   bool wait(std::chrono::milliseconds longest);
@@ -58,10 +60,12 @@ class SupervisorOrders {
 
  private:
   void note_supervisor_gone();
+  std::uint32_t lapses() const;  // how many such gaps are over
 
   WorkerSetup worker_setup_;
   const std::atomic<std::uint32_t>* flags_;      // SlotFlag bits
   const Scoreboard::ShardBeat* beat_ = nullptr;  // nullptr: nobody beats
+  std::uint32_t lapses_ = 0;                     // when jobs were last asked for
   bool orphaned_ = false;
   SteadyTime looked_for_supervisor_{};
 };

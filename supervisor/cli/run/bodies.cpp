@@ -20,7 +20,7 @@
 #include "worker/preload.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
 #include "worker/recovery/sweep_strays.hpp"
-#include "worker/worker.hpp"
+#include "worker/run_worker.hpp"
 
 namespace brood {
 namespace {

@@ -23,11 +23,6 @@ class MovingChannel : public Channel {
   }
 
   UnreliableChannel& now() { return *channels_[served_]; }
-  int losses() const {
-    int losses = 0;
-    for (const auto& channel : channels_) losses += channel->losses();
-    return losses;
-  }
 
   Reply call(const Command& command) override { return now().call(command); }
   std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override {

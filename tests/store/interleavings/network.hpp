@@ -103,7 +103,6 @@ class UnreliableChannel : public Channel {
   void disconnect() override { wire_ = network_.connect(); }
 
   bool waits_for_redis() const { return waiting_ && !waiting_->answered && !waiting_->lost; }
-  int losses() const { return losses_; }
   bool in_a_call() const { return waiting_ && !waiting_->lost; }
 
   // Breaks the connection under the call.  `before_delivery`: what Redis has not read yet never arrives.
@@ -131,7 +130,6 @@ class UnreliableChannel : public Channel {
       return replies;
     }
     last_was_lost_ = true;
-    ++losses_;
     disconnect();
     throw ConnectionLost("the test broke the connection");
   }
@@ -142,7 +140,6 @@ class UnreliableChannel : public Channel {
   std::shared_ptr<Sent> waiting_;
   Actor* actor_ = nullptr;
   bool last_was_lost_ = false;
-  int losses_ = 0;
 };
 
 }  // namespace brood::interleavings

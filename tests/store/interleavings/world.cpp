@@ -160,7 +160,7 @@ void World::spawn(Worker& worker) {
   worker.told_to_retire = worker.ends_unsettled = worker.unsettled = false;
   worker.outcomes.clear();
   worker.lapses = shard(worker.shard).lapses;
-  worker.in_flight = nullptr;
+  worker.session = nullptr;
   worker.last_number = 0;
   worker.cleared.fill(0);
   vacate(record_of_slot(worker), worker.incarnation, 1, worker.shard);

@@ -17,7 +17,7 @@
 #include "tests/store/interleavings/coverage.hpp"
 #include "tests/store/interleavings/moving_channel.hpp"
 #include "tests/store/interleavings/network.hpp"
-#include "worker/fetching/fetch_and_settle.hpp"
+#include "worker/session/session.hpp"
 
 namespace brood::interleavings {
 
@@ -56,7 +56,7 @@ class World {
     int lapses = 0;                                          // of the heartbeat, when it asked for what it holds
     std::vector<Outcome> outcomes = {};                      // not sent yet
     bool unsettled = false;                                  // some are on their way
-    FetchAndSettle* in_flight = nullptr;                     // none when it has ended
+    Session* session = nullptr;                              // none when it has ended
     std::vector<std::string> held = {};                      // when it ended
     std::array<std::uint32_t, max_batch_entries> cleared{};  // for Broken::number_before_clearing
     std::uint64_t last_number = 0;
@@ -131,7 +131,7 @@ class World {
   std::uint64_t assign_elsewhere(Worker& worker);
   void pause(Worker& worker, const WorkerSlot& slot, Actor& actor);
   bool may_begin(const Worker& worker);
-  void wait(Worker& worker, FetchAndSettle& in_flight, const std::vector<std::string>& draw, int want);
+  void wait(Worker& worker, const std::vector<std::string>& draw, int want);
   void perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor);
   enum class Lock { none_needed, taken, held, fenced };
   Lock take_running_lock(Worker& worker, const std::string& payload);

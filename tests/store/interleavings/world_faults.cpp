@@ -56,8 +56,8 @@ void World::kill(Worker& worker, bool with_its_host) {
 // Of its last incarnation: nothing, if it has not taken that yet.
 void World::note_what_it_holds(Worker& worker) {
   worker.held.clear();
-  if (!worker.in_flight || record_of_slot(worker).own_incarnation.load() != worker.incarnation) return;
-  for (const FetchAndSettle::Entry& entry : worker.in_flight->batch().entries) worker.held.push_back(entry.payload);
+  if (!worker.session || record_of_slot(worker).own_incarnation.load() != worker.incarnation) return;
+  for (const std::string& entry : worker.session->batch().entries) worker.held.push_back(entry);
 }
 
 // What the supervisor does when a worker has ended: in the shard for which it has assigned the last incarnation.  What
@@ -139,11 +139,11 @@ void World::host_seems_dead(Shard& at) {
 
 void World::what_is_begun_may_run_twice(const Shard& at) {
   for (auto& worker : workers_) {
-    if (!worker->in_flight || worker->shard != at.number) continue;
+    if (!worker->session || worker->shard != at.number) continue;
     const SlotSnapshot seen = snapshot(record_of_slot(*worker));
-    const auto& entries = worker->in_flight->batch().entries;
+    const auto& entries = worker->session->batch().entries;
     for (std::size_t i = 0; i < entries.size() && i < seen.entries.size(); ++i) {
-      if (seen.entries[i] != EntryState::fetched) may_run_twice_.insert(job_of(entries[i].payload));
+      if (seen.entries[i] != EntryState::fetched) may_run_twice_.insert(job_of(entries[i]));
     }
   }
 }

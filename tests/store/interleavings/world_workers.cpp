@@ -7,7 +7,7 @@
 #include "shared/store/in_flight/running_lock.hpp"
 #include "tests/store/interleavings/payloads.hpp"
 #include "tests/store/interleavings/world.hpp"
-#include "worker/leaving.hpp"
+#include "worker/session/session.hpp"
 
 namespace brood::interleavings {
 namespace {
@@ -30,17 +30,13 @@ void World::work(Worker& worker, Actor& actor) {
     world.wrote(its_worker);
   };
 
-  FetchAndSettle::Setup setup;
+  Session::Setup setup;
   setup.identity = identity;
   setup.identity_record = "{}";
   setup.slot = worker.slot;
-  setup.new_incarnation = [&] { return assign(worker); };
-  setup.incarnation_elsewhere = [&] { return assign_elsewhere(worker); };
   setup.pause = [&](std::chrono::milliseconds) { pause(worker, slot, actor); };
-  setup.is_to_leave = [&worker] { return worker.wanted != worker.shard; };
-  setup.caps = [this]() -> const std::vector<CapSettings>& { return caps(); };
-  FetchAndSettle in_flight(*worker.channel, slot, std::move(setup));
-  worker.in_flight = &in_flight;
+  Session session(*worker.channel, slot, std::move(setup));
+  worker.session = &session;
 
   try {
     while (!worker.told_to_retire) {
@@ -51,25 +47,26 @@ void World::work(Worker& worker, Actor& actor) {
         if (ends && !broken_.leaves_unsettled) throw;
         worker.unsettled = false;
         worker.outcomes.clear();
-        in_flight.leave_behind();
+        session.leave_behind();
+        session.begin(assign_elsewhere(worker));
       }
     }
     worker.unsettled = !worker.outcomes.empty();
-    in_flight.retire(std::exchange(worker.outcomes, {}));
+    session.retire(std::exchange(worker.outcomes, {}));
   } catch (const ShardIsAway&) {
     note(fmt::format("{}.{} ends unsettled", worker.slot, worker.incarnation));
     note_what_it_holds(worker);
     worker.ends_unsettled = true;
   }
-  worker.in_flight = nullptr;
+  worker.session = nullptr;
 }
 
 void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
-  FetchAndSettle& in_flight = *worker.in_flight;
+  Session& session = *worker.session;
   const bool begins = may_begin(worker);
   if (!begins) ++coverage_.kept_from;
   worker.lapses = shard(worker.shard).lapses;
-  if (!begins && worker.outcomes.empty()) in_flight.give_back_unbegun();
+  if (!begins && worker.outcomes.empty()) session.give_back_unbegun();
   if (worker.wanted != worker.shard) return move(worker);
   if (!begins && worker.outcomes.empty()) return actor.yield();
   std::vector<std::string> draw = all_queues;
@@ -89,18 +86,20 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
   std::vector<std::pair<std::string, std::string>> apart;
   for (std::size_t i = 0; broken_.set_aside_apart && i < worker.outcomes.size(); ++i) {
     if (worker.outcomes[i].kind == Outcome::Kind::beside)
-      apart.emplace_back(worker.outcomes[i].into, in_flight.batch().entries[i].payload);
+      apart.emplace_back(worker.outcomes[i].into, session.batch().entries[i]);
   }
   worker.unsettled = !worker.outcomes.empty();
-  const FetchAndSettle::Batch& batch =
-      in_flight.settle_and_fetch(std::exchange(worker.outcomes, {}), asked, want, wait_queue);
+  const Session::Next next = session.next(std::exchange(worker.outcomes, {}),
+                                          {.draw = asked, .most = want, .wait_queue = wait_queue, .caps = &caps()});
   worker.unsettled = false;
   push_aside(worker, apart);
+  if (next == Session::Next::renewal) return session.begin(assign(worker));
+  const Session::Batch& batch = session.batch();
   if (!wait_queue.empty() && batch.entries.empty()) {
-    wait(worker, in_flight, chance(0.5) ? std::vector<std::string>() : draw, want);
+    wait(worker, chance(0.5) ? std::vector<std::string>() : draw, want);
     if (!calm_ && !batch.entries.empty() && chance(0.1)) {  // it arrived while the worker quieted
       ++coverage_.quieted;
-      in_flight.give_back_unbegun();
+      session.give_back_unbegun();
     }
   }
   perform_batch(worker, slot, actor);
@@ -108,7 +107,7 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
 
 void World::move(Worker& worker) {
   ++coverage_.moves;
-  FetchAndSettle& in_flight = *worker.in_flight;
+  Session& session = *worker.session;
   note(fmt::format("{}.{} goes from shard {} to {}", worker.slot, worker.incarnation, worker.shard, worker.wanted));
   if (broken_.moves_before_leaving) {
     worker.shard = worker.wanted;
@@ -116,9 +115,10 @@ void World::move(Worker& worker) {
   }
   if (broken_.moves_unsettled) worker.outcomes.clear();
   worker.unsettled = !worker.outcomes.empty();
-  if (worker.unsettled) in_flight.settle_and_fetch(std::exchange(worker.outcomes, {}), {}, 0);
+  if (worker.unsettled) session.next(std::exchange(worker.outcomes, {}), {});
   worker.unsettled = false;
-  in_flight.move();
+  session.leave();
+  session.begin(assign(worker));
 }
 
 // The supervisor's: a new incarnation, in the shard to which the worker was called.
@@ -155,32 +155,37 @@ bool World::may_begin(const Worker& worker) {
   return (!its.beat_is_old || broken_.old_beats_ignored) && (worker.lapses == its.lapses || broken_.lapses_ignored);
 }
 
-void World::wait(Worker& worker, FetchAndSettle& in_flight, const std::vector<std::string>& draw, int want) {
+void World::wait(Worker& worker, const std::vector<std::string>& draw, int want) {
+  Session& session = *worker.session;
   ++coverage_.waits;
-  const int losses = worker.channel->losses();
-  const std::string waited_on = in_flight.batch().queue;
-  switch (in_flight.wait_for_job(draw, want)) {
-    case FetchAndSettle::Waited::job:
-      ++(in_flight.batch().queue == waited_on ? coverage_.arrived : coverage_.fetched_behind);
+  const std::string waited_on = session.batch().queue;
+  switch (session.wait({.draw = draw, .most = want})) {
+    case Session::Waited::job:
+      ++(session.batch().queue == waited_on ? coverage_.arrived : coverage_.fetched_behind);
       break;
-    case FetchAndSettle::Waited::refused:
+    case Session::Waited::refused:
       ++coverage_.waits_refused;
       break;
-    case FetchAndSettle::Waited::nothing:
+    case Session::Waited::nothing:
+    case Session::Waited::passed:
+      break;
+    case Session::Waited::lost:
+      ++coverage_.waits_lost;
+      if (worker.wanted != worker.shard) throw ShardIsAway{};
+      session.give_up();
       break;
   }
-  if (worker.channel->losses() > losses) ++coverage_.waits_lost;
-  note(fmt::format("{}.{} waited for {}: {}", worker.slot, worker.incarnation, in_flight.batch().queue,
-                   in_flight.batch().entries.empty() ? "nothing" : in_flight.batch().entries[0].payload));
+  note(fmt::format("{}.{} waited for {}: {}", worker.slot, worker.incarnation, session.batch().queue,
+                   session.batch().entries.empty() ? "nothing" : session.batch().entries[0]));
 }
 
 void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
-  FetchAndSettle& in_flight = *worker.in_flight;
-  const FetchAndSettle::Batch& batch = in_flight.batch();
+  Session& session = *worker.session;
+  const Session::Batch& batch = session.batch();
   const std::string from = batch.queue;
   bool some_aside = false;
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
-    const std::string& payload = batch.entries[i].payload;
+    const std::string& payload = batch.entries[i];
     if (std::string aside = aside_for(caps(), from, is_capped(payload) ? "Capped" : "Job"); !aside.empty()) {
       if (!may_begin(worker) || !slot.defer(static_cast<int>(i))) return;
       ++coverage_.set_aside;
@@ -193,7 +198,7 @@ void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
     const Lock lock = take_running_lock(worker, payload);
     if (lock == Lock::fenced) return;
     if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0))
-      return in_flight.let_go_of_taken();
+      return session.let_go_of_taken();
     check_charges(payload);
     actor.yield();
     if (lock == Lock::held) {  // its turn comes later
@@ -213,8 +218,8 @@ void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
 World::Lock World::take_running_lock(Worker& worker, const std::string& payload) {
   const std::string lock = member_of(payload, "runs");
   if (lock.empty()) return Lock::none_needed;
-  FetchAndSettle& in_flight = *worker.in_flight;
-  const Taken taken = in_flight.take(running_lock(in_flight.fence(), lock, job_of(payload)), brood::take_running_lock);
+  Session& session = *worker.session;
+  const Taken taken = session.take(running_lock(session.fence(), lock, job_of(payload)), brood::take_running_lock);
   note(fmt::format("{}.{} asks for {} for {}: {}", worker.slot, worker.incarnation, lock, payload,
                    taken == Taken::yes  ? "taken"
                    : taken == Taken::no ? "held"

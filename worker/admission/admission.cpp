@@ -1,0 +1,109 @@
+#include "worker/admission/admission.hpp"
+
+#include <utility>
+
+#include "shared/base/redis_clock.hpp"
+#include "shared/job/expiry.hpp"
+#include "shared/store/redis_time.hpp"
+#include "worker/admission/unique_turn.hpp"
+
+namespace brood {
+namespace {
+
+using Kind = Decision::Kind;
+using Why = Deferral::Why;
+
+Decision deferred(Why why) { return {.kind = Kind::defer, .deferral = {.why = why}}; }
+
+}  // namespace
+
+Admission::Admission(Session& session, Channel& redis, const Config& config,
+                     std::function<bool(const std::string&)> knows)
+    : session_(session),
+      redis_(redis),
+      quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within}, std::move(knows)) {}
+
+void Admission::begin_batch(const std::string& queue, const std::vector<CapSettings>& caps) {
+  queue_ = queue;
+  caps_ = &caps;
+  begun_ = deferred_ = 0;
+}
+
+Decision Admission::decide(std::string_view payload) {
+  expired_.reset();
+  asked_for_lock_ = false;
+  try {
+    job_.read(payload);
+  } catch (const BadPayload& bad) {
+    return order().value_or(Decision{.kind = Kind::unreadable, .why = bad.what()});
+  }
+  for (Answer (Admission::*const gate)() :
+       {&Admission::cap, &Admission::expiry, &Admission::class_waits, &Admission::order, &Admission::length,
+        &Admission::turn, &Admission::expiry}) {
+    if (Answer answer = (this->*gate)()) {
+      answer->settles_at_once = asked_for_lock_;
+      return *std::move(answer);
+    }
+  }
+  return {.kind = expired_ ? Kind::expire : Kind::run,
+          .expiry = expired_.value_or(WallTime{}),
+          .settles_at_once = asked_for_lock_};
+}
+
+void Admission::note(const Decision& decision) { ++(decision.waits_for_class() ? deferred_ : begun_); }
+
+// Without a free place of its class it waits beside its queue.  A job that wraps another, as Active Job's do, counts as
+// either class; one that is where one of its classes belongs is not moved on by the other.
+Admission::Answer Admission::cap() {
+  if (caps_->empty()) return std::nullopt;
+  std::string beside = aside_for(*caps_, queue_, job_.job_class());
+  const bool is_there = home_of(*caps_, queue_) != queue_ && beside.empty();
+  if (beside.empty() && !is_there) beside = aside_for(*caps_, queue_, job_.counted_class());
+  if (beside.empty()) return std::nullopt;
+  Decision decision = deferred(Why::cap);
+  decision.deferral.into = std::move(beside);
+  return decision;
+}
+
+// A job that came too late ends, whatever its class waits for.  Asked again after its lock, which may take long while
+// Redis is away.  A clock that may be wrong drops no job: Redis is asked for the time first, which it has told a moment
+// ago in general, and where it does not tell the job runs.
+Admission::Answer Admission::expiry() {
+  const std::optional<WallTime> expiry = expired_ ? std::nullopt : expiry_of(job_);
+  if (!expiry || redis_now() <= *expiry) return std::nullopt;
+  ask_redis_time(redis_);
+  if (redis_time_is_known() && redis_now() > *expiry) expired_ = expiry;
+  return std::nullopt;
+}
+
+// Its class is paused, or in quarantine.  This comes before its lock, which it neither takes nor lets go of.
+Admission::Answer Admission::class_waits() {
+  if (!classes_may_wait_ || expired_) return std::nullopt;
+  const std::optional<Deferral> deferral = quarantine_.defers(job_);
+  return deferral ? std::optional(deferred(deferral->why)) : std::nullopt;
+}
+
+// A recovery takes for performed only what lies in front of everything that was deferred.
+Admission::Answer Admission::order() {
+  return deferred_ > 0 ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;
+}
+
+// What is done waits for no job that may be long.
+Admission::Answer Admission::length() {
+  const bool may_be_long = begun_ > 0 && !short_classes_.contain(job_.job_class());
+  return may_be_long ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;
+}
+
+// It has the lock that it runs under.  One that came too late needs none: it ends, and asks for a turn no more.
+Admission::Answer Admission::turn() {
+  const UniqueTurn turn = take_unique_turn(session_, job_);
+  if (turn == UniqueTurn::begins) return std::nullopt;
+  if (turn == UniqueTurn::fenced) return Decision{.kind = Kind::not_now};
+  asked_for_lock_ = true;
+  const bool waits = turn == UniqueTurn::waits && !expired_;
+  if (!waits && turn != UniqueTurn::dropped) return std::nullopt;
+  quarantine_.does_not_begin(job_);
+  return waits ? deferred(Why::lock) : Decision{.kind = Kind::drop};
+}
+
+}  // namespace brood

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "shared/job/payload.hpp"
+#include "worker/session/session.hpp"
+
+namespace brood {
+
+// What a unique job asks of Redis before it begins; most ask nothing.
+enum class UniqueTurn {
+  begins,   // at once
+  holds,    // it has the lock while it runs: it is settled at once, which lets go of that
+  waits,    // another runs under its lock, or that is no lock: its turn comes later
+  dropped,  // likewise, and it wants no turn
+  fenced,   // this incarnation is the worker's no longer: nothing may be begun
+};
+
+// Takes the lock of a job that wants one while it runs, or that was pushed while another held it, and lets go of that
+// of one that held it until now.  While Redis is away it waits, as a settle does, and throws what that throws.
+UniqueTurn take_unique_turn(Session& session, const Payload& job);
+
+}  // namespace brood

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/sidekiq_release.hpp"
+#include "shared/store/iteration.hpp"
+#include "shared/store/limits/limit.hpp"
+#include "shared/store/limits/take_limits.hpp"
+#include "worker/job/job_host.hpp"
+
+namespace brood {
+
+struct WantedLimits {
+  std::vector<Limit> limits;
+  std::chrono::milliseconds wait{0};
+};
+
+struct FailureRule {
+  RetryFor retry_for = RetryFor::alone;
+  WallTime now{};  // by Redis
+};
+
+// What the run under way needs of Redis.  A worker asks it over its own connection; the process of one job asks its
+// worker.
+class JobServices {
+ public:
+  virtual ~JobServices() = default;
+
+  // How far an iterable job came; nullopt: the worker leaves before Redis has answered.  Throws UnexpectedReply.
+  virtual std::optional<IterationState> load_iteration() = 0;
+  // It has come so far.  True: the job was cancelled.
+  virtual bool save_iteration(const IterationState& state) = 0;
+  // It has failed: what rule of `retry_for` holds, and what is the time?
+  virtual FailureRule failure_rule() = 0;
+  // May it go on within these limits?  Stops asking once `is_wanted` says no.
+  virtual LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) = 0;
+  virtual void give_back_limits(const std::vector<LimitUse>& uses) = 0;
+};
+
+}  // namespace brood

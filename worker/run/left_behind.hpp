@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+
+#include "shared/job/payload.hpp"
+#include "worker/guard/process_state.hpp"
+#include "worker/guard/thread_count.hpp"
+#include "worker/guard/timer_count.hpp"
+#include "worker/run/run_book.hpp"
+#include "worker/run/workplace.hpp"
+
+namespace brood {
+
+// What a job leaves behind in its worker, so that no later job suffers from it: what it changed is put back, its timers
+// are stopped, and threads have the worker replaced.
+class LeftBehind {
+ public:
+  LeftBehind(Workplace& place, RunBook& book) : place_(place), book_(book) {}
+
+  // Once the libraries are loaded: what is there now is put back after each job, and its threads and timers are no
+  // job's.
+  void note_state();
+
+  // While the entry of the job runs, so that what its threads crash by now is its own crash; and after its hooks, which
+  // are code of the job too.
+  void look(const Payload& job);
+  bool has_threads() { return threads_.left_behind() > 0; }
+
+  // `made_calls`: system calls may have been made since.
+  void put_right(bool made_calls);
+  // The same after the handlers of an event.  What those have started is no job's.
+  void put_right_after_handlers();
+
+ private:
+  void stop_timers(bool allowed);
+  void look_for_threads(const Payload& job, bool allowed);
+  void note_present();
+
+  Workplace& place_;
+  RunBook& book_;
+  std::optional<ProcessState> state_;  // once the libraries are loaded
+  ThreadCount threads_;
+  TimerCount timers_;
+};
+
+}  // namespace brood

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/base/clock.hpp"
+#include "shared/config/statsd_settings.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/scoreboard/class_usage.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/scoreboard/worker_setup.hpp"
+#include "worker/run/job_run.hpp"
+#include "worker/run/runs_for_statsd.hpp"
+
+namespace brood {
+
+// What a worker writes down of its runs: in its record while they run, so that the supervisor can count those that it
+// does not live to count; then to the usage of their classes and queues, and to StatsD, where somebody wants to be
+// told.
+class RunBook : public Stage {
+ public:
+  RunBook(WorkerSlot& slot, const WorkerSetup& worker_setup, const StatsdSettings& statsd);
+
+  struct ClassFacts {
+    bool has_code;  // one without has no usage
+    bool allows_threads, is_isolated;
+  };
+  // The class that the next calls speak of; its facts are asked for where another one was spoken of before.
+  bool speaks_of(const Payload& job) const {
+    return job.counted_class() == class_.name && job.job_class() == class_.job_class;
+  }
+  void speak_of(const Payload& job, const ClassFacts& facts);
+
+  void note_begin(const JobRun& run);  // before its entry runs
+  void end(const JobRun& run) override;
+  void settled(const JobRun& run) override;
+  void forget(int entry);    // it has not begun
+  void expire(int entry);    // nor has this one, since it came too late
+  void note_recent();        // code of this class runs in this process now
+  bool note_left_threads();  // true: the class is known for that
+
+  void end_batch(const JobUsage& together);
+
+ private:
+  void note(int entry, RunNote::State state, std::chrono::milliseconds took);
+  bool has_room(int entry) const { return usage_ != nullptr && entry >= 0 && entry < max_run_notes; }
+  auto& notes_of(int entry) { return slot_.record().run_notes[static_cast<std::size_t>(entry)]; }
+
+  WorkerSlot& slot_;
+  UsageTable* const usage_;  // nullptr: nobody counts
+  const std::uint64_t generation_;
+  std::optional<RunsForStatsd> statsd_;
+  struct {
+    std::string job_class, name;
+    std::optional<int> index = {};  // in the table of usage; nullopt: it has none
+  } class_;
+  struct {
+    std::string name;
+    int index = max_usage_queues;  // in the table of queues
+  } queue_;
+};
+
+}  // namespace brood

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "shared/config/otlp_settings.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/otlp/run_span.hpp"
+#include "shared/otlp/span_pipe.hpp"
+#include "shared/scoreboard/class_usage.hpp"
+#include "worker/job/job_host.hpp"
+#include "worker/job/spans_of_pushes.hpp"
+#include "worker/run/job_run.hpp"
+
+namespace brood {
+
+// Tells the exporter of this worker's runs, one after the other.  Of a run that the worker does not survive the
+// recovery tells, by the same ids.
+class RunSpans : public Stage {
+ public:
+  // `host` is told of each run's span.
+  RunSpans(const OtlpSettings& settings, std::string identity, int slot, std::string pipe, UsageTable* table,
+           JobHost& host);
+
+  // A run begins: its lines of the log have its trace's id from now on, and its pushes name its span.
+  void begin(const JobRun& run) override;
+  // The same in the process of an isolated job, of which the worker tells.
+  void begin_apart(const Payload& job, WallTime now);
+  // It is over, or was none since its job has expired.  The span of a short run waits for others.
+  void settled(const JobRun& run) override;
+
+  // Tells what waits, without waiting for anybody.
+  void send();
+
+ private:
+  RunKey key_of(const Payload& job, WallTime now) const;
+  void announce(const RunTrace& trace);
+
+  const OtlpSettings& settings_;
+  const std::string identity_;
+  const int slot_;
+  SpanPipe pipe_;
+  JobHost& host_;
+  SpansOfPushes pushes_;
+  RunSpan span_;         // of the run under way
+  std::string records_;  // that wait
+  std::uint64_t waiting_ = 0;
+};
+
+}  // namespace brood

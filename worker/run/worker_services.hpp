@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+#include "shared/store/report/ruby_processes.hpp"
+#include "worker/isolation/job_services.hpp"
+#include "worker/job/iteration_keeper.hpp"
+#include "worker/job/limit_keeper.hpp"
+#include "worker/run/workplace.hpp"
+
+namespace brood {
+
+// Over the connections of a worker, which are idle while a job runs.
+class WorkerServices : public JobServices {
+ public:
+  // Where limits lie, and who holds them: all but LimitKeeper::Setup's pause.
+  WorkerServices(Workplace& place, Channel& redis, LimitKeeper::Setup limits);
+
+  // The job that is spoken of from now on; it must live as long.
+  void serve(const Payload& job) { job_ = &job; }
+
+  std::optional<IterationState> load_iteration() override;
+  bool save_iteration(const IterationState& state) override;
+  FailureRule failure_rule() override;
+  LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) override;
+  void give_back_limits(const std::vector<LimitUse>& uses) override;
+
+  // The job is done, and the slot says so.
+  void drop_iteration() { iterations_.drop(job_->jid()); }
+  // Before a settle: how far the iterable jobs came, should Redis not have taken that yet.  `pause` throws to give up.
+  bool has_unsaved_iteration() const { return iterations_.has_unsaved_cursor(); }
+  void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
+
+  WallTime redis_time();
+  void forget_shard() { fleet_ = {}; }
+  void disconnect() { redis_.disconnect(); }
+
+ private:
+  bool may_wait(std::chrono::milliseconds length);
+
+  Workplace& place_;
+  Channel& redis_;
+  IterationKeeper iterations_;
+  LimitKeeper limits_;
+  FleetRelease fleet_;
+  const Payload* job_ = nullptr;
+};
+
+}  // namespace brood

@@ -1,0 +1,408 @@
+#include "worker/session/session.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include <fmt/ranges.h>
+
+#include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/worker_field.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto report_interval = 60s;
+
+// How long one BLMOVE waits, and how much longer its reply may take.
+constexpr auto short_wait = 5s;
+constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see shared/redis/socket.cpp
+constexpr auto reply_slack = 5s;
+
+// Whether the wait, or the fetch behind it, brought a job.
+bool brought_a_job(const std::vector<Reply>& replies) {
+  if (read_arrived(replies.front().view())) return true;
+  const ReplyView fetch = replies.back().view();
+  return replies.size() > 1 && fetch.error().empty() && !read_settled(fetch).payloads.empty();
+}
+
+std::uint64_t died_of(const std::vector<Outcome>& outcomes, std::size_t settled) {
+  return static_cast<std::uint64_t>(
+      std::count_if(outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(settled),
+                    [](const Outcome& one) { return one.kind == Outcome::Kind::move_to_dead; }));
+}
+
+std::string eviction_policy(std::string_view info) {
+  constexpr std::string_view name = "maxmemory_policy:";
+  const std::size_t at = info.find(name);
+  if (at == info.npos) return "unknown";
+  const std::string_view rest = info.substr(at + name.size());
+  return std::string(rest.substr(0, rest.find_first_of("\r\n")));
+}
+
+}  // namespace
+
+Leaving how_to_leave(const WorkerSlot& slot, bool has_outcomes) {
+  if (!has_outcomes) return Leaving::goes_on;
+  for (int entry = 0; entry < max_batch_entries; ++entry) {
+    const EntryState state = slot.entry(entry);
+    if (state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed)
+      return Leaving::not_yet;
+  }
+  return Leaving::ends;
+}
+
+Session::Session(Channel& redis, WorkerSlot& slot, Setup setup)
+    : redis_(redis),
+      slot_(slot),
+      setup_(std::move(setup)),
+      delivery_(
+          redis, slot,
+          {.slot = setup_.slot, .pause = setup_.pause, .wait = setup_.wait, .is_at_master = setup_.is_at_master}) {
+  if (const std::uint64_t assigned = slot_.record().incarnation.load()) begin(assigned);
+}
+
+void Session::begin(std::uint64_t incarnation) {
+  incarnation_ = incarnation;
+  field_ = worker_field(setup_.slot, incarnation);
+  number_ = 0;
+  registered_ = false;
+  batch_ = {};
+  held_ = {};
+  slot_.adopt_incarnation(incarnation);
+}
+
+void Session::register_incarnation() {
+  delivery_.send(brood::register_incarnation(setup_.identity, setup_.identity_record, field_));
+  registered_ = true;
+}
+
+Session::Next Session::next(const std::vector<Outcome>& outcomes, const Want& want) {
+  if (incarnation_ == 0) return Next::renewal;
+  if (!registered_) register_incarnation();
+  const std::vector<Outcome> none;
+  const std::vector<Outcome>* unsettled = &outcomes;
+  std::size_t asked = 0;  // of the draw
+  do {
+    const std::size_t until = std::min(want.draw.size(), asked + max_queues_asked);
+    Settled settled = settle(*unsettled, {.draw = {want.draw.begin() + asked, want.draw.begin() + until},
+                                          .most = want.most,
+                                          .wait_queue = until == want.draw.size() ? want.wait_queue : "",
+                                          .caps = want.caps});
+    if (settled.fenced) {
+      back_off(leave_fenced(*unsettled));
+      return Next::renewal;
+    }
+    hold(std::move(settled));
+    asked = until;
+    unsettled = &none;
+  } while (batch_.entries.empty() && want.most > 0 && asked < want.draw.size());
+  return Next::held;
+}
+
+Taken Session::take(IncarnationHoldings::Held wanted, AskToTake asking) {
+  IncarnationHoldings with_it = held_;
+  with_it.add(std::move(wanted));
+  const Taken taken = read_taken(delivery_.send(asking(fence(), with_it)).view());
+  if (taken == Taken::no_lock) report_no_lock(with_it.all().back().key);
+  if (taken == Taken::yes) held_ = std::move(with_it);
+  return taken;
+}
+
+Taken Session::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest) {
+  const ScriptCall call = take_unique_lock(fence(), lock, jid, longest);
+  const Taken taken = read_taken(delivery_.send(call).view());
+  if (taken == Taken::no_lock) report_no_lock(call.keys.back());
+  return taken;
+}
+
+bool Session::let_go_before_begin(const std::vector<LetGo>& all) {
+  return all.empty() || delivery_.send(let_go_at_begin(fence(), all)).view().integer() == 1;
+}
+
+void Session::let_go_of_taken() {
+  std::vector<LetGo> all;
+  append_held(all, held_, setup_.identity);
+  if (all.empty()) return;
+  delivery_.send(let_go_at_begin(fence(), all));
+  held_ = {};
+}
+
+Settled Session::settle(const std::vector<Outcome>& outcomes, const Want& want) {
+  Settlement settlement;
+  settlement.identity = setup_.identity;
+  settlement.field = field_;
+  settlement.number = number_;
+  settlement.held_queue = batch_.queue;
+  settlement.draw = want.draw;
+  settlement.want = std::clamp(want.most, 0, max_batch_entries);
+  settlement.wait_queue = want.wait_queue;
+  settlement.dead_limits = setup_.dead_limits;
+  settlement.caps = want.caps;
+  // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
+  const WallTime now = redis_now();
+  const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+    settlement.outcomes = sized;
+    settlement.let_go = ends_with(sized);
+    return brood::settle_and_fetch(settlement, now);
+  });
+  Settled settled = read_settled(reply.view());
+  if (!settled.fenced && !outcomes.empty()) {
+    held_ = {};
+    slot_.record().died.fetch_add(died_of(outcomes, outcomes.size()));
+  }
+  return settled;
+}
+
+// What the jobs hold that have ended, and whatever this incarnation holds.
+std::vector<LetGo> Session::ends_with(const std::vector<Outcome>& outcomes) const {
+  std::vector<LetGo> let_go;
+  if (outcomes.empty()) return let_go;
+  for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i) {
+    if (const auto end = end_of_job(outcomes[i].kind)) append_held(let_go, batch_.entries[i], 0, *end);
+  }
+  append_held(let_go, held_, setup_.identity);
+  return let_go;
+}
+
+// The order of these writes matters, since a worker may be killed between any two.  With the old number and no entries
+// the recovery finds the settle applied and gives everything back.  With the new number and the old entries it would
+// take the old batch's successes for the new batch's and acknowledge jobs that never ran.
+void Session::hold(Settled settled) {
+  if (const std::optional<FencedBackoff::Over> over = fences_.settled(steady_now())) {
+    const std::chrono::duration<double> took = over->took;
+    log::info("redis_keeps_what_workers_write",
+              {{"slot", setup_.slot}, {"fenced", over->fences}, {"after", fmt::format("{:.1f}s", took.count())}});
+  }
+  batch_.queue = settled.queue;
+  batch_.entries.clear();
+  // More than a batch only if somebody else put it there; what is left over comes with the next settle.
+  for (std::string& payload : settled.payloads) {
+    if (batch_.entries.size() < static_cast<std::size_t>(max_batch_entries))
+      batch_.entries.push_back(std::move(payload));
+  }
+  number_ = settled.number;
+
+  slot_.clear_entries();
+  slot_.set_number(number_);
+  slot_.set_queue(batch_.queue);
+  slot_.set_fetched(static_cast<int>(batch_.entries.size()));
+  report_skipped(settled.skipped);
+}
+
+// Either a recovery has taken this incarnation, and its jobs are elsewhere and will run again; or its field alone is
+// lost, and its list holds what it held.
+FencedBackoff::Fenced Session::leave_fenced(const std::vector<Outcome>& outcomes) {
+  const std::size_t settled = settle_without_field(outcomes), dropped = outcomes.size() - settled;
+  slot_.record().fenced_outcomes.fetch_add(dropped);
+  const std::uint64_t incarnation = std::exchange(incarnation_, 0);
+  registered_ = false;
+  const FencedBackoff::Fenced fenced = fences_.fenced(steady_now());
+  if (!fenced.one_of_many || !outcomes.empty())  // the many without outcomes are counted, and the log says so once
+    log::warn("worker_fenced", {{"slot", setup_.slot},
+                                {"incarnation", incarnation},
+                                {"outcomes_settled", settled},
+                                {"outcomes_dropped", dropped}});
+  return fenced;
+}
+
+void Session::back_off(const FencedBackoff::Fenced& fenced) {
+  if (fenced.first_of_many) {
+    std::string policy = "unknown";
+    try {
+      const Reply memory = redis_.call({"INFO", "memory"});
+      policy = memory.view().error().empty() ? eviction_policy(memory.view().text()) : policy;
+    } catch (const ConnectionLost&) {  // the next settle finds it away too
+    }
+    log::warn("redis_loses_what_workers_write",
+              {{"slot", setup_.slot},
+               {"key", name_of_incarnations(setup_.identity)},
+               {"maxmemory_policy", policy},
+               {"hint", "it must be noeviction, and nobody may delete the keys of brood; the worker pauses"}});
+  }
+  if (fenced.pause.count() > 0) setup_.pause(fenced.pause);
+}
+
+// Returns how many of the outcomes were settled.  Nothing is left in any list of this incarnation unless a field names
+// it.
+std::size_t Session::settle_without_field(const std::vector<Outcome>& outcomes) {
+  const bool may_hold_another_list = delivery_.in_doubt();
+  std::size_t settled = 0;
+  if (!batch_.queue.empty()) {
+    LostSettlement settlement{setup_.identity, field_, batch_.queue, {}, setup_.dead_limits, held_};
+    for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i)
+      settlement.performed.push_back({batch_.entries[i], outcomes[i]});
+    const WallTime now = redis_now();
+    const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+      for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
+      // Without its field nobody is asked to set anything aside: it goes back, and is found again.
+      for (LostSettlement::Performed& one : settlement.performed) {
+        if (one.outcome.kind == Outcome::Kind::beside) one.outcome = {Outcome::Kind::requeue_head, "", 0};
+      }
+      return brood::settle_without_field(settlement, now);
+    });
+    settled = std::min(read_settled_without_field(reply.view()).settled, outcomes.size());
+    slot_.record().died.fetch_add(died_of(outcomes, settled));
+    held_ = {};
+  }
+  if (may_hold_another_list) delivery_.until_done([&] { give_back_lists_of(redis_, setup_.identity, field_); });
+  return settled;
+}
+
+void Session::report_skipped(const std::vector<std::string>& queues) {
+  if (queues.empty()) return;
+  const SteadyTime now = steady_now();
+  if (skipped_reported_ != SteadyTime{} && now - skipped_reported_ < report_interval) return;
+  skipped_reported_ = now;
+  log::warn("queues_are_no_lists", {{"slot", setup_.slot}, {"queues", fmt::format("{}", fmt::join(queues, " "))}});
+}
+
+// A job that waits for such a lock asks for it again and again.
+void Session::report_no_lock(const RedisKey& key) {
+  const SteadyTime now = steady_now();
+  if (now - no_locks_.since >= report_interval) no_locks_ = {.since = now, .reported = {}};
+  if (!no_locks_.reported.insert(key.name()).second) return;
+  log::error("lock_is_no_string",
+             {{"slot", setup_.slot}, {"key", key.name()}, {"hint", "its jobs wait until somebody deletes the key"}});
+}
+
+Session::Waited Session::wait(const Wait& how) {
+  const auto longest = how.looks_again_soon ? short_wait : longest_wait;
+  std::vector<Command> commands{wait_on_queue(setup_.identity, field_, batch_.queue, longest)};
+  if (!how.draw.empty())
+    commands.push_back(
+        fetch_after_wait({setup_.identity, field_, number_, batch_.queue, how.draw, how.most}).command());
+  bool woken = false;
+  const Patience patience{.longest = longest + reply_slack,
+                          .wake_fd = how.wake_fd,
+                          .woken = [&]() -> std::optional<std::chrono::milliseconds> {
+                            woken = true;
+                            return how.woken ? how.woken() : std::nullopt;
+                          }};
+  try {
+    const std::uint64_t client = client_id();
+    if (client == 0) return Waited::refused;
+    slot_.set_waiting_client(client);
+    // Each side publishes its own flag before it reads the other's (Dekker), so at least one of them sees the other.
+    if (how.woken && how.woken()) {
+      slot_.set_waiting_client(0);
+      return Waited::nothing;
+    }
+    const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
+    const std::uint64_t written_on = redis_.connections();
+    slot_.set_waiting_client(0);
+    if (delivery_.asks_replicas() && brought_a_job(replies) && !delivery_.is_confirmed(written_on)) {
+      redis_.disconnect();
+      throw ConnectionLost(std::string(Delivery::not_confirmed));
+    }
+    const Waited waited =
+        hold_what_came(replies, !how.may_be_more_queues && how.draw.size() <= max_queues_asked_after_wait);
+    return waited == Waited::passed && woken ? Waited::nothing : waited;
+  } catch (const ConnectionLost& lost) {
+    if (lost.why == Loss::no_memory) throw std::bad_alloc();
+    slot_.set_waiting_client(0);
+    return Waited::lost;
+  }
+}
+
+// Redis has run the fetch even if it refused the wait.  `passed` only if `all_were_asked`: then no queue has a job.
+Session::Waited Session::hold_what_came(const std::vector<Reply>& replies, bool all_were_asked) {
+  const ReplyView wait = replies.front().view();
+  if (replies.size() > 1) {
+    const ReplyView fetch = replies.back().view();
+    const ErrorKind refusal = classify_error(fetch.error());
+    all_were_asked &= refusal == ErrorKind::none;
+    if (refusal == ErrorKind::none) {
+      Settled fetched = read_settled(fetch);
+      // What the wait brought is no longer ours either.  The next settle hears of it, and registers anew.
+      if (fetched.fenced) return Waited::nothing;
+      if (!fetched.nothing) {
+        hold(std::move(fetched));
+        return Waited::job;
+      }
+    }
+  }
+  if (auto job = read_arrived(wait)) {
+    // The number stays as it is, and with it the order of writes: the list was empty under this number, so its first
+    // entry is this one.
+    batch_.entries.assign(1, std::move(*job));
+    slot_.set_fetched(1);
+    return Waited::job;
+  }
+  if (!wait.error().empty()) return Waited::refused;
+  return all_were_asked ? Waited::passed : Waited::nothing;
+}
+
+void Session::give_back_unbegun() {
+  if (batch_.entries.empty() || slot_.entry(0) != EntryState::fetched) return;
+  const Reply returned = delivery_.send(give_back(setup_.identity, field_, batch_.queue, number_, 0, held_));
+  if (returned.view().integer() == 0) settle_without_field({});
+  held_ = {};
+  batch_.entries.clear();
+  slot_.clear_entries();
+}
+
+// 0: Redis does not tell, so nothing could unblock us.
+std::uint64_t Session::client_id() {
+  if (client_.id == 0 || client_.connection != redis_.connections()) {
+    const Reply reply = redis_.call({"CLIENT", "ID"});
+    client_.id = reply.view().is_integer() ? static_cast<std::uint64_t>(reply.view().integer()) : 0;
+    client_.connection = redis_.connections();
+  }
+  return client_.id;
+}
+
+// Nothing that is left has been begun: all of it goes back to the head of its queue.  Unlike a settle this is answered
+// "gone" when it was applied before, so it may simply be called again.
+void Session::leave_incarnation() {
+  const DeadWorker self{.identity = setup_.identity,
+                        .slot = setup_.slot,
+                        .incarnation = incarnation_,
+                        .record = DeadWorker::Record{.number = number_, .entries = {}, .queue = batch_.queue},
+                        .ended_by_brood = true};
+  const auto stays_as_it_is = [](const std::string& payload, const std::string&) {
+    return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
+  };
+  delivery_.until_done([&] { recover(redis_, self, setup_.dead_limits, stays_as_it_is, stays_as_it_is); });
+}
+
+void Session::leave(const std::vector<Outcome>& outcomes) {
+  if (registered_ && !outcomes.empty()) {
+    Settled settled = settle(outcomes, {});
+    if (settled.fenced)
+      leave_fenced(outcomes);
+    else
+      hold(std::move(settled));
+  }
+  if (registered_) leave_incarnation();
+  registered_ = false;
+  incarnation_ = 0;
+  batch_ = {};
+  slot_.clear_entries();
+}
+
+void Session::retire(const std::vector<Outcome>& outcomes) {
+  leave(outcomes);
+  slot_.record().retired.store(1);
+}
+
+void Session::give_up() {
+  leave_incarnation();
+  registered_ = false;
+  incarnation_ = 0;
+}
+
+// The slot keeps the number of the old incarnation until the supervisor, which reads it, has assigned a new one.
+void Session::leave_behind() {
+  redis_.disconnect();
+  batch_.entries.clear();
+  slot_.clear_entries();
+  registered_ = false;
+  incarnation_ = 0;
+}
+
+}  // namespace brood

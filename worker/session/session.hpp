@@ -1,0 +1,174 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/limits/take_limits.hpp"
+#include "shared/store/outcome.hpp"
+#include "worker/session/delivery.hpp"
+#include "worker/session/fenced_backoff.hpp"
+
+namespace brood {
+
+// Thrown by a pause when the worker is wanted in another shard while the Redis of this one is away.
+class ShardIsAway {};
+
+// How a worker may leave a shard that is away.
+enum class Leaving {
+  not_yet,  // its slot does not tell in full what becomes of some job
+  goes_on,  // it has nothing to settle: what it holds was not begun, and it goes on in another shard
+  ends,     // its slot tells what has become of each job, for the recovery when the shard is back
+};
+// `has_outcomes`: of jobs that have run, and that are not known to be settled.
+Leaving how_to_leave(const WorkerSlot& slot, bool has_outcomes);
+
+// What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation and the
+// order of the scoreboard's writes are all here.  While Redis is away each call pauses and sends the same again; it
+// returns once Redis has answered.
+class Session {
+ public:
+  struct Setup {
+    std::string identity;
+    std::string identity_record;  // the value in brood:processes
+    int slot = 0;
+    DeadLimits dead_limits;
+    // How many replicas must confirm what is settled, and what is fetched before any of it begins.
+    ReplicaWait wait = {};
+    // Waits between two attempts while Redis is away; throws ToldToStop or ShardIsAway to give up.  What was sent may
+    // or may not be applied then.  After ToldToStop call nothing more but the destructor, and exit without retiring:
+    // the recovery, which knows the number, does the rest.
+    std::function<void(std::chrono::milliseconds)> pause;
+    // Asked when too few replicas have confirmed: whether the server is the master all the same.  If not, the worker
+    // disconnects and sends the same again to the server that is.
+    std::function<bool()> is_at_master = {};
+  };
+
+  struct Batch {
+    std::string queue;                 // bare name
+    std::vector<std::string> entries;  // payloads, oldest first; entry i is entry i of the scoreboard
+  };
+
+  // It begins under the incarnation that the supervisor has assigned in the slot, if there is one.
+  Session(Channel& redis, WorkerSlot& slot, Setup setup);
+
+  // What is asked for: up to `most` jobs from the first queue of `draw` that is not empty.
+  struct Want {
+    std::vector<std::string> draw = {};
+    int most = 0;
+    std::string wait_queue = {};                     // that wait() will wait on, should nothing be found; empty: none
+    const std::vector<CapSettings>* caps = nullptr;  // of queues; null: there are none
+  };
+  enum class Next {
+    held,     // batch() says what; it may be empty
+    renewal,  // begin() a new incarnation: there was none, or it was given up, or Redis has fenced it.  Nothing is held
+  };
+  // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches.
+  // Registers the incarnation first, if that is still to be done.  Where this incarnation is fenced because its field
+  // alone is lost, and no recovery has touched its list, it settles what the list still holds; all other outcomes it
+  // drops, counts and logs.
+  Next next(const std::vector<Outcome>& outcomes, const Want& want);
+
+  // Goes on under an incarnation that was never used before.
+  void begin(std::uint64_t incarnation);
+
+  const Batch& batch() const { return batch_; }
+
+  // How to wait in Redis for a job.
+  struct Wait {
+    // Redis gets the fetch of up to `most` jobs from these queues behind the wait: a wait that ends without a job is
+    // followed by the fetch at once.
+    std::vector<std::string> draw = {};
+    int most = 1;
+    bool may_be_more_queues = false;  // than `draw`
+    bool looks_again_soon = false;    // the worker has something else to look at: waits for some seconds only
+    int wake_fd = -1;                 // readable when the worker is wanted while it waits
+    // What to do then: see shared/redis/connection.hpp.
+    std::function<std::optional<std::chrono::milliseconds>()> woken = {};
+  };
+  enum class Waited {
+    job,      // one is held now
+    nothing,  // none was pushed, or the worker was woken
+    passed,   // none was pushed in all that time: it may wait again
+    refused,  // this Redis does not let us wait: for want of memory, by its rules, or for what the queue is
+    lost,     // the connection is lost, and a job may have come: give_up(), or leave_behind()
+  };
+  // Waits in Redis, after a next() that found nothing and named a `wait_queue`.
+  Waited wait(const Wait& how);
+
+  // Takes something for this incarnation, by the script that `asking` makes of all that it holds then: it goes with the
+  // next settle of an outcome, so the job that it is for is settled at once, or with the recovery.  Where it is fenced
+  // nothing may be begun; the next settle hears of it.
+  using AskToTake = ScriptCall (*)(const Fence&, const IncarnationHoldings&);
+  Taken take(IncarnationHoldings::Held wanted, AskToTake asking);
+  // Lets go of what was taken for a job that is not begun after all.
+  void let_go_of_taken();
+  // Takes the lock of a job that was pushed while another held it: the job holds it then, not this incarnation.
+  Taken take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest);
+  // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
+  bool let_go_before_begin(const std::vector<LetGo>& all);
+  Fence fence() const { return {setup_.identity, field_, number_}; }
+
+  // As who its jobs hold limits, until the next settle.
+  LimitHolder holder() const { return {.identity = setup_.identity, .field = field_, .number = number_}; }
+
+  // Gives the whole held batch back to the head of its queue.  Does nothing if its first job has begun.
+  void give_back_unbegun();
+
+  // Leaves in order: settles `outcomes`, gives what has not begun back to the head of its queue, and removes the
+  // incarnation.  begin() another after that, in this shard or in another.
+  void leave(const std::vector<Outcome>& outcomes = {});
+  // The same for good: marks the slot retired.
+  void retire(const std::vector<Outcome>& outcomes);
+  // After a wait that was lost: recovers its own incarnation as that of a dead worker, until Redis answers.
+  void give_up();
+  // Sends nothing more to this shard.  What it may still hold there was not begun: the supervisor recovers it when that
+  // shard can be reached.
+  void leave_behind();
+
+ private:
+  std::vector<LetGo> ends_with(const std::vector<Outcome>& outcomes) const;
+  void register_incarnation();
+  Settled settle(const std::vector<Outcome>& outcomes, const Want& want);
+  std::uint64_t client_id();
+  Waited hold_what_came(const std::vector<Reply>& replies, bool all_were_asked);
+  void leave_incarnation();
+  std::size_t settle_without_field(const std::vector<Outcome>& outcomes);
+  void hold(Settled settled);
+  FencedBackoff::Fenced leave_fenced(const std::vector<Outcome>& outcomes);
+  void back_off(const FencedBackoff::Fenced& fenced);
+  void report_skipped(const std::vector<std::string>& queues);
+  void report_no_lock(const RedisKey& key);
+
+  Channel& redis_;
+  WorkerSlot& slot_;
+  const Setup setup_;
+  Delivery delivery_;
+  Batch batch_;
+  IncarnationHoldings held_;
+  std::uint64_t incarnation_ = 0;  // 0: none, begin() one
+  std::string field_;
+  std::uint64_t number_ = 0;
+  bool registered_ = false;
+  struct {
+    std::uint64_t id = 0, connection = 0;  // of which it is the id
+  } client_;
+  SteadyTime skipped_reported_{};
+  struct {
+    SteadyTime since{};
+    std::set<std::string> reported;
+  } no_locks_;
+  FencedBackoff fences_;
+};
+
+}  // namespace brood

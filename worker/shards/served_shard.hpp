@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "shared/config/config.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/scoreboard/worker_setup.hpp"
+#include "worker/orders/supervisor_orders.hpp"
+#include "worker/shards/limit_shards.hpp"
+
+namespace brood {
+
+// The Redis that a worker serves, one of the shards at a time.  The supervisor says which, with each incarnation.
+class ServedShard {
+ public:
+  ServedShard(const Config& config, const WorkerSetup& setup, const std::vector<RedisAddress>& shards,
+              SupervisorOrders& orders);
+  ServedShard(const ServedShard&) = delete;
+  ServedShard& operator=(const ServedShard&) = delete;
+
+  const RedisAddress& address() const { return shards_.at(number_); }
+  const std::string& name() const { return address().shard; }
+  Connection& redis() { return redis_; }
+  LimitShards& limits() { return limits_; }
+  const std::vector<CapSettings>& caps() const { return caps_[number_]; }  // this shard's share of the capsule's
+
+  bool is_one_of_several() const { return shards_.size() > 1; }
+  bool is_wanted_elsewhere() const;
+
+  // Tells the code of jobs which shard it is, if they are to share it.
+  void tell_jobs() const;
+  // A new incarnation has come: goes to the shard that it is for.  False if that is the same.
+  bool follow_incarnation();
+
+ private:
+  std::size_t assigned() const;
+  void serve();
+
+  const Config& config_;
+  const WorkerSetup& setup_;
+  const std::vector<RedisAddress>& shards_;
+  SupervisorOrders& orders_;
+  const std::vector<std::vector<CapSettings>> caps_;  // of each shard its share
+  std::size_t number_;                                // of the one that is served
+  Connection redis_;
+  LimitShards limits_;
+};
+
+}  // namespace brood

@@ -38,7 +38,7 @@ void Worker::run() {
   } catch (const ToldToStop&) {
     log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
   } catch (const ShardIsAway&) {
-    // The scoreboard says what has become of each job, for the recovery when that shard is back.  Another worker
+    // The scoreboard has what became of each job, for the recovery when that shard is back.  Another worker
     // takes this one's place elsewhere.
     log::warn("worker_leaves_jobs_to_recovery",
               {{"shard", shard_.name()}, {"reason", "it is away, and others have jobs"}});
@@ -71,7 +71,7 @@ void Worker::stand_by(bool quiet) {
     orders_.wait(quiet ? quiet_wait : look_for_beat_again);
 }
 
-// False where Redis has not told: this round is over.
+// False where the worker has a new incarnation: this round is over.
 bool Worker::fetch(bool begins) {
   const std::vector<Outcome> outcomes = take_outcomes();  // which may take long, with Redis away
   if (!fetcher_.draw() && leaves()) throw ShardIsAway{};  // which another call would find only after its time too

@@ -1,5 +1,5 @@
 // A worker calls this function by its name, in the libbrood that its job libraries have loaded:
-// worker/job/spans_of_pushes.cpp.
+// worker/run/run_spans.cpp.
 
 #include <brood/ambient.hpp>
 

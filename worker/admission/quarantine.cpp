@@ -17,9 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_looks = 5s;
-// After a change of the pauses: who has not heard of it yet lays a job aside that need not wait.
+// After a change of the pauses: a worker that does not know of it yet defers a job that need not wait.
 constexpr auto first_look_after_a_change = 500ms;
-constexpr int looks_after_a_change = 2;         // the second when nobody can look any more who has not heard of it
+constexpr int looks_after_a_change = 2;         // at the second all workers have heard of it
 constexpr auto between_looks_for_pauses = 60s;  // without a quarantine
 // For a new worker: its predecessor may have crashed, and that crash may not be counted yet.
 constexpr auto between_first_looks = 50ms;
@@ -31,7 +31,7 @@ constexpr std::size_t looked_at_once = 100, pages_of_a_look = 10;
 // After a change of the pauses all that waits is looked through, in steps: what need not wait may lie at its end.
 constexpr auto longest_step = 100ms, between_steps = 1'000ms;
 
-// nullopt: it is no job.  Somebody else has put it there, and it stays for a person to look at.
+// nullopt: it is no job.  Another program has put it there, and it stays for a person to look at.
 std::optional<Payload> read_waiting(std::string_view member) {
   try {
     return Payload::parse(std::string(member));
@@ -208,7 +208,7 @@ std::optional<Deferral> Quarantine::defers(const Payload& job) {
   return has_crashed(job) ? std::optional(Deferral{.why = Deferral::Why::quarantine}) : std::nullopt;
 }
 
-// Who has waited for a job since its last look may not have heard of a quarantine.
+// A worker that has waited for a job since its last look may not know of a quarantine.
 void Quarantine::read_unless_fresh() {
   const SteadyTime now = steady_now();
   if (first_look_ == SteadyTime{} || now - read_at_ < until_next_look(now)) return;
@@ -262,7 +262,7 @@ void Quarantine::ended(const Payload& job) {
   if (passed_) next_look_ = {};
 }
 
-// Told twice, it counts once: the key says which probe is under way.  What could not be told is told with the next
+// Sent twice, it counts once: the key names the probe that is under way.  What could not be sent goes with the next
 // look, or before the next job.
 void Quarantine::tell_of_passed() try {
   if (!passed_) return;

@@ -75,7 +75,7 @@ class Quarantine {
   const QuarantineRules rules_;
   const std::function<bool(const std::string&)> knows_;
   std::function<const NameSet*()> paused_;
-  NameSet paused_now_;  // as last told; what was known when the last job was laid aside
+  NameSet paused_now_;  // as last read; known when the last job was deferred
   int looks_after_change_ = 0;
   bool said_refused_ = false;
   std::string libraries_;
@@ -90,7 +90,7 @@ class Quarantine {
   struct Passed {
     std::string job_class, shown, jid;
   };
-  std::optional<Passed> passed_;  // a probe that has ended, while Redis is not told: nobody else begins one before
+  std::optional<Passed> passed_;  // a probe that has ended and that Redis does not know of: no other begins before
 };
 
 }  // namespace brood

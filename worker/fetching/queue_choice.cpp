@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto known_for = 30s;
-constexpr auto names_last = 10min;  // unless a change is told: there may be tens of thousands
+constexpr auto names_last = 10min;  // unless a change is known: there may be tens of thousands
 
 bool is_to_come(ReplyView reply) {
   const ErrorKind kind = classify_error(reply.error());
@@ -43,7 +43,7 @@ void QueueChoice::forget() {
   others_.clear();
 }
 
-// Of somebody who has not heard what is paused, nothing is fetched: Redis may be there again by then.
+// Until the paused queues are known, fetch nothing.
 void QueueChoice::begin_again() {
   taken_ = others_taken_ = 0;
   order_.clear();
@@ -80,7 +80,7 @@ std::string QueueChoice::wait_queue(int number) const {
   return waits_[static_cast<std::size_t>(number) % waits_.size()];
 }
 
-// Returns whether Redis told.  Without a change there is none to look at but one that has ended.
+// Returns whether Redis has answered.  Without a change there is none to look at but one that has ended.
 bool QueueChoice::look_at_classes() {
   if (looked_ && !is_stale() && known_.paused_classes.empty()) return true;
   const Reply classes = redis_.call(ask_paused_classes());

@@ -33,8 +33,8 @@ class QueueChoice {
 
   bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
   bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
-  // A queue with a cap is fetched from by settle_and_fetch alone, and nobody waits on it: the supervisor rings when one
-  // of its jobs may be taken.
+  // A queue with a cap is fetched from by settle_and_fetch alone, and no worker waits on it: the supervisor rings when
+  // one of its jobs may be taken.
   bool is_capped(const std::string& queue) const { return !caps_of(capsule_.caps, queue).empty(); }
   bool has_capped() const { return !capsule_.caps.empty(); }
   // Something has changed since begin(): call begin() again instead of waiting.

@@ -21,10 +21,10 @@
 namespace brood {
 
 // What a worker and the process of one job say to each other.  The worker speaks first, by an order; then the job's
-// process asks and the worker answers, until the process says how the job ended.  The worker reads what code of a job
-// may have written: every count and size is bounded, and what breaks the rules is a BadMessage.  Pure.
+// process asks and the worker answers, until the process reports how the job ended.  The worker reads what code of a
+// job may have written: every count and size is bounded, and what breaks the rules is a BadMessage.  Pure.
 
-// what() says, for people, what is wrong with the message.
+// what() tells people what is wrong with the message.
 class BadMessage : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -33,7 +33,7 @@ class BadMessage : public std::runtime_error {
 enum class MessageKind : std::uint32_t {
   order = 1,         // worker: perform this
   load_iteration,    // job's process: how far has this job come?  The answer is of the same kind, as all are
-  save_iteration,    // it has come so far; has somebody cancelled it?
+  save_iteration,    // it has come so far; was it cancelled?
   ask_failure_rule,  // it has failed: what rule of `retry_for` holds, and what time is it by Redis?
   take_limits,       // may it go on within these limits?
   give_back_limits,  // it is done with these
@@ -50,8 +50,8 @@ struct JobOrder {
   std::string payload, queue;
   std::string shard;  // that the job came from, for tell_shard(): the worker may have moved since it was copied
   SteadyTime started{};
-  // Set when the job has failed in an earlier process: this one only says what becomes of it.  Only class and message
-  // are set.
+  // Set when the job has failed in an earlier process: this one only decides what becomes of it.  Only class and
+  // message are set.
   std::optional<Failure> failure = {};
   // The job came too late to begin: only the on_expired hook of its class runs.
   bool expired = false;
@@ -91,16 +91,16 @@ bool read_cancelled_answer(std::string_view body);
 WantedLimits read_wanted_limits(std::string_view body);  // each is a limit, by why_no_limit()
 LimitResult read_limit_result(std::string_view body);
 std::vector<LimitUse> read_limit_uses(std::string_view body);
-// Of the job of this payload, fetched from `queue`: what becomes of it must be that very job, see failed_record.hpp.
+// The end of the job of this payload, fetched from `queue`.  What becomes of it must be that very job.
 JobEnd read_end(std::string_view body, const Payload& job, std::string_view queue);
 
-// What is sent: its kind and size, then the body.
+// The bytes that are sent: kind and size, then the body.
 std::string framed(MessageKind kind, std::string_view body);
 
 // Finds the messages in a stream of bytes.
 class MessageReader {
  public:
-  // What a job's process says; no end may be larger than `longest_end`.
+  // Of a job's process, whose end may be no larger than `longest_end`.
   static MessageReader of_job(std::size_t longest_end) { return MessageReader(longest_end); }
   static MessageReader of_worker() { return MessageReader(std::nullopt); }
 

@@ -36,7 +36,7 @@ class JobServices {
   virtual bool save_iteration(const IterationState& state) = 0;
   // It has failed: what rule of `retry_for` holds, and what is the time?
   virtual FailureRule failure_rule() = 0;
-  // May it go on within these limits?  Stops asking once `is_wanted` says no.
+  // May it go on within these limits?  Stops asking once `is_wanted` returns false.
   virtual LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) = 0;
   virtual void give_back_limits(const std::vector<LimitUse>& uses) = 0;
 };

@@ -44,7 +44,7 @@ class Conversation {
     while (!unsent_.empty()) {
       const ssize_t sent = ::send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent <= 0) {
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) unsent_.clear();  // nobody hears it any more
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) unsent_.clear();  // the process does not read any more
         return;
       }
       unsent_.erase(0, static_cast<std::size_t>(sent));

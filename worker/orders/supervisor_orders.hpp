@@ -45,11 +45,12 @@ class SupervisorOrders {
   void note_asking() { lapses_ = lapses(); }
   bool beat_is_missed() const { return beat_is_old() || lapses() != lapses_; }
 
-  // Waits until the supervisor says something, or until `longest` has passed.  True when it said something, or is gone.
+  // Waits until the supervisor sends something, or until `longest` has passed.  True when it has sent something, or is
+  // gone.
   bool wait(std::chrono::milliseconds longest);
-  // Waits for so long, whatever the supervisor says except stop.
+  // Waits for so long, whatever the supervisor sends except stop.
   void pause(std::chrono::milliseconds length);
-  // Readable when the supervisor says something; -1 when the supervisor is gone.
+  // Readable when the supervisor sends something; -1 when the supervisor is gone.
   int descriptor() const { return orphaned_ ? -1 : worker_setup_.control; }
 
   void say(ControlByte byte);
@@ -64,7 +65,7 @@ class SupervisorOrders {
 
   WorkerSetup worker_setup_;
   const std::atomic<std::uint32_t>* flags_;      // SlotFlag bits
-  const Scoreboard::ShardBeat* beat_ = nullptr;  // nullptr: nobody beats
+  const Scoreboard::ShardBeat* beat_ = nullptr;  // nullptr: there is no heartbeat
   std::uint32_t lapses_ = 0;                     // when jobs were last asked for
   bool orphaned_ = false;
   SteadyTime looked_for_supervisor_{};

@@ -14,7 +14,7 @@ class ClassRules {
   ClassRules(const Config& config, const WorkerSettings& for_all, const JobRegistry& registry)
       : config_(config), for_all_(for_all), registry_(registry) {}
 
-  // Whether somebody has code for it: a library or a program.
+  // Whether there is code for it: a library or a program.
   bool has_code(const std::string& job_class) const;
   // Whether each job runs in a process of its own.
   bool is_isolated(const std::string& job_class) const;

@@ -1,7 +1,6 @@
 #include "worker/run/job_code.hpp"
 
 #include <fmt/format.h>
-
 #include <new>
 #include <utility>
 #include <vector>
@@ -16,7 +15,6 @@
 #include "worker/job/encrypted_job.hpp"
 #include "worker/job/program_job.hpp"
 #include "worker/job/settle_failed_job.hpp"
-#include "worker/run/memory_victim.hpp"
 
 namespace brood {
 namespace {
@@ -40,6 +38,50 @@ Performed failed_with(Failure failure) {
 }
 
 }  // namespace
+
+std::optional<std::chrono::milliseconds> RunClock::time_left() const {
+  const auto deadline = slot_.deadline();
+  if (!deadline) return std::nullopt;
+  return std::chrono::ceil<std::chrono::milliseconds>(*deadline - steady_now());
+}
+
+void RunClock::set_time_left(std::chrono::milliseconds left) {
+  if (moves_deadline_) slot_.set_deadline(steady_now() + left);
+}
+
+// Where the deadline cannot be moved the run ends in time, and the next one goes on.
+bool RunClock::ends_between_items() {
+  const SteadyTime now = steady_now();
+  const auto left = time_left();
+  items_.next_item(now, left);
+  if (!items_.timeout() || !left) return false;
+  if (items_.overran(now, left)) return true;
+  if (!moves_deadline_) return !items_.fits_another(left);
+  if (*left < *items_.timeout()) slot_.set_deadline(now + *items_.timeout());
+  return false;
+}
+
+bool RunClock::was_too_long() const {
+  return items_.iterates() ? items_.overran(steady_now(), time_left()) : out_of_time();
+}
+
+Failure out_of_memory(std::string message) {
+  Failure failure;
+  failure.error_class = "OutOfMemory";
+  failure.message = std::move(message);
+  return failure;
+}
+
+std::optional<Failure> failure_of_victim(const Payload& job, std::uint64_t peak_kb, std::uint64_t share_bytes) {
+  if (share_bytes > 0 && peak_kb > share_bytes / 1024)
+    return out_of_memory(
+        "out of memory: the kernel ended it when the host had none left, and it had more than its share");
+  log::warn("job_given_back",
+            {{"jid", job.jid()},
+             {"class", job.display_class()},
+             {"reason", "the kernel ended it when the host had no memory left, and it had no more than its share"}});
+  return std::nullopt;
+}
 
 JobCode::JobCode(Workplace& place, JobServices& services, JobMeter& meter)
     : place_(place),

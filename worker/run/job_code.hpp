@@ -1,20 +1,61 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "shared/base/clock.hpp"
 #include "shared/config/config.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/outcome.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
 #include "worker/guard/syscall_watch.hpp"
 #include "worker/isolation/job_services.hpp"
+#include "worker/job/item_clock.hpp"
 #include "worker/job/job_host.hpp"
+#include "worker/job/perform.hpp"
 #include "worker/run/job_run.hpp"
-#include "worker/run/run_clock.hpp"
 #include "worker/run/workplace.hpp"
 
 namespace brood {
+
+// How long the run under way may still take.  Its deadline stands in the slot, where the supervisor reads it.
+class RunClock {
+ public:
+  explicit RunClock(WorkerSlot& slot) : slot_(slot) {}
+
+  // From within a sandbox the deadline cannot be moved.
+  void fix_deadline() { moves_deadline_ = false; }
+  bool moves_deadline() const { return moves_deadline_; }
+
+  void begin(SteadyTime now, std::optional<std::chrono::milliseconds> timeout) {
+    items_.begin(now, timeout ? timeout : time_left());
+  }
+  std::optional<std::chrono::milliseconds> time_left() const;  // nullopt: no deadline
+  bool out_of_time() const { return time_left().value_or(std::chrono::milliseconds(1)).count() <= 0; }
+  void set_time_left(std::chrono::milliseconds left);
+
+  // Between two items of an iterable job, each of which has all of the timeout.  Returns whether the run ends here.
+  bool ends_between_items();
+  // Whether the run, or one of its items, took longer than it may.
+  bool was_too_long() const;
+
+ private:
+  WorkerSlot& slot_;
+  ItemClock items_;
+  bool moves_deadline_ = true;
+};
+
+// The failure of a job that found no memory any more.
+Failure out_of_memory(std::string message);
+
+// The kernel has ended the job, or its program, when the host had no memory left, and no limit of its own was reached.
+// As the supervisor judges the end of a worker: it failed if it had more than `share_bytes`, its share of the host's
+// memory; 0: not known.  nullopt: others had used it up, which is logged, and the job goes back uncharged.
+std::optional<Failure> failure_of_victim(const Payload& job, std::uint64_t peak_kb, std::uint64_t share_bytes);
 
 // Runs the code of jobs in this process, within their limits: in a worker's, and in the one that is forked for one job.
 class JobCode {

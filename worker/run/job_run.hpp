@@ -24,7 +24,7 @@ struct JobRun {
   WallTime started_at{};
   std::uint32_t class_flags = 0;
 
-  // Of its code.
+  // What its code has done.
   Performed performed = {};
   bool iteration_ended = false;               // an iterable job has no item left
   std::optional<Failure> locked = {};         // why its arguments cannot be decrypted, or may not be in clear
@@ -39,7 +39,7 @@ struct JobRun {
   bool only_expired() const { return expired && performed.kind == Performed::Kind::succeeded; }
 };
 
-// What is done beside each run, in a fixed order.
+// Something that is done beside each run.  The runner calls its stages in a fixed order.
 class Stage {
  public:
   virtual ~Stage() = default;

@@ -12,7 +12,7 @@ namespace brood {
 enum class RecycleReason {
   max_jobs,       // it has done as many jobs as it may
   max_rss,        // it has grown larger than it may
-  out_of_memory,  // a job hit the memory limit, and nobody knows what it left behind
+  out_of_memory,  // a job hit the memory limit, and may have left anything behind
   threads,        // a job has left threads behind
   timers,         // or timers, of which its library may not know that they were stopped
   limits,         // or has lowered a limit of the process for good

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/config/statsd_settings.hpp"
@@ -12,14 +14,38 @@
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
+#include "shared/statsd/statsd.hpp"
 #include "worker/run/job_run.hpp"
-#include "worker/run/runs_for_statsd.hpp"
 
 namespace brood {
 
+// Sends this worker's runs to a StatsD server, batch by batch: those that are noted in the
+// worker's record, once they are added to what the classes have used: of those that it does not live to add, the
+// supervisor tells.
+class RunsForStatsd {
+ public:
+  RunsForStatsd(const StatsdSettings& settings, UsageTable& table);
+
+  // The run of entry `entry` has failed.
+  void note_error(int entry, const std::string& error_class);
+  void note_expired(int class_index, int queue_index);
+
+  // Keeps the ended runs, which are about to be added.
+  void take(const RunNotes& notes);
+  // Tells all of it, without waiting for anybody.
+  void send();
+
+ private:
+  const UsageTable& table_;
+  Statsd statsd_;
+  std::array<std::string, max_run_notes> errors_;
+  // The names of the last run: most runs of a batch are of one class.
+  int class_index_ = -1, queue_index_ = -1;
+  std::string class_, queue_;
+};
+
 // What a worker writes down of its runs: in its record while they run, so that the supervisor can count those that it
-// does not live to count; then to the usage of their classes and queues, and to StatsD, where somebody wants to be
-// told.
+// does not live to count; then to the usage of their classes and queues, and to StatsD, if one is configured.
 class RunBook : public Stage {
  public:
   RunBook(WorkerSlot& slot, const WorkerSetup& worker_setup, const StatsdSettings& statsd);
@@ -50,7 +76,7 @@ class RunBook : public Stage {
   auto& notes_of(int entry) { return slot_.record().run_notes[static_cast<std::size_t>(entry)]; }
 
   WorkerSlot& slot_;
-  UsageTable* const usage_;  // nullptr: nobody counts
+  UsageTable* const usage_;  // nullptr: none is kept
   const std::uint64_t generation_;
   std::optional<RunsForStatsd> statsd_;
   struct {

@@ -1,8 +1,10 @@
 #include "worker/run/run_spans.hpp"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "shared/base/log_line.hpp"
@@ -13,10 +15,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A run that took longer than this is told at once: its span is lost with no crash that follows.
+constexpr const char* library_of_pushes = "libbrood.so.1";
+constexpr const char* name_of_function = "brood_set_span_of_run";  // shared/api/span_of_run.cpp
+
+// The span of a run that took longer than this is sent at once: its span is lost with no crash that follows.
 constexpr auto short_run = 1ms;
 
 }  // namespace
+
+void SpansOfPushes::begin(std::string_view traceparent, std::string_view state) {
+  if (!looked_) {
+    looked_ = true;
+    // If no job library has loaded it, no push goes through it.
+    if (void* const loaded = dlopen(library_of_pushes, RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL))
+      set_ = reinterpret_cast<SetSpan>(dlsym(loaded, name_of_function));
+  }
+  if (set_ != nullptr) set_(std::string(traceparent).c_str(), std::string(state).c_str());
+}
+
+void SpansOfPushes::end() {
+  if (set_ != nullptr) set_("", "");
+}
 
 RunSpans::RunSpans(const OtlpSettings& settings, std::string identity, int slot, std::string pipe, UsageTable* table,
                    JobHost& host)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "shared/base/clock.hpp"
 #include "shared/config/otlp_settings.hpp"
@@ -10,16 +11,30 @@
 #include "shared/otlp/span_pipe.hpp"
 #include "shared/scoreboard/class_usage.hpp"
 #include "worker/job/job_host.hpp"
-#include "worker/job/spans_of_pushes.hpp"
 #include "worker/run/job_run.hpp"
 
 namespace brood {
+
+// While a run is traced, what its code pushes by brood::Client names the run's span, and
+// brood::ambient::traceparent() returns it: both are libbrood's, which the job libraries may have brought with them.
+class SpansOfPushes {
+ public:
+  // `state`: the trace's `tracestate`; empty: none.
+  void begin(std::string_view traceparent, std::string_view state);
+  void end();
+
+ private:
+  using SetSpan = void (*)(const char* traceparent, const char* tracestate);
+
+  bool looked_ = false;
+  SetSpan set_ = nullptr;
+};
 
 // Tells the exporter of this worker's runs, one after the other.  Of a run that the worker does not survive the
 // recovery tells, by the same ids.
 class RunSpans : public Stage {
  public:
-  // `host` is told of each run's span.
+  // `host` gets the name of each run's span.
   RunSpans(const OtlpSettings& settings, std::string identity, int slot, std::string pipe, UsageTable* table,
            JobHost& host);
 

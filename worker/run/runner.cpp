@@ -125,7 +125,7 @@ std::optional<Outcome> Runner::carry_out(const Decision& decision, int entry, Pa
 std::optional<Outcome> Runner::defer_job(const Deferral& deferral, int entry, const Payload& job,
                                          const std::string& queue) {
   const bool needs_time = deferral.why != Deferral::Why::cap;
-  // Before the slot says so: there may be no memory for it.
+  // Before the slot has it: there may be no memory for it.
   Outcome outcome = defer(job, deferral, queue, needs_time ? services_.redis_time() : WallTime{});
   if (!place_.slot.defer(entry)) return std::nullopt;
   if (deferral.why == Deferral::Why::lock) log_.deferred("job_waits_for_its_turn", job, queue);

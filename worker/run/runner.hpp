@@ -29,7 +29,7 @@ namespace brood {
 // Makes of each decision about a job its outcome: one worker's jobs, one after the other.
 class Runner {
  public:
-  // `of_supervisor` says where its spans go.
+  // Spans go to the exporter of `of_supervisor`.
   Runner(Workplace& place, Admission& admission, Channel& redis, LimitKeeper::Setup limits,
          const Identity& of_supervisor);
 
@@ -78,7 +78,7 @@ class Runner {
   JobMeter meter_;
   JobCode code_;
   RunBook book_;
-  std::optional<RunSpans> spans_;  // if a collector is to be told
+  std::optional<RunSpans> spans_;  // if runs are traced
   JobLog log_;
   JobTitle title_;
   std::vector<Stage*> stages_;

@@ -8,7 +8,6 @@
 
 #include "shared/base/log.hpp"
 #include "shared/config/executable.hpp"
-#include "worker/run/memory_victim.hpp"
 
 namespace brood {
 namespace {

@@ -29,7 +29,7 @@ class WorkerServices : public JobServices {
   LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) override;
   void give_back_limits(const std::vector<LimitUse>& uses) override;
 
-  // The job is done, and the slot says so.
+  // The job is done, and its slot shows that.
   void drop_iteration() { iterations_.drop(job_->jid()); }
   // Before a settle: how far the iterable jobs came, should Redis not have taken that yet.  `pause` throws to give up.
   bool has_unsaved_iteration() const { return iterations_.has_unsaved_cursor(); }

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 2s;
-constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis is away
+constexpr auto not_worth_a_line = 1s;  // the supervisor logs at once that Redis is away
 constexpr auto say_again = 60s;
 constexpr auto longest_answer = 10s;  // by Redis to what replicas confirm, beside the time that these have
 

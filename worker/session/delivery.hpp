@@ -68,7 +68,7 @@ class Delivery {
 
   struct Answer {
     Reply reply;
-    bool holds = true;  // replicas have confirmed it, or this is the master all the same, or nobody is asked
+    bool holds = true;  // replicas have confirmed it, or this is the master all the same, or none is to confirm
   };
   Reply send_again(const ScriptCall& call, bool may_be_less, Confirm confirm);
   Answer send_and_confirm(const ScriptCall& call, Confirm confirm);

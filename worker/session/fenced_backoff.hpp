@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// A worker is fenced now and then, when somebody has taken it for dead.  One that is fenced again and again has a Redis
-// that loses writes, and would ask it thousands of times a second: so it pauses, longer each time.  Pure.
+// A worker is fenced now and then, when a supervisor has taken it for dead.  One that is fenced again and again has a
+// Redis that loses writes, and would ask it thousands of times a second: so it pauses, longer each time.  Pure.
 class FencedBackoff {
  public:
   struct Fenced {

@@ -180,7 +180,7 @@ void Session::hold(Settled settled) {
   }
   batch_.queue = settled.queue;
   batch_.entries.clear();
-  // More than a batch only if somebody else put it there; what is left over comes with the next settle.
+  // More than a batch only if another program put it there.  The rest comes with the next settle.
   for (std::string& payload : settled.payloads) {
     if (batch_.entries.size() < static_cast<std::size_t>(max_batch_entries))
       batch_.entries.push_back(std::move(payload));
@@ -202,7 +202,7 @@ FencedBackoff::Fenced Session::leave_fenced(const std::vector<Outcome>& outcomes
   const std::uint64_t incarnation = std::exchange(incarnation_, 0);
   registered_ = false;
   const FencedBackoff::Fenced fenced = fences_.fenced(steady_now());
-  if (!fenced.one_of_many || !outcomes.empty())  // the many without outcomes are counted, and the log says so once
+  if (!fenced.one_of_many || !outcomes.empty())  // the many without outcomes are counted, and logged once
     log::warn("worker_fenced", {{"slot", setup_.slot},
                                 {"incarnation", incarnation},
                                 {"outcomes_settled", settled},
@@ -239,7 +239,7 @@ std::size_t Session::settle_without_field(const std::vector<Outcome>& outcomes) 
     const WallTime now = redis_now();
     const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
       for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
-      // Without its field nobody is asked to set anything aside: it goes back, and is found again.
+      // Without its field a job cannot wait beside its queue: it goes back, and is found again.
       for (LostSettlement::Performed& one : settlement.performed) {
         if (one.outcome.kind == Outcome::Kind::beside) one.outcome = {Outcome::Kind::requeue_head, "", 0};
       }

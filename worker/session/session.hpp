@@ -62,7 +62,7 @@ class Session {
   // It begins under the incarnation that the supervisor has assigned in the slot, if there is one.
   Session(Channel& redis, WorkerSlot& slot, Setup setup);
 
-  // What is asked for: up to `most` jobs from the first queue of `draw` that is not empty.
+  // Up to `most` jobs are asked for, from the first queue of `draw` that is not empty.
   struct Want {
     std::vector<std::string> draw = {};
     int most = 0;
@@ -70,7 +70,7 @@ class Session {
     const std::vector<CapSettings>* caps = nullptr;  // of queues; null: there are none
   };
   enum class Next {
-    held,     // batch() says what; it may be empty
+    held,     // batch() has what is held; it may be empty
     renewal,  // begin() a new incarnation: there was none, or it was given up, or Redis has fenced it.  Nothing is held
   };
   // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches.

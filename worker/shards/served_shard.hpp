@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// The Redis that a worker serves, one of the shards at a time.  The supervisor says which, with each incarnation.
+// The Redis that a worker serves, one of the shards at a time.  The supervisor assigns it with each incarnation.
 class ServedShard {
  public:
   ServedShard(const Config& config, const WorkerSetup& setup, const std::vector<RedisAddress>& shards,

@@ -1,6 +1,5 @@
 #include "supervisor/recovery/dead_files.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "supervisor/recovery/workers_left.hpp"
@@ -8,29 +7,22 @@
 namespace brood {
 
 void DeadFiles::note_look(int shard, std::set<std::string> names) {
+  for (auto& [name, file] : waiting_) {
+    if (names.contains(name))
+      file.done.erase(shard);
+    else
+      file.done.insert(shard);
+  }
+  std::erase_if(waiting_, [&](const auto& file) { return remove_if_done(file.second); });
   named_.at(static_cast<std::size_t>(shard)) = std::move(names);
-  std::erase_if(waiting_, [&](const auto& file) {
-    if (is_needed(file.first)) return false;
-    remove_runtime_files(file.second);
-    return true;
-  });
 }
 
 void DeadFiles::remove(int shard, const std::string& name, const std::string& scoreboard) {
   if (auto& names = named_.at(static_cast<std::size_t>(shard))) names->erase(name);
-  const auto others_need_it = [&] {
-    for (int other = 0; other < static_cast<int>(named_.size()); ++other) {
-      const auto& names = named_[static_cast<std::size_t>(other)];
-      if (other != shard && (!names || names->contains(name))) return true;
-    }
-    return false;
-  };
-  if (others_need_it()) {
-    waiting_[name] = scoreboard;
-  } else {
-    waiting_.erase(name);
-    remove_runtime_files(scoreboard);
-  }
+  Waiting& file = waiting_[name];
+  file.scoreboard = scoreboard;
+  file.done.insert(shard);
+  if (remove_if_done(file)) waiting_.erase(name);
 }
 
 std::optional<std::set<std::string>> DeadFiles::named() const {
@@ -42,8 +34,12 @@ std::optional<std::set<std::string>> DeadFiles::named() const {
   return all;
 }
 
-bool DeadFiles::is_needed(const std::string& name) const {
-  return std::any_of(named_.begin(), named_.end(), [&](const auto& names) { return !names || names->contains(name); });
+bool DeadFiles::remove_if_done(const Waiting& file) const {
+  for (int shard = 0; shard < static_cast<int>(named_.size()); ++shard) {
+    if (!file.done.contains(shard)) return false;
+  }
+  remove_runtime_files(file.scoreboard);
+  return true;
 }
 
 }  // namespace brood

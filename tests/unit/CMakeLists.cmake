@@ -209,5 +209,6 @@ brood_test(unit/fugit_rule LINK brood_base ALONE)  # it goes to one time zone af
 
 brood_test(unit/needed_objects LINK brood_worker brood_test_support)
 add_dependencies(unit_needed_objects_test parted_jobs roll_part_1)
+brood_test(unit/dead_files LINK brood_supervisor brood_test_support)
 # The C library keeps what it has read of LOCPATH.
 set_tests_properties(unit_locale PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")

@@ -42,7 +42,7 @@ enum Kind {
   no_class,
   no_json
 };
-const std::vector<int> weight_of_kind{14, 5, 8, 5, 3, 4, 2, 1, 3, 8, 4, 8, 6, 3, 4, 3, 1, 1};
+const std::vector<int> weight_of_kind{14, 5, 8, 5, 3, 4, 2, 1, 3, 16, 4, 12, 6, 3, 4, 3, 1, 1};
 
 std::string class_in(const std::string& payload) {
   const std::string mark = "\"class\":\"";

@@ -132,7 +132,9 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
 
   int runs_again = 0, overcharged = 0, undercharged = 0, dead_without_cause = 0;
   std::string again, over, under, without_cause;
-  for (const auto& [jid, job] : jobs_) {
+  for (const auto& entry : jobs_) {
+    const std::string& jid = entry.first;
+    const WalkJob& job = entry.second;
     const auto count = [&, at = counts.find(jid)](char what) {
       if (at == counts.end()) return 0;
       const auto found = at->second.find(what);

@@ -554,7 +554,7 @@ bool Walk::come_to_rest() {
     if (all != last) moved = now;
     last = std::move(all);
     before = left;
-    if (now - moved > 75s || now - began > 200s) {
+    if (now - moved > 75s || now - began > 150s) {
       find("", fmt::format("{} jobs do not move", before));
       return false;
     }

@@ -10,7 +10,7 @@ namespace brood {
 // brood-watch, `brood bench` becomes brood-bench.  They lie beside brood where they are built, and in libexec/brood
 // where they are installed.
 
-// what() says which program is missing, and where it was looked for.
+// what() has the missing program, and the paths that were tried.
 class CompanionMissing : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

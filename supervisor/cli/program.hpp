@@ -15,7 +15,7 @@ void begin_program(int argc, char** argv);
 
 struct Ending {
   int status = 0;                        // the exit status
-  std::optional<std::string> complaint;  // one sentence, when an exception told that something went wrong
+  std::optional<std::string> complaint;  // one sentence, if an exception was thrown
 };
 
 // Runs `command`, which returns the exit status.  Each kind of exception has a status of its own; an Answer is printed.

@@ -30,7 +30,7 @@ struct QueueStatus {
   std::string name;
   std::optional<std::int64_t> size;  // nullopt: the key is no list
   double latency = 0;                // seconds that the next job has waited
-  bool paused = false;               // nobody fetches from it
+  bool paused = false;               // no process fetches from it
   bool served = false;               // some process fetches from it, or would if it were not paused
 };
 

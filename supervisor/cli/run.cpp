@@ -41,7 +41,7 @@
 namespace brood {
 namespace {
 
-// What can be told of a configuration without Redis and without a library.  Throws ConfigError.
+// The checks of a configuration without Redis and without a library.  Throws ConfigError.
 void check_alone(Config& config) {
   check_zones(config.periodic);
   read_credentials(config);
@@ -92,7 +92,7 @@ std::unique_ptr<EmbeddedRedis> embedded_redis(const RedisSettings& redis) {
   return std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), redis.appendfsync);
 }
 
-// Everything that the supervisor needs is made here, and what it asks for later is told here.
+// Everything that the supervisor needs is made here, and its later questions are answered here.
 int supervise(const RunOptions& options, Config config, OwnConnections connections, std::vector<RedisAddress> shards,
               std::optional<Handover> handover) {
   Successor successor(own_words(), handover ? handover->program : "");

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// What `brood run` was told.
+// The options of `brood run`.
 struct RunOptions {
   std::string config_path;  // empty: built-in defaults
   ConfigOverrides overrides;
@@ -19,7 +19,7 @@ struct RunOptions {
   bool startup = false;            // with `check`: run the handlers of startup too
 };
 
-// Supervises until told to stop, and returns the exit status.  Throws ConfigError.
+// Supervises until it is stopped, and returns the exit status.  Throws ConfigError.
 int run_command(const RunOptions& options);
 
 }  // namespace brood

@@ -28,7 +28,7 @@ class PageProgram {
 };
 
 // In a child of the supervisor: becomes the page that [web] wants, which goes by the configuration that runs and ends
-// with the supervisor.  The others are what the command line says.  Returns an exit status only where that fails.
+// with the supervisor.  The others are from the command line.  Returns an exit status only where that fails.
 int become_page(const PageProgram& program, const Config& config, const std::string& config_path,
                 const std::vector<std::string>& libraries, const std::optional<std::string>& redis_url);
 

@@ -187,7 +187,7 @@ void Screen::resize() {
 void Screen::redraw() { clearok(curscr, TRUE); }
 
 void Screen::show(const Frame& frame) {
-  // While nobody reads the terminal, a write would block, and no signal would be handled.  So this frame is dropped;
+  // While the terminal is not read, a write would block, and no signal would be handled.  So this frame is dropped;
   // the next one shows the same.
   pollfd terminal{STDOUT_FILENO, POLLOUT, 0};
   if (poll(&terminal, 1, 0) == 0) return;

@@ -171,7 +171,7 @@ void limit_argument(std::vector<sock_filter>& program, const Bound& bound) {
   program.push_back(allow);
 }
 
-// It may raise a signal in itself, which is how it ends after a crash, and in nobody else: not by a file that tells
+// It may raise a signal in itself, which is how it ends after a crash, and in no other: not by a file that tells
 // of its input either.  It types nothing into the terminal that it may have.
 void limit_reach(std::vector<sock_filter>& program) {
   using enum Bound::Sense;

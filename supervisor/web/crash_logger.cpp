@@ -46,7 +46,7 @@ class PlainLine {
     text("event", event);
   }
 
-  // What would end the text within its quotes is left out: nobody but us says what stands there.
+  // What would end the text within its quotes is left out.
   void text(std::string_view fact, std::string_view value) {
     const bool is_quoted = writes_json || value.find_first_of(" =\"") != value.npos;
     name(fact);
@@ -188,7 +188,7 @@ void tell_crash(int signal, siginfo_t* info, void*) {
     const int count = backtrace(frames.data(), most_frames);
     for (int i = 0; i < count; ++i) tell_frame(descriptor, i, frames[static_cast<std::size_t>(i)]);
   }
-  // What crashed does so again, and by the usual way.  What somebody sent does not.
+  // What crashed does so again, and by the usual way.  A signal that was sent does not.
   std::signal(signal, SIG_DFL);
   if (info->si_code <= 0) raise(signal);
 }

@@ -45,7 +45,7 @@ namespace {
 constexpr std::size_t most_waiting = 12, most_probes_waiting = 4;
 constexpr std::size_t large_answer = 1 << 20;  // after which memory is given back
 
-// Whatever the operator named, and what a browser of this machine says.
+// The configured names, and those of a browser on this machine.
 std::vector<std::string> hosts_of(const WebSettings& settings, const ListenAddress& address) {
   std::vector<std::string> hosts;
   for (std::string host : settings.hosts) {
@@ -177,7 +177,7 @@ HttpResponse too_many_follow() {
   return response;
 }
 
-// Health is asked by machines that know no names: it lets in whoever reaches the socket, and tells nothing else.
+// Health is asked by machines that know no names: it is open to all that reach the socket, and shows nothing else.
 bool is_open(const Route& route) { return route.path == "/healthz"; }
 
 // A process that may change the file of users can let itself in.  A page that a supervisor serves runs as jobs do.
@@ -292,7 +292,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     PageLane& lane = page_lane_of(route, request.query);
     const auto answered = std::make_shared<Answered>();
     auto work = [answered, reply, &lane, &its_doors, &route, request = std::move(request)] {
-      if (reply.is_gone()) return;  // whoever does not wait for it is not worked for
+      if (reply.is_gone()) return;  // no work for a client that has gone
       *answered = answer(lane.site, its_doors, request, route);
       answered->response = compressed_for(request, std::move(answered->response));
     };

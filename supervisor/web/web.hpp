@@ -6,7 +6,7 @@
 namespace brood {
 
 // Serves the page until SIGTERM or SIGINT, or, for a supervisor that holds the other end of standard input, until that
-// has an end.  Returns the exit status; throws std::runtime_error when nobody can listen
+// has an end.  Returns the exit status; throws std::runtime_error if it cannot listen
 // there, or the file of the users cannot be used.
 int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_supervised);
 

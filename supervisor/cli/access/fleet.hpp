@@ -16,7 +16,7 @@ namespace brood {
 std::vector<std::string> supervisors_that_beat(Connection& redis);
 
 // Sends an order to a supervisor of brood; false when none of this identity sends heartbeats.  The supervisor follows
-// the order within some two seconds; an order that nobody has read after a minute is forgotten.
+// the order within some two seconds; an order that was not read after a minute is dropped.
 bool send_word(Connection& redis, const std::string& identity, const FleetWord& word);
 
 // Which supervisors say that they run the job.  An id of the usual length may be shortened to its first four characters

@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// A worker of this machine, as its slot in a scoreboard says.
+// A worker of this machine, from its slot in a scoreboard.
 struct WorkerStatus {
   std::string identity;
   int slot = 0;
@@ -20,7 +20,7 @@ struct WorkerStatus {
   std::uint64_t generation = 0;  // of the configuration that it goes by: 1 at the start, one more with each restart
   std::int64_t pid = 0;
   std::int64_t job_pid = 0;           // of the process that runs the job; 0: the worker itself does
-  std::string state;                  // starting, idle, busy, quiet, stopping, gone, or resting: nobody is in the slot
+  std::string state;                  // starting, idle, busy, quiet, stopping, gone, or resting: the slot is empty
   std::string job_class, jid, queue;  // of the job that it runs
   double age = 0;                     // seconds that the job has run
   std::optional<double> deadline_in;  // seconds until the job's time is over; negative: since then

@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// What the kernel says of a process.
+// The kernel's figures of a process.
 struct ProcessUse {
   std::uint64_t start_time = 0;  // clock ticks since boot; another start time means another process
   double cpu_s = 0;              // used since the process began

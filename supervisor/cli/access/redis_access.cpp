@@ -43,7 +43,7 @@ Config RedisAccess::configuration() const {
   // A command that a job has started goes to the Redis of that job, unless options say otherwise.
   const std::optional<RedisSettings> of_a_job = url.empty() && config.empty() ? redis_told_to_jobs() : std::nullopt;
   if (of_a_job) found.redis = *of_a_job;
-  // What the file of the machine says is about its own Redis.
+  // The settings in the file of the machine are for its own Redis.
   const bool is_told = !config.empty() || (!file.empty() && url.empty() && !of_a_job);
   if (!is_told) {
     found.dead_max_jobs = no_limit_of_dead;

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What a command such as `brood retries` can be told to do: the word after its name.
+// An action of a command such as `brood retries`: the word after its name.
 struct Verb {
   std::string_view name;
   std::string_view operands;  // as the help text shows them: "JID..."

@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// The benchmark was told to end: what it has started and made is to be cleaned up first.
+// The benchmark was interrupted: its processes and files are cleaned up first.
 class Interrupt : public std::runtime_error {
  public:
   explicit Interrupt(int signal) : std::runtime_error("interrupted"), signal_(signal) {}

@@ -15,14 +15,14 @@ struct BenchJob {
   bool retry = false;
 };
 
-// The queues of one benchmark: of names that nobody else uses, and unknown to Sidekiq's Web UI.
+// The queues of one benchmark: of unique names, and unknown to Sidekiq's Web UI.
 class BenchQueues {
  public:
   BenchQueues(Connection& redis, int count);
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Writes jobs where no worker looks, spread evenly over the queues.  `progress` is told how many there are.
+  // Writes jobs where no worker looks, spread evenly over the queues.  `progress` gets their number.
   using JobNumber = std::function<BenchJob(std::size_t)>;
   void lay_aside(std::size_t jobs, const JobNumber& job, const std::function<void(std::size_t)>& progress);
   // Gives the workers all that was laid aside, at one moment.

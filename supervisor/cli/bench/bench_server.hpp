@@ -38,7 +38,7 @@ class BenchServer {
   std::chrono::nanoseconds start_up() const { return start_up_; }
   pid_t supervisor() const { return pid_; }
   std::vector<pid_t> workers() const;  // by slot
-  std::int64_t last_beat() const;      // when it last told Redis that it lives, on CLOCK_BOOTTIME; 0: never
+  std::int64_t last_beat() const;      // its last heartbeat, on CLOCK_BOOTTIME; 0: never
 
   // Throws std::runtime_error, with the end of the log, when it has ended by itself.
   void expect_alive() const;

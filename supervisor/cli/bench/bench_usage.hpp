@@ -17,7 +17,7 @@ double cpu_seconds(const std::vector<pid_t>& processes);
 // shields its memory), what is resident and backed by no file.
 std::uint64_t private_memory_kb(pid_t process);
 
-// What a Redis says of itself.
+// A Redis's INFO.
 struct RedisUsage {
   std::string version;
   double cpu_seconds = 0;

@@ -102,7 +102,7 @@ std::size_t size_of(const std::string& path) {
 
 void open_lines(std::ifstream& file, const std::string& path) {
   file.open(path);
-  if (file.is_open()) file.peek();  // a directory can be opened, and only reading says what it is
+  if (file.is_open()) file.peek();  // a directory can be opened, and only reading fails
   if (!file.is_open() || file.bad()) throw std::invalid_argument(path + ": " + std::strerror(errno));
   file.clear();
 }

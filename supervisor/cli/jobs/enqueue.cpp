@@ -71,7 +71,7 @@ std::chrono::milliseconds read_duration(const char* option, const std::string& t
                                log::printable(text.substr(0, 80))));
 }
 
-// Until when it is unique, if any option says that it is.
+// Until when it is unique, if any option makes it so.
 void add_uniqueness(const EnqueueArguments& options, Push& push) {
   if (!options.unique && !options.unique_for && !options.unique_until && !options.on_conflict) return;
   if (options.unique_for)
@@ -138,7 +138,7 @@ std::string report(const Push& push, const std::string& jid) {
                      Style::of_standard_output().bold(log::printable(jid)));
 }
 
-// Warns when nobody fetches from the queue.  The job is pushed already, so nothing here is an error.
+// Warns if no process fetches from the queue.  The job is pushed already, so nothing here is an error.
 void warn_of_unserved(const EnqueueArguments& options, const std::string& queue) try {
   ShardConnections shards(options.redis, {.connect = 1s, .command = 1s}, "brood-enqueue");
   const ServedQueues served = ask_served_queues(shards);

@@ -38,7 +38,7 @@ std::string indented(std::string_view text, std::size_t indent) {
   return all;
 }
 
-// Members that other lines show already, or that nobody can read.
+// Members that other lines show already, or that are not readable.
 bool is_said(const std::string& member) {
   static const std::set<std::string> said = {"class",       "display_class", "wrapped",        "args",
                                              "jid",         "queue",         "tags",           "created_at",

@@ -13,7 +13,7 @@ std::string when_text(Time time);
 // For a cell of a table: the arguments, the error; the table makes them printable.
 std::string error_text(const JobRecord& job);
 
-// Everything that its payload says, over many lines; printable, whatever it says.
+// The whole payload, over many lines; always printable.
 std::string whole_text(const JobRecord& job, const Style& style);
 std::string whole_text(const SetEntry& entry, const std::string& what_its_time_is, const Style& style);
 

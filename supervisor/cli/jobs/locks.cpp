@@ -1,4 +1,4 @@
-// The locks of unique jobs: who holds them, and those that nobody's job holds any more.
+// The locks of unique jobs: their holders, and those that no job holds any more.
 
 #include <fmt/format.h>
 

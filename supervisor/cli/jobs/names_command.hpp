@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// What a command such as `brood locks` was told: the names after its verb.
+// The arguments of a command such as `brood locks`: the names after its verb.
 struct NamesOrder {
   RedisAccess redis;
   std::vector<std::string> names;

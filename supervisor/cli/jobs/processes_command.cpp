@@ -113,7 +113,7 @@ int quiet_processes(const ProcessesOrder& order) { return signal_processes(order
 int stop_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::stop, "stop"); }
 int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log its stacks"); }
 
-// Sidekiq has no signal for this, so Ruby's processes cannot be told to resume.
+// Sidekiq has no signal for this, so Ruby's processes cannot resume.
 int resume_processes(const ProcessesOrder& order) {
   Api api = open_api(order.redis);
   ShardConnections shards(order.redis, {.connect = 3s, .command = 5s}, "brood-processes");

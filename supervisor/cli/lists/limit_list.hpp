@@ -38,7 +38,7 @@ std::vector<ListedLimit> list_limits_of(ShardConnections::Shard& shard,
 // Those of that name: a limit and a cap may share one.
 std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::string& name);
 
-// Forgets what is used of the interval, and the counts; a cap is not listed until somebody fetches under it.  Returns
+// Forgets what is used of the interval, and the counts; a cap is not listed until a worker fetches under it.  Returns
 // how many slots stay held by jobs that run.
 std::int64_t reset_limits(ShardConnections::Shard& shard, const std::string& name);
 

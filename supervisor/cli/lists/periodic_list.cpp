@@ -45,7 +45,7 @@ std::optional<ListedPeriodic> listed_from(const std::string& name, const Reply& 
     one.retry = definition.raw("retry").value_or(one.retry);
     if (const auto members = definition.raw("members"); members && members->size() > 2)
       one.members = "," + std::string(members->substr(1, members->size() - 2));
-  } catch (const BadJson&) {  // somebody else has written it
+  } catch (const BadJson&) {  // another program has written it
   }
   one.known = std::move(*known);
   one.served = true;
@@ -67,7 +67,7 @@ ListedPeriodic listed_gem_schedule(const std::string& name, const std::map<std::
   if (!is_json(one.args)) one.args = json_string(one.args);
   try {
     one.queue = JsonObject::parse(text_or(fields, "message", "{}")).string("queue").value_or(one.queue);
-  } catch (const BadJson&) {  // its ticks fail, and the log says why
+  } catch (const BadJson&) {  // its ticks fail, and the log has the reason
   }
   one.known.paused = text_or(fields, "status", "") != "enabled";
   one.known.last = parse_gem_time(text_or(fields, "last_enqueue_time", ""));
@@ -255,7 +255,7 @@ std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& 
       past.at = moment("at");
       past.jid = entry.string("jid").value_or("");
       history.push_back(std::move(past));
-    } catch (const BadJson&) {  // somebody else has written it
+    } catch (const BadJson&) {  // another program has written it
     }
   }
   return history;

@@ -29,7 +29,7 @@ struct ListedPeriodic {
   std::vector<std::chrono::sys_seconds> next_ticks(int how_many) const;
   // As the clock in its zone shows it: "2026-11-25 03:00:00 +01:00".
   std::string local_text(std::chrono::sys_seconds tick) const;
-  // Unless all of its arguments are told, `args` is null or has null for each value.
+  // Unless all of its arguments are shown, `args` is null or has null for each value.
   std::string json(ShowArgs shows = ShowArgs::all) const;
 };
 ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& settings);

@@ -8,7 +8,7 @@ namespace brood {
 
 enum class TellEmbedded { no, yes };
 
-// What a process says of itself, as members.
+// A process's own report, as members.
 JsonWriter& write_process(JsonWriter& json, const Process& process, TellEmbedded tell_embedded);
 
 }  // namespace brood

@@ -49,7 +49,7 @@ struct QuarantinedJob {
   bool is_of(const std::string& name) const { return classes.contains(name); }
 };
 // Goes through those of one shard, the newest first, while `take` wants more.  One that `take` removes is passed over
-// by nobody.  Returns whether it came to the end.
+// by none.  Returns whether it came to the end.
 struct QuarantineStep {
   bool removed = false, wants_more = true;
 };

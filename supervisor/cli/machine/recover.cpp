@@ -165,7 +165,7 @@ bool beats(Connection& redis, const std::string& identity) {
   return *beats;
 }
 
-// Those whose death nobody has proven.
+// Those whose death is not proven.
 std::ptrdiff_t silent_among(const std::vector<Candidate>& candidates) {
   return std::count_if(candidates.begin(), candidates.end(),
                        [](const Candidate& one) { return one.liveness == Liveness::silent; });
@@ -205,7 +205,7 @@ void recover(const Config& config, Candidate& candidate) try {
   candidate.trouble = refused.what();
 }
 
-// Removes the files of supervisors that are recovered in every shard: nobody needs those files any more.
+// Removes the files of supervisors that are recovered in every shard: those files are not needed any more.
 void remove_files_of_recovered(const std::vector<Candidate>& candidates) {
   for (const Candidate& one : candidates) {
     const bool whole = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& other) {

@@ -36,7 +36,7 @@ extern const char* const reopen_footer;
 // The supervisor that is meant; nullopt: none runs here.  Throws UsageError when several might be.
 std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order);
 
-// How long a supervisor may say nothing; usually it says every ten seconds what it waits for.
+// How long a supervisor may be silent; usually it reports every ten seconds what it waits for.
 constexpr std::chrono::seconds longest_silence{60};
 // How long it may take from the supervisor's last word until it is gone, or its successor is there.
 constexpr std::chrono::seconds longest_exit{10};

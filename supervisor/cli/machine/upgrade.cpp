@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the supervisor says when its successor is about to begin; then its connections end.
+// The supervisor's message before the new program begins; then its connections end.
 constexpr std::string_view words_before_its_successor = "handing over";
 
 ControlAnswer ask_the_successor(const SupervisorOrder& order, const std::function<void(const std::string&)>& progress) {

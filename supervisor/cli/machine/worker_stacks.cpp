@@ -40,7 +40,7 @@ bool is_in_set(const std::string& status, std::string_view name) {
   return (set >> (question - 1) & 1) != 0;
 }
 
-// What the kernel says of a worker that does not answer.
+// The kernel's state of a worker that does not answer.
 std::string silence_of(pid_t pid) {
   const std::string stat = content_of(pid, "stat"), wchan = content_of(pid, "wchan");
   const std::size_t name_end = stat.rfind(')');

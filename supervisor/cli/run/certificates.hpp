@@ -23,7 +23,7 @@ class OwnConnections {
   void follow(const RedisSettings& settings);
 
  private:
-  std::shared_ptr<TlsCertificates> certificates_;  // none: nobody speaks TLS
+  std::shared_ptr<TlsCertificates> certificates_;  // none: no TLS
 };
 
 // Without the empty places.

@@ -22,7 +22,7 @@ int check_libraries(const Config& config, bool& has_warnings);
 // For each capsule, starts a child as its first worker would start; the child then ends.  Prints and returns the same.
 int check_startup(const Config& config);
 
-// For somebody who is such a child already.  Empty when all libraries can be loaded and all programs executed.
+// For a caller that is such a child already.  Empty when all libraries can be loaded and all programs executed.
 std::string why_not_loadable(const Config& config);
 
 // What the libraries need, besides what this program has, as the dynamic linker would find it now.  One process asks,

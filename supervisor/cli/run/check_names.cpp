@@ -87,7 +87,7 @@ void look_for_host(const std::string& setting, const std::string& host, Findings
 
 Findings unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered) {
   Findings found;
-  if (registry.class_names().empty()) return found;  // no job runs at all, which the check says
+  if (registry.class_names().empty()) return found;  // no job runs at all, which the check reports
   for (const auto& [name, job] : config.periodic) look_at(job, job.place, config, registry, found);
   for (const auto& [name, job] : registered)
     look_at(job, "the periodic job " + name + " of a library", config, registry, found);

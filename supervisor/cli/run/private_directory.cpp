@@ -11,7 +11,7 @@
 namespace brood {
 
 void make_private_directory(const std::string& path) {
-  // Only a directory that we made ourselves is closed to others: somebody may have named /tmp.
+  // Only a directory that we made ourselves is closed to others: the configured one may be /tmp.
   if (std::filesystem::create_directories(path)) check("chmod", chmod(path.c_str(), 0700));
   struct stat about {};
   check("lstat", lstat(path.c_str(), &about));
@@ -19,7 +19,7 @@ void make_private_directory(const std::string& path) {
   if (S_ISLNK(about.st_mode) && about.st_uid != geteuid() && about.st_uid != 0)
     throw std::runtime_error("the runtime directory " + path + " is another user's link; set RUNTIME_DIRECTORY");
   check("stat", stat(path.c_str(), &about));
-  // A directory in /tmp that somebody else made first would hand them our scoreboard.
+  // A directory in /tmp that another user made first would give them our scoreboard.
   if (about.st_uid != geteuid() && geteuid() != 0)
     throw std::runtime_error("the runtime directory " + path + " belongs to another user; set RUNTIME_DIRECTORY");
 }

@@ -40,7 +40,7 @@ std::vector<JsonObject> ask_supervisors() {
   return answers;
 }
 
-// What a heartbeat says of this machine's processes is up to ten seconds old; the scoreboards say it now.
+// The heartbeat of this machine's processes is up to ten seconds old; the scoreboards are current.
 void prefer_scoreboards(StatusReport& report) {
   if (!report.redis) return;
   for (ProcessStatus& process : report.redis->processes) {
@@ -59,7 +59,7 @@ using Ask = std::function<RedisStatus(Connection&)>;
 RedisAddress with_own_certificates(RedisAddress address) {
   if (address.tls && !address.certificates) try {
       address.certificates = std::make_shared<TlsCertificates>(*address.tls);
-    } catch (const TlsError&) {  // the connection says it
+    } catch (const TlsError&) {  // the connection reports it
     }
   return address;
 }

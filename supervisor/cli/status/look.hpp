@@ -14,13 +14,13 @@ namespace brood {
 // What the scoreboards and supervisors of this machine and user say; nothing of Redis is asked.
 StatusReport look_at_machine();
 
-// That, and what each Redis says that answers in time.  Throws what RedisAccess::shards() throws, but for
+// That, and the answers of each Redis that come in time.  Throws what RedisAccess::shards() throws, but for
 // ConnectionLost.
 StatusReport look_at_everything(const RedisAccess& access,
                                 Connection::Timeouts patience = {.connect = std::chrono::seconds(3),
                                                                  .command = std::chrono::seconds(5)});
 
-// What the scoreboards and supervisors of this machine say, and what each Redis says of these supervisors alone: a
+// The reports of the scoreboards and supervisors of this machine, and those of each Redis about these supervisors: a
 // handful of commands, however large the fleet and whatever Redis holds.
 StatusReport look_at_own_processes(const RedisAccess& access, Connection::Timeouts patience);
 

@@ -52,7 +52,7 @@ ToExpose look_for_metrics(const RedisAccess& access, const std::string& what) {
     ShardConnections shards(access, patience_of_status, "brood-status");
     if (what == "auto" && take_turn_to_tell(shards, "status") != MetricsTeller::another)
       return {look_at_everything(access), MetricsScope::host_and_redis};
-  } catch (const ConnectionLost&) {  // the look that follows says it
+  } catch (const ConnectionLost&) {  // the report that follows has it
   }
   return {look_at_own_processes(access, patience_of_status), MetricsScope::host};
 }
@@ -121,7 +121,7 @@ int status_command(const std::vector<std::string>& args) {
                "brood status: {} files more in {} look like scoreboards and were left out; a job may have made them\n",
                report.machine.scoreboards_left_out, runtime_directory());
   if (!report.redis) return exit_status::unavailable;
-  // JSON says it itself.
+  // JSON has it anyway.
   const bool nobody_works = report.redis->processes.empty() && report.supervisors.empty();
   if (json || !nobody_works) return exit_status::ok;
   fmt::print(stderr,

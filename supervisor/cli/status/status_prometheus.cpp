@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kilobyte = 1024;
 
-// What one Redis says.  With several shards, the shard's name is a label.
+// The figures of one Redis.  With several shards, the shard's name is a label.
 struct MetricSource {
   std::string shard;
   const RedisStatus* redis;
@@ -88,7 +88,7 @@ void add_totals(Exposition& out, const MetricSources& sources) {
 
 constexpr std::size_t most_queues_told = 128;
 
-// The queues that somebody has to look at: those that nobody serves, then the fullest.  The others are told together.
+// The queues that need attention: those that no process serves, then the fullest.  The others are summed up.
 std::vector<QueueStatus> queues_to_tell(std::vector<QueueStatus> queues) {
   if (queues.size() <= most_queues_told) return queues;
   std::stable_sort(queues.begin(), queues.end(), [](const QueueStatus& a, const QueueStatus& b) {
@@ -130,7 +130,7 @@ void add_queues(Exposition& out, const MetricSources& sources) {
   each([](const QueueStatus& queue) { return queue.served ? 1 : 0; });
 }
 
-// Of one process: whether it is told of here.
+// Whether a process is exported here.
 using IsTold = std::function<bool(const ProcessStatus&)>;
 
 // `all` is what all shards say together: a process that serves several shards is counted once, with its workers and

@@ -15,9 +15,9 @@ namespace brood {
 struct ShardReport {
   std::string name;
   std::string address;               // without its password
-  std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` says why
+  std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` has the reason
   std::string error = {};
-  bool is_drained = false;  // as a supervisor of this machine says; where none answers, as the configuration says
+  bool is_drained = false;  // reported by a supervisor of this machine; if none answers, from the configuration
   // What still lies there and keeps it from being taken out: jobs that wait, are in flight or in quarantine.
   std::int64_t left() const;
 };
@@ -25,11 +25,11 @@ struct ShardReport {
 // What one look at everything found.
 struct StatusReport {
   std::string address;               // of Redis, without its password; with several, of the first
-  std::optional<RedisStatus> redis;  // of all shards that answer; nullopt: none did, and `error` says why
+  std::optional<RedisStatus> redis;  // of all shards that answer; nullopt: none did, and `error` has the reason
   std::string error;
   std::vector<ShardReport> shards = {};  // empty: there is only one Redis, or the user named one
   MachineStatus machine;
-  std::vector<JsonObject> supervisors = {};  // of this machine, as each says of itself
+  std::vector<JsonObject> supervisors = {};  // of this machine, each with its own report
 };
 
 // For people.

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// What people read: plain when standard output is no terminal, or NO_COLOR or TERM=dumb says so.
+// What people read: plain if standard output is not a terminal, or with NO_COLOR or TERM=dumb.
 class Style {
  public:
   explicit Style(bool colour) : colour_(colour) {}
@@ -44,7 +44,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// The reader of standard output went away; there is nobody left to tell.
+// The reader of standard output went away.
 class OutputClosed : public std::runtime_error {
  public:
   OutputClosed() : std::runtime_error("standard output was closed") {}

@@ -67,7 +67,7 @@
     held = null;
     if (focused !== document.body && !document.contains(focused)) main.focus({ preventScroll: true });
   }
-  // Times are told in UTC; whoever points at one hears its own time too.
+  // Times are in UTC; the title of each has the browser's own time too.
   function tellLocalTimes(page) {
     for (const time of page.querySelectorAll("time[datetime]")) {
       const utc = time.getAttribute("datetime");

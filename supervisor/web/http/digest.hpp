@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// Bytes that nobody can guess, as hexadecimal digits, two each.  Throws std::runtime_error.
+// Random bytes, as hexadecimal digits, two each.  Throws std::runtime_error.
 std::string random_digits(int bytes);
 
 // SHA-256 and HMAC-SHA-256, as 64 hexadecimal digits.

@@ -67,7 +67,7 @@ std::string beginning_of_stream(const HttpResponse& response);
 // One event of a stream of type text/event-stream.  Whatever `data` holds, it stays one.
 std::string event_text(std::string_view name, std::string_view data);
 
-// What the client is to be told of a status, as "404 Not Found".
+// The text of a status, as "404 Not Found".
 std::string_view reason_of(int status);
 
 }  // namespace brood

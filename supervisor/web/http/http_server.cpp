@@ -30,7 +30,7 @@ constexpr std::size_t most_sent_ahead = 2 * (longest_http_header + longest_http_
 std::optional<uid_t> peer_of(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  // By TCP it is nobody.
+  // By TCP there is none.
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid == static_cast<uid_t>(-1))
     return std::nullopt;
   return peer.uid;

@@ -16,7 +16,7 @@ namespace brood {
 // Serves HTTP/1.1 at a socket that listens, in one loop, without waiting for anybody.  A client has so long for the
 // header and again for the body of a request, and to take the answer; a connection without a request is closed after
 // `idle`.  Where there is no room for another client, the one that has been silent for longest has to go, so that slow
-// ones keep nobody out; streams stay, and it is the handler that bounds their number.
+// ones keep no client out; streams stay, and it is the handler that bounds their number.
 class HttpServer {
  private:
   class Client;
@@ -40,7 +40,7 @@ class HttpServer {
     // Unless something is on its way anyway.
     void keep_alive(std::shared_ptr<const std::string> piece) const;
     void end_stream() const;
-    // Whether nobody waits for it any more; from any thread.
+    // Whether its client has gone; from any thread.
     bool is_gone() const { return client_.expired(); }
 
    private:

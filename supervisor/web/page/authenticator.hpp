@@ -23,7 +23,7 @@ class Authenticator {
     std::vector<std::string> hosts;  // that a request may be for, as "localhost:7433" or without a port
     bool checks_hosts = true;
     Users users = {};                      // none: every client that reaches the socket may do everything
-    std::string user_header = {};          // in which a proxy says who it is; empty: none does
+    std::string user_header = {};          // in which a proxy names the user; empty: none does
     std::optional<uid_t> proxy_user = {};  // whose process alone is believed to be that proxy
     bool read_only = false;
     int api_rate = 0;  // requests a second of each user to the API; 0: any number

@@ -17,10 +17,10 @@ struct Call {
   Site& site;
   const HttpRequest& request;
   FormValues query, form;  // of the address, and of the body
-  std::string user;        // empty: nobody is asked for a name
+  std::string user;        // empty: no login is needed
   Role role = Role::read;
   std::string token;  // for the forms of the answer
-  std::string theme;  // "light", "dark", or empty: as the browser says
+  std::string theme;  // "light", "dark", or empty: the browser's
   // Only what <main> holds is wanted, for all that look at it with these rights: there is no token in its forms.
   bool is_followed = false;
 
@@ -34,7 +34,7 @@ struct Call {
 
 using Handler = std::function<HttpResponse(Call&)>;
 
-// Handlers throw it for what is not there, not possible or not understood; the page then says the sentence.
+// Handlers throw it for what is not there, not possible or not understood; the page then shows the sentence.
 class Refused : public std::exception {
  public:
   Refused(int status, std::string sentence) : status_(status), sentence_(std::move(sentence)) {}

@@ -67,7 +67,7 @@ class FollowedViews {
   Timer timer_;
 };
 
-// The query of a page without what its address says only once.
+// The query of a page without the members that are for one request only.
 std::string lasting_query(std::string_view query);
 
 }  // namespace brood

@@ -51,7 +51,7 @@ int refresh_of(const Call& call) {
   return std::clamp(seconds, 0, 3600);
 }
 
-// So that no link of somebody else's puts words into our mouth.
+// So that a link on another site cannot make the page show its text.
 std::string proof_of(const Call& call, std::string_view said) { return hmac_digits(call.token, said).substr(0, 32); }
 
 }  // namespace

@@ -130,7 +130,7 @@ Html PageTable::html(const Call& call, std::string_view nothing) const {
       "<div class=\"table\"><table><caption class=\"sr\">{}</caption><thead><tr>{}</tr></thead>"
       "<tbody>{}</tbody></table></div>",
       caption_, head, rows_);
-  // One form for all rows: each of their buttons says where it posts to.
+  // One form for all rows: each of their buttons has its own address.
   return has_buttons ? Html("<form method=\"post\">{}{}</form>", token_field(call), table) : table;
 }
 

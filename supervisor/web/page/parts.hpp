@@ -86,7 +86,7 @@ class Facts {
   Html rows_;
 };
 
-// What somebody named, cut where it is longer than any name should be.
+// A name, cut if it is longer than any name should be.
 std::string shown_name(std::string_view name);
 
 // By which a button means the very thing that was shown.

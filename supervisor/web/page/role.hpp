@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// What somebody may do.  Each may do what those before it may.
+// The rights of a user.  Each includes those before it.
 enum class Role {
   read = 1,  // look
   operate,   // what can be undone, or does no harm: retry, pause, recycle

@@ -71,7 +71,7 @@ struct Deed {
   std::string user;
   Role role;
   std::string_view action;  // the route's path
-  std::string on;           // what it was about, as the request says
+  std::string on;           // its target, from the request
   std::uint64_t count = 0;  // of what was changed
   int status = 0;           // of the answer
 };
@@ -81,7 +81,7 @@ struct Answered {
   std::optional<std::string> failed_login = {};  // the name that was brought, with something that did not let it in
 };
 
-// What is refused without a hash and without a handler: a name that is not ours, nobody that we know.  Nullopt: it is
+// A refusal without a hash and without a handler: an unknown host name or user.  Nullopt: it is
 // not refused so.  Never throws.
 std::optional<Answered> refusal_at_door(const Authenticator& authenticator, const HttpRequest& request,
                                         const Route& route);
@@ -101,7 +101,7 @@ std::variant<Follower, Answered> admit_follower(const Authenticator& authenticat
 // What its <main> holds for everybody of that role, or a refusal.  Never throws.
 HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role);
 
-// How a refusal is told to who asked for `route`; null: for nothing there is.
+// The response of a refusal for `route`; null: for an unknown path.
 HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route);
 
 }  // namespace brood

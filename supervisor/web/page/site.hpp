@@ -39,7 +39,7 @@ class Site {
 
   StatusReport machine() const;  // without Redis
   StatusReport everything();     // whatever answers in time
-  StatusReport own_processes();  // of Redis what it says of this machine's supervisors
+  StatusReport own_processes();  // from Redis only this machine's supervisors
   StatusReport readiness();      // of Redis whether it answers
 
   // Whether this page, and that of no other host, is to tell what is true of the whole Redis.  Where nobody can be

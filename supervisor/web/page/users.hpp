@@ -14,7 +14,7 @@
 namespace brood {
 
 // Who may come, read from lines "NAME ROLE SECRET": a password as crypt(3) hashes it ($6$..., as `openssl passwd -6`
-// prints it), a token as sha256:HEX, or - for somebody whom a proxy names.  ROLE is read, operate or admin.
+// prints it), a token as sha256:HEX, or - for a user whom a proxy names.  ROLE is read, operate or admin.
 class Users {
  public:
   struct User {
@@ -32,7 +32,7 @@ class Users {
   std::optional<User> by_password(const std::string& name, const std::string& password) const;
   std::optional<User> by_known_password(const std::string& name, const std::string& password) const;
   std::optional<User> by_token(std::string_view token) const;
-  // Whom the proxy names; nobody who has a secret of his own.
+  // The user whom the proxy names; never one with a secret.
   std::optional<User> by_name(std::string_view name) const;
 
  private:

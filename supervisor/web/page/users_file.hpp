@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// The file of who may come, read again when it has changed: whoever is taken out of it is out.
+// The file of users, read again when it has changed: a user who is removed from it is out.
 class UsersFile {
  public:
   explicit UsersFile(std::string path) : path_(std::move(path)) {}

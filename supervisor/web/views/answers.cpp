@@ -83,7 +83,7 @@ HttpResponse answer_health(Call& call) {
           "\n");
 }
 
-// What `brood status --check` says.
+// The result of `brood status --check`.
 HttpResponse answer_readiness(Call& call) {
   const ReadyVerdict readiness = judge_readiness(call.site.readiness());
   const bool is_ready = readiness.exit_status == exit_status::ok;

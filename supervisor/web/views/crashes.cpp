@@ -71,7 +71,7 @@ Html report_of(Call& call, const Crash& crash) {
       facts.add("Its job", link(place.with("score", entry->score_text).with("jid", entry->jid),
                                 set.name() == "dead" ? "is dead" : "will be retried"));
       return facts.html();
-    } catch (const BadJson&) {  // somebody else has written it
+    } catch (const BadJson&) {  // another program has written it
     }
   }
   return {};

@@ -10,13 +10,13 @@
 
 namespace brood {
 
-// How much of its arguments may be told, and looked into.
+// How much of its arguments may be shown, and searched.
 ShowArgs shown_of(const ShowArgsSettings& settings, const JobRecord& job);
 
-// Its arguments, cut where they are long, as far as they may be told; of an encrypted one it is said that it is there.
+// Its arguments, cut where they are long, as far as they may be shown; an encrypted one is only mentioned.
 Html args_of(const Call& call, const JobRecord& job);
 
-// As far as `shows` says, of a JSON text of arguments.
+// The arguments, a JSON text, as far as `shows` allows.
 std::string told_args(ShowArgs shows, const std::string& args, std::size_t most_characters);
 
 double epoch_of(Time time);

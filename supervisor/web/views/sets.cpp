@@ -61,7 +61,7 @@ const SetKind& kind_of(const Call& call) {
 // Which entries are meant; empty: all.
 struct EntryFilter {
   std::string text, job_class, queue, error;
-  ShowArgsSettings show_args = {};  // what is not told cannot be found out by a filter either
+  ShowArgsSettings show_args = {};  // hidden arguments cannot be guessed by a filter either
 
   static EntryFilter of(const Call& call) {
     const FormValues& values = call.query;
@@ -355,7 +355,7 @@ HttpResponse change_all(Call& call, BulkVerb verb) {
     return page_response(call, std::move(page));
   }
   const std::size_t before = number_in(call.form, "done");
-  // The number that was said; a program that says none means all.
+  // The confirmed number; a program without one means all.
   const std::optional<std::size_t> most =
       call.form.has("most") ? std::optional(number_in(call.form, "most")) : std::nullopt;
   const std::size_t left = most ? *most - std::min(*most, before) : most_a_step;

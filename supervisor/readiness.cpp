@@ -10,8 +10,8 @@
 namespace brood {
 namespace {
 
-// True only for a library or a configuration that somebody must mend.  Anything else that ends a worker before it is
-// ready, such as an exception at startup or a kill, may not happen again: its place is filled again, after a pause.
+// True only for a library or a configuration that an operator must correct.  Anything else that ends a worker before it
+// is ready, such as an exception at startup or a kill, may not happen again: its place is filled again, after a pause.
 bool refused_to_start(const WorkerPool::Reaped& reaped) {
   return !reaped.ready_at && reaped.status.exited && reaped.status.value == EX_CONFIG;
 }
@@ -29,15 +29,14 @@ bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
 // An embedded Redis is ours to start: while it is away, it counts as untried.
 bool Readiness::redis_stands_in_the_way() const {
   bool one_is_untried = false, one_refuses = false, one_is_usable = false;
-  for (const auto& shard : shards_) {
-    if (!shard->is_served()) continue;
-    const RedisLink& redis = shard->redis();
+  shards_.each([&](const Shard& shard) {
+    const RedisLink& redis = shard.redis();
     const bool refuses = !redis.refusal().empty();
     one_is_usable |= redis.was_usable();
-    if (redis.was_usable()) continue;
+    if (redis.was_usable()) return;
     one_is_untried |= !refuses && (!redis.is_away() || redis.is_embedded());
     one_refuses |= refuses;
-  }
+  });
   return one_is_untried || (one_refuses && !one_is_usable);
 }
 
@@ -45,9 +44,7 @@ void Readiness::look() {
   if (said_ || !pool_.was_ready() || redis_stands_in_the_way()) return;
   said_ = true;
   service_.ready();
-  const bool redis_is_away = std::any_of(shards_.begin(), shards_.end(), [](const auto& shard) {
-    return shard->is_served() && !shard->redis().connected();
-  });
+  const bool redis_is_away = shards_.any([](const Shard& shard) { return !shard.redis().connected(); });
   log::info("ready",
             {{"workers", pool_.ready()}, {"of", pool_.size()}, {"redis", redis_is_away ? "away" : "connected"}});
 }

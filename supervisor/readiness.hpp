@@ -11,7 +11,7 @@ namespace brood {
 // Whether all that a start needs has come, or never will.
 class Readiness {
  public:
-  // `was_said`: another program in this process has said so before us, when each place had had a ready worker.
+  // `was_said`: the program before us in this process has reported it, when each place had had a ready worker.
   Readiness(const WorkerPool& pool, const Shards& shards, ServiceNotify& service, bool was_said)
       : pool_(pool), shards_(shards), service_(service), said_(was_said) {}
 

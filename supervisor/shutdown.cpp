@@ -12,13 +12,13 @@ using namespace std::chrono_literals;
 
 constexpr auto time_to_recover = 5s;
 constexpr auto time_for_redis = 10s;
-constexpr auto look_at_redis = 20ms;  // nobody tells us of the end of a server that another supervisor started
+constexpr auto look_at_redis = 20ms;  // a server that another supervisor started is not our child
 
 }  // namespace
 
 void Shutdown::begin(SteadyTime now) {
   if (step_ != Step::not_yet) return;
-  for (const auto& shard : shards_) shard->orphan_watch().stop();
+  for (Shard& shard : shards_) shard.orphan_watch().stop();
   step_ = Step::recovering;
   deadline_ = now + time_to_recover;
 }
@@ -34,7 +34,7 @@ void Shutdown::go_on(SteadyTime now) {
       recover(now);
       return;
     case Step::stopping_redis: {
-      RedisLink& redis = shards_.front()->redis();  // an embedded Redis is the only shard
+      RedisLink& redis = shards_.first().redis();  // an embedded Redis is the only shard
       if (redis.server_runs() && now < deadline_) return;
       if (redis.server_runs()) redis.kill_server();
       step_ = Step::done;
@@ -47,20 +47,17 @@ void Shutdown::go_on(SteadyTime now) {
   }
 }
 
-bool Shutdown::recovered_our_own() const {
-  return std::all_of(shards_.begin(), shards_.end(), [&](const auto& shard) { return has_recovered_our_own(*shard); });
-}
+bool Shutdown::recovered_our_own() const { return unrecovered() == 0; }
 
 std::size_t Shutdown::unrecovered() const {
   std::size_t workers = 0;
-  for (const auto& shard : shards_) workers += shard->recovery().fields_of(identity_).size();
+  for (const Shard& shard : shards_) workers += shard.recovery().fields_of(identity_).size();
   return workers;
 }
 
 void Shutdown::recover(SteadyTime now) {
-  const bool one_recovers = std::any_of(shards_.begin(), shards_.end(), [&](const auto& shard) {
-    return !has_recovered_our_own(*shard) && shard->redis().connected();
-  });
+  bool one_recovers = false;
+  for (const Shard& shard : shards_) one_recovers |= !has_recovered_our_own(shard) && shard.redis().connected();
   if (one_recovers && now < deadline_) return;
   if (!recovered_our_own())
     log::warn("workers_not_recovered",
@@ -74,9 +71,9 @@ void Shutdown::recover(SteadyTime now) {
 void Shutdown::report() {
   step_ = Step::reporting;
   std::vector<Shard*> leaving;
-  for (const auto& shard : shards_) {
-    if (shard->is_served() && has_recovered_our_own(*shard)) leaving.push_back(shard.get());
-  }
+  shards_.each([&](Shard& shard) {
+    if (has_recovered_our_own(shard)) leaving.push_back(&shard);
+  });
   if (leaving.empty()) return stop_redis(steady_now());
   reporting_ = static_cast<int>(leaving.size());
   for (Shard* const shard : leaving) {
@@ -87,7 +84,7 @@ void Shutdown::report() {
 }
 
 void Shutdown::stop_redis(SteadyTime now) {
-  step_ = shards_.front()->redis().stop_server() ? Step::stopping_redis : Step::done;
+  step_ = shards_.first().redis().stop_server() ? Step::stopping_redis : Step::done;
   deadline_ = now + time_for_redis;
 }
 

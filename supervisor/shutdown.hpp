@@ -10,20 +10,20 @@
 
 namespace brood {
 
-// The last steps of a supervisor, once every worker is reaped: the jobs they held are recovered, the process leaves
-// Sidekiq's list in every shard, and last an embedded redis-server ends.  Each step has a deadline, so that nobody
-// waits long for a Redis that is away: the lists of jobs in flight stay there, and the next start recovers them.
+// The last steps of a supervisor, once every worker is reaped: it recovers the jobs that they held, leaves Sidekiq's
+// list of processes in every shard, and ends the embedded redis-server.  Each step has a deadline, so that a stop does
+// not wait long for a Redis that is away: jobs in flight stay there, and the next start recovers them.
 class Shutdown {
  public:
-  Shutdown(EventLoop& loop, std::string identity, Shards& shards)
+  Shutdown(EventLoop& loop, std::string identity, const Shards& shards)
       : identity_(std::move(identity)), shards_(shards), wake_(loop) {}
 
   void begin(SteadyTime now);  // once; further calls do nothing
   void advance(SteadyTime now);
   bool done() const { return step_ == Step::done; }
 
-  // Whether none of our own jobs is left to recover.  A sweep, or a recovery of another supervisor's jobs, may still be
-  // under way: whoever starts next begins it anew.
+  // Whether all of our own jobs are recovered.  A sweep, or a recovery of another supervisor's jobs, may still be under
+  // way: the next start begins it anew.
   bool recovered_our_own() const;
 
  private:
@@ -38,7 +38,7 @@ class Shutdown {
   std::optional<SteadyTime> next_look(SteadyTime now) const;
 
   const std::string identity_;
-  Shards& shards_;
+  const Shards& shards_;
   int reporting_ = 0;  // heartbeats that have not ended yet
   Step step_ = Step::not_yet;
   SteadyTime deadline_{};

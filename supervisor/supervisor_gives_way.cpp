@@ -29,14 +29,14 @@ constexpr std::size_t most_children = 4096;
 
 // The other process goes on with the same jobs: from here on not one command is sent to Redis.
 int Supervisor::give_way() {
-  // A supervisor that was told to stop has stopped: its exit status must not make anybody start it again.
-  if (phase_ == Phase::running || phase_ == Phase::quiet) exit_code_ = EX_TEMPFAIL;
+  // A supervisor that was told to stop has stopped: its exit status must not make the service manager start it again.
+  const int exit_status = phases_.may_spawn() ? EX_TEMPFAIL : phases_.exit_status();
   // This comes first, in case something ends this process meanwhile.  The files would prove to the next supervisor here
   // that the name belongs to this host, and it would recover the jobs.  Without them it leaves the jobs to the other
   // process for as long as that sends heartbeats.
   remove_runtime_files(scoreboard_path(identity_.runtime_directory, identity_.name));
-  const int workers = pool_.occupied();
-  pool_.kill_all("another process goes by its supervisor's name");
+  const int workers = fleet_.pool.occupied();
+  fleet_.pool.kill_all("another process goes by its supervisor's name");
   end_children();
   log::error("name_is_taken",
              {{"identity", identity_.name},
@@ -44,12 +44,12 @@ int Supervisor::give_way() {
               {"workers_killed", workers},
               {"jobs", "left to the other, neither settled nor charged"},
               {"hint", "start brood again: it takes a new name"}});
-  service_.stopping();
-  service_.status("gave way: another machine, of which this is a clone, goes by the same name");
-  log::info("supervisor_stopped", {{"exit_status", exit_code_}});
-  verbs_.stopped();
+  phases_.service.stopping();
+  phases_.service.status("gave way: another machine, of which this is a clone, goes by the same name");
+  log::info("supervisor_stopped", {{"exit_status", exit_status}});
+  operators_.stopped();
   log::flush();
-  return exit_code_;
+  return exit_status;
 }
 
 // Kills workers, recovery children, and what becomes our child as these end.  Spares an embedded Redis: the next

@@ -21,7 +21,7 @@
 #include "shared/config/redis_location.hpp"
 #include "shared/config/shard_places.hpp"
 #include "shared/store/gem_lock.hpp"
-#include "supervisor/cli/run/bodies.hpp"
+#include "supervisor/cli/run/worker_program.hpp"
 #include "supervisor/cli/run/certificates.hpp"
 #include "supervisor/cli/run/check_configuration.hpp"
 #include "supervisor/cli/run/check_libraries.hpp"
@@ -120,8 +120,8 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
   name_process(config);
   hold_files(config, find_needed_objects(config));
 
-  const auto bodies = [&](std::shared_ptr<const Config> of_generation) {
-    return bodies_under(std::move(of_generation), {identity, descriptor_limit, log});
+  const auto program_of = [&](std::shared_ptr<const Config> of_generation) {
+    return worker_program(std::move(of_generation), {identity, descriptor_limit, log});
   };
 
   // Until the supervisor stands, these stay open for the program before.
@@ -189,7 +189,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
                          .runtime_directory = runtime,
                          .instance = options.instance,
                          .config_file = whole_path(options.config_path),
-                         .bodies = bodies,
+                         .program_of = program_of,
                          .successor = successor,
                          .handover = std::move(handover),
                          .failed = options.failed,

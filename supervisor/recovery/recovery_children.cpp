@@ -33,9 +33,8 @@ RecoveryMode less_daring(RecoveryMode mode) {
 
 }  // namespace
 
-RecoveryChildren::RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
-                                   std::function<void(const WorkerDeath&)> recovered)
-    : children_(children), bodies_(bodies), recovered_(std::move(recovered)), wake_(loop) {}
+RecoveryChildren::RecoveryChildren(EventLoop& loop, Children& children, const std::shared_ptr<ChildProgram>& program)
+    : children_(children), program_(program), wake_(loop) {}
 
 void RecoveryChildren::add(WorkerDeath worker_death) {
   if (!worker_death.cause) {
@@ -105,18 +104,20 @@ void RecoveryChildren::start(Task& task, SteadyTime now, const RedisAddress& red
   std::shared_ptr<SharedCount> bytes;
   const auto body = [&]() -> int {
     if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work))
-      return bodies_.recover_worker_deaths(redis, *worker_deaths, task.mode, bytes->value());
+      return program_->recover(redis, *worker_deaths, task.mode, bytes->value());
     if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&task.work))
-      return bodies_.orphaned_jobs(redis, orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
-    return bodies_.sweep(redis, own_incarnations_());
+      return program_->recover_orphans(redis, orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
+    return program_->sweep(redis, own_incarnations_());
   };
   try {
     bytes = std::make_shared<SharedCount>();
     const auto longest = is_sweep(task) ? std::chrono::seconds(longest_sweep) : longest_run;
-    task.child = children_.spawn(
-        {.title = "brood: recovery", .keep = bodies_.keep, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
-        Children::Deadline{now + longest, bytes, longest_run}, body,
-        [this, &task](const Children::End& end) { ended(task, end); });
+    task.child = children_.spawn({.title = "brood: recovery",
+                                  .keep = program_->descriptors(),
+                                  .parent_death_signal = SIGKILL,
+                                  .oom_score_adjustment = 100},
+                                 Children::Deadline{now + longest, bytes, longest_run}, body,
+                                 [this, &task](const Children::End& end) { ended(task, end); });
   } catch (const std::system_error& error) {
     log::warn("recovery_waits", {{"reason", error.what()}});
     task.not_before = now + jittered(first_pause * 10);
@@ -138,12 +139,12 @@ void RecoveryChildren::ended(Task& task, const Children::End& end) {
 }
 
 void RecoveryChildren::finish(Task& task) {
-  const auto work = std::move(task.work);
+  auto work = std::move(task.work);
   tasks_.remove_if([&](const Task& one) { return &one == &task; });
   if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&work); orphaned_jobs != nullptr && orphaned_jobs->done)
     orphaned_jobs->done();
-  if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&work); worker_deaths != nullptr && recovered_)
-    std::for_each(worker_deaths->begin(), worker_deaths->end(), recovered_);
+  if (auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&work))
+    std::move(worker_deaths->begin(), worker_deaths->end(), std::back_inserter(recovered_));
 }
 
 std::optional<SteadyTime> RecoveryChildren::next_start() const {

@@ -2,15 +2,17 @@
 
 #include <functional>
 #include <list>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
-#include "supervisor/process/child_bodies.hpp"
+#include "supervisor/process/child_program.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 
@@ -21,9 +23,11 @@ namespace brood {
 // less; a child that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
 class RecoveryChildren {
  public:
-  // `recovered` is called for each dead worker, once Redis has said that nothing of it is left.
-  RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
-                   std::function<void(const WorkerDeath&)> recovered = {});
+  // `program` is that of the present generation, whichever that is.
+  RecoveryChildren(EventLoop& loop, Children& children, const std::shared_ptr<ChildProgram>& program);
+
+  // The dead workers of which nothing is left in Redis since the last take_recovered().
+  std::vector<WorkerDeath> take_recovered() { return std::exchange(recovered_, {}); }
 
   void add(WorkerDeath worker_death);
   // As add(), but descendants of the dead worker may still run the job: nothing is done before release_held(), which
@@ -78,8 +82,8 @@ class RecoveryChildren {
   int running() const;
 
   Children& children_;
-  const ChildBodies& bodies_;
-  const std::function<void(const WorkerDeath&)> recovered_;
+  const std::shared_ptr<ChildProgram>& program_;
+  std::vector<WorkerDeath> recovered_;
   std::list<Task> tasks_;
   bool pauses_ = false;
   std::vector<WorkerDeath> held_;

@@ -33,12 +33,12 @@ bool speaks_otherwise(const std::optional<TlsSettings>& one, const std::optional
 }  // namespace
 
 RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
-                     Patience give_up_after, Events& events)
+                     Patience give_up_after, WhyNot why_not)
     : children_(children),
       address_(std::move(address)),
       server_(std::move(server)),
       give_up_after_(give_up_after),
-      events_(events),
+      why_not_(std::move(why_not)),
       finder_(children),
       connection_(loop.raw(), "brood-supervisor",
                   {.connected = [this] { connected_now(); },
@@ -170,7 +170,7 @@ void RedisLink::found(const FoundServer& found) {
   next_search_.reset();
   connection_.open(found.server);
   connects_to_master_ = true;
-  if (has_moved) events_.redis_has_moved();
+  news_.has_moved |= has_moved;
 }
 
 // A sentinel's word is not believed, but it makes us look, and look again for a while: the other sentinels may not have
@@ -189,7 +189,7 @@ void RedisLink::look_for_master() {
 }
 
 void RedisLink::connected_now() {
-  ask_all(ask_rights(events_.own_keys()), [this](const std::vector<ReplyView>& answers) {
+  ask_all(ask_rights(own_keys_), [this](const std::vector<ReplyView>& answers) {
     if (const std::string missing = missing_right(answers); !missing.empty())
       throw ConnectionLost(Loss::login_refused, missing);
     const auto leads_elsewhere = [](const ReplyView& answer) {
@@ -240,9 +240,9 @@ void RedisLink::usable_now() {
   next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
   usable_since_ = steady_now();
-  if (std::exchange(left_a_server_, false)) events_.redis_has_moved();
+  news_.has_moved |= std::exchange(left_a_server_, false);
   tell_to_sync();
-  events_.redis_is_usable();
+  news_.is_usable = true;
 }
 
 // Judges a server that has just greeted us.
@@ -253,7 +253,7 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
   use_if_fit(fitness);
   RedisData data = data_;
   data.run_id = fitness.run_id;
-  if (const std::string why = events_.why_not(data); !why.empty()) refuse(why, RedisTrouble::same_as_another);
+  if (const std::string why = why_not_(data); !why.empty()) refuse(why, RedisTrouble::same_as_another);
   data_ = std::move(data);
 }
 
@@ -273,7 +273,7 @@ void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
     refused_since_ = steady_now();
     next_report_ = *refused_since_ + report_interval;  // it was logged just now
   }
-  if (!was_usable_) events_.redis_is_unusable(trouble);
+  if (!was_usable_) news_.trouble = trouble;
   throw ConnectionLost(Loss::login_refused, why);
 }
 
@@ -342,7 +342,7 @@ void RedisLink::look_at_refusal(SteadyTime now) {
   if (was_usable_ || gave_up_ || give_up_after_ == Patience(0) || now - *refused_since_ < give_up_after_) return;
   log::error("redis_given_up", {{"redis", address_.without_password()}, {"reason", why}});
   gave_up_ = true;
-  events_.redis_is_unusable(RedisTrouble::refuses_us);
+  news_.trouble = RedisTrouble::refuses_us;
 }
 
 void RedisLink::catch_up(SteadyTime now) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -19,32 +20,35 @@
 
 namespace brood {
 
-// The supervisor's line to Redis: finds the server, connects, judges whether this Redis can be used, says once when it
-// is away and when it is back, and looks after the embedded server where that is the one.  A replica is not used, and a
-// master that has become one is left; the server is then looked for anew.  Where there are sentinels, it also looks
-// when one of them says that another server is the master, and goes there once that one says so itself; in a cluster,
-// when its node keeps an answer back for a second.  A Redis that
-// refuses us is tried again and again: for ever if one was usable before, else for `give_up_after`.
+// The supervisor's connection to Redis: finds the server, connects, judges whether this Redis can be used, logs once
+// when it goes away and when it is back, and runs the embedded server if that is configured.  A replica is not used;
+// when the master becomes one, the server is searched for anew.  With sentinels it also searches when one of them names
+// another master, and goes there once that server confirms it; in a cluster, when its node has not answered for a
+// second.  A Redis that refuses us is tried again and again: for ever if one was usable before, else for
+// `give_up_after`.
 class RedisLink {
  public:
-  class Events {
-   public:
-    virtual ~Events() = default;
-    virtual void redis_is_usable() = 0;  // connected, and judged: each time
+  // What has happened since the last take_news().
+  struct News {
+    bool is_usable = false;  // connected and judged; set at each connection
     // This Redis cannot be used, and none was until now.
-    virtual void redis_is_unusable(RedisTrouble trouble) = 0;
-    // Why `data` cannot be ours; empty: they can.  See why_not_beside().
-    virtual std::string why_not(const RedisData& data) const = 0;
-    virtual OwnKeys own_keys() const = 0;  // for which we must have rights
-    // Another server is the master: connections to the one before are of no use, although nobody may have closed them.
-    virtual void redis_has_moved() = 0;
+    std::optional<RedisTrouble> trouble = {};
+    // Another server is the master.  Connections to the one before are of no use, even if none of them was closed.
+    bool has_moved = false;
   };
+  // Why `data` cannot be ours; empty if they can.  See why_not_beside().
+  using WhyNot = std::function<std::string(const RedisData& data)>;
   // How long a Redis that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
   using Patience = std::chrono::milliseconds;
 
   // Without a `server` this Redis is somebody else's.
   RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
-            Patience give_up_after, Events& events);
+            Patience give_up_after, WhyNot why_not);
+
+  News take_news() { return std::exchange(news_, {}); }
+
+  // The keys for which a connection must have rights, from the next one on.
+  void require_rights_to(OwnKeys keys) { own_keys_ = std::move(keys); }
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
@@ -120,7 +124,9 @@ class RedisLink {
   RedisAddress address_;
   const std::unique_ptr<EmbeddedRedis> server_;
   const Patience give_up_after_;
-  Events& events_;
+  const WhyNot why_not_;
+  OwnKeys own_keys_;
+  News news_;
   ServerFinder finder_;
   AsyncConnection connection_;
   SentinelWatch sentinels_;

@@ -40,11 +40,10 @@ struct Heartbeat::Rest {
 };
 
 Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
-                     Events& events, BeatTokens tokens)
+                     BeatTokens tokens)
     : redis_(redis),
       identity_(std::move(identity)),
       workers_(workers),
-      events_(events),
       tokens_(std::move(tokens)),
       tick_timer_(loop, [this] { tick(); }),
       finish_timer_(loop, [this] { finished(); }),
@@ -62,7 +61,7 @@ auto Heartbeat::when_answered(Read read) {
   return [this, read = std::move(read)](auto results) mutable {
     try {
       read(results);
-    } catch (const std::runtime_error& error) {  // also of an order that came with a beat: there must be another beat
+    } catch (const std::runtime_error& error) {  // the next beat must come all the same
       say_failing(error.what());
       end_beat();
     }
@@ -85,7 +84,7 @@ Beat Heartbeat::describe(const std::vector<SeenSlot>& slots, std::size_t busy, s
     if (seen.pid > 0) pids.push_back(seen.pid);
     if (seen.pid > 0 && seen.job_pid > 0) pids.push_back(seen.job_pid);
   }
-  return {info_,  static_cast<int>(busy), wall_now(),       events_.is_quiet(), memory_use_kb(pids),
+  return {info_,  static_cast<int>(busy), wall_now(),       quiet_, memory_use_kb(pids),
           rtt_us, concurrency_,           token_text(token)};
 }
 
@@ -101,7 +100,7 @@ void Heartbeat::look_for_signals() {
   redis_.send(take_signals(identity_.name), short_answer_time, when_answered([this](AsyncConnection::Result& answer) {
                 if (!answer.ok() || finishing_) return;
                 try {
-                  handle(read_signals(answer.reply.view()));
+                  note(read_signals(answer.reply.view()));
                 } catch (const std::runtime_error& error) {  // a beat may be under way: it goes on
                   say_failing(error.what());
                 }
@@ -156,7 +155,6 @@ void Heartbeat::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result&
   if (answer.name_is_taken) {
     taken_ = true;
     tick_timer_.stop();
-    events_.name_is_taken();
     return end_beat();
   }
   tokens_.beat_was_answered();
@@ -185,11 +183,11 @@ void Heartbeat::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results&
     log::info("heartbeat_works_again");
   if (answer.was_unlisted) {
     log::warn("process_was_unlisted", {{"identity", identity_.name}});
-    events_.was_unlisted();
+    news_.was_unlisted = true;
   }
   workers_.note_beat(sent.boot);
-  events_.beaten();
-  if (!finishing_) handle(answer.signals);
+  news_.has_beaten = true;
+  if (!finishing_) note(answer.signals);
   flush_metrics(short_answer_time, &Heartbeat::end_beat);
 }
 
@@ -214,10 +212,10 @@ void Heartbeat::end_beat() {
   if (finishing_) leave_processes();
 }
 
-void Heartbeat::handle(const std::vector<std::string>& signals) {
+void Heartbeat::note(const std::vector<std::string>& signals) {
   for (const std::string& signal : signals) {
     log::info("signal_from_redis", {{"signal", std::string_view(signal).substr(0, longest_shown)}});
-    events_.signal_came_from_redis(signal);
+    news_.signals.push_back(signal);
   }
 }
 

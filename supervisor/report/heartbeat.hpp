@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -21,55 +22,54 @@
 namespace brood {
 
 // Tells Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done, and
-// follows the signals that the Web UI's buttons leave.  It looks for such signals when it is told that there are some,
-// or every two seconds where nobody tells it.  It beats early when the running jobs have changed, so that buttons and
-// the busy page react soon.
+// reads the signals that the Web UI's buttons leave: when look_for_signals() is called, or every two seconds if Redis
+// does not report changes.  It beats early when the running jobs have changed, so that the busy page is up to date.
 class Heartbeat {
  public:
-  // The workers, as a beat tells of them.  A shard's are ShardWorkers; tests invent
-  // some.
+  // The workers that a beat reports.  A shard has ShardWorkers, tests have their own.
   class Workers {
    public:
     virtual ~Workers() = default;
     virtual std::vector<SeenSlot> slots() const = 0;  // all of them
-    // What the classes have done, in all shards together, and no Redis has been told.
+    // What job classes have done in all shards together and no Redis has received yet.
     virtual Metrics& metrics() = 0;
-    // Counts what they have done since.  False: the heartbeat of another shard tells of it.
+    // Adds what they have done since to metrics().  Returns false if another shard's heartbeat sends them.
     virtual bool observe_classes(SteadyTime now) = 0;
     virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat carries it, and is not yet sent
     // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
     virtual void note_beat(BootTime sent) = 0;
   };
-  class Events {
-   public:
-    virtual ~Events() = default;
-    virtual bool is_quiet() const = 0;  // also true while stopping
-    // TSTP, TERM or TTIN, or anything else: whoever may write to Redis may write here.
-    virtual void signal_came_from_redis(const std::string& signal) = 0;
-    virtual void beaten() = 0;  // after note_beat()
-    // Redis has lost our record from brood:processes, and perhaps records of dead supervisors too.
-    virtual void was_unlisted() = 0;
-    // Another process sends heartbeats under our name.  Nothing was written, and no beat follows.
-    virtual void name_is_taken() = 0;
+  // What has happened since the last take_news().
+  struct News {
+    bool has_beaten = false;  // a beat was answered, after note_beat()
+    // Redis has lost our record from brood:processes, and perhaps those of dead supervisors too.
+    bool was_unlisted = false;
+    // TSTP, TERM, TTIN, or any other text: every client that may write to Redis may write here.
+    std::vector<std::string> signals = {};
   };
 
   // `tokens`: those of the program before us in the same process.
   Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
-            Events& events, BeatTokens tokens = {});
+            BeatTokens tokens = {});
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  // Beats now, unless a beat is under way, and from then on by itself: at the start, and when Redis came back.
+  // Beats now, unless a beat is under way, and from then on by itself.  Call it at the start and when Redis is back.
   void beat();
 
-  // Looks for signals now: somebody has left one.
+  News take_news() { return std::exchange(news_, {}); }
+  // Another process sends heartbeats under our name.  Nothing was written, and no beat follows.
+  bool name_is_taken() const { return taken_; }
+
+  // Reads signals now: one has been left.
   void look_for_signals();
 
   // Whether look_for_signals() is called for each signal from now on.
   void rely_on_being_told(bool told) { is_told_ = told; }
 
-  // After a reload; shown with the next beat.
+  // Both are shown with the next beat.  A supervisor that stops is quiet too.
   void set_facts(ProcessFacts facts);
+  void set_quiet(bool quiet) { quiet_ = quiet; }
 
   // `interval` replaces the ten seconds.
   void beat_every(std::chrono::seconds interval) { interval_ = interval; }
@@ -84,8 +84,8 @@ class Heartbeat {
   Statistics& statistics() { return statistics_; }
   const BeatTokens& tokens() const { return tokens_; }
 
-  // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
-  // once, when that was answered or after two seconds.
+  // Stops beating: sends the last counts, and removes this process from `processes` and its running jobs.  Calls `done`
+  // once, when Redis has answered or after two seconds.
   void finish(std::function<void()> done);
 
  private:
@@ -102,7 +102,7 @@ class Heartbeat {
   void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
   void flush_metrics(std::chrono::milliseconds within, void (Heartbeat::*then)());
   void end_beat();
-  void handle(const std::vector<std::string>& signals);
+  void note(const std::vector<std::string>& signals);
   void note_rtt(std::int64_t us);
   void say_failing(const std::string& error);
   void leave_processes();
@@ -114,11 +114,12 @@ class Heartbeat {
   AsyncConnection::Scope redis_;
   const Identity identity_;
   Workers& workers_;
-  Events& events_;
   BeatTokens tokens_;
+  News news_;
   Timer tick_timer_, finish_timer_;
   std::string info_;
   int concurrency_ = 0;
+  bool quiet_ = false;
   Statistics statistics_;
   MetricsFlush metrics_flush_;
   bool tells_metrics_ = true, tells_of_classes_ = true;

@@ -51,15 +51,21 @@ int write_answer(const std::string& refusal, int to) {
 }  // namespace
 
 RollingRestart::RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ConfigSource source,
-                               BodiesFor bodies, Events& events)
+                               ProgramOf program_of)
     : workers_(workers),
       source_(std::move(source)),
-      bodies_(std::move(bodies)),
-      events_(events),
+      program_of_(std::move(program_of)),
       check_(children),
       wake_(loop),
       present_(workers.present()),
       last_number_(workers.largest_number()) {}
+
+std::optional<RollingRestart::News> RollingRestart::next_news() {
+  if (news_.empty()) return std::nullopt;
+  const News next = news_.front();
+  news_.pop_front();
+  return next;
+}
 
 void RollingRestart::restart(std::optional<ControlSocket::Reply> asked_by) {
   if (under_way()) {
@@ -78,7 +84,7 @@ void RollingRestart::begin() {
   is_scale_ = has_canary_ = false;
   step_ = Step::checking;
   told_.forget();
-  events_.restart_begun();
+  news_.push_back(News::begun);
   try {
     log::reopen();
   } catch (const std::system_error& error) {
@@ -119,9 +125,9 @@ void RollingRestart::was_read() {
     // Takes a number whose runs are counted apart from those of the present generation.
     while (++last_number_ % generations_counted == present_->number % generations_counted) {
     }
-    next_ = std::make_shared<Generation>(Generation{last_number_, config, bodies_(config)});
+    next_ = std::make_shared<Generation>(Generation{last_number_, config, program_of_(config)});
     check_.begin(
-        {.title = "brood: check", .keep = next_->bodies.keep, .what = "loading the job libraries"},
+        {.title = "brood: check", .keep = next_->program->descriptors(), .what = "loading the job libraries"},
         [this](int to) { return write_refusal(to); }, [this](const std::string& refusal) { checked(refusal); });
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
@@ -132,8 +138,8 @@ void RollingRestart::was_read() {
 
 // Runs in a child.
 int RollingRestart::write_refusal(int to) const {
-  const std::string refusal = leaving_.empty() ? "" : present_->bodies.why_not_empty(leaving_);
-  return write_answer(refusal.empty() ? next_->bodies.check() : refusal, to);
+  const std::string refusal = leaving_.empty() ? "" : present_->program->why_not_removable(leaving_);
+  return write_answer(refusal.empty() ? next_->program->why_not_usable() : refusal, to);
 }
 
 void RollingRestart::checked(const std::string& refusal) {
@@ -152,8 +158,8 @@ void RollingRestart::check_return() {
   if (const std::string flaw = held->flaw(); !flaw.empty()) return return_checked(flaw);
   try {
     check_.begin(
-        {.title = "brood: check", .keep = present_->bodies.keep, .what = "loading the old job libraries"},
-        [this](int to) { return write_answer(present_->bodies.check(), to); },
+        {.title = "brood: check", .keep = present_->program->descriptors(), .what = "loading the old job libraries"},
+        [this](int to) { return write_answer(present_->program->why_not_usable(), to); },
         [this](const std::string& refusal) { return_checked(refusal); });
   } catch (const std::system_error& error) {
     return_checked(error.what());
@@ -181,7 +187,7 @@ void RollingRestart::bring_next() {
 void RollingRestart::roll() {
   step_ = Step::rolling;
   roll_.emplace(next_->config->max_unavailable, next_->config->boot_timeout);
-  events_.capsules_changed();
+  news_.push_back(News::capsules_changed);
 }
 
 void RollingRestart::scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by) {
@@ -204,7 +210,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   const int index = static_cast<int>(found - config.capsules.begin());
   const auto shared = std::make_shared<const Config>(std::move(config));
   next_ = std::make_shared<Generation>(
-      Generation{present_->number, shared, bodies_(shared), present_->is_of_another_program});
+      Generation{present_->number, shared, program_of_(shared), present_->is_of_another_program});
   try {
     workers_.resize(next_, index);
     roll();
@@ -214,8 +220,10 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
 }
 
 void RollingRestart::advance(SteadyTime now) {
+  if (step_ == Step::none && waiting_) begin_what_waits();
   go_on(now);
   std::optional<SteadyTime> next = rolls() ? roll_->next_look() : std::nullopt;
+  if (step_ == Step::none && waiting_) next = now;
   if (all_are_new()) next = std::min(next.value_or(next_look_), next_look_);
   wake_.start_at(next);
 }
@@ -285,14 +293,14 @@ void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) 
                      .how = reaped.status.describe()});
 }
 
-// Somebody may have pushed there since they were looked at first.
+// Jobs may have been pushed there since the first look.
 void RollingRestart::prove() {
   if (leaving_.empty()) return succeed();
   step_ = Step::proving;
   try {
     check_.begin(
         {.title = "brood: check", .what = "looking whether shards are empty"},
-        [this](int to) { return write_answer(present_->bodies.why_not_empty(leaving_), to); },
+        [this](int to) { return write_answer(present_->program->why_not_removable(leaving_), to); },
         [this](const std::string& refusal) {
           step_ = Step::watching;
           if (refusal.empty()) return succeed();
@@ -307,9 +315,8 @@ void RollingRestart::succeed() {
   workers_.adopt_fresh();
   if (!is_scale_) canary_.end(true);
   present_ = std::exchange(next_, nullptr);
-  events_.generation_changed(*present_);
-  events_.capsules_changed();
-  end(Outcome::done, "");
+  news_.insert(news_.end(), {News::generation_changed, News::capsules_changed, News::adopted});
+  step_ = Step::concluding;
 }
 
 void RollingRestart::fail(Outcome outcome, std::string why) {
@@ -318,7 +325,7 @@ void RollingRestart::fail(Outcome outcome, std::string why) {
     workers_.drop_fresh();
     if (!is_scale_) canary_.end(false);
     if (is_scale_) workers_.put_back(present_);
-    events_.capsules_changed();
+    news_.push_back(News::capsules_changed);
   }
   end(outcome, std::move(why));
 }
@@ -342,8 +349,13 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   else
     log::error(event, {{"outcome", name_of(outcome)}, {"reason", why}, {"generation", present_->number}});
   for (const ControlSocket::Reply& client : std::exchange(clients_, {})) client.ok(answer());
-  if (!waiting_) return events_.restart_ended();
-  clients_ = std::move(*std::exchange(waiting_, std::nullopt));
+  if (!waiting_) news_.push_back(News::ended);
+}
+
+// Begins in a later turn than the one before ended: by then the supervisor goes by what that has brought.
+void RollingRestart::begin_what_waits() {
+  const std::vector<ControlSocket::Reply> waiting = *std::exchange(waiting_, std::nullopt);
+  clients_.insert(clients_.end(), waiting.begin(), waiting.end());
   begin();
 }
 
@@ -369,19 +381,21 @@ void RollingRestart::await(const ControlSocket::Reply& reply) {
 void RollingRestart::abandon(const std::string& why) {
   if (!under_way()) return;
   if (waiting_) log::warn("restart_refused", {{"reason", why}});
+  const std::vector<ControlSocket::Reply> waiting =
+      std::exchange(waiting_, std::nullopt).value_or(std::vector<ControlSocket::Reply>());
   check_.abandon();
-  // All workers are new already, and nothing speaks against them.  Or surplus ones are told to finish already, and no
-  // others are to come.
-  if ((step_ == Step::watching && leaving_.empty()) || (is_scale_ && step_ == Step::rolling && nobody_is_fresh())) {
-    const auto waiting = std::exchange(waiting_, std::nullopt).value_or(std::vector<ControlSocket::Reply>());
-    succeed();
-    const Result refusal{.outcome = Outcome::not_now, .reason = why, .at = wall_now()};
-    for (const ControlSocket::Reply& client : waiting) client.ok(json_of(refusal).object());
-    return;
+  // All workers are new already, and nothing speaks against them.  Or it gives up surplus workers, and they have been
+  // told to finish.
+  const bool is_as_good_as_done =
+      (step_ == Step::watching && leaving_.empty()) || (is_scale_ && step_ == Step::rolling && nobody_is_fresh());
+  if (step_ != Step::none && step_ != Step::concluding && !is_as_good_as_done) {
+    clients_.insert(clients_.end(), waiting.begin(), waiting.end());
+    return fail(Outcome::not_now, why);
   }
-  if (waiting_) clients_.insert(clients_.end(), waiting_->begin(), waiting_->end());
-  waiting_.reset();
-  fail(Outcome::not_now, why);
+  if (is_as_good_as_done) succeed();
+  if (step_ == Step::none) news_.push_back(News::ended);
+  const Result refusal{.outcome = Outcome::not_now, .reason = why, .at = wall_now()};
+  for (const ControlSocket::Reply& client : waiting) client.ok(json_of(refusal).object());
 }
 
 bool RollingRestart::nobody_is_fresh() const {

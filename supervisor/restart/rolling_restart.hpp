@@ -1,10 +1,12 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "supervisor/control/control_socket.hpp"
@@ -21,10 +23,10 @@
 
 namespace brood {
 
-// Replaces the workers one after the other by those of a configuration that is read anew, and changes how many there
-// are: reads the configuration, has it and its libraries checked, rolls, and watches the new workers for a while.  It
-// takes everything back when that fails, or when the new workers do worse than the old ones did: see Canary.  One
-// restart at a time; one that is asked for meanwhile begins when the one under way has ended.
+// Replaces the workers one after the other by those of a configuration that is read anew, or changes their number:
+// reads the configuration, checks it and its libraries in children, rolls, and watches the new workers for a while.  It
+// takes everything back if that fails, or if the new workers do worse than the old ones did: see Canary.  One restart
+// runs at a time; one that is asked for meanwhile begins after it.
 class RollingRestart {
  public:
   enum class Outcome {
@@ -40,33 +42,38 @@ class RollingRestart {
     std::chrono::nanoseconds took{};
     WallTime at{};
   };
-  class Events {
-   public:
-    virtual ~Events() = default;
-    virtual void restart_begun() = 0;
-    virtual void capsules_changed() = 0;  // what workers fetch from: see Generations::capsules()
-    virtual void generation_changed(const Generation& present) = 0;
-    virtual void restart_ended() = 0;  // called when no other restart begins at once
+  enum class News {
+    begun,
+    capsules_changed,    // what workers fetch from: see Generations::capsules()
+    generation_changed,  // present() is another
+    adopted,             // call conclude() once the supervisor goes by it
+    ended,               // and no other restart begins at once
   };
-  RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ConfigSource source, BodiesFor bodies,
-                 Events& events);
+  RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ConfigSource source,
+                 ProgramOf program_of);
+
+  // The next of what has happened; nullopt if there is nothing more.
+  std::optional<News> next_news();
 
   // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
   void scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by);
 
-  // Answers when the restart under way ends, or at once as the last one was answered; "not_now" when there was none.
+  // Answers when the restart under way ends; if none is, at once with the last one's answer, or "not_now" if there was
+  // none.
   void await(const ControlSocket::Reply& reply);
+
+  // Logs that the restart is done, and answers those who wait for it: after News::adopted.
+  void conclude() { end(Outcome::done, ""); }
 
   // Each turn.
   void advance(SteadyTime now);
   void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
 
-  // Ends the restart under way and the one that waits: the old workers go on, or do what else the supervisor tells
-  // them.
+  // Ends the restart under way and the one that waits.  The old workers stay.
   void abandon(const std::string& why);
 
-  bool under_way() const { return step_ != Step::none; }
+  bool under_way() const { return step_ != Step::none || waiting_; }
   const std::shared_ptr<const Generation>& present() const { return present_; }
   std::string status() const;  // half a sentence for people; empty: there is nothing to say
   std::string json() const;    // {"under_way":..., "step":..., "last":..., "last_restart":..., "ended":{"done":...}}
@@ -76,11 +83,13 @@ class RollingRestart {
     none,
     checking,
     rolling,
-    watching,  // all workers are new, and the old ones can still be brought back
-    proving,   // as well; the shards that are to be taken out must still be empty
+    watching,    // all workers are new, and the old ones can still be brought back
+    proving,     // as well; the shards that are to be taken out must still be empty
+    concluding,  // there is no way back: conclude() is awaited
   };
 
   void begin();
+  void begin_what_waits();
   int write_flaw_of_file(int to) const;
   void was_read();
   void checked(const std::string& refusal);
@@ -107,8 +116,8 @@ class RollingRestart {
 
   WorkerSuccession& workers_;
   const ConfigSource source_;
-  const BodiesFor bodies_;
-  Events& events_;
+  const ProgramOf program_of_;
+  std::deque<News> news_;
   ChildCheck check_;
   Timer wake_;  // for advance()
 

@@ -1,6 +1,7 @@
 #include "supervisor/shards/shard.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -28,8 +29,9 @@ int pace_among(const KnownShards& shards) {
 
 }  // namespace
 
-Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
-    : owner_(owner),
+Shard::Shard(const Parts& parts, Setup setup, Settings settings)
+    : shards_(parts.shards),
+      settings_(std::move(settings)),
       identity_(parts.identity.name),
       number_(setup.number),
       name_(setup.all.name(setup.number)),
@@ -38,14 +40,10 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       pace_(pace_among(all_)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, std::move(setup.redis), std::move(setup.embedded_redis), setup.give_up_after,
-             *this),
+             [this](const RedisData& data) { return why_not(data); }),
       unblocker_(parts.loop, redis_.connection(), [this](const SlotRecord& record) { workers_.end_wait(record); }),
       workers_(setup.number, parts.moves, parts.orders, parts.pool, parts.metrics, unblocker_),
-      recovery_(parts.loop, parts.children, parts.bodies,
-                [this](const WorkerDeath& answered) {
-                  pool_.recovered(answered.worker);
-                  owner_.recovered(answered);
-                }),
+      recovery_(parts.loop, parts.children, parts.program),
       pruning_(parts.loop, redis_.connection()),
       dead_supervisors_(recovery_, pruning_, parts.dead_files, setup.number, identity_, parts.runtime_directory),
       orphan_watch_(
@@ -63,13 +61,14 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
       periodic_jobs_(parts.loop, redis_.connection(), periodic_settings()),
       gem_schedules_(parts.loop, redis_.connection(), gem_schedule_settings()),
-      heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
+      heartbeat_(parts.loop, redis_.connection(), parts.identity, settings_.facts, workers_,
                  std::move(setup.beat_tokens)),
       key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
                            [this](bool hears) { rely_on_being_told(hears); }) {
   key_change_listener_.hear_of_others([this](const std::vector<std::string>& keys) { note_changes(keys); });
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
-  heartbeat_.tell_metrics(owner_.config().metrics);
+  redis_.require_rights_to(own_keys(settings_.config->capsules, identity_));
+  heartbeat_.tell_metrics(settings_.config->metrics);
   keep_pace();
   if (!all_.is_empty_place(number_)) return;
   standing_ = Standing::left;
@@ -113,11 +112,13 @@ void Shard::rely_on_being_told(bool told) {
 // ---- What happens in a round
 
 void Shard::do_what_is_due(SteadyTime now) {
+  if (standing_ != Standing::left) redis_.catch_up(now);
+  hear_redis();
+  hear_heartbeat();
+  hear_recovery();
   leave_if_done();
-  if (standing_ == Standing::left) return;
-  redis_.catch_up(now);
   if (!is_served() || !redis_.connected()) return;
-  if (!owner_.is_quiet()) quarantine_watch_.look(now, owner_.config().crashes.quarantine_after > 0);
+  if (!quiet_) quarantine_watch_.look(now, settings_.config->crashes.quarantine_after > 0);
   if (now < next_sweep_) return;
   recovery_.sweep([this] { return OwnIncarnations{identity_, living_fields(), pool_.last_incarnation()}; });
   next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
@@ -127,7 +128,48 @@ void Shard::recover(SteadyTime now) {
   if (redis_.connected()) recovery_.spawn_due(now, redis_.address_for_children());
 }
 
-// ---- What it is told
+// ---- What its parts report
+
+void Shard::hear_redis() {
+  const RedisLink::News news = redis_.take_news();
+  if (news.trouble) news_.trouble = news.trouble;
+  if (news.has_moved) {
+    doorbell_.redis_has_moved();
+    news_.has_moved = true;
+  }
+  if (news.is_usable && redis_.connected()) begin_to_look();
+}
+
+// Orphans are looked for only after a heartbeat has shown that no other process uses our name: the workers of such a
+// process would look like orphans.
+void Shard::begin_to_look() {
+  heartbeat_.beat();
+  if (!is_served()) return;
+  if (!quiet_) look_for_work();
+  batch_watch_.look_for_a_while();
+  pruning_.start();
+  queue_rivals_.look(settings_.config->capsules);
+  set_aside_watch_.look(capsules_);
+}
+
+void Shard::hear_heartbeat() {
+  Heartbeat::News news = heartbeat_.take_news();
+  if (news.was_unlisted) next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed);
+  if (news.has_beaten) {
+    pool_.note_died(scheduler_.moved_to_dead() - std::exchange(died_, scheduler_.moved_to_dead()));
+    orphan_watch_.look();
+  }
+  std::move(news.signals.begin(), news.signals.end(), std::back_inserter(news_.signals));
+}
+
+void Shard::hear_recovery() {
+  for (WorkerDeath& death : recovery_.take_recovered()) {
+    pool_.recovered(death.worker);
+    news_.recovered.push_back(std::move(death));
+  }
+}
+
+// ---- What the supervisor tells it
 
 void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
   if (!is_served()) return;
@@ -138,7 +180,7 @@ void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
   if (redis_.connected()) set_aside_watch_.look(capsules_);
 }
 
-// Of caps this shard has its share.
+// This shard has its share of each cap.
 void Shard::tell_of_capsules() {
   if (capsules_.empty()) return;
   std::vector<CapsuleSettings> capsules = capsules_;
@@ -147,18 +189,25 @@ void Shard::tell_of_capsules() {
   doorbell_.set_capsules(std::move(capsules));
 }
 
-void Shard::follow_config() {
+void Shard::follow_config(Settings settings) {
+  settings_ = std::move(settings);
   if (!is_served()) return;
+  redis_.require_rights_to(own_keys(settings_.config->capsules, identity_));
   scheduler_.set(scheduler_settings());
   periodic_jobs_.set(periodic_settings());
   gem_schedules_.set(gem_schedule_settings());
-  heartbeat_.set_facts(owner_.process_facts());
-  queue_rivals_.look(owner_.config().capsules);
-  heartbeat_.tell_metrics(owner_.config().metrics);
+  heartbeat_.set_facts(settings_.facts);
+  queue_rivals_.look(settings_.config->capsules);
+  heartbeat_.tell_metrics(settings_.config->metrics);
   heartbeat_.beat();
 }
 
-// The scheduler and what is periodic hear of it with the configuration.
+void Shard::follow_periodic(PeriodicJobSettings jobs) {
+  settings_.periodic_jobs = std::move(jobs);
+  if (is_served()) periodic_jobs_.set(periodic_settings());
+}
+
+// The scheduler and the periodic jobs follow with the configuration.
 void Shard::set_shards(KnownShards all) {
   all_ = std::move(all);
   if (!is_served()) return;
@@ -168,6 +217,12 @@ void Shard::set_shards(KnownShards all) {
 }
 
 void Shard::wind_down() {
+  quiet_ = true;
+  heartbeat_.set_quiet(true);
+  stop_looking();
+}
+
+void Shard::stop_looking() {
   scheduler_.stop();
   periodic_jobs_.stop();
   gem_schedules_.stop();
@@ -179,7 +234,7 @@ void Shard::wind_down() {
 
 void Shard::leave() {
   if (!is_served()) return;
-  wind_down();
+  stop_looking();
   orphan_watch_.stop();
   standing_ = Standing::leaving;
   log::info("shard_leaves", {{"shard", name_}, {"redis", redis_.describe()}});
@@ -202,13 +257,15 @@ void Shard::leave_if_done() {
 }
 
 void Shard::resume() {
+  quiet_ = false;
+  heartbeat_.set_quiet(false);
   if (!is_served()) return;
   scheduler_.resume(scheduler_settings());
   periodic_jobs_.resume(periodic_settings());
   gem_schedules_.resume(gem_schedule_settings());
   if (!redis_.connected()) return;
   look_for_work();
-  queue_rivals_.look(owner_.config().capsules);
+  queue_rivals_.look(settings_.config->capsules);
 }
 
 void Shard::look_for_work() {
@@ -220,26 +277,21 @@ void Shard::look_for_work() {
   key_change_listener_.listen();
 }
 
-// ---- What its parts tell and ask it
+// ---- What its parts ask
 
-// Orphans are looked for only after a heartbeat has told that no other process uses our name: the workers of such a
-// process would look like orphans.
-void Shard::redis_is_usable() {
-  heartbeat_.beat();
-  if (!is_served()) return;
-  if (!owner_.is_quiet()) look_for_work();
-  batch_watch_.look_for_a_while();
-  pruning_.start();
-  queue_rivals_.look(owner_.config().capsules);
-  set_aside_watch_.look(capsules_);
+// Two shards must not have the same data.
+std::string Shard::why_not(const RedisData& data) const {
+  std::vector<RedisData> others;
+  shards_.each([&](const Shard& other) {
+    if (other.number_ != number_) others.push_back(other.redis_.data());
+  });
+  return why_not_beside(data, others);
 }
 
-void Shard::redis_has_moved() {
-  doorbell_.redis_has_moved();
-  owner_.redis_has_moved(number_);
+// The process goes by the clock of the first Redis that is connected.
+bool Shard::tells_the_time() const {
+  return shards_.first_where([](const Shard& shard) { return shard.redis_.connected(); }, number_) == number_;
 }
-
-void Shard::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }
 
 std::set<std::string> Shard::living_fields() const {
   std::set<std::string> fields = recovery_.fields_of(identity_);
@@ -248,29 +300,29 @@ std::set<std::string> Shard::living_fields() const {
 }
 
 Scheduler::Settings Shard::scheduler_settings() const {
-  const Config& config = owner_.config();
+  const Config& config = *settings_.config;
   return {.identity = identity_,
           .poll = {.average_scheduled = pace_ * config.poll_interval},
           .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
           .leaves_to_ruby = config.leaves_due_jobs_to_ruby,
           .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told,
-          .tells_time = [this] { return owner_.goes_by_clock_of(number_); },
+          .tells_time = [this] { return tells_the_time(); },
           .times = times()};
 }
 
 GemSchedules::Settings Shard::gem_schedule_settings() const {
-  return {.serves = owner_.config().serves_sidekiq_cron, .times = times()};
+  return {.serves = settings_.config->serves_sidekiq_cron, .times = times()};
 }
 
 // As the clients in its workers do it.
 std::optional<TimeUnit> Shard::times() const {
-  const auto configured = owner_.config().compatibility.time_unit();
+  const auto configured = settings_.config->compatibility.time_unit();
   return configured ? configured : told_times();
 }
 
-// Each lives in the shard that its name has for all supervisors.
+// A periodic job lives in one shard, which follows from its name.
 PeriodicJobs::Settings Shard::periodic_settings() const {
-  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs(), .times = times()};
+  PeriodicJobs::Settings settings{.identity = identity_, .jobs = settings_.periodic_jobs, .times = times()};
   std::erase_if(settings.jobs, [this](const auto& job) { return all_.home_of(job.first) != number_; });
   return settings;
 }

@@ -12,7 +12,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
-#include "supervisor/process/child_bodies.hpp"
+#include "supervisor/process/child_program.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/batch_watch.hpp"
@@ -38,37 +38,28 @@
 #include "supervisor/schedule/scheduler.hpp"
 #include "supervisor/shards/known_shards.hpp"
 #include "supervisor/shards/shard_moves.hpp"
+#include "supervisor/shards/shard_set.hpp"
 #include "supervisor/shards/shard_workers.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
 
-// All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
-// sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
-class Shard : private RedisLink::Events, private Heartbeat::Events {
+// Everything that a supervisor does with one Redis: it connects, watches the queues there and which are paused, moves
+// due jobs, sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
+class Shard {
  public:
-  // The supervisor, as a shard sees it.
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    virtual const Config& config() const = 0;  // of the present generation
-    virtual ProcessFacts process_facts() const = 0;
-    virtual PeriodicJobSettings periodic_jobs() const = 0;                    // by the configuration and by libraries
-    virtual bool is_quiet() const = 0;                                        // also true while stopping
-    virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
-    virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
-    virtual std::string why_not(int shard, const RedisData& data) const = 0;  // as well
-    virtual void redis_has_moved(int shard) = 0;                              // as well
-    virtual void signal_came_from_redis(const std::string&) = 0;              // see Heartbeat::Events
-    virtual void name_is_taken() = 0;                                         // as well
-    virtual void recovered(const WorkerDeath&) {}  // nothing of what that worker held is left in flight
+  // What a shard goes by: the present generation's configuration, and what follows from it.
+  struct Settings {
+    std::shared_ptr<const Config> config;
+    ProcessFacts facts;
+    PeriodicJobSettings periodic_jobs;  // of the configuration and of libraries
   };
   struct Setup {
     int number = 0;  // among all shards
     KnownShards all = {};
     RedisAddress redis;
-    std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
+    std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // null if this Redis is another's
     RedisLink::Patience give_up_after{};
     BeatTokens beat_tokens = {};  // those of the program before us in the same process
   };
@@ -76,16 +67,27 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   struct Parts {
     EventLoop& loop;
     Children& children;
-    const ChildBodies& bodies;
+    const std::shared_ptr<ChildProgram>& program;  // of the present generation
     WorkerOrders& orders;
     WorkerPool& pool;
     Metrics& metrics;
     ShardMoves& moves;
     DeadFiles& dead_files;
+    const ShardSet<Shard>& shards;
     const Identity& identity;
     const std::string& runtime_directory;
   };
-  Shard(const Parts& parts, Setup setup, Owner& owner);
+  Shard(const Parts& parts, Setup setup, Settings settings);
+
+  // What has happened since the last take_news(), as far as it concerns more than this shard.
+  struct News {
+    std::optional<RedisTrouble> trouble = {};  // see RedisLink::News
+    bool has_moved = false;                    // as well
+    std::vector<std::string> signals = {};     // see Heartbeat::News
+    std::vector<WorkerDeath> recovered = {};   // nothing of what these workers held is left in flight
+  };
+  News take_news() { return std::exchange(news_, {}); }
+  bool name_is_taken() const { return heartbeat_.name_is_taken(); }
 
   // Begins to connect.
   void open() {
@@ -107,7 +109,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   // Each turn, after what else there is to do: forks the recovery's children.
   void recover(SteadyTime now);
 
-  // A worker has said so.
+  // A worker has reported this.
   void look_for_batches() {
     if (is_served()) batch_watch_.look_for_a_while();
   }
@@ -118,47 +120,39 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   // What workers fetch from: see Generations::capsules().
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
   // The present generation is another.
-  void follow_config();
-  // There are other shards beside this one than before, or others are drained.
+  void follow_config(Settings settings);
+  // The other shards are not the same as before, or others are drained.
   void set_shards(KnownShards all);
   bool is_drained() const { return is_served() && all_.is_drained(number_); }
   const std::string& name() const { return name_; }
 
-  // It is taken out, and nothing lies there: the supervisor leaves it once no worker is there and nothing is recovered.
-  // Its place stays empty.
+  // It is taken out, and it holds no jobs.  The supervisor leaves it once no worker serves it and nothing is being
+  // recovered.  Its place stays empty.
   void leave();
   bool is_served() const { return standing_ == Standing::served; }
   bool is_leaving() const { return standing_ == Standing::leaving; }
-  // What is periodic is other than before.
-  void follow_periodic() {
-    if (is_served()) periodic_jobs_.set(periodic_settings());
-  }
+  // Other jobs are periodic than before.
+  void follow_periodic(PeriodicJobSettings jobs);
 
-  // Stops what a quiet stops, and begins it again.
+  // Stops what a quiet or a stop ends, and begins it again.
   void wind_down();
   void resume();
 
  private:
-  void redis_is_usable() override;
-  void redis_is_unusable(RedisTrouble trouble) override { owner_.redis_is_unusable(trouble); }
-  std::string why_not(const RedisData& data) const override { return owner_.why_not(number_, data); }
-  OwnKeys own_keys() const override { return brood::own_keys(owner_.config().capsules, identity_); }
-  void redis_has_moved() override;
-  bool is_quiet() const override { return owner_.is_quiet(); }
-  void signal_came_from_redis(const std::string& signal) override { owner_.signal_came_from_redis(signal); }
-  void beaten() override {
-    pool_.note_died(scheduler_.moved_to_dead() - std::exchange(died_, scheduler_.moved_to_dead()));
-    orphan_watch_.look();
-  }
-  void was_unlisted() override;
-  void name_is_taken() override { owner_.name_is_taken(); }
+  void hear_redis();
+  void hear_heartbeat();
+  void hear_recovery();
+  void begin_to_look();
+  std::string why_not(const RedisData& data) const;
+  bool tells_the_time() const;
 
   enum class Standing {
     served,
-    leaving,  // nobody looks for work there any more
-    left,     // and nothing is sent there
+    leaving,  // no work is looked for there any more
+    left,     // nothing is sent there any more
   };
   void leave_if_done();
+  void stop_looking();
   void keep_pace();
   void tell_of_capsules();
   void look_for_work();
@@ -171,7 +165,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   KeyChangeListener::Keys keys_to_watch();
   std::set<std::string> living_fields() const;
 
-  Owner& owner_;
+  const ShardSet<Shard>& shards_;
+  Settings settings_;
   const std::string identity_;
   const int number_;
   const std::string name_;
@@ -179,6 +174,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   DeadFiles& dead_files_;
   Standing standing_ = Standing::served;
   bool has_said_goodbye_ = false;  // the heartbeat has left
+  bool quiet_ = false;             // or stopping
+  News news_;
   std::vector<CapsuleSettings> capsules_;
   int pace_ = 1;  // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;

@@ -16,15 +16,17 @@ using namespace std::chrono_literals;
 
 constexpr auto patience_with_one_away = 1s;
 
+bool can_be_used(const Shard& shard) {
+  return shard.is_served() && !shard.redis().is_away() && shard.redis().refusal().empty();
+}
+
 }  // namespace
 
 ShardMoves::ShardMoves(std::string identity, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
-                       Shards& shards)
+                       const Shards& shards)
     : identity_(std::move(identity)), slots_(slots), generations_(generations), orders_(orders), shards_(shards) {}
 
-Shard& ShardMoves::shard(int number) const { return *shards_.at(static_cast<std::size_t>(number)); }
-
-bool ShardMoves::are_several() const { return shards_.size() > 1; }
+bool ShardMoves::are_several() const { return shards_.are_several(); }
 
 // ---- Who is called
 
@@ -56,7 +58,7 @@ std::set<int> ShardMoves::capsules_to_call(int number) {
 
 // In a capsule of one worker order holds: what was left behind here goes back first.
 bool ShardMoves::may_serve(int capsule, int number) const {
-  if (shard(number).recovery().fields_of(identity_).empty()) return true;
+  if (shards_[number].recovery().fields_of(identity_).empty()) return true;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
   // One of a generation that is on trial is not among them yet.
   const auto index = static_cast<std::size_t>(capsule);
@@ -92,7 +94,7 @@ void ShardMoves::stay(int slot) {
 void ShardMoves::leave_those_away(SteadyTime now) {
   if (!are_several()) return;
   for (const MovableWorker& worker : movable()) {
-    const auto away_since = shard(worker.shard).redis().away_since();
+    const auto away_since = shards_[worker.shard].redis().away_since();
     if (!away_since || now - *away_since < patience_with_one_away || worker.runs_a_job) continue;
     if (worker.wanted != worker.shard && is_usable(worker.wanted)) continue;
     const int refuge = emptiest_usable(worker.capsule);
@@ -102,25 +104,19 @@ void ShardMoves::leave_those_away(SteadyTime now) {
 
 // ---- Where each goes
 
-bool ShardMoves::is_usable(int number) const {
-  const RedisLink& redis = shard(number).redis();
-  return shard(number).is_served() && !redis.is_away() && redis.refusal().empty();
-}
+bool ShardMoves::is_usable(int number) const { return can_be_used(shards_[number]); }
 
 bool ShardMoves::is_there(int capsule, int number) const {
-  return shard(number).is_served() && !is_empty_place(generations_.of_index(capsule).config->redis, number);
+  return shards_[number].is_served() && !is_empty_place(generations_.of_index(capsule).config->redis, number);
 }
 
 int ShardMoves::first_usable() const {
-  for (int number = 0; number < static_cast<int>(shards_.size()); ++number) {
-    if (is_usable(number)) return number;
-  }
-  return 0;
+  return shards_.first_where([](const Shard& shard) { return can_be_used(shard); }, 0);
 }
 
 int ShardMoves::place_near(int number, int capsule) const {
   std::vector<ShardToServe> all;
-  for (int each = 0; each < static_cast<int>(shards_.size()); ++each)
+  for (int each = 0; each < shards_.size(); ++each)
     all.push_back(
         {.is_usable = is_usable(each), .is_in_order = may_serve(capsule, each), .is_there = is_there(capsule, each)});
   return choose_shard(number, all);
@@ -128,12 +124,12 @@ int ShardMoves::place_near(int number, int capsule) const {
 
 // -1: none.
 int ShardMoves::emptiest_usable(int capsule) const {
-  std::vector<int> workers(shards_.size());
+  std::vector<int> workers(static_cast<std::size_t>(shards_.size()));
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     if (slots_.table.is_living(slot)) ++workers.at(static_cast<std::size_t>(slots_.table[slot].wanted_shard));
   }
   int best = -1;
-  for (int number = 0; number < static_cast<int>(shards_.size()); ++number) {
+  for (int number = 0; number < shards_.size(); ++number) {
     if (is_there(capsule, number) && is_usable(number) &&
         (best < 0 || workers[static_cast<std::size_t>(number)] < workers[static_cast<std::size_t>(best)]))
       best = number;
@@ -142,7 +138,7 @@ int ShardMoves::emptiest_usable(int capsule) const {
 }
 
 void ShardMoves::place_new(int slot, int capsule, int number) {
-  enter(slot, place_near((capsule + number) % static_cast<int>(shards_.size()), capsule));
+  enter(slot, place_near((capsule + number) % shards_.size(), capsule));
   stay(slot);
 }
 
@@ -165,8 +161,8 @@ void ShardMoves::place_again(int slot) {
   }
   if (to == from) return;
   log::debug("worker_moves", {{"slot", slot}, {"from", from}, {"to", to}});
-  shard(from).look_who_waits();
-  shard(to).look_who_waits();
+  shards_[from].look_who_waits();
+  shards_[to].look_who_waits();
 }
 
 // The slot's worker enters another shard: what it has counted until now belongs to the shard before.
@@ -176,8 +172,8 @@ void ShardMoves::enter(int slot, int number) {
   const SlotRecord& record = slots_.board.slot(slot);
   const Statistics::Counts counts{record.processed.load(), record.failed.load()};
   const SteadyTime now = steady_now();
-  shard(taken.shard).heartbeat().statistics().observe(slot, counts, now);
-  shard(number).heartbeat().statistics().start_from(slot, counts, now);
+  shards_[taken.shard].heartbeat().statistics().observe(slot, counts, now);
+  shards_[number].heartbeat().statistics().start_from(slot, counts, now);
   taken.shard = number;
   taken.in_shard_since = now;
 }
@@ -197,12 +193,12 @@ bool ShardMoves::left_behind(int slot) {
                  .ended_by_brood = true};
   if (seen.incarnation == taken.incarnation) left.worker.record = record_of(seen);
   log::debug("incarnation_left_behind", {{"slot", slot}, {"shard", taken.shard}});
-  shard(taken.shard).recovery().add(std::move(left));
+  shards_[taken.shard].recovery().add(std::move(left));
   return true;
 }
 
-void ShardMoves::redis_moved(int slot) { shard(slots_.table[slot].shard).redis().look_for_master(); }
+void ShardMoves::redis_moved(int slot) { shards_[slots_.table[slot].shard].redis().look_for_master(); }
 
-void ShardMoves::unblock(int slot) { shard(slots_.table[slot].shard).unblocker().unblock(slots_.board.slot(slot)); }
+void ShardMoves::unblock(int slot) { shards_[slots_.table[slot].shard].unblocker().unblock(slots_.board.slot(slot)); }
 
 }  // namespace brood

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "shared/base/clock.hpp"
 #include "supervisor/shards/plan_rebalance.hpp"
+#include "supervisor/shards/shard_set.hpp"
 #include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_shards.hpp"
@@ -15,8 +15,8 @@
 namespace brood {
 
 class Shard;
-// The shards of one supervisor, in the order of its configuration; at least one.
-using Shards = std::vector<std::unique_ptr<Shard>>;
+// The shards of one supervisor; at least one.
+using Shards = ShardSet<Shard>;
 
 // Which worker serves which shard.  At first workers are spread over all shards.  An idle worker is brought to a shard
 // where a job waits and nobody is free to take it.  When no worker is idle, the first that ends its job goes to a shard
@@ -25,7 +25,7 @@ class ShardMoves : public WorkerShards {
  public:
   // `identity` is the supervisor's name.  `orders` and `shards` may be constructed after this object.
   ShardMoves(std::string identity, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
-             Shards& shards);
+             const Shards& shards);
 
   // The capsules of which a worker would come to this shard if called: indexes into Generations::capsules().
   std::set<int> capsules_to_call(int shard);
@@ -55,13 +55,12 @@ class ShardMoves : public WorkerShards {
   void want(int slot, int shard, bool if_first);
   void stay(int slot);
   void enter(int slot, int shard);
-  Shard& shard(int number) const;
 
   const std::string identity_;
   WorkerSlots& slots_;
   const Generations& generations_;
   WorkerOrders& orders_;
-  Shards& shards_;
+  const Shards& shards_;
 };
 
 }  // namespace brood

@@ -29,10 +29,11 @@ std::string failure_json(const char* outcome, const std::string& reason) {
 
 }  // namespace
 
-Upgrade::Upgrade(Children& children, const Successor& successor, ReadFile read_file, Owner& owner, std::string failed)
+Upgrade::Upgrade(Children& children, const Successor& successor, ReadFile read_file, HandOver hand_over,
+                 std::string failed)
     : successor_(successor),
       read_file_(std::move(read_file)),
-      owner_(owner),
+      hand_over_(std::move(hand_over)),
       check_(children),
       last_failure_(std::move(failed)) {}
 
@@ -43,13 +44,13 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   }
   client_ = std::move(asked_by);
   step_ = Step::checking;
-  owner_.upgrade_begun();
+  news_.push_back(News::begun);
   log::info("upgrade_begins", {{"program", successor_.path()}});
   told_.forget();
   tell_progress(steady_now());
   try {
     file_ = read_file_();
-    Handover handover = hand_over();
+    Handover handover = with_program_and_config(hand_over_());
     handover.rehearsal = true;
     copy_ = write_handover(handover);
     check_.begin(
@@ -66,8 +67,7 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   }
 }
 
-Handover Upgrade::hand_over() const {
-  Handover handover = owner_.hand_over();
+Handover Upgrade::with_program_and_config(Handover handover) const {
   handover.program = successor_.path();
   handover.page = successor_.page();
   if (file_.mode != 0) handover.config = {file_.text, file_.mode};
@@ -86,10 +86,9 @@ void Upgrade::checked(const std::string& refusal) {
   give_up_at_ = steady_now() + longest_wait;
 }
 
-void Upgrade::advance(SteadyTime now) {
+void Upgrade::advance(SteadyTime now, const std::string& half_done) {
   if (step_ == Step::checking) return tell_progress(now);
   if (step_ != Step::waiting) return;
-  const std::string half_done = owner_.half_done();
   if (!half_done.empty()) {
     waits_for_ = half_done;
     tell_progress(now);
@@ -99,7 +98,7 @@ void Upgrade::advance(SteadyTime now) {
   if (client_) client_->progress("handing over");
   log::info("upgrade_takes_over", {{"program", successor_.path()}});
   try {
-    fail(Outcome::refused, successor_.take_over(hand_over()));
+    fail(Outcome::refused, successor_.take_over(with_program_and_config(hand_over_())));
   } catch (const std::system_error& error) {  // no descriptor is left, say
     fail(Outcome::not_now, error.what());
   }
@@ -124,7 +123,7 @@ void Upgrade::fail(Outcome outcome, const std::string& why) {
   last_failure_ = outcome == Outcome::refused ? why : "";
   log::error("upgrade_ended", {{"outcome", name}, {"reason", why}});
   if (const auto client = std::exchange(client_, std::nullopt)) client->ok(failure_json(name, why));
-  owner_.upgrade_given_up();
+  news_.push_back(News::given_up);
 }
 
 void Upgrade::abandon(const std::string& why) {

@@ -3,6 +3,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
@@ -15,31 +17,30 @@
 
 namespace brood {
 
-// Lets the program that now lies in our own file take over this process.  First that program looks, in a child, at a
-// copy of what it would get.  If it finds nothing wrong, this program gives way as soon as nothing is half done.  The
+// Lets the program that is now in our own file take over this process.  That program first checks, in a child, a copy
+// of the handover that it would get.  If it finds nothing wrong, it takes over as soon as nothing is half done.  The
 // configuration is read once, for both programs.  On success nothing here returns.
 class Upgrade {
  public:
   using ReadFile = std::function<ConfigFile()>;  // of the configuration; throws ConfigError
-  // The supervisor, as an upgrade sees it.
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    virtual Handover hand_over() = 0;     // what there is now
-    virtual std::string half_done() = 0;  // what must end first, for people; empty: nothing
-    virtual void upgrade_begun() = 0;
-    virtual void upgrade_given_up() = 0;  // everything is as it was
-  };
-  // `failed`: why a program that took over from this one has given the process back; empty: none has.
-  Upgrade(Children& children, const Successor& successor, ReadFile read_file, Owner& owner, std::string failed);
+  // Makes the handover as things are now.
+  using HandOver = std::function<Handover()>;
+  // `failed`: why a program that took over from this one has given the process back; empty if none has.
+  Upgrade(Children& children, const Successor& successor, ReadFile read_file, HandOver hand_over, std::string failed);
+
+  enum class News { begun, given_up };  // given_up: everything is as it was
+  // What has happened since the last take_news(), in order.
+  std::vector<News> take_news() { return std::exchange(news_, {}); }
 
   // When the upgrade fails, the client is answered with a JSON object.  When it succeeds, the client's connection ends,
   // and the client asks the successor.
   void begin(std::optional<ControlSocket::Reply> asked_by);
   // Answers with the refusal of the last upgrade; false when it was not refused.
   bool answer_failure(const ControlSocket::Reply& reply) const;
-  // Each turn.
-  void advance(SteadyTime now);
+  // The new program has nothing against it: it takes over as soon as nothing is half done.
+  bool waits() const { return step_ == Step::waiting; }
+  // Each turn.  `half_done` is what must end first, for people; empty if nothing.
+  void advance(SteadyTime now, const std::string& half_done);
   // Ends what is under way.
   void abandon(const std::string& why);
 
@@ -50,14 +51,15 @@ class Upgrade {
   enum class Step { none, checking, waiting };
   enum class Outcome { refused, not_now };
 
-  Handover hand_over() const;
+  Handover with_program_and_config(Handover handover) const;
   void checked(const std::string& refusal);
   void tell_progress(SteadyTime now);
   void fail(Outcome outcome, const std::string& why);
 
   const Successor& successor_;
   const ReadFile read_file_;
-  Owner& owner_;
+  const HandOver hand_over_;
+  std::vector<News> news_;
   ChildCheck check_;
   Step step_ = Step::none;
   UniqueFd copy_;    // of the handover, for the rehearsal

@@ -37,8 +37,11 @@ void StackLog::write() {
   if (asked.empty() || child_.is_running()) return;
   try {
     child_ = children_.spawn(
-        {.title = "brood: dump", .keep = bodies_.keep, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
-        Children::Deadline{steady_now() + longest_run}, [&] { return bodies_.log_stacks(asked); }, nullptr);
+        {.title = "brood: dump",
+         .keep = program().descriptors(),
+         .parent_death_signal = SIGKILL,
+         .oom_score_adjustment = 100},
+        Children::Deadline{steady_now() + longest_run}, [&] { return program().log_stacks(asked); }, nullptr);
   } catch (const std::system_error& error) {
     log::warn("stacks_not_logged", {{"reason", error.what()}});
   }
@@ -52,12 +55,12 @@ void StackLog::tell(int slot, Told told) {
     // A file in memory: the child fills it, and nobody waits at its end.
     const auto file = std::make_shared<UniqueFd>(check("memfd_create", memfd_create("stack", MFD_CLOEXEC)));
     const int descriptor = file->get();
-    std::vector<int> keep = bodies_.keep;
+    std::vector<int> keep = program().descriptors();
     keep.push_back(descriptor);
     teller_ = children_.spawn(
         {.title = "brood: dump", .keep = std::move(keep), .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
         Children::Deadline{steady_now() + longest_run},
-        [this, one = asked.front(), descriptor] { return bodies_.tell_stack(one, descriptor); },
+        [this, one = asked.front(), descriptor] { return program().tell_stack(one, descriptor); },
         [file, told](const Children::End& end) {
           told(end.status.exited && end.status.value == 0 ? content_of_file(file->get()) : "");
         });

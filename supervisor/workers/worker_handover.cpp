@@ -73,7 +73,7 @@ void hand_over_workers(Handover& handover, const WorkerSlots& slots, const Gener
 }
 
 Generations generations_of(const std::optional<Handover>& left, const WorkerSlots& slots, const Generation& first,
-                           const BodiesFor& bodies) {
+                           const ProgramOf& program_of) {
   if (!left || !slots.adopted()) return Generations(std::make_shared<const Generation>(first));
   Generations::Known known;
   for (const Handover::Generation& one : left->generations) {
@@ -82,7 +82,7 @@ Generations generations_of(const std::optional<Handover>& left, const WorkerSlot
     config.worker = one.worker;
     if (!one.held.empty()) go_by_held(one, config);
     const auto shared = std::make_shared<const Config>(std::move(config));
-    known[one.number] = std::make_shared<Generation>(Generation{one.number, shared, bodies(shared), true});
+    known[one.number] = std::make_shared<Generation>(Generation{one.number, shared, program_of(shared), true});
   }
   return Generations(std::move(known), left->present);
 }
@@ -92,6 +92,35 @@ void adopt_workers(const Handover& left, WorkerSlots& slots, WorkerOrders& order
   for (const Handover::Worker& worker : left.workers) adopt(worker, slots, orders);
   slots.note_adopted_readiness();
   log::info("workers_adopted", {{"workers", left.workers.size()}, {"ready", slots.table.ready()}});
+}
+
+Handover::Left left_by(WorkerDeath death, int shard, const ProcessTable& table) {
+  Handover::Left left{.shard = shard, .death = std::move(death)};
+  const DeadWorker& dead = left.death.worker;
+  if (dead.slot < 0 || dead.slot >= table.slots()) return left;
+  const ProcessTable::Slot& slot = table[dead.slot];
+  if (slot.pid == 0 && slot.held && slot.incarnation == dead.incarnation)
+    left.slot = {slot.generation, slot.capsule, slot.number, slot.never_fetched, slot.occupied_since, slot.ended_at};
+  return left;
+}
+
+void hold_slot(const Handover::Left& left, ProcessTable& table, const Generations& generations) {
+  const int slot = left.death.worker.slot;
+  if (!left.slot || slot < 0 || slot >= table.slots() || table.is_living(slot)) return;
+  const auto generation = generations.known().find(left.slot->generation);
+  if (generation == generations.known().end() || left.slot->capsule < 0 ||
+      left.slot->capsule >= static_cast<int>(generation->second->config->capsules.size()))
+    return;
+  ProcessTable::Slot last;
+  last.generation = left.slot->generation;
+  last.capsule = left.slot->capsule;
+  last.number = left.slot->number;
+  last.incarnation = left.death.worker.incarnation;
+  last.shard = last.wanted_shard = left.shard;
+  last.never_fetched = left.slot->never_fetched;
+  last.occupied_since = left.slot->occupied_since;
+  last.ended_at = left.slot->ended_at;
+  table.hold(slot, last);
 }
 
 }  // namespace brood

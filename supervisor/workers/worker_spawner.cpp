@@ -134,14 +134,14 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
       return;
     }
     tell_before_it_begins(slot, place, now);
-    std::vector<int> keep = generation.bodies.keep;
+    std::vector<int> keep = generation.program->descriptors();
     keep.insert(keep.end(), {descriptors.control, descriptors.output});
     const pid_t pid =
         brood::spawn({.title = title_of(slot, generation.config->capsules.at(static_cast<std::size_t>(place.capsule))),
                       .keep = std::move(keep),
                       .parent_death_signal = SIGTERM,
                       .oom_score_adjustment = oom_score_of_workers,
-                      .shield = [&] { shield(generation, place.capsule); }},
+                      .shield = [&] { generation.program->shield(generation.config->worker_of(place.capsule)); }},
                      [&] { return run_worker(generation, request, descriptors); });
     settle_in(slot, pid, std::move(newborn), now);
   } catch (const std::system_error& error) {
@@ -221,17 +221,11 @@ void WorkerSpawner::forked(const ForkAnswer& answer) {
 
 // ---- In the child
 
-void WorkerSpawner::shield(const Generation& generation, int capsule) const {
-  if (generation.bodies.shield) generation.bodies.shield(generation.config->worker_of(capsule));
-}
-
 WorkerTemplate::Setup WorkerSpawner::template_setup(const Generation& generation) const {
   return {.generation = generation.number,
           .slots = slots_.board.slots(),
           .longest_load = generation.config->boot_timeout,
-          .keep = generation.bodies.keep,
-          .shield = generation.bodies.shield_template,
-          .preload = generation.bodies.preload,
+          .program = generation.program,
           .worker = [this, generation](const ForkRequest& request, const WorkerDescriptors& descriptors) {
             set_process_title(
                 title_of(request.slot, generation.config->capsules.at(static_cast<std::size_t>(request.capsule))));
@@ -264,7 +258,7 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
     log::warn("worker_limits_itself", {{"slot", own.slot}, {"reason", error.what()}});
     own.in_memory_cgroup = false;
   }
-  return generation.bodies.worker(own);
+  return generation.program->work(own);
 }
 
 }  // namespace brood

@@ -61,7 +61,6 @@ class WorkerSpawner {
   void note_failed(int place, int slot, const std::string& reason, SteadyTime now);
   std::optional<SteadyTime> look_after_templates(SteadyTime now);
   WorkerTemplate::Setup template_setup(const Generation& generation) const;
-  void shield(const Generation& generation, int capsule) const;
   int run_worker(const Generation& generation, const ForkRequest& request, const WorkerDescriptors& descriptors) const;
 
   const pid_t supervisor_ = getpid();

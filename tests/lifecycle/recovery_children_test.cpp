@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_gives_way_to_a_pause_and_begins_again_after_it) {
 BOOST_AUTO_TEST_CASE(a_child_keeps_the_descriptors_from_which_it_loads_libraries) {
   Recovering test;
   const UniqueFd library(check("open", open("/dev/null", O_RDONLY | O_CLOEXEC)));
-  test.bodies.keep = {library.get()};
+  test.recording->kept = {library.get()};
   test.end = [&] { return fcntl(library.get(), F_GETFD) < 0 ? EXIT_FAILURE : EX_OK; };
   test.recovery.add(charged(7));
   test.recovery.spawn_due(test.now, {});

@@ -98,7 +98,7 @@ BOOST_FIXTURE_TEST_CASE(due_jobs_are_moved_again, Losing) {
 }
 
 BOOST_FIXTURE_TEST_CASE(heartbeats_are_sent_again, Losing) {
-  struct Fleet : Heartbeat::Workers, Heartbeat::Events {
+  struct Fleet : Heartbeat::Workers {
     Metrics none;
     int beats = 0;
     std::vector<SeenSlot> slots() const override { return {}; }
@@ -106,15 +106,10 @@ BOOST_FIXTURE_TEST_CASE(heartbeats_are_sent_again, Losing) {
     bool observe_classes(SteadyTime) override { return true; }
     void note_beat_token(std::uint64_t) override {}
     void note_beat(BootTime) override { ++beats; }
-    bool is_quiet() const override { return false; }
-    void signal_came_from_redis(const std::string&) override {}
-    void beaten() override {}
-    void was_unlisted() override {}
-    void name_is_taken() override {}
   } fleet;
   Identity identity;
   identity.name = "here:7:aaaaaaaaaaaa";
-  Heartbeat heartbeat(loop, connection, identity, {}, fleet, fleet);
+  Heartbeat heartbeat(loop, connection, identity, {}, fleet);
   int before = 0;
 
   sees_changes([&] { heartbeat.beat(); },

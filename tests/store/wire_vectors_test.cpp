@@ -79,12 +79,11 @@ std::string without(std::string text, const std::string& suffix) {
 }
 
 // A supervisor set up as the captured ones were: five workers, the queues default and low, one tag.
-struct Supervised : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
+struct Supervised : LoopWithRedis, Heartbeat::Workers {
   Identity identity;
   ProcessFacts facts;
   std::vector<SeenSlot> seen;
   int beats = 0;
-  Strings followed;
   std::optional<Heartbeat> heartbeat;
 
   Supervised() {
@@ -107,14 +106,9 @@ struct Supervised : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
   bool observe_classes(SteadyTime) override { return true; }
   void note_beat_token(std::uint64_t) override {}
   void note_beat(BootTime) override { ++beats; }
-  bool is_quiet() const override { return false; }
-  void signal_came_from_redis(const std::string& signal) override { followed.push_back(signal); }
-  void beaten() override {}
-  void was_unlisted() override {}
-  void name_is_taken() override {}
   bool beat() {
     if (!heartbeat) {
-      heartbeat.emplace(loop, connection, identity, facts, *this, *this);
+      heartbeat.emplace(loop, connection, identity, facts, *this);
     }
     const int before = beats;
     heartbeat->beat();
@@ -308,7 +302,7 @@ BOOST_FIXTURE_TEST_CASE(signals_are_followed_in_the_order_of_their_sending, Supe
 
   // Sidekiq takes one a beat; both are followed at once here.
   BOOST_TEST(beat());
-  BOOST_TEST(run_until([&] { return followed.size() == 2; }));
+  const Strings followed = heartbeat->take_news().signals;
   const Strings expected{vector.expect["first_heartbeat"].text, vector.expect["second_heartbeat"].text};
   BOOST_TEST(followed == expected, boost::test_tools::per_element());
 }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "supervisor/recovery/recovery_children.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/idle_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace brood {
@@ -50,32 +52,39 @@ class Diary {
 struct Recovering {
   Diary diary;
   std::function<int()> end = [] { return EX_OK; };
-  ChildBodies::ByteCount* bytes = nullptr;  // the child's own
-  ChildBodies bodies{
-      .worker = {},
-      .recover_worker_deaths =
-          [this](const RedisAddress&, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
-                 ChildBodies::ByteCount& moved) {
-            bytes = &moved;
-            std::string line = name_of(mode);
-            for (const WorkerDeath& worker_death : worker_deaths)
-              line += " " + std::to_string(worker_death.worker.incarnation);
-            diary.note(line);
-            return end();
-          },
-      .orphaned_jobs =
-          [this](const RedisAddress&, const OrphanedJobs& orphaned_jobs, RecoveryMode, ChildBodies::ByteCount&) {
-            diary.note("jobs of " + orphaned_jobs.identity);
-            return end();
-          },
-      .sweep =
-          [this](const RedisAddress&, const OwnIncarnations&) {
-            diary.note("sweep");
-            return end();
-          }};
+  ChildProgram::ByteCount* bytes = nullptr;  // the child's own
+  class Program final : public IdleProgram {
+   public:
+    explicit Program(Recovering& test) : test_(test) {}
+    std::vector<int> kept;
+
+    std::vector<int> descriptors() const override { return kept; }
+    int recover(const RedisAddress&, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
+                ByteCount& moved) override {
+      test_.bytes = &moved;
+      std::string line = name_of(mode);
+      for (const WorkerDeath& worker_death : worker_deaths)
+        line += " " + std::to_string(worker_death.worker.incarnation);
+      test_.diary.note(line);
+      return test_.end();
+    }
+    int recover_orphans(const RedisAddress&, const OrphanedJobs& jobs, RecoveryMode, ByteCount&) override {
+      test_.diary.note("jobs of " + jobs.identity);
+      return test_.end();
+    }
+    int sweep(const RedisAddress&, const OwnIncarnations&) override {
+      test_.diary.note("sweep");
+      return test_.end();
+    }
+
+   private:
+    Recovering& test_;
+  };
+  const std::shared_ptr<Program> recording = std::make_shared<Program>(*this);
+  const std::shared_ptr<ChildProgram> program = recording;
   EventLoop loop;
   Children children{loop};
-  RecoveryChildren recovery{loop, children, bodies};
+  RecoveryChildren recovery{loop, children, program};
   SteadyTime now{std::chrono::hours(24)};  // invented: nothing here waits for a clock
 
   ~Recovering() {

@@ -212,3 +212,4 @@ add_dependencies(unit_needed_objects_test parted_jobs roll_part_1)
 brood_test(unit/dead_files LINK brood_supervisor brood_test_support)
 # The C library keeps what it has read of LOCPATH.
 set_tests_properties(unit_locale PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+brood_test(unit/shard_set LINK brood_supervisor)

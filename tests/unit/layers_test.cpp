@@ -21,7 +21,7 @@ class Tree {
     add("shared/job/payload.hpp", "#include \"shared/base/log.hpp\"\n");
     add("shared/redis/connection.hpp", "#include <hiredis/hiredis.h>\n");
     add("worker/worker.hpp", "#include \"shared/job/payload.hpp\"\n");
-    add("supervisor/cli/run/bodies.cpp", "#include \"worker/worker.hpp\"\n");
+    add("supervisor/cli/run/worker_program.cpp", "#include \"worker/worker.hpp\"\n");
   }
   ~Tree() { std::filesystem::remove_all(root_); }
 

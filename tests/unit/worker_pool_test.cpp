@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "supervisor/workers/worker_pool.hpp"
+#include "tests/support/idle_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
@@ -46,6 +47,15 @@ WorkerBody one_that_says(ControlByte byte, int running) {
   };
 }
 
+class OneBody final : public IdleProgram {
+ public:
+  explicit OneBody(WorkerBody body) : body_(std::move(body)) {}
+  int work(const WorkerSetup& setup) override { return body_(setup); }
+
+ private:
+  const WorkerBody body_;
+};
+
 // A supervisor of one such worker, until that has ended: how it has.
 int end_of(const WorkerBody& body, OneShard& shard) {
   const TemporaryDirectory directory;
@@ -53,7 +63,7 @@ int end_of(const WorkerBody& body, OneShard& shard) {
   auto config = std::make_shared<Config>();
   config->capsules.push_back({.concurrency = 1});
   WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
-  const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = body}}));
+  const Generations generations(std::make_shared<Generation>(Generation{1, config, std::make_shared<OneBody>(body)}));
   WorkerOrders orders(loop, shard, slots, generations);
   Children children(loop);
   WorkerPool pool(loop, children, slots, generations, orders, shard, "host:1:a", *config, std::nullopt);
@@ -82,7 +92,8 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   auto config = std::make_shared<Config>();
   config->capsules.push_back({.concurrency = 2});
   WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
-  const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}));
+  const Generations generations(
+      std::make_shared<Generation>(Generation{1, config, std::make_shared<OneBody>(listen_once)}));
   OneShard shard;
   WorkerOrders orders(loop, shard, slots, generations);
   Children children(loop);

@@ -65,7 +65,7 @@ ForkAnswer fork_worker(int line, pid_t supervisor, const ReceivedRequest& wanted
 bool load(int line, const WorkerTemplate::Setup& setup) {
   const std::set<int> own = open_descriptors();
   try {
-    if (!setup.preload()) {
+    if (!setup.program->preload()) {
       say(line, TemplateIs::for_nothing, "");
       return false;
     }

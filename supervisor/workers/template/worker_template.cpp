@@ -35,17 +35,14 @@ WorkerTemplate::WorkerTemplate(EventLoop& loop, Children& children, Setup setup,
   check("socketpair", socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
   line_ = UniqueFd(ends[0]);
   const UniqueFd its_end(ends[1]);
-  std::vector<int> keep = setup_.keep;
+  std::vector<int> keep = setup_.program->descriptors();
   keep.push_back(its_end.get());
   child_ = children.spawn(
       {.title = "brood: template",
        .keep = std::move(keep),
        .parent_death_signal = SIGKILL,
        .oom_score_adjustment = oom_score_of_a_template,
-       .shield =
-           [&] {
-             if (setup_.shield) setup_.shield();
-           }},
+       .shield = [&] { setup_.program->shield_template(); }},
       std::nullopt, [&] { return run_template(its_end.get(), setup_); }, ended());
   listen();
   patience_.start_in(setup_.longest_load);

@@ -11,6 +11,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
+#include "supervisor/process/child_program.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/workers/template/template_wire.hpp"
@@ -31,9 +32,7 @@ class WorkerTemplate {
     std::uint32_t generation = 1;
     int slots = 0;                             // of the scoreboard that it knows
     std::chrono::milliseconds longest_load{};  // a template that takes longer is killed
-    std::vector<int> keep;                     // descriptors that stay open
-    std::function<void()> shield;              // ChildBodies::shield_template; none: nothing is shielded
-    std::function<bool()> preload;             // ChildBodies::preload
+    std::shared_ptr<ChildProgram> program;
     std::function<int(const ForkRequest&, const WorkerDescriptors&)> worker;
   };
   struct Events {

@@ -28,8 +28,7 @@ WorkerTemplates::WorkerTemplates(EventLoop& loop, Children& children, SetupOf se
 
 WorkerTemplates::Way WorkerTemplates::way_to_fork(const Generation& generation, const WorkerSettings& settings,
                                                   int slot, SteadyTime now) {
-  if (settings.preload == Preload::never || generation.config->require.empty() || !generation.bodies.preload)
-    return Way::fork;
+  if (settings.preload == Preload::never || generation.config->require.empty()) return Way::fork;
   One& one = templates_[generation.number];
   one.generation = generation;
   if (one.process && one.process->state() == WorkerTemplate::State::failed) let_rest(one, now);

@@ -1,4 +1,4 @@
-#include "supervisor/control_verbs.hpp"
+#include "supervisor/operators.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/store/worker_field.hpp"
 #include "supervisor/control/fleet_word.hpp"
+#include "supervisor/process/stopped_children.hpp"
 
 namespace brood {
 namespace {
@@ -80,20 +82,77 @@ std::vector<std::string> queues_of(const std::vector<CapsuleSettings>& capsules)
 
 }  // namespace
 
-ControlVerbs::ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
-                           const WorkerOrders& orders, const PressureRelief& pressure, RollingRestart& restart,
-                           Upgrade& upgrade, StackLog& stack_log)
-    : supervisor_(supervisor),
-      identity_(std::move(identity)),
-      own_(own),
-      pool_(pool),
-      orders_(orders),
-      pressure_(pressure),
-      restart_(restart),
-      upgrade_(upgrade),
-      stack_log_(stack_log) {}
+Operators::Operators(const Parts& parts)
+    : loop_(parts.loop),
+      identity_(parts.identity.name),
+      signals_(parts.signals),
+      own_(parts.own),
+      fleet_(parts.fleet),
+      shards_(parts.shards),
+      phases_(parts.phases),
+      upgrade_(parts.upgrade),
+      facts_(parts.facts) {}
 
-void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, const Reply& reply) {
+void Operators::listen(const std::string& path, UniqueFd listener) {
+  try {
+    socket_ = std::make_unique<ControlSocket>(
+        loop_, path,
+        [this](const std::string& verb, const Arguments& arguments, const Reply& reply) {
+          handle(verb, arguments, reply);
+        },
+        std::move(listener));
+  } catch (const std::runtime_error& error) {
+    log::warn("no_control_socket", {{"reason", error.what()}});
+  }
+}
+
+// ---- What they ask for
+
+void Operators::obey_signals() {
+  using Wish = OperatorSignals::Wish;
+  while (const auto wish = signals_.next()) {
+    switch (*wish) {
+      case Wish::stop:
+        phases_.order(Order::stop);
+        break;
+      case Wish::quiet:
+        phases_.order(Order::quiet);
+        break;
+      case Wish::restart:
+        if (phases_.now() == Phase::running)
+          fleet_.restart.restart(std::nullopt);
+        else
+          log::warn("restart_refused", {{"reason", why_not_now()}});
+        break;
+      case Wish::upgrade:
+        if (phases_.may_spawn())
+          upgrade_.begin(std::nullopt);
+        else
+          log::warn("upgrade_refused", {{"reason", why_not_now()}});
+        break;
+      case Wish::log_stacks:
+        fleet_.stack_log.write();
+        break;
+      case Wish::child_changed:  // the loop asks which have ended
+        for (const pid_t stopped : newly_stopped_children()) fleet_.pool.note_stopped(stopped);
+        break;
+    }
+  }
+}
+
+void Operators::obey_redis(const std::string& signal) try {
+  if (signal == "TSTP") return phases_.order(Order::quiet);
+  if (signal == "TERM") return phases_.order(Order::stop);
+  if (signal == "TTIN") return fleet_.stack_log.write();
+  const auto order = parse_fleet_word(signal);
+  if (!order) return log::warn("signal_has_no_meaning_here", {{"signal", std::string_view(signal).substr(0, 80)}});
+  log::info("asked", {{"verb", order->verb}, {"by", "Redis"}});
+  obey(order->verb, order->arguments, Reply());
+} catch (const std::runtime_error& error) {  // every client of Redis may write such signals
+  log::warn("order_failed", {{"signal", std::string_view(signal).substr(0, 80)}, {"reason", error.what()}});
+}
+
+void Operators::handle(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "status") return reply.ok(status());
   // Jobs run as our user, but they are not our operator.
   const Asker& asker = *reply.asker();
@@ -108,21 +167,14 @@ void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, c
   obey(verb, arguments, reply);
 }
 
-void ControlVerbs::handle(const std::string& word) {
-  const auto order = parse_fleet_word(word);
-  if (!order) return log::warn("signal_has_no_meaning_here", {{"signal", std::string_view(word).substr(0, 80)}});
-  log::info("asked", {{"verb", order->verb}, {"by", "Redis"}});
-  obey(order->verb, order->arguments, Reply());
-}
-
-void ControlVerbs::obey(const std::string& verb, const Arguments& arguments, const Reply& reply) {
+void Operators::obey(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "quiet") return quiet(reply);
   if (verb == "resume") return resume(reply);
   if (verb == "stop") return stop(arguments, reply);
   if (verb == "restart") return restart(reply);
   if (verb == "upgrade") return upgrade(reply);
   if (verb == "await_restart") {
-    if (!upgrade_.answer_failure(reply)) restart_.await(reply);
+    if (!upgrade_.answer_failure(reply)) fleet_.restart.await(reply);
     return;
   }
   if (verb == "reopen") return reopen(reply);
@@ -131,56 +183,56 @@ void ControlVerbs::obey(const std::string& verb, const Arguments& arguments, con
   if (verb == "stack") return stack(arguments, reply);
   if (verb == "recycle") return recycle(arguments, reply);
   if (verb == "dump") {
-    stack_log_.write();
-    return reply.ok(JsonWriter().number("workers", pool_.ready()).object());
+    fleet_.stack_log.write();
+    return reply.ok(JsonWriter().number("workers", fleet_.pool.ready()).object());
   }
   reply.error("this version of brood knows no \"" + verb + "\"");
 }
 
-void ControlVerbs::quiet(const Reply& reply) {
+void Operators::quiet(const Reply& reply) {
   if (await_quiet_.empty()) quiet_since_ = steady_now();
-  supervisor_.order(Order::quiet);
+  phases_.order(Order::quiet);
   await_quiet_.push_back(reply);
-  told_.forget();
+  progress_.forget();
 }
 
-void ControlVerbs::resume(const Reply& reply) {
-  const Phase before = supervisor_.phase();
-  supervisor_.order(Order::resume);
-  if (supervisor_.phase() != Phase::running) return refuse_in_this_phase(reply);
+void Operators::resume(const Reply& reply) {
+  const Phase before = phases_.now();
+  phases_.order(Order::resume);
+  if (phases_.now() != Phase::running) return refuse_in_this_phase(reply);
   reply.ok(JsonWriter().text("outcome", "done").text("before", name_of(before)).object());
 }
 
-void ControlVerbs::stop(const Arguments& arguments, const Reply& reply) {
+void Operators::stop(const Arguments& arguments, const Reply& reply) {
   const bool now = !arguments.empty() && arguments[0] == "now";
   if (await_stop_.empty()) stop_since_ = steady_now();
   await_stop_.push_back(reply);
-  told_.forget();
-  const auto is_stopping = [&] { return supervisor_.phase() == Phase::stopping; };
+  progress_.forget();
+  const auto is_stopping = [&] { return phases_.now() == Phase::stopping; };
   // A second stop by signal kills; a second client that asks for a stop waits with the first.
-  if (supervisor_.phase() == Phase::running || supervisor_.phase() == Phase::quiet) supervisor_.order(Order::stop);
-  if (now && is_stopping()) supervisor_.order(Order::stop);
+  if (phases_.may_spawn()) phases_.order(Order::stop);
+  if (now && is_stopping()) phases_.order(Order::stop);
 }
 
-void ControlVerbs::refuse_in_this_phase(const Reply& reply) const {
-  const std::string why = fmt::format("the supervisor is {}", name_of(supervisor_.phase()));
+void Operators::refuse_in_this_phase(const Reply& reply) const {
+  const std::string why = why_not_now();
   reply.undone(why, not_now(why));
 }
 
-void ControlVerbs::restart(const Reply& reply) {
-  if (supervisor_.phase() != Phase::running) return refuse_in_this_phase(reply);
-  restart_.restart(reply);
+std::string Operators::why_not_now() const { return fmt::format("the supervisor is {}", name_of(phases_.now())); }
+
+void Operators::restart(const Reply& reply) {
+  if (phases_.now() != Phase::running) return refuse_in_this_phase(reply);
+  fleet_.restart.restart(reply);
 }
 
-void ControlVerbs::upgrade(const Reply& reply) {
-  const Phase phase = supervisor_.phase();
-  if (phase != Phase::running && phase != Phase::quiet)
-    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(phase))));
+void Operators::upgrade(const Reply& reply) {
+  if (!phases_.may_spawn()) return reply.ok(not_now(why_not_now()));
   upgrade_.begin(reply);
 }
 
-void ControlVerbs::reopen(const Reply& reply) {
-  const std::string& file = restart_.present()->config->log.file;
+void Operators::reopen(const Reply& reply) {
+  const std::string& file = fleet_.restart.present()->config->log.file;
   try {
     log::reopen();
   } catch (const std::system_error& error) {
@@ -190,7 +242,7 @@ void ControlVerbs::reopen(const Reply& reply) {
   reply.ok(JsonWriter().text("outcome", "done").text("file", file).object());
 }
 
-void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
+void Operators::scale(const Arguments& arguments, const Reply& reply) {
   int workers = 0;
   const auto read_number = [&](const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
@@ -199,22 +251,22 @@ void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
   if (arguments.size() != 2 || !read_number(arguments[0]))
     return reply.error(
         fmt::format("scale takes a number from 1 to {} and the name of a capsule", Config::most_workers));
-  if (supervisor_.phase() != Phase::running) return refuse_in_this_phase(reply);
+  if (phases_.now() != Phase::running) return refuse_in_this_phase(reply);
   int others = 0;
-  for (const CapsuleSettings& capsule : restart_.present()->config->capsules)
+  for (const CapsuleSettings& capsule : fleet_.restart.present()->config->capsules)
     others += capsule.name == arguments[1] ? 0 : capsule.concurrency;
   if (others + workers > Config::most_workers)
     return reply.error(fmt::format("all capsules together have at most {} workers, and the others have {}",
                                    Config::most_workers, others));
-  restart_.scale(workers, arguments[1], reply);
+  fleet_.restart.scale(workers, arguments[1], reply);
 }
 
-void ControlVerbs::kill(const Arguments& arguments, const Reply& reply) {
+void Operators::kill(const Arguments& arguments, const Reply& reply) {
   static const std::map<std::string, WorkerDeath::Fate> fates{
       {"retry", WorkerDeath::Fate::retry}, {"dead", WorkerDeath::Fate::dead}, {"discard", WorkerDeath::Fate::discard}};
   if (arguments.size() != 2 || !fates.contains(arguments[1]))
     return reply.error("kill takes the id of a job, and retry, dead or discard");
-  const auto ended = pool_.job_ender().end_job(arguments[0], fates.at(arguments[1]));
+  const auto ended = fleet_.pool.job_ender().end_job(arguments[0], fates.at(arguments[1]));
   if (!ended) return reply.ok("null");  // no worker runs it now
   awaited_ends_[ended->pid] = [reply, jid = arguments[0], outcome = arguments[1], ended = *ended](bool settled) {
     reply.ok(JsonWriter()
@@ -230,22 +282,22 @@ void ControlVerbs::kill(const Arguments& arguments, const Reply& reply) {
   };
 }
 
-void ControlVerbs::stack(const Arguments& arguments, const Reply& reply) {
+void Operators::stack(const Arguments& arguments, const Reply& reply) {
   const auto worker = worker_named(arguments);
-  if (!worker || !pool_.is_in(worker->slot, worker->pid)) return reply.error(no_such_worker);
-  stack_log_.tell(worker->slot, [reply](const std::string& json) {
+  if (!worker || !fleet_.pool.is_in(worker->slot, worker->pid)) return reply.error(no_such_worker);
+  fleet_.stack_log.tell(worker->slot, [reply](const std::string& json) {
     if (json.empty()) return reply.error("its stack cannot be told now; ask again");
     reply.ok(json);
   });
 }
 
-void ControlVerbs::recycle(const Arguments& arguments, const Reply& reply) {
+void Operators::recycle(const Arguments& arguments, const Reply& reply) {
   const auto worker = worker_named(arguments);
-  if (!worker || !pool_.recycle(worker->slot, worker->pid)) return reply.error(no_such_worker);
+  if (!worker || !fleet_.pool.recycle(worker->slot, worker->pid)) return reply.error(no_such_worker);
   reply.ok(JsonWriter().number("slot", worker->slot).number("pid", worker->pid).object());
 }
 
-void ControlVerbs::reaped(pid_t worker, const DeadWorker* to_recover) {
+void Operators::reaped(pid_t worker, const DeadWorker* to_recover) {
   auto awaited = awaited_ends_.extract(worker);
   if (!awaited) return;
   if (to_recover == nullptr) return awaited.mapped()(true);
@@ -253,69 +305,71 @@ void ControlVerbs::reaped(pid_t worker, const DeadWorker* to_recover) {
       std::move(awaited.mapped()), steady_now() + longest_wait_to_settle};
 }
 
-void ControlVerbs::recovered(const DeadWorker& worker) {
+void Operators::recovered(const DeadWorker& worker) {
   if (worker.identity != identity_) return;
   if (auto awaited = awaited_recoveries_.extract(worker_field(worker.slot, worker.incarnation)))
-    awaited.mapped().tell(true);
+    awaited.mapped().answer(true);
 }
 
-void ControlVerbs::tell_without_redis(SteadyTime now) {
+void Operators::answer_without_redis(SteadyTime now) {
   std::erase_if(awaited_recoveries_, [&](const auto& one) {
     if (now < one.second.at_latest) return false;
-    one.second.tell(false);
+    one.second.answer(false);
     return true;
   });
 }
 
-void ControlVerbs::advance() {
-  tell_without_redis(steady_now());
+void Operators::advance() {
+  answer_without_redis(steady_now());
   if (await_quiet_.empty() && await_stop_.empty()) return;
-  if (supervisor_.phase() == Phase::running) {
+  if (phases_.now() == Phase::running) {
     for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(not_now("it was told to resume"));
   }
-  if (pool_.busy() == 0) {
+  if (fleet_.pool.busy() == 0) {
     const std::string answer = done_after(steady_now() - quiet_since_);
     for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(answer);
   }
   const std::string sentence = busy_sentence();
-  if (!told_.is_due(sentence, steady_now())) return;
+  if (!progress_.is_due(sentence, steady_now())) return;
   for (const auto* clients : {&await_quiet_, &await_stop_}) {
     for (const Reply& client : *clients) client.progress(sentence);
   }
 }
 
-void ControlVerbs::stopped() {
+void Operators::stopped() {
   const std::string answer = done_after(steady_now() - stop_since_);
   for (const Reply& client : std::exchange(await_stop_, {})) client.ok(answer);
   for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(not_now("it has stopped"));
 }
 
-std::string ControlVerbs::busy_sentence() const {
-  const int busy = pool_.busy();
+std::string Operators::busy_sentence() const {
+  const int busy = fleet_.pool.busy();
   if (busy > 0)
-    return fmt::format("{}: {} {}", name_of(supervisor_.phase()), busy,
-                       busy == 1 ? "job still runs" : "jobs still run");
-  return fmt::format("{}: no job runs", name_of(supervisor_.phase()));
+    return fmt::format("{}: {} {}", name_of(phases_.now()), busy, busy == 1 ? "job still runs" : "jobs still run");
+  return fmt::format("{}: no job runs", name_of(phases_.now()));
 }
 
-std::string ControlVerbs::status() const {
-  const ProcessFacts facts = supervisor_.process_facts();
+std::string Operators::status() const {
+  std::vector<std::string> drained;
+  shards_.each([&](const Shard& shard) {
+    if (shard.is_drained()) drained.push_back(shard.name());
+  });
   return JsonWriter()
       .text("identity", identity_)
       .number("pid", getpid())
-      .text("tag", facts.tag)
-      .text("config", facts.config_file)
-      .texts("queues", queues_of(facts.capsules))
-      .decimal("started_at", epoch_seconds(facts.started_at))
-      .text("phase", name_of(supervisor_.phase()))
-      .number("generation", restart_.present()->number)
-      .number("concurrency", restart_.present()->config->concurrency())
-      .number("ready", pool_.ready())
-      .number("busy", pool_.busy())
-      .number("finishing", orders_.finishing())
-      .texts("draining", supervisor_.drained_shards())
-      .json("restart", restart_.json())
-      .json("pressure", pressure_.json())
+      .text("tag", facts_.tag)
+      .text("config", facts_.config_file)
+      .texts("queues", queues_of(facts_.capsules))
+      .decimal("started_at", epoch_seconds(facts_.started_at))
+      .text("phase", name_of(phases_.now()))
+      .number("generation", fleet_.restart.present()->number)
+      .number("concurrency", fleet_.restart.present()->config->concurrency())
+      .number("ready", fleet_.pool.ready())
+      .number("busy", fleet_.pool.busy())
+      .number("finishing", fleet_.orders.finishing())
+      .texts("draining", drained)
+      .json("restart", fleet_.restart.json())
+      .json("pressure", fleet_.pressure.json())
       .json("log", JsonWriter().number("dropped", log::dropped()).text("trouble", log::trouble()).object())
       .object();
 }

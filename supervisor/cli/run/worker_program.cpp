@@ -1,4 +1,4 @@
-#include "supervisor/cli/run/bodies.hpp"
+#include "supervisor/cli/run/worker_program.hpp"
 
 #include <unistd.h>
 
@@ -33,28 +33,27 @@ std::vector<std::string> all_queues(const Config& config) {
   return {queues.begin(), queues.end()};
 }
 
-// One configuration, as its children go by it.  Each function but the constructor runs in a child.
-class UnderOneConfiguration {
+class WorkerProgram final : public ChildProgram {
  public:
-  UnderOneConfiguration(std::shared_ptr<const Config> config, OfSupervisor supervisor)
+  WorkerProgram(std::shared_ptr<const Config> config, OfSupervisor supervisor)
       : config_(std::move(config)), supervisor_(supervisor) {
     for (const RedisAddress& shard : locate_shards(config_->redis)) shards_.push_back(with_certificates(shard));
   }
 
-  void shield(bool wanted) {
-    if (!wanted) return;
-    shield_parent();
-    preloaded_.shielded = true;
+  std::vector<int> descriptors() const override {
+    return config_->held ? config_->held->descriptors() : std::vector<int>();
   }
-  void shield_template() { shield(all_copies_are_shielded(*config_)); }
 
-  bool load_template() {
+  void shield(const WorkerSettings& settings) override { shield_if(settings.seccomp); }
+  void shield_template() override { shield_if(all_copies_are_shielded(*config_)); }
+
+  bool preload() override {
     enter_directory_of(*config_);
     supervisor_.log.follow(*config_);
-    return preload(*config_, preloaded_);
+    return brood::preload(*config_, preloaded_);
   }
 
-  int work(const WorkerSetup& setup) {
+  int work(const WorkerSetup& setup) override {
     enter_directory_of(*config_);
     supervisor_.descriptor_limit.give_back();
     supervisor_.log.follow(*config_);
@@ -62,35 +61,32 @@ class UnderOneConfiguration {
   }
 
   int recover(const RedisAddress& shard, const std::vector<WorkerDeath>& deaths, RecoveryMode mode,
-              ChildBodies::ByteCount& bytes) const {
+              ByteCount& bytes) override {
     enter_directory_of(*config_);
-    symbolise_also_from(held_descriptors());
+    symbolise_also_from(descriptors());
     return run_recovery_child(deaths, mode, *config_, with_certificates(shard), &bytes);
   }
 
-  int settle_orphans(const RedisAddress& shard, const OrphanedJobs& jobs, RecoveryMode mode,
-                     ChildBodies::ByteCount& bytes) const {
+  int recover_orphans(const RedisAddress& shard, const OrphanedJobs& jobs, RecoveryMode mode,
+                      ByteCount& bytes) override {
     enter_directory_of(*config_);
     return settle_orphaned_jobs(jobs, mode, *config_, with_certificates(shard), &bytes);
   }
 
-  std::vector<int> held_descriptors() const {
-    return config_->held ? config_->held->descriptors() : std::vector<int>();
-  }
-  int log_stacks(const std::vector<DumpRequest>& requests) const {
-    symbolise_also_from(held_descriptors());
+  int log_stacks(const std::vector<DumpRequest>& requests) override {
+    symbolise_also_from(descriptors());
     return brood::log_stacks(requests);
   }
-  int tell_stack(const DumpRequest& request, int to) const {
-    symbolise_also_from(held_descriptors());
+  int tell_stack(const DumpRequest& request, int to) override {
+    symbolise_also_from(descriptors());
     return brood::tell_stack(request, to);
   }
 
-  int sweep(const RedisAddress& shard, const OwnIncarnations& own) const {
+  int sweep(const RedisAddress& shard, const OwnIncarnations& own) override {
     return sweep_strays(own, with_certificates(shard), those_there(shards_));
   }
 
-  std::string why_not_usable() const {
+  std::string why_not_usable() override {
     enter_directory_of(*config_);
     supervisor_.log.follow(*config_);
     std::string why = why_no_sandbox(*config_, getppid());  // before a library starts threads
@@ -98,13 +94,19 @@ class UnderOneConfiguration {
     return why.empty() ? why_refused(*config_, shards_) : why;
   }
 
-  std::string why_not_removable(const std::vector<int>& numbers) const {
+  std::string why_not_removable(const std::vector<int>& numbers) override {
     std::vector<RedisAddress> some;
     for (const int number : numbers) some.push_back(shards_.at(static_cast<std::size_t>(number)));
     return why_not_empty(some, all_queues(*config_));
   }
 
  private:
+  void shield_if(bool wanted) {
+    if (!wanted) return;
+    shield_parent();
+    preloaded_.shielded = true;
+  }
+
   // The supervisor's own addresses have the certificates of its own connections.
   RedisAddress with_certificates(RedisAddress address) const {
     if (address.tls) address.certificates = config_->redis.certificates;
@@ -119,31 +121,8 @@ class UnderOneConfiguration {
 
 }  // namespace
 
-ChildBodies bodies_under(std::shared_ptr<const Config> config, OfSupervisor supervisor) {
-  using ByteCount = ChildBodies::ByteCount;
-  const auto child = std::make_shared<UnderOneConfiguration>(std::move(config), supervisor);
-  ChildBodies bodies;
-
-  bodies.shield = [child](const WorkerSettings& settings) { child->shield(settings.seccomp); };
-  bodies.shield_template = [child] { child->shield_template(); };
-
-  bodies.preload = [child] { return child->load_template(); };
-  bodies.worker = [child](const WorkerSetup& setup) { return child->work(setup); };
-
-  bodies.recover_worker_deaths = [child](const RedisAddress& shard, const std::vector<WorkerDeath>& deaths,
-                                         RecoveryMode mode,
-                                         ByteCount& bytes) { return child->recover(shard, deaths, mode, bytes); };
-  bodies.orphaned_jobs = [child](const RedisAddress& shard, const OrphanedJobs& jobs, RecoveryMode mode,
-                                 ByteCount& bytes) { return child->settle_orphans(shard, jobs, mode, bytes); };
-  bodies.sweep = [child](const RedisAddress& shard, const OwnIncarnations& own) { return child->sweep(shard, own); };
-
-  bodies.log_stacks = [child](const std::vector<DumpRequest>& requests) { return child->log_stacks(requests); };
-  bodies.tell_stack = [child](const DumpRequest& request, int to) { return child->tell_stack(request, to); };
-  bodies.keep = child->held_descriptors();
-
-  bodies.check = [child] { return child->why_not_usable(); };
-  bodies.why_not_empty = [child](const std::vector<int>& shards) { return child->why_not_removable(shards); };
-  return bodies;
+std::shared_ptr<ChildProgram> worker_program(std::shared_ptr<const Config> config, OfSupervisor supervisor) {
+  return std::make_shared<WorkerProgram>(std::move(config), supervisor);
 }
 
 }  // namespace brood

@@ -12,16 +12,17 @@ namespace {
 
 // True only for a library or a configuration that an operator must correct.  Anything else that ends a worker before it
 // is ready, such as an exception at startup or a kill, may not happen again: its place is filled again, after a pause.
-bool refused_to_start(const WorkerPool::Reaped& reaped) {
-  return !reaped.ready_at && reaped.status.exited && reaped.status.value == EX_CONFIG;
+bool refused_to_start(const EndedWorker& worker) {
+  return !worker.exit.ready_at && worker.exit.status.exited && worker.exit.status.value == EX_CONFIG;
 }
 
 // A library that ends each process which loads it is one that cannot be used, too.  A handler of startup that crashes
 // may have met a database that is not there yet, as one that throws.
-bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
-  if (reaped.ready_at || reaped.end.began_a_job || reaped.end.in_order || reaped.in_a_handler) return false;
-  return reaped.status.exited ? reaped.status.value != EX_CONFIG && reaped.status.value != EX_TEMPFAIL
-                              : reaped.status.value != SIGKILL && reaped.status.value != SIGTERM;
+bool crashed_while_starting(const EndedWorker& worker) {
+  if (worker.exit.ready_at || worker.end.began_a_job || worker.end.in_order || ended_in_a_handler(worker.exit.last))
+    return false;
+  return worker.exit.status.exited ? worker.exit.status.value != EX_CONFIG && worker.exit.status.value != EX_TEMPFAIL
+                                   : worker.exit.status.value != SIGKILL && worker.exit.status.value != SIGTERM;
 }
 
 }  // namespace
@@ -49,13 +50,13 @@ void Readiness::look() {
             {{"workers", pool_.ready()}, {"of", pool_.size()}, {"redis", redis_is_away ? "away" : "connected"}});
 }
 
-bool Readiness::is_hopeless_after(const WorkerPool::Reaped& reaped) {
-  if (refused_to_start(reaped)) {
-    crashes_[reaped.place] = crashes_that_refuse;
+bool Readiness::is_hopeless_after(const EndedWorker& worker) {
+  if (refused_to_start(worker)) {
+    crashes_[worker.exit.place] = crashes_that_refuse;
     return is_hopeless();
   }
-  if (!crashed_while_starting(reaped)) return false;
-  ++crashes_[reaped.place];
+  if (!crashed_while_starting(worker)) return false;
+  ++crashes_[worker.exit.place];
   return is_hopeless();
 }
 

@@ -23,7 +23,7 @@ class Readiness {
   // A worker has ended.  True when to load the libraries again would change nothing: no worker was ever ready, and in
   // every place a worker found a library that it cannot use, or `crashes_that_refuse` workers crashed before they were
   // ready.
-  bool is_hopeless_after(const WorkerPool::Reaped& reaped);
+  bool is_hopeless_after(const EndedWorker& worker);
   static constexpr int crashes_that_refuse = 4;
 
  private:

@@ -182,30 +182,30 @@ void Supervisor::reap_children() {
   // What a job or a library left running in a child's process group ends with it.
   for (const EndedChildren::One& one : ended_children_.reap(is_ours)) {
     const SteadyTime now = steady_now();
-    if (auto reaped = fleet_.pool.reap(one.pid, one.status, one.used, now))
-      note_end(std::move(*reaped));
+    if (auto worker = fleet_.pool.reap(one.pid, one.status, one.used, now))
+      note_end(std::move(*worker));
     else
       children_.reaped(one.pid, one.status, now);  // or an orphan that a job has left
   }
 }
 
-void Supervisor::note_end(WorkerPool::Reaped reaped) {
+void Supervisor::note_end(EndedWorker worker) {
   own_processes_.strays().look_soon();
   stray_deadline_ = steady_now() + time_for_strays;
-  operators_.reaped(reaped.pid, reaped.worker_death ? &reaped.worker_death->worker : nullptr);
-  fleet_.restart.note_end(reaped, steady_now());
-  if (phases_.readiness.is_hopeless_after(reaped) && phases_.now() == Phase::running && !fleet_.restart.under_way()) {
+  operators_.reaped(worker.exit.pid, worker.death ? &worker.death->worker : nullptr);
+  fleet_.restart.note_end(worker, steady_now());
+  if (phases_.readiness.is_hopeless_after(worker) && phases_.now() == Phase::running && !fleet_.restart.under_way()) {
     log::error("no_worker_became_ready",
                {{"hint", "the lines above say why; `brood run --check` tries the libraries alone"}});
     phases_.fail(EX_CONFIG);
   }
-  Shard& shard = shards_[fleet_.pool.shard_of(reaped.slot)];
-  if (reaped.end.cut_short) shard.heartbeat().statistics().count_failure();
-  if (!reaped.worker_death) return;
-  if (reaped.forked_jobs)
-    shard.recovery().hold(std::move(*reaped.worker_death));
+  Shard& shard = shards_[fleet_.pool.shard_of(worker.exit.slot)];
+  if (worker.end.cut_short) shard.heartbeat().statistics().count_failure();
+  if (!worker.death) return;
+  if (worker.exit.forked_jobs())
+    shard.recovery().hold(std::move(*worker.death));
   else
-    shard.recovery().add(std::move(*reaped.worker_death));
+    shard.recovery().add(std::move(*worker.death));
 }
 
 // While a stray is left, it may be the process of a job that still runs: that job must not begin elsewhere.

@@ -30,8 +30,8 @@ namespace brood {
 // The parent: keeps every slot filled, watches, schedules, recovers, and stops in order.  It never runs a job and never
 // waits for anything but its loop.
 //
-// Its parts call no function of the supervisor.  They keep what has happened until the loop takes it: see take_news()
-// of Shard, Upgrade and WorkerOrders, RollingRestart::next_news() and Phases::take_entered().
+// Its parts call no function of the supervisor.  They keep what has happened until the loop takes it: see take_news() of
+// Shard, Upgrade and WorkerOrders, RollingRestart::next_news() and Phases::take_entered().
 class Supervisor {
  public:
   struct Setup {
@@ -68,7 +68,7 @@ class Supervisor {
   void keep_time();
   void hear_workers();
   void reap_children();
-  void note_end(WorkerPool::Reaped reaped);
+  void note_end(EndedWorker worker);
   void look_for_strays();
   void do_what_is_due(SteadyTime now);
   void look_after_workers(SteadyTime now);

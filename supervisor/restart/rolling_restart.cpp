@@ -281,16 +281,16 @@ bool RollingRestart::may_end(SteadyTime now) {
   return canary_.may_end(workers_.fresh_classes(), workers_.tallies(next_->number));
 }
 
-void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) {
-  if (!rolls() || !reaped.fresh) return;
-  roll_->note_death({.place = reaped.place,
-                     .in_order = reaped.end.in_order,
-                     .refused = !reaped.ready_at && reaped.status.exited &&
-                                (reaped.status.value == EX_CONFIG || reaped.status.value == EX_TEMPFAIL),
-                     .began_a_job = reaped.end.began_a_job,
-                     .was_ready = reaped.ready_at.has_value(),
-                     .ready_for = reaped.ready_at ? now - *reaped.ready_at : 0ns,
-                     .how = reaped.status.describe()});
+void RollingRestart::note_end(const EndedWorker& worker, SteadyTime now) {
+  if (!rolls() || !worker.exit.is_fresh) return;
+  roll_->note_death({.place = worker.exit.place,
+                     .in_order = worker.end.in_order,
+                     .refused = !worker.exit.ready_at && worker.exit.status.exited &&
+                                (worker.exit.status.value == EX_CONFIG || worker.exit.status.value == EX_TEMPFAIL),
+                     .began_a_job = worker.end.began_a_job,
+                     .was_ready = worker.exit.ready_at.has_value(),
+                     .ready_for = worker.exit.ready_at ? now - *worker.exit.ready_at : 0ns,
+                     .how = worker.exit.status.describe()});
 }
 
 // Jobs may have been pushed there since the first look.

@@ -68,7 +68,7 @@ class RollingRestart {
 
   // Each turn.
   void advance(SteadyTime now);
-  void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
+  void note_end(const EndedWorker& worker, SteadyTime now);
 
   // Ends the restart under way and the one that waits.  The old workers stay.
   void abandon(const std::string& why);

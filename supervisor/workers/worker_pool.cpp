@@ -20,10 +20,10 @@ using namespace std::chrono_literals;
 
 constexpr auto slow_start = 10s;
 
-// How the job's crash is counted; nullopt: it did not crash.  What a person ends is no crash.
-std::optional<std::size_t> way_of_crash(const ExitEvidence::Finding& found) {
-  if (!found.end.cause || found.exit.by == EndedBy::by_hand) return std::nullopt;
-  return crash_way(found.end.cause->error_class);
+// How the job's crash is counted; nullopt if it did not crash.  A job that an operator ends has not crashed.
+std::optional<std::size_t> way_of_crash(const EndedWorker& ended) {
+  if (!ended.end.cause || ended.exit.by == EndedBy::by_hand) return std::nullopt;
+  return crash_way(ended.end.cause->error_class);
 }
 
 }  // namespace
@@ -123,65 +123,62 @@ void WorkerPool::mend_records() {
   }
 }
 
-std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& status, const rusage& used,
-                                                   SteadyTime now) {
+std::optional<EndedWorker> WorkerPool::reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now) {
   if (predecessors_.reaped(pid)) return std::nullopt;
   const auto slot = slots_.table.slot_of(pid);
   if (!slot) return std::nullopt;
   const ProcessTable::Slot& taken = slots_.table[*slot];
   SlotRecord& record = slots_.board.slot(*slot);
-  std::optional<MemoryEvents> leaf;
+  const WorkerSettings& settings = settings_of(*slot);
+  ProcessTable::Place* const place = slots_.table.place_of(*slot);
+  WorkerExit seen{.slot = *slot, .pid = pid, .status = status, .used = used, .now = now};
+  seen.is_fresh = place != nullptr && place->fresh;
+  seen.memory_limit_bytes = settings.memory_limit_bytes;
+  seen.workers = std::max(1, slots_.table.kept());
   if (auto& cgroup = spawner_.memory_cgroup()) {
-    leaf = cgroup->take_events(*slot);
+    seen.leaf = cgroup->take_events(*slot);
     cgroup->clear(*slot);
   }
-  ExitEvidence::Finding found =
-      exit_evidence_.examine(*slot, taken, record, status, used, leaf,
-                             {settings_of(*slot).memory_limit_bytes, std::max(1, slots_.table.kept())}, now);
-  if (found.worker_death) found.worker_death->max_crashes = settings_of(*slot).max_crashes;
+  EndedWorker ended = exit_evidence_.examine(std::move(seen), taken, record);
+  if (ended.death) ended.death->max_crashes = settings.max_crashes;
   // A job in a process of its own is not harmed by what ran in the worker before.
-  if (found.worker_death && found.worker_death->cause && found.exit.last.job_pid == 0) {
-    found.worker_death->cause->facts->ran_before = ran_before(record, slots_.board.usage());
+  if (ended.death && ended.death->cause && ended.exit.last.job_pid == 0) {
+    ended.death->cause->facts->ran_before = ran_before(record, slots_.board.usage());
     ran_before_.note_crash(*slot, now);
   }
-  const std::vector<EndedRun> left = add_left_runs(
-      slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
-      way_of_crash(found), usage_of_last_job(found.exit, record, used), taken.generation);
-  tell_left_runs(generations_.of(taken.generation).config->statsd, slots_.board.usage(), left,
-                 found.end.cause ? found.end.cause->error_class : "");
-  const bool forked_jobs = found.exit.last.forks_jobs || found.exit.last.job_pid > 0;
+  count_runs(ended, taken.generation);
   slots_.table.vacate(pid);
   slots_.table[*slot].ended_at = now;
   slow_to_start_.erase(pid);
   orders_.disconnect(*slot);
   record.pid.store(0);
-  if (!found.worker_death) free(*slot, taken.incarnation);
+  if (!ended.death) free(*slot, taken.incarnation);
 
-  ProcessTable::Place* const place = slots_.table.place_of(*slot);
-  if (place != nullptr) {
-    const auto rest_before = place->rest;
-    const auto rest = place->policy.rest_after({.uptime = now - taken.occupied_since,
-                                                .was_ready = taken.ready_at.has_value(),
-                                                .began_a_job = found.end.began_a_job,
-                                                .did_a_job = found.end.did_a_job,
-                                                .in_order = found.end.in_order});
-    // Workers of a place that die again and again in the same way are logged only when the place's rest has become
-    // longer.
-    report(found.exit, found.end, taken, pid, rest, !found.end.began_a_job && rest > 0ms && rest == rest_before);
-    spawner_.let_rest(taken.place, rest, now);
-  } else {
-    report(found.exit, found.end, taken, pid, 0ms, false);
+  if (place == nullptr) {
+    report(ended, 0ms, false);
+    return ended;
   }
-  return Reaped{.slot = *slot,
-                .place = taken.place,
-                .pid = pid,
-                .end = std::move(found.end),
-                .status = status,
-                .fresh = place != nullptr && place->fresh,
-                .ready_at = taken.ready_at,
-                .worker_death = std::move(found.worker_death),
-                .forked_jobs = forked_jobs,
-                .in_a_handler = ended_in_a_handler(found.exit.last)};
+  const auto rest_before = place->rest;
+  const auto rest = place->policy.rest_after({.uptime = now - taken.occupied_since,
+                                              .was_ready = taken.ready_at.has_value(),
+                                              .began_a_job = ended.end.began_a_job,
+                                              .did_a_job = ended.end.did_a_job,
+                                              .in_order = ended.end.in_order});
+  // Workers of a place that die again and again in the same way are logged only when the place's rest has become
+  // longer.
+  report(ended, rest, !ended.end.began_a_job && rest > 0ms && rest == rest_before);
+  spawner_.let_rest(taken.place, rest, now);
+  return ended;
+}
+
+void WorkerPool::count_runs(const EndedWorker& ended, std::uint32_t generation) {
+  const WorkerExit& exit = ended.exit;
+  SlotRecord& record = slots_.board.slot(exit.slot);
+  const std::vector<EndedRun> left = add_left_runs(
+      slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(exit.last, entry); },
+      way_of_crash(ended), usage_of_last_job(exit, record), generation);
+  tell_left_runs(generations_.of(generation).config->statsd, slots_.board.usage(), left,
+                 ended.end.cause ? ended.end.cause->error_class : "");
 }
 
 void WorkerPool::recovered(const DeadWorker& dead) {
@@ -215,27 +212,28 @@ void WorkerPool::note_stopped(pid_t pid) const {
              {"hint", "by SIGSTOP: it goes on after SIGCONT; its timeout, a stop or `brood kill` ends it"}});
 }
 
-void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
-                        std::chrono::milliseconds rest, bool said_before) {
+void WorkerPool::report(const EndedWorker& ended, std::chrono::milliseconds rest, bool is_repeated) const {
+  const WorkerExit& exit = ended.exit;
+  const WorkerEnd& end = ended.end;
   const std::string status = exit.status.describe(), refill = fmt::format("{}ms", rest.count());
-  if (end.in_order || said_before) {
-    log::debug("worker_ended", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}});
-  } else if (!last.ready_at && exit.status.exited &&
+  if (end.in_order || is_repeated) {
+    log::debug("worker_ended", {{"slot", exit.slot}, {"worker_pid", exit.pid}, {"status", status}});
+  } else if (!exit.ready_at && exit.status.exited &&
              (exit.status.value == EX_CONFIG || exit.status.value == EX_TEMPFAIL)) {
     log::warn("worker_did_not_start",
-              {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}, {"refill_in", refill}});
+              {{"slot", exit.slot}, {"worker_pid", exit.pid}, {"status", status}, {"refill_in", refill}});
   } else {
     const bool may_be_anothers = end.cause && exit.last.job_pid == 0;
     log::error("worker_crashed",
                {{"slot", exit.slot},
-                {"worker_pid", pid},
+                {"worker_pid", exit.pid},
                 {"status", status},
                 {"jid", end.cause ? exit.last.jid : ""},
                 {"class", end.cause || ended_in_a_handler(exit.last) ? exit.last.job_class : ""},
                 {"library", loading_when_it_ended(exit.last)},
                 {"ran_before",
                  may_be_anothers ? describe(ran_before(slots_.board.slot(exit.slot), slots_.board.usage())) : ""},
-                {"uptime", short_duration(exit.now - last.occupied_since)},
+                {"uptime", short_duration(exit.now - exit.began)},
                 {"refill_in", refill}});
   }
 }

@@ -54,21 +54,9 @@ class WorkerPool {
   // Logs that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
   void note_stopped(pid_t pid) const;
 
-  // A child has ended and been waited for; nullopt when it was no worker.  Empties its slot.  The slot is free again at
+  // A child has ended and been waited for; nullopt if it was no worker.  Empties its slot.  The slot is free again at
   // once, or, if the worker left something to recover, after recovered().
-  struct Reaped {
-    int slot;
-    int place;
-    pid_t pid;
-    WorkerEnd end;
-    ExitStatus status;
-    bool fresh;                               // see WorkerSuccession
-    std::optional<SteadyTime> ready_at;       // nullopt: it never was
-    std::optional<WorkerDeath> worker_death;  // what is to be recovered; nullopt: nothing
-    bool forked_jobs;   // it ran jobs in processes of their own, which may outlive it for a moment
-    bool in_a_handler;  // of an event, and in no job
-  };
-  std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
+  std::optional<EndedWorker> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
   // Does nothing for a worker of another supervisor.
   void recovered(const DeadWorker& dead);
 
@@ -102,8 +90,8 @@ class WorkerPool {
   void mend_records();
   void look_after_start(int slot, SteadyTime now);
   void free(int slot, std::uint64_t incarnation);
-  void report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
-              std::chrono::milliseconds rest, bool said_before);
+  void count_runs(const EndedWorker& ended, std::uint32_t generation);
+  void report(const EndedWorker& ended, std::chrono::milliseconds rest, bool is_repeated) const;
   void let_finish(EventLoop& loop, const Handover& handover);
   void fill_capsules();
 

@@ -19,25 +19,25 @@ namespace {
 constexpr std::uint64_t gigabyte = 1ULL << 30;
 
 // A worker of four on a host of 10 GB: an equal share is 2 GB.
-MemoryEvidence ended_by(int signal) {
-  MemoryEvidence evidence;
-  evidence.status = {.exited = false, .value = signal};
-  evidence.host_bytes = 10 * gigabyte;
-  evidence.workers = 4;
-  return evidence;
+WorkerExit ended_by(int signal) {
+  WorkerExit exit;
+  exit.status = {.exited = false, .value = signal};
+  exit.host_bytes = 10 * gigabyte;
+  exit.workers = 4;
+  return exit;
 }
 
-MemoryEvidence killed(bool host_oom_kill, std::uint64_t peak) {
-  MemoryEvidence evidence = ended_by(SIGKILL);
-  evidence.host_oom_kill = host_oom_kill;
-  evidence.peak_rss_bytes = peak;
-  return evidence;
+WorkerExit killed(bool host_oom_kill, std::uint64_t peak) {
+  WorkerExit exit = ended_by(SIGKILL);
+  exit.host_oom_kill = host_oom_kill;
+  exit.used.ru_maxrss = static_cast<long>(peak / 1024);
+  return exit;
 }
 
-MemoryEvidence killed_in_a_leaf(const MemoryEvents& events) {
-  MemoryEvidence evidence = killed(true, 9 * gigabyte);
-  evidence.leaf = events;
-  return evidence;
+WorkerExit killed_in_a_leaf(const MemoryEvents& events) {
+  WorkerExit exit = killed(true, 9 * gigabyte);
+  exit.leaf = events;
+  return exit;
 }
 
 }  // namespace
@@ -48,13 +48,13 @@ BOOST_AUTO_TEST_CASE(a_kill_while_the_kernel_killed_nobody_for_memory_is_not_mem
 
 BOOST_AUTO_TEST_CASE(under_host_pressure_only_more_than_an_equal_share_is_charged) {
   BOOST_TEST(judge_memory(killed(true, 2 * gigabyte)) == host_pressure_innocent);
-  BOOST_TEST(judge_memory(killed(true, 2 * gigabyte + 1)) == host_pressure_guilty);
+  BOOST_TEST(judge_memory(killed(true, 2 * gigabyte + 1024)) == host_pressure_guilty);
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_host_charges_nobody) {
-  MemoryEvidence evidence = killed(true, 9 * gigabyte);
-  evidence.host_bytes = 0;
-  BOOST_TEST(judge_memory(evidence) == host_pressure_innocent);
+  WorkerExit exit = killed(true, 9 * gigabyte);
+  exit.host_bytes = 0;
+  BOOST_TEST(judge_memory(exit) == host_pressure_innocent);
 }
 
 BOOST_AUTO_TEST_CASE(a_leaf_that_reached_its_limit_is_guilty) {
@@ -72,40 +72,40 @@ BOOST_AUTO_TEST_CASE(a_leaf_in_which_nobody_was_killed_is_not_memory_whatever_th
 }
 
 BOOST_AUTO_TEST_CASE(a_kill_by_brood_is_not_memory) {
-  MemoryEvidence evidence = killed_in_a_leaf({.oom_kill = 1, .oom = 1});
-  evidence.ended_by_brood = true;
-  BOOST_TEST(judge_memory(evidence) == not_memory);
+  WorkerExit exit = killed_in_a_leaf({.oom_kill = 1, .oom = 1});
+  exit.by = EndedBy::brood;
+  BOOST_TEST(judge_memory(exit) == not_memory);
 }
 
 BOOST_AUTO_TEST_CASE(an_exit_is_not_memory) {
-  MemoryEvidence evidence = killed(true, 9 * gigabyte);
-  evidence.status = {.exited = true, .value = 137};
-  BOOST_TEST(judge_memory(evidence) == not_memory);
+  WorkerExit exit = killed(true, 9 * gigabyte);
+  exit.status = {.exited = true, .value = 137};
+  BOOST_TEST(judge_memory(exit) == not_memory);
 }
 
 BOOST_AUTO_TEST_CASE(an_abort_by_an_uncaught_bad_alloc_is_memory) {
-  MemoryEvidence evidence = ended_by(SIGABRT);
-  BOOST_TEST(judge_memory(evidence) == not_memory);
-  evidence.stack.thrown_type = "St13runtime_error";
-  BOOST_TEST(judge_memory(evidence) == not_memory);
-  evidence.stack.thrown_type = "St20bad_array_new_length";  // a length that no memory could hold
-  BOOST_TEST(judge_memory(evidence) == not_memory);
-  evidence.stack.thrown_type = "St9bad_alloc";
-  BOOST_TEST(judge_memory(evidence) == own_limit);
+  WorkerExit exit = ended_by(SIGABRT);
+  BOOST_TEST(judge_memory(exit) == not_memory);
+  exit.stack.thrown_type = "St13runtime_error";
+  BOOST_TEST(judge_memory(exit) == not_memory);
+  exit.stack.thrown_type = "St20bad_array_new_length";  // a length that no memory could hold
+  BOOST_TEST(judge_memory(exit) == not_memory);
+  exit.stack.thrown_type = "St9bad_alloc";
+  BOOST_TEST(judge_memory(exit) == own_limit);
 }
 
 BOOST_AUTO_TEST_CASE(a_segmentation_fault_close_below_the_limit_is_memory) {
-  MemoryEvidence evidence = ended_by(SIGSEGV);
-  evidence.memory_limit_bytes = 800;
-  evidence.stack.data_bytes = 699;
-  BOOST_TEST(judge_memory(evidence) == not_memory);
-  evidence.stack.data_bytes = 700;
-  BOOST_TEST(judge_memory(evidence) == own_limit);
-  evidence.memory_limit_bytes = 0;
-  BOOST_TEST(judge_memory(evidence) == not_memory);
-  evidence.memory_limit_bytes = ~0ULL;
-  evidence.stack.data_bytes = 1ULL << 40;
-  BOOST_TEST(judge_memory(evidence) == not_memory);
+  WorkerExit exit = ended_by(SIGSEGV);
+  exit.memory_limit_bytes = 800;
+  exit.stack.data_bytes = 699;
+  BOOST_TEST(judge_memory(exit) == not_memory);
+  exit.stack.data_bytes = 700;
+  BOOST_TEST(judge_memory(exit) == own_limit);
+  exit.memory_limit_bytes = 0;
+  BOOST_TEST(judge_memory(exit) == not_memory);
+  exit.memory_limit_bytes = ~0ULL;
+  exit.stack.data_bytes = 1ULL << 40;
+  BOOST_TEST(judge_memory(exit) == not_memory);
 }
 
 BOOST_AUTO_TEST_CASE(each_kill_explains_one_death) {

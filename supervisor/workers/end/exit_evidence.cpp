@@ -22,52 +22,38 @@ std::chrono::microseconds duration_of(const timeval& time) {
 ExitEvidence::ExitEvidence(std::string identity)
     : identity_(std::move(identity)), host_bytes_(host_memory_bytes()), host_kills_(host_oom_kills()) {}
 
-ExitEvidence::Finding ExitEvidence::examine(int slot, const ProcessTable::Slot& taken, const SlotRecord& record,
-                                            const ExitStatus& status, const rusage& used,
-                                            const std::optional<MemoryEvents>& leaf, const Share& share,
-                                            SteadyTime now) {
-  Finding found;
-  WorkerExit& exit = found.exit;
-  exit.status = status;
-  exit.last = last_words(record);
-  exit.stack = read_stack(record.crash);
-  exit.slot = slot;
-  exit.processed_before = taken.processed_before;
-  exit.by = taken.ended_by;
-  exit.memory_limit_bytes = share.memory_limit_bytes;
-  blame_who_left_threads(exit);
-  exit.memory = judge_memory_of(exit, used, leaf, share);
-  exit.now = now;
-  found.end = judge_worker_end(exit);
-  // A worker that was never ready has registered nothing, so nothing of it can be in flight.  It says in two ways that
-  // it is ready, as neither is sure: a job may have scribbled over its record, and its byte may still be on the way.
-  if (!found.end.nothing_to_recover && (exit.last.ready || taken.ready_at))
-    found.worker_death = worker_death_of(exit, found.end, taken, used);
-  return found;
-}
+void ExitEvidence::note_host_memory(SteadyTime now) { host_kills_.forget_old(host_oom_kills(), now); }
 
-MemoryVerdict ExitEvidence::judge_memory_of(const WorkerExit& exit, const rusage& used,
-                                            const std::optional<MemoryEvents>& leaf, const Share& share) {
-  MemoryEvidence evidence;
-  evidence.status = exit.status;
-  evidence.ended_by_brood = exit.by != EndedBy::itself;
-  evidence.stack = exit.stack;
-  evidence.memory_limit_bytes = share.memory_limit_bytes;
-  evidence.leaf = leaf;
-  const bool was_killed = !exit.status.exited && exit.status.value == SIGKILL;
+EndedWorker ExitEvidence::examine(WorkerExit seen, const ProcessTable::Slot& taken, const SlotRecord& record) {
+  seen.place = taken.place;
+  seen.by = taken.ended_by;
+  seen.began = taken.occupied_since;
+  seen.ready_at = taken.ready_at;
+  seen.processed_before = taken.processed_before;
+  seen.last = last_words(record);
+  seen.stack = read_stack(record.crash);
+  blame_who_left_threads(seen);
+  seen.host_bytes = host_bytes_;
+  const bool was_killed = !seen.status.exited && seen.status.value == SIGKILL;
   // The kernel counts before it kills, so we need not wait for the count.
-  if (was_killed && !evidence.ended_by_brood) evidence.host_oom_kill = host_kills_.take(host_oom_kills());
-  evidence.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
-  evidence.host_bytes = host_bytes_;
-  evidence.workers = share.workers;
-  return judge_memory(evidence);
+  if (was_killed && seen.by == EndedBy::itself) seen.host_oom_kill = host_kills_.take(host_oom_kills());
+  seen.memory = judge_memory(seen);
+
+  EndedWorker ended{.exit = std::move(seen), .end = {}, .death = {}};
+  ended.end = judge_worker_end(ended.exit);
+  // A worker that was never ready has registered nothing, so nothing of it can be in flight.  It reports in two ways
+  // that it is ready, as neither is sure: a job may have scribbled over its record, and its byte may still be on the
+  // way.
+  if (!ended.end.nothing_to_recover && (ended.exit.last.ready || taken.ready_at))
+    ended.death = death_of(ended.exit, ended.end, taken);
+  return ended;
 }
 
-WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& taken,
-                                          const rusage& used) const {
+WorkerDeath ExitEvidence::death_of(const WorkerExit& exit, const WorkerEnd& end,
+                                   const ProcessTable::Slot& taken) const {
   WorkerDeath worker_death;
-  // The record speaks of the incarnation that the worker had registered.  One that was assigned later may never have
-  // reached the worker, and then the record says nothing of it.
+  // The record is about the incarnation that the worker had registered.  One that was assigned later may never have
+  // reached the worker, and then the record does not cover it.
   worker_death.worker = {.identity = identity_,
                          .slot = exit.slot,
                          .incarnation = taken.incarnation,
@@ -77,7 +63,7 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
   worker_death.cause = end.cause ? end.cause : end.cause_before_begin;
   worker_death.fate = taken.fate;
   worker_death.class_flags =
-      end.cause_before_begin ? class_has_hooks | class_has_handlers : exit.last.class_flags;  // nobody knows its class
+      end.cause_before_begin ? class_has_hooks | class_has_handlers : exit.last.class_flags;  // its class is not known
   worker_death.jid = exit.last.jid;
   if (exit.last.current >= 0)
     worker_death.run = {.began = exit.last.started_at, .took = exit.now - exit.last.started_steady};
@@ -86,28 +72,28 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
     // Where the job had a process of its own, that process is the one that crashed.
     const bool was_apart = exit.last.job_pid > 0;
     worker_death.cause->facts =
-        CrashFacts{.pid = was_apart ? exit.last.job_pid : taken.pid,
+        CrashFacts{.pid = was_apart ? exit.last.job_pid : exit.pid,
                    .slot = exit.slot,
                    .signal = exit.status.exited ? 0 : exit.status.value,
                    .exit_status = exit.status.exited ? exit.status.value : 0,
                    .core_dumped = exit.status.core_dumped || (was_apart && exit.last.job_core_dumped),
                    .working_directory = std::filesystem::current_path(ignored).string(),
-                   .uptime = exit.now - taken.occupied_since,
-                   .user_time = duration_of(used.ru_utime),
-                   .system_time = duration_of(used.ru_stime),
-                   .max_rss_kb = used.ru_maxrss,
+                   .uptime = exit.now - exit.began,
+                   .user_time = duration_of(exit.used.ru_utime),
+                   .system_time = duration_of(exit.used.ru_stime),
+                   .max_rss_kb = exit.used.ru_maxrss,
                    .stack = exit.stack,
                    .libraries = exit.last.libraries};
   }
   return worker_death;
 }
 
-JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record, const rusage& used) {
-  const auto cpu = duration_of(used.ru_utime) + duration_of(used.ru_stime);
+JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record) {
+  const auto cpu = duration_of(exit.used.ru_utime) + duration_of(exit.used.ru_stime);
   const auto before = std::chrono::microseconds(record.cpu_before_us.load());
   return {.cpu = cpu - std::clamp(before, 0us, cpu),
           .wall = std::chrono::duration_cast<std::chrono::microseconds>(exit.now - exit.last.started_steady),
-          .peak_rss_kb = static_cast<std::uint64_t>(used.ru_maxrss)};
+          .peak_rss_kb = static_cast<std::uint64_t>(exit.used.ru_maxrss)};
 }
 
 }  // namespace brood

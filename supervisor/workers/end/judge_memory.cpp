@@ -10,35 +10,35 @@ namespace {
 
 using namespace std::chrono_literals;
 
-MemoryVerdict judge_kill(const MemoryEvidence& evidence) {
-  if (evidence.leaf) {
-    if (evidence.leaf->oom_kill == 0) return MemoryVerdict::not_memory;
+MemoryVerdict judge_kill(const WorkerExit& exit) {
+  if (exit.leaf) {
+    if (exit.leaf->oom_kill == 0) return MemoryVerdict::not_memory;
     // If the worker's own limit was not reached, a limit above it caused the kill.
-    if (evidence.leaf->oom > 0) return MemoryVerdict::own_limit;
-  } else if (!evidence.host_oom_kill) {
+    if (exit.leaf->oom > 0) return MemoryVerdict::own_limit;
+  } else if (!exit.host_oom_kill) {
     return MemoryVerdict::not_memory;
   }
-  const std::uint64_t share = evidence.host_bytes / static_cast<std::uint64_t>(std::max(evidence.workers, 0) + 1);
-  if (!evidence.leaf && share > 0 && evidence.peak_rss_bytes > share) return MemoryVerdict::host_pressure_guilty;
+  const std::uint64_t share = exit.host_bytes / static_cast<std::uint64_t>(std::max(exit.workers, 0) + 1);
+  if (!exit.leaf && share > 0 && static_cast<std::uint64_t>(exit.used.ru_maxrss) * 1024 > share)
+    return MemoryVerdict::host_pressure_guilty;
   return MemoryVerdict::host_pressure_innocent;
 }
 
-bool close_to_the_limit(const MemoryEvidence& evidence) {
-  return evidence.memory_limit_bytes > 0 &&
-         evidence.stack.data_bytes >= evidence.memory_limit_bytes - evidence.memory_limit_bytes / 8;
+bool close_to_the_limit(const WorkerExit& exit) {
+  return exit.memory_limit_bytes > 0 && exit.stack.data_bytes >= exit.memory_limit_bytes - exit.memory_limit_bytes / 8;
 }
 
 }  // namespace
 
-MemoryVerdict judge_memory(const MemoryEvidence& evidence) {
-  if (evidence.ended_by_brood || evidence.status.exited) return MemoryVerdict::not_memory;
-  switch (evidence.status.value) {
+MemoryVerdict judge_memory(const WorkerExit& exit) {
+  if (exit.by != EndedBy::itself || exit.status.exited) return MemoryVerdict::not_memory;
+  switch (exit.status.value) {
     case SIGKILL:
-      return judge_kill(evidence);
+      return judge_kill(exit);
     case SIGABRT:
-      return evidence.stack.thrown_type == "St9bad_alloc" ? MemoryVerdict::own_limit : MemoryVerdict::not_memory;
+      return exit.stack.thrown_type == "St9bad_alloc" ? MemoryVerdict::own_limit : MemoryVerdict::not_memory;
     case SIGSEGV:
-      return close_to_the_limit(evidence) ? MemoryVerdict::own_limit : MemoryVerdict::not_memory;
+      return close_to_the_limit(exit) ? MemoryVerdict::own_limit : MemoryVerdict::not_memory;
     default:
       return MemoryVerdict::not_memory;
   }

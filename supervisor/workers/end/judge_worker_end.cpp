@@ -51,12 +51,8 @@ std::string describe_memory(const WorkerExit& exit) {
   return "out of memory: the kernel ended it when the host had none left, and it had more than its share";
 }
 
-struct Charge {
-  std::string error_class, what;
-  bool counts_as_crash = true;
-};
-
-Charge charge_for(const WorkerExit& exit) {
+// Its message is what happened; where it happened is added later.
+WorkerDeath::Cause charge_for(const WorkerExit& exit) {
   switch (exit.by) {
     case EndedBy::timeout:
       return {"JobTimeout", describe_timeout(exit), false};
@@ -124,11 +120,9 @@ WorkerEnd judge_worker_end(const WorkerExit& exit) {
     end.cause_before_begin = {"OutOfMemory", describe_memory(exit) + " before the job began, " + worker};
   if (ended_by_brood || !in_a_job || exit.memory == MemoryVerdict::host_pressure_innocent) return end;
 
-  Charge charge = charge_for(exit);
+  end.cause = charge_for(exit);
   const std::string where = exit.last.job_class.empty() ? "an unknown class" : exit.last.job_class;
-  end.cause = WorkerDeath::Cause{.error_class = std::move(charge.error_class),
-                                 .message = fmt::format("{} in {}, {}", charge.what, where, worker),
-                                 .counts_as_crash = charge.counts_as_crash};
+  end.cause->message += fmt::format(" in {}, {}", where, worker);
   return end;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -32,17 +31,7 @@ constexpr auto rare_look_interval = 1s;  // where each worker waits on the only 
 
 constexpr auto connection_kept = 60s;  // when nobody needs it
 constexpr auto peek_again_after = 10s;
-constexpr auto look_at_type_again_after = 60s;
 constexpr auto between_reports = 60s;
-
-// By weight where there are weights, else in the order of the list.
-std::vector<std::string> by_priority(const QueueOrder& order) {
-  std::vector<std::string> names = order.names();
-  std::map<std::string, int> weights = order.weights();
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const std::string& a, const std::string& b) { return weights[a] > weights[b]; });
-  return names;
-}
 
 }  // namespace
 
@@ -62,15 +51,13 @@ void Doorbell::look() {
 }
 
 void Doorbell::set_capsules(std::vector<CapsuleSettings> capsules) {
-  capsules_ = std::move(capsules);
-  read_capsules();
+  plan_.set_capsules(std::move(capsules));
   watch_.forget();
   replan();
 }
 
 void Doorbell::know(const KnownQueues& known) {
-  known_ = known;
-  read_capsules();
+  plan_.know(known);
   replan();
 }
 
@@ -82,7 +69,7 @@ void Doorbell::rely_on_being_told(AsyncConnection* reader) {
 
 // The answer to a look under way is of before too, and may never come.
 void Doorbell::forget_what_is_empty() {
-  empty_.forget();
+  plan_.notes.forget_empty();
   looking_ = false;
   ++looks_begun_;
 }
@@ -90,7 +77,7 @@ void Doorbell::forget_what_is_empty() {
 void Doorbell::note_changes(const std::vector<std::string>& queues) {
   bool is_news = queues.empty();
   if (is_news) forget_what_is_empty();
-  for (const std::string& queue : queues) is_news |= empty_.note_change(queue);
+  for (const std::string& queue : queues) is_news |= plan_.notes.note_change(queue);
   if (!is_news || !listening_) return;
   plan_is_carried_out_ = false;
   next_.start_in(std::max<std::chrono::nanoseconds>(next_look_ - steady_now(), 0ns));
@@ -104,35 +91,14 @@ void Doorbell::stop() {
 
 void Doorbell::redis_has_moved() {
   peeks_.clear();
-  peeks_refused_until_ = {};
+  plan_.refuse_peeks_until({});
+  plan_.clear();
   watch_.forget();
-  plan_ = {};
   plan_is_carried_out_ = false;
   next_look_ = {};
 }
 
 int Doorbell::connections() const { return static_cast<int>(peeks_.size()); }
-
-void Doorbell::read_capsules() {
-  queues_.clear();
-  caps_.clear();
-  capped_.clear();
-  each_waits_ = true;
-  for (const CapsuleSettings& capsule : capsules_) {
-    for (const CapSettings& cap : capsule.caps) {
-      const auto has_name = [&](const CapSettings& other) { return other.name == cap.name; };
-      if (std::none_of(caps_.begin(), caps_.end(), has_name)) caps_.push_back(cap);
-    }
-    queues_.push_back(with_asides(expand_queues(by_priority(capsule.queues), known_), capsule.caps, known_));
-    each_waits_ &= !capsule.follows_all_queues && capsule.queues.names().size() == 1 && queues_.back().size() <= 1;
-  }
-  for (const std::vector<std::string>& queues : caps_.empty() ? CapsuleQueues() : queues_) {
-    for (const std::string& queue : queues) {
-      if (!caps_of(caps_, queue).empty()) capped_.insert(queue);
-    }
-  }
-  each_waits_ &= capped_.empty();  // nobody waits on a capped queue
-}
 
 // ---- The rhythm
 
@@ -160,37 +126,31 @@ void Doorbell::replan() {
   }
   const std::vector<IdleWorker> idle = watch_.look();
   to_call_ = workers_.capsules_to_call();
-  std::vector<IdleWorker> all = idle;
-  for (const int capsule : to_call_) all.push_back({.slot = -1, .capsule = capsule});
-  if (now >= no_lists_until_) no_lists_.clear();
-  plan_ = plan_doorbells(queues_, all, no_lists_, now < peeks_refused_until_ ? 0 : most_doorbells, capped_);
+  plan_.make(idle, to_call_, now);
   carry_out(idle, now);
   drop_unneeded(now);
   set_timer(now);
 }
 
 void Doorbell::carry_out(const std::vector<IdleWorker>& idle, SteadyTime now) {
-  std::vector<std::string> to_look_at;
+  std::vector<std::string> without_doorbell;
   bool all_peek = true;
-  for (const std::string& queue : plan_.doorbells) {
-    if (now < backoff_.until(queue))
+  for (const std::string& queue : plan_.doorbells()) {
+    if (now < plan_.notes.rests_until(queue))
       all_peek = false;
     else if (!keep_peeking(queue, idle, now))
-      to_look_at.push_back(queue);
+      without_doorbell.push_back(queue);
   }
-  to_look_at.insert(to_look_at.end(), plan_.looked_at.begin(), plan_.looked_at.end());
-  std::erase_if(to_look_at, [&](const std::string& queue) { return empty_.has(queue); });
+  const std::vector<std::string> to_look_at = plan_.to_look_at(std::move(without_doorbell));
   looks_ = !to_look_at.empty();
   if (looks_ && !looking_ && now >= next_look_) look_at(to_look_at);
-  plan_is_carried_out_ = all_peek && !looks_ && no_lists_.empty();
+  plan_is_carried_out_ = all_peek && !looks_ && plan_.notes.no_lists().empty();
 }
 
 std::chrono::milliseconds Doorbell::interval(SteadyTime now) const {
   const bool others_may_come = workers_.others_may_come();
-  // Workers that Redis does not let wait there have said so.
-  if (each_waits_ && now - told_at_ >= a_while && !others_may_come && plan_.doorbells.empty() &&
-      plan_.looked_at.empty())
-    return rare_look_interval;
+  // Workers that Redis does not let wait there have reported it.
+  if (plan_.nothing_can_be_missed() && now - told_at_ >= a_while && !others_may_come) return rare_look_interval;
   return plan_is_carried_out_ && !(others_may_come && workers_.somebody_is_busy()) && now - changed_at_ >= a_while
              ? calm_look_interval
              : look_interval;
@@ -198,18 +158,18 @@ std::chrono::milliseconds Doorbell::interval(SteadyTime now) const {
 
 void Doorbell::set_timer(SteadyTime now) {
   SteadyTime at = now + interval(now);
-  for (const std::string& queue : plan_.doorbells) {
-    if (const SteadyTime rested = backoff_.until(queue); rested > now) at = std::min(at, rested);
+  for (const std::string& queue : plan_.doorbells()) {
+    if (const SteadyTime rested = plan_.notes.rests_until(queue); rested > now) at = std::min(at, rested);
   }
   if (looks_ && next_look_ > now) at = std::min(at, next_look_);
   next_.start_in(at - now);
 }
 
-// False: nobody can be woken.
+// Returns false if no worker can be woken.
 bool Doorbell::wake_one(const std::string& queue) {
   const std::vector<IdleWorker> idle = watch_.look();
   plan_is_carried_out_ = false;
-  const auto slot = worker_to_free(queue, queues_, idle);
+  const auto slot = plan_.worker_to_free(queue, idle);
   if (!slot) return call_one(queue, idle);
   watch_.freed(*slot);
   for (const OccupiedSlot& occupied : workers_.fetching_slots()) {
@@ -227,21 +187,16 @@ bool Doorbell::wake_one(const std::string& queue) {
   return true;
 }
 
-// Calls nobody when a worker waits on this very queue: that worker has the job already.
+// Calls no worker if one waits on this very queue: that one has the job already.
 bool Doorbell::call_one(const std::string& queue, const std::vector<IdleWorker>& idle) {
   if (std::any_of(idle.begin(), idle.end(), [&](const IdleWorker& worker) { return worker.waits_on == queue; }))
     return false;
-  std::set<int> capsules;
-  for (std::size_t capsule = 0; capsule < queues_.size(); ++capsule) {
-    if (std::find(queues_[capsule].begin(), queues_[capsule].end(), queue) != queues_[capsule].end())
-      capsules.insert(static_cast<int>(capsule));
-  }
-  return workers_.call(capsules);
+  return workers_.call(plan_.capsules_of(queue));
 }
 
 // ---- Peeks
 
-// False when this queue has no doorbell now and must be looked at.
+// Returns false if this queue has no doorbell now and must be looked at.
 bool Doorbell::keep_peeking(const std::string& queue, const std::vector<IdleWorker>& idle, SteadyTime now) {
   QueuePeek* free = nullptr;
   for (const auto& peek : peeks_) {
@@ -279,8 +234,8 @@ QueuePeek::Candidate Doorbell::candidate_for(const std::string& queue, const std
     return std::any_of(peeks_.begin(), peeks_.end(),
                        [&](const auto& peek) { return peek->under_way() && peek->candidate().slot == worker.slot; });
   });
-  auto slot = worker_to_free(queue, queues_, others);
-  if (!slot) slot = worker_to_free(queue, queues_, idle);
+  auto slot = plan_.worker_to_free(queue, others);
+  if (!slot) slot = plan_.worker_to_free(queue, idle);
   for (const IdleWorker& worker : idle) {
     if (slot == worker.slot) return {worker.slot, worker.client};
   }
@@ -292,13 +247,13 @@ void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
   if (!listening_) return;
   const SteadyTime now = steady_now();
   if (!answer.job.empty()) {
-    backoff_.rang(peek.queue(), answer.job, now);
+    plan_.notes.note_ring(peek.queue(), answer.job, now);
     if (answer.freed)
       watch_.freed(peek.candidate().slot);
     else
       wake_one(peek.queue());
   } else {
-    backoff_.found_empty(peek.queue());
+    plan_.notes.note_no_job(peek.queue());
     // A lost connection opens itself anew.
     if (!answer.refusal.empty()) refused(peek.queue(), answer.refusal, now);
   }
@@ -308,7 +263,7 @@ void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
 void Doorbell::refused(std::string queue, const std::string& why, SteadyTime now) {
   if (classify_error(why) == ErrorKind::other && why.starts_with("WRONGTYPE"))
     return leave_out({std::move(queue)}, now);
-  peeks_refused_until_ = now + peek_again_after;
+  plan_.refuse_peeks_until(now + peek_again_after);
   if (classify_error(why) == ErrorKind::not_applied_reconnect) peeks_.clear();
   if (refusal_reported_ != SteadyTime{} && now - refusal_reported_ < between_reports) return;
   refusal_reported_ = now;
@@ -317,17 +272,15 @@ void Doorbell::refused(std::string queue, const std::string& why, SteadyTime now
 
 void Doorbell::leave_out(const std::vector<std::string>& found, SteadyTime now) {
   if (found.empty()) return;
-  if (no_lists_.empty()) no_lists_until_ = now + look_at_type_again_after;
-  no_lists_.insert(found.begin(), found.end());
+  plan_.notes.note_no_lists(found, now);
   if (no_lists_reported_ != SteadyTime{} && now - no_lists_reported_ < between_reports) return;
   no_lists_reported_ = now;
-  log::warn("queues_are_no_lists", {{"queues", fmt::format("{}", fmt::join(no_lists_, " "))}});
+  log::warn("queues_are_no_lists", {{"queues", fmt::format("{}", fmt::join(plan_.notes.no_lists(), " "))}});
 }
 
 void Doorbell::drop_unneeded(SteadyTime now) {
   for (const auto& peek : peeks_) {
-    const auto& wanted = plan_.doorbells;
-    if (peek->under_way() && std::find(wanted.begin(), wanted.end(), peek->queue()) != wanted.end()) peek->needed = now;
+    if (peek->under_way() && plan_.has_doorbell(peek->queue())) peek->needed = now;
   }
   std::erase_if(peeks_, [&](const auto& peek) { return now - peek->needed >= connection_kept; });
 }
@@ -335,19 +288,14 @@ void Doorbell::drop_unneeded(SteadyTime now) {
 // ---- Looks
 
 void Doorbell::look_at(const std::vector<std::string>& wanted) {
-  std::vector<std::string> uncapped = wanted, capped;
-  if (!capped_.empty()) {
-    const auto first = std::stable_partition(uncapped.begin(), uncapped.end(),
-                                             [&](const std::string& queue) { return !capped_.contains(queue); });
-    capped.assign(first, uncapped.end());
-    uncapped.erase(first, uncapped.end());
-  }
+  std::vector<std::string> uncapped, capped;
+  for (const std::string& queue : wanted) (plan_.is_capped(queue) ? capped : uncapped).push_back(queue);
   const std::vector<std::vector<std::string>> asked = slices_to_size(uncapped);
   std::vector<ScriptCall> calls;
   for (const std::vector<std::string>& slice : asked) calls.push_back(queue_sizes(slice));
-  if (!capped.empty()) calls.push_back(free_places(capped, caps_));
+  if (!capped.empty()) calls.push_back(free_places(capped, plan_.caps()));
   looking_ = true;
-  empty_.begin_look();
+  plan_.notes.begin_look();
   const SteadyTime begun = steady_now();
   (reader_ ? *reader_ : redis_.connection())
       .run_all(std::move(calls), longest_answer_time,
@@ -384,7 +332,7 @@ void Doorbell::note_empty(const std::vector<std::string>& asked, const QueueSize
   if (!reader_) return;
   std::unordered_set<std::string> others(sizes.no_lists.begin(), sizes.no_lists.end());
   for (const QueueSizes::Filled& filled : sizes.filled) others.insert(filled.queue);
-  empty_.note_empty(asked, others);
+  plan_.notes.note_empty(asked, others);
 }
 
 void Doorbell::read_places(const std::vector<std::string>& asked, const Result& result) {

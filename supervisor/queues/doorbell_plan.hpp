@@ -1,55 +1,125 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
-#include "shared/scoreboard/occupied_slot.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/config/config.hpp"
+#include "shared/store/queues/known_queues.hpp"
+#include "supervisor/queues/idle_watch.hpp"
 
+// Everything that a doorbell decides.  Pure.
 namespace brood {
-
-// A worker with nothing to do.
-struct IdleWorker {
-  int slot = 0;
-  int capsule = 0;
-  std::string waits_on = {};  // the queue that it waits on in Redis; empty: it does not wait there
-  std::uint64_t client = 0;   // the id of the connection on which it waits
-};
 
 // The queues of each capsule, in order of priority.
 using CapsuleQueues = std::vector<std::vector<std::string>>;
 
 inline constexpr std::size_t most_doorbells = 16;
 
-// Which queues must be watched for the workers: no worker waits on them, although one that could take their jobs is
-// idle.  The first queues of every capsule come first.  Pure.
-struct DoorbellPlan {
+// The queues that must be watched for the workers: no worker waits on them, although one that could take their jobs is
+// idle.  The first queues of every capsule come first.
+struct WatchedQueues {
   std::vector<std::string> doorbells;  // get a doorbell each, `most` at the most
   std::vector<std::string> looked_at;  // the rest: looked at now and then
 };
 // Capped queues are looked at: a peek would ring while their jobs may not be taken.
-DoorbellPlan plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
-                            const std::set<std::string>& left_out, std::size_t most = most_doorbells,
-                            const std::set<std::string>& capped = {});
+WatchedQueues plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
+                             const std::set<std::string>& left_out, std::size_t most = most_doorbells,
+                             const std::set<std::string>& capped = {});
 
 // Which idle worker to free for a job of `queue`.  Of those that may take it, first choice is one that does not wait in
 // Redis, then one that waits on a queue on which another waits too, then the one whose queue comes last in its capsule.
-// nullopt: nobody is idle, or somebody waits on that very queue and has the job already.
+// Returns nullopt if none is idle, or if one waits on that very queue: it has the job already.
 std::optional<int> worker_to_free(std::string_view queue, const CapsuleQueues& capsules,
                                   const std::vector<IdleWorker>& idle);
 
-// What a doorbell compares to see that a worker's situation has changed; it costs a few loads.
-struct IdleSign {
-  bool idle = false;
-  std::uint64_t waiting_client = 0;
-  std::uint32_t text_sequence = 0;
-  bool operator==(const IdleSign&) const = default;
-};
-IdleSign idle_sign(const SlotRecord& record);
+// What was last learned of each queue.
+class QueueNotes {
+ public:
+  // A peek has found this job.  A worker is on its way to it, and a peek at once would find the same job, so the queue
+  // rests: for 1 ms, and twice as long each time that the job still lies there, up to 100 ms.
+  void note_ring(const std::string& queue, std::string_view job, SteadyTime now);
+  void note_no_job(const std::string& queue) { backoffs_.erase(queue); }
+  // When the queue may be asked again; in the past if it may now.
+  SteadyTime rests_until(const std::string& queue) const;
 
-// All about a worker whose sign says that it is idle.
-IdleWorker idle_worker(const OccupiedSlot& slot);
+  // A look begins.  What changes from now on may be told before the look is answered, though it happened later.
+  void begin_look() { changed_.clear(); }
+  // The look has found all of these empty but `others`: they need no look until they change.
+  void note_empty(const std::vector<std::string>& looked_at, const std::unordered_set<std::string>& others);
+  // Returns true if the queue counted as empty, and so is to be looked at.
+  bool note_change(const std::string& queue);
+  bool is_empty(const std::string& queue) const { return empty_.contains(queue); }
+  // Changes may have been missed.
+  void forget_empty();
+
+  // These keys are no lists: they are left out for a minute.
+  void note_no_lists(const std::vector<std::string>& queues, SteadyTime now);
+  const std::set<std::string>& no_lists() const { return no_lists_; }
+  void forget_old_ones(SteadyTime now);
+
+ private:
+  struct Backoff {
+    std::size_t job = 0;  // a hash of it
+    std::chrono::milliseconds pause{0};
+    SteadyTime until{};
+  };
+  std::map<std::string, Backoff> backoffs_;
+  std::unordered_set<std::string> empty_;
+  std::unordered_set<std::string> changed_;  // since the last look began
+  std::set<std::string> no_lists_;
+  SteadyTime no_lists_until_{};
+};
+
+// Which queues are to be watched, and how, for the capsules and queues that there are and the workers that are idle.
+class DoorbellPlan {
+ public:
+  QueueNotes notes;
+
+  void set_capsules(std::vector<CapsuleSettings> capsules);
+  void know(const KnownQueues& known);
+
+  // Plans anew, for these workers and for one of each of the capsules `to_call`, which would come from another shard.
+  void make(std::vector<IdleWorker> idle, const std::set<int>& to_call, SteadyTime now);
+  // Plans nothing.
+  void clear() { watched_ = {}; }
+  // Redis refuses peeks: until then every queue is looked at.
+  void refuse_peeks_until(SteadyTime until) { peeks_refused_until_ = until; }
+
+  const std::vector<std::string>& doorbells() const { return watched_.doorbells; }
+  bool has_doorbell(const std::string& queue) const;
+  bool is_capped(const std::string& queue) const { return capped_.contains(queue); }
+  const std::vector<CapSettings>& caps() const { return caps_; }
+  // What to look at, if these doorbells could not be had.
+  std::vector<std::string> to_look_at(std::vector<std::string> without_doorbell) const;
+
+  // Whether no queue needs watching, and every idle worker waits in Redis on the only queue that it has.
+  bool nothing_can_be_missed() const { return each_waits_ && watched_.doorbells.empty() && watched_.looked_at.empty(); }
+
+  std::optional<int> worker_to_free(std::string_view queue, const std::vector<IdleWorker>& idle) const {
+    return brood::worker_to_free(queue, queues_, idle);
+  }
+  // The capsules that fetch from this queue.
+  std::set<int> capsules_of(const std::string& queue) const;
+
+ private:
+  void read_capsules();
+
+  std::vector<CapsuleSettings> capsules_;
+  KnownQueues known_;
+  CapsuleQueues queues_;
+  bool each_waits_ = false;  // every worker waits in Redis when it is idle, on the only queue that it has
+  std::vector<CapSettings> caps_;
+  std::set<std::string> capped_;
+  SteadyTime peeks_refused_until_{};
+  WatchedQueues watched_;
+};
 
 }  // namespace brood

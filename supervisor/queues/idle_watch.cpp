@@ -1,5 +1,7 @@
 #include "supervisor/queues/idle_watch.hpp"
 
+#include <utility>
+
 namespace brood {
 
 using namespace std::chrono_literals;
@@ -7,9 +9,24 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto time_to_follow = 250ms;  // for a worker that was freed
-constexpr auto time_to_wait = 50ms;     // for a worker that found no job to say on which queue it waits
+constexpr auto time_to_wait = 50ms;     // for a worker that found no job to note on which queue it waits
 
 }  // namespace
+
+IdleSign idle_sign(const SlotRecord& record) {
+  const std::uint64_t incarnation = record.own_incarnation.load();
+  const bool idle = record.ready.load() == 1 && record.retired.load() != 1 && record.current.load() < 0 &&
+                    record.entries[0].load() == 0 && incarnation != 0 && incarnation == record.incarnation.load() &&
+                    (record.flags.load() & (slot_quiet | slot_stop)) == 0;
+  if (!idle) return {};
+  return {true, record.waiting_client.load(), record.text_sequence.load()};
+}
+
+IdleWorker idle_worker(const OccupiedSlot& slot) {
+  SlotSnapshot seen = snapshot(*slot.record);
+  if (seen.waiting_client == 0) return {.slot = slot.slot, .capsule = slot.capsule};
+  return {slot.slot, slot.capsule, std::move(seen.queue), seen.waiting_client};
+}
 
 std::vector<IdleSign> IdleWatch::read(const std::vector<OccupiedSlot>& slots) {
   const SteadyTime now = steady_now();

@@ -1,16 +1,38 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/queues/doorbell_plan.hpp"
+#include "shared/scoreboard/occupied_slot.hpp"
 #include "supervisor/queues/queue_workers.hpp"
 
 namespace brood {
 
-// Which workers have nothing to do, as a doorbell sees it.  A worker that was rung for is not idle until it says so
-// again.  A worker whose fetch found nothing, and that is about to wait, does not count yet.
+// A worker with nothing to do.
+struct IdleWorker {
+  int slot = 0;
+  int capsule = 0;
+  std::string waits_on = {};  // the queue that it waits on in Redis; empty if it does not wait there
+  std::uint64_t client = 0;   // the id of the connection on which it waits
+};
+
+// Compared to see that a worker's situation has changed; it costs a few loads.
+struct IdleSign {
+  bool idle = false;
+  std::uint64_t waiting_client = 0;
+  std::uint32_t text_sequence = 0;
+  bool operator==(const IdleSign&) const = default;
+};
+IdleSign idle_sign(const SlotRecord& record);
+
+// Everything about a worker whose sign shows that it is idle.
+IdleWorker idle_worker(const OccupiedSlot& slot);
+
+// Which workers have nothing to do.  A worker that was freed for a job is not idle until its sign is another one.  A
+// worker whose fetch found nothing, and that is about to wait, does not count yet.
 class IdleWatch {
  public:
   explicit IdleWatch(QueueWorkers& workers) : workers_(workers) {}
@@ -22,7 +44,7 @@ class IdleWatch {
   // This worker was freed for a job, as it was at the last look.
   void freed(int slot);
 
-  // The next call of changed() is to say true.
+  // The next call of changed() returns true.
   void forget();
 
  private:

@@ -6,7 +6,7 @@
 #include "shared/base/log.hpp"
 #include "shared/config/shard_places.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
-#include "supervisor/queues/doorbell_plan.hpp"
+#include "supervisor/queues/idle_watch.hpp"
 #include "supervisor/shards/shard.hpp"
 
 namespace brood {

@@ -2,8 +2,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "supervisor/queues/empty_queues.hpp"
-
 using namespace brood;
 
 namespace {
@@ -37,19 +35,19 @@ struct OneSlot {
 // ---- Which queues need somebody
 
 BOOST_AUTO_TEST_CASE(a_queue_that_no_worker_waits_on_gets_a_doorbell) {
-  const DoorbellPlan plan = plan_doorbells(two_capsules, {{0, 0, "critical"}}, {});
+  const WatchedQueues plan = plan_doorbells(two_capsules, {{0, 0, "critical"}}, {});
   BOOST_TEST(plan.doorbells == (Names{"default", "low"}), boost::test_tools::per_element());
   BOOST_TEST(plan.looked_at.empty());
 }
 
 BOOST_AUTO_TEST_CASE(with_a_waiter_on_every_queue_there_is_nothing_to_do) {
-  const DoorbellPlan plan = plan_doorbells({{"a", "b"}}, {{0, 0, "a"}, {1, 0, "b"}}, {});
+  const WatchedQueues plan = plan_doorbells({{"a", "b"}}, {{0, 0, "a"}, {1, 0, "b"}}, {});
   BOOST_TEST(plan.doorbells.empty());
   BOOST_TEST(plan.looked_at.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_capped_queue_is_looked_at_since_a_peek_would_ring_while_its_jobs_may_not_be_taken) {
-  const DoorbellPlan plan = plan_doorbells(two_capsules, {{0, 0, "critical"}}, {}, most_doorbells, {"default"});
+  const WatchedQueues plan = plan_doorbells(two_capsules, {{0, 0, "critical"}}, {}, most_doorbells, {"default"});
   BOOST_TEST(plan.doorbells == (Names{"low"}), boost::test_tools::per_element());
   BOOST_TEST(plan.looked_at == (Names{"default"}), boost::test_tools::per_element());
 }
@@ -59,40 +57,40 @@ BOOST_AUTO_TEST_CASE(with_nobody_idle_there_is_nothing_to_do) {
 }
 
 BOOST_AUTO_TEST_CASE(a_capsule_with_nobody_idle_needs_no_doorbell) {
-  const DoorbellPlan plan = plan_doorbells(two_capsules, {{3, 1, "images"}}, {});
+  const WatchedQueues plan = plan_doorbells(two_capsules, {{3, 1, "images"}}, {});
   BOOST_TEST(plan.doorbells == (Names{"low"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_of_one_capsule_covers_its_queue_for_another) {
-  const DoorbellPlan plan = plan_doorbells(two_capsules, {{0, 0, "critical"}, {3, 1, "low"}}, {});
+  const WatchedQueues plan = plan_doorbells(two_capsules, {{0, 0, "critical"}, {3, 1, "low"}}, {});
   BOOST_TEST(plan.doorbells == (Names{"images", "default"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_that_does_not_wait_in_redis_needs_all_its_queues_watched) {
-  const DoorbellPlan plan = plan_doorbells(two_capsules, {{0, 0}}, {});
+  const WatchedQueues plan = plan_doorbells(two_capsules, {{0, 0}}, {});
   BOOST_TEST(plan.doorbells == (Names{"critical", "default", "low"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(the_first_queues_of_every_capsule_come_first) {
-  const DoorbellPlan plan = plan_doorbells(two_capsules, {{0, 0}, {3, 1}}, {});
+  const WatchedQueues plan = plan_doorbells(two_capsules, {{0, 0}, {3, 1}}, {});
   BOOST_TEST(plan.doorbells == (Names{"critical", "images", "default", "low"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(queues_beyond_sixteen_are_looked_at) {
   const Names queues = many_queues(20);
-  const DoorbellPlan plan = plan_doorbells({queues}, {{0, 0, queues[0]}}, {});
+  const WatchedQueues plan = plan_doorbells({queues}, {{0, 0, queues[0]}}, {});
   BOOST_TEST(plan.doorbells == Names(queues.begin() + 1, queues.begin() + 17), boost::test_tools::per_element());
   BOOST_TEST(plan.looked_at == Names(queues.begin() + 17, queues.end()), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(where_peeks_are_refused_all_are_looked_at) {
-  const DoorbellPlan plan = plan_doorbells({{"a", "b", "c"}}, {{0, 0, "b"}}, {}, 0);
+  const WatchedQueues plan = plan_doorbells({{"a", "b", "c"}}, {{0, 0, "b"}}, {}, 0);
   BOOST_TEST(plan.doorbells.empty());
   BOOST_TEST(plan.looked_at == (Names{"a", "c"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_that_is_left_out_is_not_watched) {
-  const DoorbellPlan plan = plan_doorbells({{"a", "b", "c"}}, {{0, 0, "b"}}, {"a"});
+  const WatchedQueues plan = plan_doorbells({{"a", "b", "c"}}, {{0, 0, "b"}}, {"a"});
   BOOST_TEST(plan.doorbells == (Names{"c"}), boost::test_tools::per_element());
 }
 
@@ -160,27 +158,27 @@ BOOST_FIXTURE_TEST_CASE(a_worker_that_waits_anew_shows_another_sign, OneSlot) {
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_is_known_to_be_empty_until_it_changes) {
-  EmptyQueues empty;
+  QueueNotes empty;
   empty.begin_look();
   empty.note_empty({"a", "b", "c"}, {"b"});
-  BOOST_TEST(empty.has("a"));
-  BOOST_TEST(!empty.has("b"));
+  BOOST_TEST(empty.is_empty("a"));
+  BOOST_TEST(!empty.is_empty("b"));
   BOOST_TEST(empty.note_change("a"));
-  BOOST_TEST(!empty.has("a"));
+  BOOST_TEST(!empty.is_empty("a"));
   BOOST_TEST(!empty.note_change("b"));  // it is looked at in any case
-  empty.forget();
-  BOOST_TEST(!empty.has("c"));
+  empty.forget_empty();
+  BOOST_TEST(!empty.is_empty("c"));
 }
 
 // News and answers come on different connections.
 BOOST_AUTO_TEST_CASE(a_change_that_is_told_before_the_look_is_answered_counts) {
-  EmptyQueues empty;
+  QueueNotes empty;
   empty.begin_look();
   empty.note_change("a");
   empty.note_empty({"a", "b"}, {});
-  BOOST_TEST(!empty.has("a"));
-  BOOST_TEST(empty.has("b"));
+  BOOST_TEST(!empty.is_empty("a"));
+  BOOST_TEST(empty.is_empty("b"));
   empty.begin_look();
   empty.note_empty({"a"}, {});
-  BOOST_TEST(empty.has("a"));
+  BOOST_TEST(empty.is_empty("a"));
 }

@@ -7,7 +7,7 @@
 namespace brood {
 namespace {
 
-// What every worker is told in a phase.
+// The flags of every worker in a phase.
 std::uint32_t flags_in(Phase phase) {
   switch (phase) {
     case Phase::running:

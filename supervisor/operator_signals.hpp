@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// What operators and service managers wish for by signals.
+// What operators and service managers ask for by signals.
 class OperatorSignals {
  public:
   enum class Wish {
@@ -20,7 +20,7 @@ class OperatorSignals {
     restart,
     upgrade,
     log_stacks,
-    child_changed,  // nobody's wish, SIGCHLD; one may stand for several
+    child_changed,  // SIGCHLD, which no operator sends; one may stand for several
   };
   // A signal from a child of ours, or from what that has started, is ignored: a job may have sent it.
   OperatorSignals(EventLoop& loop, const OwnProcesses& own);

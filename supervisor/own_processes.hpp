@@ -24,10 +24,15 @@ class OwnProcesses {
 
   Standing standing_of(const Asker& asker) const { return brood::standing_of(asker, own_limit_); }
 
-  // Whether a signal from this pid comes from a job.  False for a sender that has ended, such as kill(1).
-  bool is_jobs(pid_t sender) const;
+  // Whether a signal from this pid comes from a job.  Returns false if the sender has ended, such as kill(1).
+  bool is_jobs(pid_t sender) const {
+    if (sender <= 0) return false;
+    if (is_child(sender)) return true;
+    const auto limit = file_locks_of(sender);
+    return limit && *limit < own_limit_;
+  }
 
-  // Children that nobody here has forked.
+  // Children that this process has not forked.
   Strays& strays() { return strays_; }
 
  private:

@@ -7,11 +7,11 @@ namespace brood {
 enum class Phase {
   running,   // every slot is kept filled
   quiet,     // workers finish the job in hand and fetch no more
-  stopping,  // as quiet, and workers exit; whoever outlasts the deadline is killed
+  stopping,  // as quiet, and workers exit; those that outlast the deadline are killed
   killing,   // SIGKILL has been sent; only reaping and recovery are left
 };
 
-// What the supervisor may be told, by a signal, by the Web UI, by a command or by a deadline.
+// What changes the phase: a signal, the Web UI, a command or a deadline.
 enum class Order { quiet, resume, stop, deadline_passed };
 
 // The phase after `order`.  Only quiet can be undone; a second stop during a stop kills.

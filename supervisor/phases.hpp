@@ -30,7 +30,7 @@ class Phases {
   // 0; another number if the supervisor stops since something is wrong.
   int exit_status() const { return exit_status_; }
 
-  // Changes the phase as next_phase() says.
+  // Changes the phase by next_phase().
   void order(Order order);
   // Stops, with this exit status.
   void fail(int exit_status);

@@ -30,8 +30,8 @@ namespace brood {
 // The parent: keeps every slot filled, watches, schedules, recovers, and stops in order.  It never runs a job and never
 // waits for anything but its loop.
 //
-// Its parts call no function of the supervisor.  They keep what has happened until the loop takes it: see take_news() of
-// Shard, Upgrade and WorkerOrders, RollingRestart::next_news() and Phases::take_entered().
+// Its parts call no function of the supervisor.  They keep what has happened until the loop takes it: see take_news()
+// of Shard, Upgrade and WorkerOrders, RollingRestart::next_news() and Phases::take_entered().
 class Supervisor {
  public:
   struct Setup {

@@ -27,8 +27,8 @@ class ChildProgram {
   // Descriptors of the configuration's files, which all children keep: the files may have been replaced by now.
   virtual std::vector<int> descriptors() const { return {}; }
 
-  // Called first in each child: protects the supervisor from it, if these settings say so.  A template does this only if
-  // all its workers would.
+  // Called first in each child: protects the supervisor from it, if these settings say so.  A template does this only
+  // if all its workers would.
   virtual void shield(const WorkerSettings&) {}
   virtual void shield_template() {}
 

@@ -29,7 +29,7 @@ constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a wh
 constexpr auto a_while = 10s;
 constexpr auto rare_look_interval = 1s;  // where each worker waits on the only queue that it has
 
-constexpr auto connection_kept = 60s;  // when nobody needs it
+constexpr auto connection_kept = 60s;  // after it was needed last
 constexpr auto peek_again_after = 10s;
 constexpr auto between_reports = 60s;
 
@@ -38,7 +38,7 @@ constexpr auto between_reports = 60s;
 Doorbell::Doorbell(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers)
     : loop_(loop), redis_(redis), workers_(workers), next_(loop, [this] { tick(); }), watch_(workers) {}
 
-// Peeks of before may wait at a server that is no longer there, or have gone with a stop: begins without any.
+// Earlier peeks may wait at a server that is no longer there, or have ended with a stop: begins without any.
 void Doorbell::listen() {
   listening_ = true;
   redis_has_moved();
@@ -67,7 +67,7 @@ void Doorbell::rely_on_being_told(AsyncConnection* reader) {
   replan();
 }
 
-// The answer to a look under way is of before too, and may never come.
+// The answer to a look under way is as old, and may never come.
 void Doorbell::forget_what_is_empty() {
   plan_.notes.forget_empty();
   looking_ = false;
@@ -316,7 +316,7 @@ void Doorbell::look_at(const std::vector<std::string>& wanted) {
 void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, const std::vector<Result>& results) {
   std::vector<std::string> found_no_lists;
   for (std::size_t i = 0; i < asked.size() && i < results.size(); ++i) {
-    if (!results[i].ok()) continue;  // the next_ look asks again
+    if (!results[i].ok()) continue;  // the next look asks again
     const QueueSizes sizes = read_queue_sizes(asked[i], results[i].reply.view());
     note_empty(asked[i], sizes);
     for (const QueueSizes::Filled& filled : sizes.filled) {
@@ -327,7 +327,7 @@ void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, con
   leave_out(found_no_lists, steady_now());
 }
 
-// Those of capped queues are not noted: whether their jobs may be taken changes with other keys too.
+// Empty capped queues are not noted: whether their jobs may be taken depends on other keys too.
 void Doorbell::note_empty(const std::vector<std::string>& asked, const QueueSizes& sizes) {
   if (!reader_) return;
   std::unordered_set<std::string> others(sizes.no_lists.begin(), sizes.no_lists.end());

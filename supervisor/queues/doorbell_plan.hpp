@@ -50,7 +50,7 @@ class QueueNotes {
   // When the queue may be asked again; in the past if it may now.
   SteadyTime rests_until(const std::string& queue) const;
 
-  // A look begins.  What changes from now on may be told before the look is answered, though it happened later.
+  // A look begins.  A change from now on may be reported before the look is answered, though it happened later.
   void begin_look() { changed_.clear(); }
   // The look has found all of these empty but `others`: they need no look until they change.
   void note_empty(const std::vector<std::string>& looked_at, const std::unordered_set<std::string>& others);

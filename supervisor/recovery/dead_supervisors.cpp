@@ -31,9 +31,9 @@ constexpr auto between_looks_at_forgotten_files = 1h;
 // A job can make any number, and the supervisor does not wait.
 constexpr std::size_t most_files_in_a_look = 32;
 
-// A job may have written both the supervisor's record and its scoreboard: only what the kernel says of a process proves
-// that this supervisor started it.  The descriptor keeps the pid from becoming another process's between the look and
-// the kill.
+// A job may have written both the supervisor's record and its scoreboard: only what the kernel knows of a process
+// proves that this supervisor started it.  The descriptor keeps the pid from becoming another process's between the
+// look and the kill.
 void kill_orphan(pid_t pid, std::uint64_t start_time, const Identity& dead, std::set<pid_t>& spared) {
   if (pid <= 0) return;
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
@@ -57,7 +57,7 @@ void kill_orphans(const SlotSnapshot& left, const Identity& dead, std::set<pid_t
   kill_orphan(left.job_pid, left.job_start_time, dead, spared);
 }
 
-// "<host>:<pid>:<nonce>": whoever has that pid now may be the file's supervisor.
+// "<host>:<pid>:<nonce>": the process with that pid may be the file's supervisor.
 bool supervisor_may_live(const Scoreboard& board) {
   const std::string name = board.identity();
   const std::size_t nonce = name.rfind(':');

@@ -36,8 +36,8 @@ class RecoveryChildren {
   void release_held();
   // `done` is called when all that the dead supervisor had in flight is recovered.
   void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
-  // `own` is called when the child is forked, and says which lists are no strays.  One sweep at a time: those that a
-  // slow Redis, or one that refuses them, lets wait must not take the place of all else.
+  // `own` is called when the child is forked, and names the lists that are no strays.  One sweep at a time: those that
+  // a slow Redis, or one that refuses them, lets wait must not take the place of all else.
   void sweep(std::function<OwnIncarnations()> own);
 
   // From now on no child is forked, and a running sweep ends: for a program that takes our place and goes on with it.
@@ -51,9 +51,9 @@ class RecoveryChildren {
   std::optional<SteadyTime> next_start() const;
   // "<slot>.<incarnation>" of every dead worker of `identity` that is not recovered yet.
   std::set<std::string> fields_of(const std::string& identity) const;
-  bool is_idle() const;  // a sweep that waits for its time is nobody's work
-  // Nothing is under way, and whoever knows dead_workers_of() our identity could go on in our place: dead supervisors
-  // are found again, and so are lists without a field.
+  bool is_idle() const;  // a sweep that waits for its time does not count
+  // Nothing is under way, and a process that knows dead_workers_of() our identity could go on in our place: dead
+  // supervisors are found again, and so are lists without a field.
   bool may_be_left() const { return held_.empty() && running() == 0; }
   // A child recovers what a dead supervisor had in flight, which may be much.
   bool works_for_another() const;

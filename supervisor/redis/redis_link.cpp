@@ -181,7 +181,7 @@ void RedisLink::somebody_says_it_moved() {
   look_for_master();
 }
 
-// Whoever says so again and again does not make us look more often.
+// Being told again and again does not make us look more often.
 void RedisLink::look_for_master() {
   if (closed_ || !address_.must_be_found()) return;
   next_search_ = std::max<SteadyTime>(steady_now(), last_search_ + ask_others_again_after);
@@ -259,7 +259,7 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
 
 void RedisLink::use_if_fit(const RedisFitness& fitness) {
   if (!fitness.refusal.empty()) refuse(fitness.refusal, RedisTrouble::unfit);
-  // At the start nobody but the URL says that this is the server, and it may be a replica for good.
+  // At the start only the URL names this server, and it may be a replica for good.
   if (fitness.is_replica && !was_usable_ && !address_.must_be_found())
     throw ConnectionLost(Loss::login_refused, fitness.not_now);
   if (!fitness.not_now.empty()) leave_who_is_no_master(fitness.not_now);
@@ -287,7 +287,7 @@ void RedisLink::look_at_role() {
   });
 }
 
-// Workers that are never idle would go on there: nobody closes their connections, and their writes are taken.
+// Workers that are never idle would go on there: their connections stay open, and their writes are accepted.
 void RedisLink::leave_who_is_no_master(const std::string& why) {
   left_a_server_ = was_usable_;
   throw ConnectionLost(why);
@@ -369,7 +369,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   }
 }
 
-// Nobody tells us that a node of a cluster has been replaced, and one that stands still, or is cut off, closes no
+// No message reports that a node of a cluster has been replaced, and one that stands still, or is cut off, closes no
 // connection and refuses none.
 bool RedisLink::is_silent(SteadyTime now) const {
   if (!address_.in_cluster || !connects_to_master_) return false;

@@ -41,7 +41,7 @@ class RedisLink {
   // How long a Redis that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
   using Patience = std::chrono::milliseconds;
 
-  // Without a `server` this Redis is somebody else's.
+  // `server` is null if this Redis is not embedded.
   RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
             Patience give_up_after, WhyNot why_not);
 
@@ -87,8 +87,8 @@ class RedisLink {
   // Each turn, what is due: a server to look for anew, or to start again.
   void catch_up(SteadyTime now);
 
-  // Somebody went to another server: this one may be no master any more.  Without a look we would not know of a
-  // master that moves twice, and whoever waits for the one between would wait in vain.
+  // A worker went to another server: this one may be no master any more.  Without a look we would miss a master that
+  // moves twice, and workers that wait for the one between would wait in vain.
   void look_for_master();
 
   // The end of the embedded server.  False: there is nothing to wait for.

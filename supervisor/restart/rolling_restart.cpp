@@ -232,7 +232,7 @@ void RollingRestart::go_on(SteadyTime now) {
   if (now >= next_look_) look_at_runs(now);
   if (rolls()) {
     std::vector<RollPlace> places = workers_.roll_places();
-    // More workers replace nobody.
+    // Additional workers replace no other.
     if (is_scale_) std::erase_if(places, [](const RollPlace& place) { return !place.fresh; });
     const RollStep step = roll_->next(places, now);
     for (const int place : step.start) workers_.start(place);

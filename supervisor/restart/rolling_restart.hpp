@@ -9,19 +9,29 @@
 #include <utility>
 #include <vector>
 
+#include "shared/config/config.hpp"
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/control/progress_throttle.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/restart/canary.hpp"
-#include "supervisor/restart/config_source.hpp"
 #include "supervisor/workers/generation/generation.hpp"
 #include "supervisor/workers/places/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 #include "supervisor/workers/worker_succession.hpp"
 
 namespace brood {
+
+// Where a rolling restart reads its next configuration.  The file may be anything: a child reads it first, since what
+// harms the process that parses it must not harm the supervisor.
+struct ConfigSource {
+  std::function<ConfigFile()> file;  // as it is now.  Throws ConfigError
+  // In a child: reads the configuration, and writes what its libraries need to the descriptor.  Throws ConfigError.
+  std::function<void(const ConfigFile&, const Config& present, int needed)> try_out;
+  // The same in the supervisor, once that went well.
+  std::function<std::shared_ptr<const Config>(const ConfigFile&, const Config& present, int needed)> read;
+};
 
 // Replaces the workers one after the other by those of a configuration that is read anew, or changes their number:
 // reads the configuration, checks it and its libraries in children, rolls, and watches the new workers for a while.  It

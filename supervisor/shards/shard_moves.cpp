@@ -28,7 +28,7 @@ ShardMoves::ShardMoves(std::string identity, WorkerSlots& slots, const Generatio
 
 bool ShardMoves::are_several() const { return shards_.are_several(); }
 
-// ---- Who is called
+// ---- Which worker is called
 
 std::vector<MovableWorker> ShardMoves::movable() {
   std::vector<MovableWorker> workers;
@@ -102,7 +102,7 @@ void ShardMoves::leave_those_away(SteadyTime now) {
   }
 }
 
-// ---- Where each goes
+// ---- Where each worker goes
 
 bool ShardMoves::is_usable(int number) const { return can_be_used(shards_[number]); }
 
@@ -178,7 +178,7 @@ void ShardMoves::enter(int slot, int number) {
   taken.in_shard_since = now;
 }
 
-// Not believed of a worker that was called nowhere and whose shard answers.
+// A worker that was not called elsewhere, and whose shard answers, cannot have left it: a job has written that byte.
 bool ShardMoves::left_behind(int slot) {
   if (!are_several()) return false;
   const ProcessTable::Slot& taken = slots_.table[slot];

@@ -18,21 +18,25 @@ class Shard;
 // The shards of one supervisor; at least one.
 using Shards = ShardSet<Shard>;
 
-// Which worker serves which shard.  At first workers are spread over all shards.  An idle worker is brought to a shard
-// where a job waits and nobody is free to take it.  When no worker is idle, the first that ends its job goes to a shard
-// that has no worker at all.  A worker that waits in a shard that is away goes to another.
+// Which worker serves which shard.  At first workers are spread over all shards.  An idle worker is called to a shard
+// where a job waits and no worker is free.  If none is idle, the first that ends its job moves to a shard that has no
+// worker at all.  A worker that waits in a shard that is away moves to another.
+//
+// Workers do not rotate by themselves: an idle worker blocks in one Redis, so it would have to poll the others, while
+// the supervisor already knows where a job waits and which shards are away, drained or in order.
 class ShardMoves : public WorkerShards {
  public:
   // `identity` is the supervisor's name.  `orders` and `shards` may be constructed after this object.
   ShardMoves(std::string identity, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
              const Shards& shards);
 
-  // The capsules of which a worker would come to this shard if called: indexes into Generations::capsules().
+  // The capsules of which a worker would come to this shard if called, as indexes into Generations::capsules().
   std::set<int> capsules_to_call(int shard);
-  // Calls a worker of these capsules to this shard.  False: none comes, or the one that comes was called before.
+  // Calls a worker of these capsules to this shard.  Returns false if none comes, or if the one that comes was called
+  // before.
   bool call(int shard, const std::set<int>& capsules);
   bool are_several() const;
-  // The first of all, while none can be used.
+  // The first shard that can be used; the first of all if none can.
   int first_usable() const;
 
   // Now and then: brings workers that run no job out of shards that are away.
@@ -47,7 +51,7 @@ class ShardMoves : public WorkerShards {
  private:
   std::vector<MovableWorker> movable();
   bool is_usable(int shard) const;
-  // Not one that was taken out, or that the generation of this capsule does not have any more.
+  // Whether the generation of this capsule has the shard, and it was not taken out.
   bool is_there(int capsule, int shard) const;
   bool may_serve(int capsule, int shard) const;
   int place_near(int shard, int capsule) const;

@@ -36,7 +36,7 @@
 #include "supervisor/web/page/lane_thread.hpp"
 #include "supervisor/web/page/router.hpp"
 #include "supervisor/web/page/site.hpp"
-#include "supervisor/web/page/users_file.hpp"
+#include "supervisor/web/page/users.hpp"
 
 namespace brood {
 namespace {

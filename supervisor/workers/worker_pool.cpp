@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/statsd/statsd.hpp"
+#include "shared/statsd/statsd_lines.hpp"
 #include "shared/store/worker_field.hpp"
-#include "supervisor/workers/left_runs.hpp"
 #include "supervisor/workers/worker_handover.hpp"
 
 namespace brood {
@@ -24,6 +25,21 @@ constexpr auto slow_start = 10s;
 std::optional<std::size_t> way_of_crash(const EndedWorker& ended) {
   if (!ended.end.cause || ended.exit.by == EndedBy::by_hand) return std::nullopt;
   return crash_way(ended.end.cause->error_class);
+}
+
+// Sends the runs that a dead worker has left to a StatsD server, if `settings` name one; the crashed one had that
+// error.
+void tell_left_runs(const StatsdSettings& settings, UsageTable& table, const std::vector<EndedRun>& left,
+                    const std::string& error_class) {
+  if (settings.address.empty() || left.empty()) return;
+  Statsd statsd(settings, &table.datagrams_dropped);
+  for (const EndedRun& run : left) {
+    const std::string job_class = statsd_class(table, run.note.class_index),
+                      queue = statsd_queue(table, run.start.queue_index);
+    statsd.lines().add_run(run.note.state == RunNote::State::failed, run.note.ms,
+                           {job_class, queue, run.crashed ? error_class : ""});
+  }
+  statsd.send();
 }
 
 }  // namespace
@@ -96,7 +112,7 @@ std::string WorkerPool::failing_starts() const {
                      slots_.table.kept(), std::chrono::duration<double>(longest_rest).count());
 }
 
-// Restores in each record which process runs there, and until when nobody does: without that a supervisor after us
+// Restores in each record which process runs there, and until when none does: without that a supervisor after us
 // would take living workers for dead, and `brood status` would show workers that are none, also in slots that were
 // never used.
 void WorkerPool::mend_records() {

@@ -2,7 +2,7 @@
 
 namespace brood {
 
-// Says which shard a worker serves.  Shards are numbered in the order of the configuration.
+// Decides which shard a worker serves.  Shards are numbered in the order of the configuration.
 class WorkerShards {
  public:
   virtual ~WorkerShards() = default;
@@ -13,10 +13,10 @@ class WorkerShards {
   // The slot's worker holds nothing any more in the shard that it served, and asks for a new incarnation: notes in the
   // table for which shard.
   virtual void place_again(int slot) = 0;
-  // Called before place_again() when the worker says that it left jobs there, none of them begun: they are to be
-  // recovered.  False: no worker would say so now, so a job has written that byte.
+  // Called before place_again() when the worker reports that it left jobs there, none of them begun: they are to be
+  // recovered.  Returns false if no worker would report this now: then a job has written that byte.
   virtual bool left_behind(int slot) = 0;
-  // The worker says that the Redis of its shard is elsewhere by now.
+  // The worker reports that the Redis of its shard is elsewhere by now.
   virtual void redis_moved(int slot) = 0;
   // Makes the Redis of the slot's shard end the worker's wait, if it waits there: see WorkerUnblocker.
   virtual void unblock(int slot) = 0;

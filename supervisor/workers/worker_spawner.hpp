@@ -20,7 +20,7 @@
 namespace brood {
 
 // Both the worker and its supervisor write this into the record: should the supervisor be killed right after the fork,
-// the next one must not take the worker for dead.  The pid is written last: who sees it may read the rest.
+// the next one must not take the worker for dead.  The pid is written last: a reader that sees it may read the rest.
 void say_who_runs(SlotRecord& record, pid_t pid);
 
 // Forks workers for vacant places: from the supervisor, or from the generation's template.

@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "supervisor/workers/end/job_timeout.hpp"
+#include "supervisor/workers/end/end_overdue_jobs.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

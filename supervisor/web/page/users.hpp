@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,6 +45,21 @@ class Users {
   std::vector<Line> lines_;
   struct Known;
   std::shared_ptr<Known> known_;  // what was right lately
+};
+
+// The file of users, read again when it has changed, so that a user who is removed from it is locked out.
+class UsersFile {
+ public:
+  explicit UsersFile(std::string path) : path_(std::move(path)) {}
+
+  // Returns nullopt if it has not changed since the last call.  Throws std::runtime_error, once for each change, if it
+  // cannot be used; then what was read before stays in force.
+  std::optional<Users> read_if_changed();
+
+ private:
+  const std::string path_;
+  struct stat read_ {};  // as of the last time; zeros: it was not there
+  bool was_read_ = false;
 };
 
 }  // namespace brood

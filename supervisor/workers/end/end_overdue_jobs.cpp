@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "supervisor/workers/end/job_timeout.hpp"
 
 namespace brood {
 

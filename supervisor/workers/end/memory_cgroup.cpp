@@ -92,7 +92,7 @@ std::vector<pid_t> processes_in(const path& cgroup) {
   return pids;
 }
 
-// A process that has ended meanwhile is nobody's: it is not there any more.
+// A process that has ended meanwhile is not there any more.
 bool descends_from_us(pid_t pid) {
   for (int i = 0; i < most_ancestors && pid > 1; ++i) {
     const auto process = ProcessStat::read(pid);

@@ -16,7 +16,7 @@ namespace brood {
 // A cgroup for each worker, where a cgroup with the memory controller has been delegated to this supervisor alone: the
 // kernel then ends a worker, and all that its job has started, at memory_limit.  The supervisor moves into a leaf of
 // its own, since a cgroup that controls its children may hold no process itself.  Every call is a few tiny writes into
-// cgroupfs, which wait for nobody.
+// cgroupfs, which do not block.
 class MemoryCgroup {
  public:
   // Nullopt when nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with a cgroup of its

@@ -54,10 +54,10 @@ std::string periodic_line(std::string_view name, std::string_view cron, const Jo
   for (const auto& [member, json] : push.members) {
     if (member == "encrypt" && json != "false")
       throw std::invalid_argument(
-          "brood: the arguments of a periodic job are told in clear: its class cannot say encrypt");
+          "brood: the arguments of a periodic job are stored in clear: its class cannot have encrypt");
     if (member == "unique_until" && json != "\"running\"")
       throw std::invalid_argument(
-          "brood: a periodic job is one of a kind by its overlap: say {.job = {.unique = false}}");
+          "brood: a periodic job uses overlap instead of unique: set {.job = {.unique = false}}");
   }
   if (options.jitter.count() < 0 || (options.within && options.within->count() < 1))
     throw std::invalid_argument("brood: a periodic job has a jitter below 0 or a time within of less than a second");

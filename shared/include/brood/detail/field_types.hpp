@@ -155,7 +155,7 @@ constexpr bool refuse_field() {
       "brood: this field of the job has a type that no JSON argument fits; use bool, an integer, a floating point "
       "number, an enum, std::string, std::chrono's durations and system time, std::filesystem::path, std::optional, "
       "std::vector, std::array, std::set, std::pair, std::tuple, std::variant, a map with std::string keys, a plain "
-      "struct, brood::Json, or say how it travels: brood::Argument in <brood/argument.hpp>");
+      "struct, brood::Json, or specialise brood::Argument of <brood/argument.hpp>");
   return false;
 }
 

@@ -158,17 +158,16 @@ constexpr bool check_iterable() {
         requires(Job job, const std::optional<Cursor>& cursor) { job.items(cursor); },
         "brood: items() of an iterable job takes (std::optional<Cursor> cursor), with the Cursor of its brood::Items");
     static_assert(fits_json<Cursor>(),
-                  "brood: JSON cannot say what this cursor says; use an integer, std::string or what a field may be");
+                  "brood: this cursor cannot be written as JSON; use an integer, std::string or any type of a field");
     static_assert(
         requires(Job job, Item && item, Iteration & iteration) { job.each(static_cast<Item&&>(item), iteration); } ||
             requires(Job job, Item && item) { job.each(static_cast<Item&&>(item)); },
         "brood: each() of an iterable job takes (const Item&, brood::Iteration&) or (const Item&), with the Item of "
         "its "
         "brood::Items");
-    static_assert(
-        each_returns_nothing<Job, Item>(),
-        "brood: each() of an iterable job returns void: nobody looks at what else it returns, and the work of "
-        "a coroutine would never be done");
+    static_assert(each_returns_nothing<Job, Item>(),
+                  "brood: each() of an iterable job returns void: any other result would be ignored, and the work of "
+                  "a coroutine would never be done");
   }
   if constexpr (requires { Job::flush_interval; })
     static_assert(is_duration<std::remove_cvref_t<decltype(Job::flush_interval)>>,

@@ -64,7 +64,7 @@ constexpr bool check_job() {
                 "one has items() and each(), see <brood/iteration.hpp>");
   static_assert(
       perform_returns_nothing<Job>(),
-      "brood: perform() of a job returns void: it fails by throwing, nobody looks at what it returns, and the "
+      "brood: perform() of a job returns void: it fails by throwing, its result would be ignored, and the "
       "work of a coroutine would never be done; throw what went wrong, and wait for a coroutine in perform()");
   static_assert(!Performs<Job> || !(has_items<Job>() && has_each<Job>()),
                 "brood: a job has perform(), or else items() and each(), but not all three");

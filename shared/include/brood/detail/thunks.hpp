@@ -275,7 +275,7 @@ const abi::Library* job_library() {
 
 template <typename... Jobs>
 const abi::Library* library_of_jobs() {
-  static_assert(sizeof...(Jobs) > 0, "brood: BROOD_JOBS names no job; a library without jobs says BROOD_MIDDLEWARE()");
+  static_assert(sizeof...(Jobs) > 0, "brood: BROOD_JOBS names no job; a library without jobs uses BROOD_MIDDLEWARE()");
   return job_library<Jobs...>();
 }
 

@@ -286,7 +286,7 @@ void Operators::stack(const Arguments& arguments, const Reply& reply) {
   const auto worker = worker_named(arguments);
   if (!worker || !fleet_.pool.is_in(worker->slot, worker->pid)) return reply.error(no_such_worker);
   fleet_.stack_log.tell(worker->slot, [reply](const std::string& json) {
-    if (json.empty()) return reply.error("its stack cannot be told now; ask again");
+    if (json.empty()) return reply.error("its stack is not available now; try again");
     reply.ok(json);
   });
 }

@@ -196,7 +196,7 @@ void Supervisor::note_end(EndedWorker worker) {
   fleet_.restart.note_end(worker, steady_now());
   if (phases_.readiness.is_hopeless_after(worker) && phases_.now() == Phase::running && !fleet_.restart.under_way()) {
     log::error("no_worker_became_ready",
-               {{"hint", "the lines above say why; `brood run --check` tries the libraries alone"}});
+               {{"hint", "the lines above have the reason; `brood run --check` tries the libraries alone"}});
     phases_.fail(EX_CONFIG);
   }
   Shard& shard = shards_[fleet_.pool.shard_of(worker.exit.slot)];

@@ -36,7 +36,7 @@ int Supervisor::give_way() {
   // process for as long as that sends heartbeats.
   remove_runtime_files(scoreboard_path(identity_.runtime_directory, identity_.name));
   const int workers = fleet_.pool.occupied();
-  fleet_.pool.kill_all("another process goes by its supervisor's name");
+  fleet_.pool.kill_all("another process has its supervisor's name");
   end_children();
   log::error("name_is_taken",
              {{"identity", identity_.name},
@@ -45,7 +45,7 @@ int Supervisor::give_way() {
               {"jobs", "left to the other, neither settled nor charged"},
               {"hint", "start brood again: it takes a new name"}});
   phases_.service.stopping();
-  phases_.service.status("gave way: another machine, of which this is a clone, goes by the same name");
+  phases_.service.status("gave way: another machine, of which this is a clone, has the same name");
   log::info("supervisor_stopped", {{"exit_status", exit_status}});
   operators_.stopped();
   log::flush();

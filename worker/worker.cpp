@@ -36,7 +36,7 @@ void Worker::run() {
                                     {"jobs", place_.age.jobs},
                                     {"rss", read_own_memory().resident_bytes}});
   } catch (const ToldToStop&) {
-    log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
+    log::warn("worker_leaves_jobs_to_recovery", {{"reason", "stopped while Redis was away"}});
   } catch (const ShardIsAway&) {
     // The scoreboard has what became of each job, for the recovery when that shard is back.  Another worker
     // takes this one's place elsewhere.

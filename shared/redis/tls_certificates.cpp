@@ -80,7 +80,7 @@ void load_identity(SSL_CTX* context, const TlsSettings& settings) {
   });
   const bool is_loaded = SSL_CTX_use_PrivateKey_file(context, key.path.c_str(), SSL_FILETYPE_PEM) == 1;
   SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
-  if (is_protected) refuse(key, "is protected by a passphrase, and nobody is there to be asked for it");
+  if (is_protected) refuse(key, "is protected by a passphrase; use a key without one");
   if (!is_loaded || SSL_CTX_check_private_key(context) != 1) {
     const bool is_another = is_loaded || ERR_GET_LIB(ERR_peek_last_error()) == ERR_LIB_X509;
     refuse(key, is_another ? "is not the key of the certificate " + settings.cert.path : "holds no private key");

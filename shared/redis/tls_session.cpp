@@ -150,7 +150,7 @@ std::string why_refused(int error, int depth, X509* certificate, const std::stri
                          of_authority(), section);
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return fmt::format("{} is for {}, and not for {}; {} server_name says whom else to expect", whose,
+      return fmt::format("{} is for {}, and not for {}; {} server_name sets another name to expect", whose,
                          names_of(certificate), name, section);
     default:
       return fmt::format("{} is refused: {}", whose, X509_verify_cert_error_string(error));

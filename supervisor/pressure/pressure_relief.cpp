@@ -50,8 +50,8 @@ void PressureRelief::tell(const std::optional<int>& before, int workers) const {
     log::warn("memory_pressure", {{"fetching", workers - held_back_},
                                   {"workers", workers},
                                   {"stalled", stalled},
-                                  {"reason", last_.killed ? "the kernel killed for want of memory, or was about to"
-                                                          : "nobody gets on for want of memory"}});
+                                  {"reason", last_.killed ? "the kernel killed for lack of memory, or was about to"
+                                                          : "all processes stall for lack of memory"}});
 }
 
 std::string PressureRelief::status() const {

@@ -85,8 +85,8 @@ EmbeddedRedis::EmbeddedRedis(std::string state_directory, std::string socket_pat
 
 std::string EmbeddedRedis::why_none(const std::string& socket_path) {
   if (executable_path(server_program).find('/') != std::string::npos || listener_of(socket_path) > 0) return "";
-  return "no program redis-server in PATH for the embedded Redis; install the package redis-server, or say where Redis "
-         "is (redis.url, --redis or REDIS_URL)";
+  return "no program redis-server in PATH for the embedded Redis; install the package redis-server, or set the address "
+         "of Redis (redis.url, --redis or REDIS_URL)";
 }
 
 Command EmbeddedRedis::sync_from_now_on(AppendFsync fsync) {

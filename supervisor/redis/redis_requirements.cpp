@@ -73,7 +73,7 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
     word = "maxmemory-policy is " + policy + ": Redis may evict jobs; set it to noeviction";
   }
   if (topology == Topology::cluster && line_of(info, "role") == "master" && line_of(info, "connected_slaves") == "0")
-    add(fitness.warning, "this node of the cluster has no replica: what it holds is away for as long as it is");
+    add(fitness.warning, "this node of the cluster has no replica: its keys are away whenever it is");
   return fitness;
 }
 
@@ -131,7 +131,7 @@ RedisFitness judge_cluster(std::span<const ReplyView> answers) {
     const std::string masters = line_of(answers[3].text(), "cluster_size");
     if (!masters.empty() && leading_number<int>(masters) < 3)
       add(fitness.warning, "the cluster has " + masters + " master" + (masters == "1" ? "" : "s") +
-                               ": with fewer than three nobody votes for a replica when one is dead");
+                               ": with fewer than three there is no majority to promote the replica of a dead one");
   }
   return fitness;
 }

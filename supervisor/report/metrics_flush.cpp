@@ -26,7 +26,7 @@ bool MetricsFlush::settle(const std::vector<ClassUsage>& told, const AsyncConnec
   if (answer.error.empty() && !answer.ok()) {
     if (!std::exchange(refused_, true))
       log::warn("metrics_refused",
-                {{"error", answer.why()}, {"hint", "they are kept, and told when Redis takes them"}});
+                {{"error", answer.why()}, {"hint", "they are kept, and written when Redis accepts them"}});
     return false;
   }
   metrics_.flushed(told);

@@ -23,7 +23,7 @@ std::string why_renamed(const std::vector<ShardSettings>& shards, const ShardSet
 }  // namespace
 
 std::string why_not_served(const RedisSettings& now, const RedisSettings& wanted) {
-  const std::string elsewhere = "where Redis is cannot change while brood runs: stop it and start it again";
+  const std::string elsewhere = "the address of Redis cannot change while brood runs: stop it and start it again";
   if (now.url != wanted.url || now.user != wanted.user || now.password_file != wanted.password_file) return elsewhere;
   if (wanted.shards > now.shards && now.empty_places > 0)
     return "a cluster's shards that were taken out while brood runs come back with a stop and a start";

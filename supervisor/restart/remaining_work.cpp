@@ -120,10 +120,11 @@ std::string why_not_empty(const std::vector<RedisAddress>& shards, const std::ve
                         shard.shard, describe(left),
                         left.locks > 0 ? "; `brood locks check` lets go of locks whose jobs are gone" : ""));
       else if (left.dead > 0)
-        log::warn("dead_jobs_stay", {{"shard", shard.shard}, {"jobs", left.dead}, {"hint", "nobody looks after them"}});
+        log::warn("dead_jobs_stay",
+                  {{"shard", shard.shard}, {"jobs", left.dead}, {"hint", "no process performs them"}});
     } catch (const std::runtime_error& error) {
-      refuse(fmt::format("the shard {} cannot be taken out, for nobody can tell whether it is empty: {}", shard.shard,
-                         error.what()));
+      refuse(fmt::format("the shard {} cannot be taken out, because it cannot be checked whether it is empty: {}",
+                         shard.shard, error.what()));
     }
   }
   return why;

@@ -79,7 +79,7 @@ std::string args_of(const Fields& fields, WallTime now) {
 std::string payload_of(const Fields& fields, WallTime now, std::mt19937_64& random) {
   const std::string args = args_of(fields, now);
   const JsonObject message = JsonObject::parse(field_or(fields, "message", "{}"));
-  if (message.truthy("encrypt")) throw CronError("its class says encrypt: Ruby alone can push it");
+  if (message.truthy("encrypt")) throw CronError("its class has encrypt: only Ruby can push it");
   const std::string queue = message.string("queue").value_or("default");
   if (!is_true(fields, "active_job")) {
     JsonObject job = message.with({{"args", args}});

@@ -292,7 +292,7 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   if (ours) job.failure.clear();
   if (ours && sent.claim.missed > 0)
     log::warn("periodic_ticks_missed",
-              {{"name", name}, {"ticks", sent.claim.missed}, {"hint", "nobody was there; see catch_up"}});
+              {{"name", name}, {"ticks", sent.claim.missed}, {"hint", "no supervisor ran; see catch_up"}});
 }
 
 void PeriodicJobs::Run::fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause) {

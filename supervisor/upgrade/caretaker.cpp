@@ -70,7 +70,7 @@ int take_care_of_workers(const std::string& why, int status) {
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
-  service.status("nobody supervises the workers, which run on: " + why);
+  service.status("the workers run on without a supervisor: " + why);
   for (;;) {
     for (const SteadyTime again = steady_now() + until_next_try; steady_now() < again;) {
       service.watchdog();

@@ -108,7 +108,7 @@ void WorkerPool::look_after_start(int slot, SteadyTime now) {
 std::string WorkerPool::failing_starts() const {
   const auto [places, longest_rest] = slots_.table.failing_starts();
   if (places == 0) return "";
-  return fmt::format("{} of {} workers do not start, each is tried again after {:.1f}s; the log says why", places,
+  return fmt::format("{} of {} workers do not start, each is tried again after {:.1f}s; see the log", places,
                      slots_.table.kept(), std::chrono::duration<double>(longest_rest).count());
 }
 

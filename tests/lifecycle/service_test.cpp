@@ -340,8 +340,9 @@ BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_while_no_program_can_take_over_and_afte
   std::filesystem::rename(directory / "new", program);
   const auto tries = [&] {
     const std::vector<std::string>& heard = systemd.heard();
-    return std::count_if(heard.begin(), heard.end(),
-                         [](const auto& state) { return state.starts_with("STATUS=nobody supervises the workers"); });
+    return std::count_if(heard.begin(), heard.end(), [](const auto& state) {
+      return state.starts_with("STATUS=the workers run on without a supervisor");
+    });
   };
 
   brood.signal(SIGUSR2);

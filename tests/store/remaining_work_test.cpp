@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(what_a_process_of_ruby_runs_counts_as_in_flight) {
 BOOST_AUTO_TEST_CASE(of_a_shard_that_is_away_nobody_can_tell) {
   RedisServer redis;
   redis.kill9();
-  BOOST_TEST(why_not(redis).find("the shard west cannot be taken out, for nobody can tell whether it is empty") == 0U);
+  BOOST_TEST(why_not(redis).find(
+                 "the shard west cannot be taken out, because it cannot be checked whether it is empty") == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(it_is_said_in_words) {

@@ -60,7 +60,7 @@ class Delivery {
   bool asks_replicas() const { return setup_.wait.replicas > 0; }
   bool is_confirmed(std::uint64_t written_on);
   static constexpr std::string_view not_confirmed =
-      "no replica confirms it, and nobody else says that this is the master";
+      "no replica confirms it, and no other server confirms that this is the master";
 
  private:
   // Pauses between attempts, longer each time.  Logs what they wait for, and in the end how long it took.

@@ -267,7 +267,7 @@ void Session::report_no_lock(const RedisKey& key) {
   if (now - no_locks_.since >= report_interval) no_locks_ = {.since = now, .reported = {}};
   if (!no_locks_.reported.insert(key.name()).second) return;
   log::error("lock_is_no_string",
-             {{"slot", setup_.slot}, {"key", key.name()}, {"hint", "its jobs wait until somebody deletes the key"}});
+             {{"slot", setup_.slot}, {"key", key.name()}, {"hint", "its jobs wait until the key is deleted"}});
 }
 
 Session::Waited Session::wait(const Wait& how) {

@@ -21,7 +21,7 @@ KnownRedis known_or_error(Find find) {
   try {
     return find();
   } catch (const std::exception& error) {
-    throw RedisError(std::string("cannot tell where Redis is: ") + error.what());
+    throw RedisError(std::string("cannot determine the address of Redis: ") + error.what());
   }
 }
 

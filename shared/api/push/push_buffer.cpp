@@ -80,7 +80,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
       case ErrorKind::none:
         // Sent again under its number it is not pushed twice.
         if (redis.is_confirmed()) return Sent::pushed;
-        refusal_ = "Redis at " + redis.name() + ": too few replicas confirm what is pushed";
+        refusal_ = "Redis at " + redis.name() + ": too few replicas confirm the pushes";
         break;
       case ErrorKind::not_applied_retry:
       case ErrorKind::not_applied_reconnect:

@@ -86,17 +86,16 @@ void read_web(const ConfigSection& section, WebSettings& web) {
                [&](const Place& at, const std::string& path) { web.base_path = read_base_path(at, path); });
   section.count("api_rate", web.api_rate, 0, 1'000'000);
   if (!web.user_header.empty() && web.users.empty())
-    section.where_is("user_header").refuse("needs users = \"/path\", which says what each of them may do");
+    section.where_is("user_header").refuse("needs users = \"/path\", with the role of each");
   if (!web.user_header.empty() && web.proxy_user.empty())
     section.where_is("user_header").refuse("needs proxy_user, the user that the proxy runs as: anybody could send it");
   // The last digit of a mode is what every other user may do.
   if (web.users.empty() && web.mode.back() != '0')
-    section.where_is("mode").refuse(
-        "lets every user of this machine do everything: users = \"/path\" must say who may come");
+    section.where_is("mode").refuse("lets every user of this machine do everything: set users = \"/path\"");
   if (web.listen.empty()) return;
   const ListenAddress address = ListenAddress::parse(web.listen);
   if (!address.is_local() && web.users.empty())
-    section.where_is("listen").refuse("can be reached from other machines: users = \"/path\" must say who may come");
+    section.where_is("listen").refuse("can be reached from other machines: set users = \"/path\"");
   if (!address.is_unix() && !web.user_header.empty())
     section.where_is("user_header").refuse("needs a Unix socket in listen, where the kernel says who sends it");
 }

@@ -45,7 +45,7 @@ std::string describe_timeout(const WorkerExit& exit) {
 
 std::string describe_memory(const WorkerExit& exit) {
   if (exit.memory == MemoryVerdict::own_limit && exit.memory_limit_bytes == 0)
-    return "out of memory: nobody caught a std::bad_alloc";
+    return "out of memory: an uncaught std::bad_alloc";
   if (exit.memory == MemoryVerdict::own_limit)
     return fmt::format("out of memory: over the memory_limit of {} MB", exit.memory_limit_bytes >> 20);
   return "out of memory: the kernel ended it when the host had none left, and it had more than its share";

@@ -36,7 +36,7 @@ void RollPlan::note_death(const Death& death) {
   const bool stood = death.began_a_job || (death.was_ready && death.ready_for >= trial && was_seen);
   if (stood) stood_.insert(death.place);
   if (death.refused) {
-    reason_ = "a new worker refused to start; the log says why";
+    reason_ = "a new worker refused to start; see the log";
   } else if (death.in_order || stood) {
     deaths_ = 0;
   } else if (++deaths_ >= most_deaths) {

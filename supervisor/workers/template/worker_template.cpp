@@ -100,7 +100,7 @@ void WorkerTemplate::hear() {
         patience_.stop();
       events_.answered(answer);
     } else {
-      return fail("it sent what it should not");
+      return fail("it sent an invalid message");
     }
   }
 }
@@ -128,7 +128,7 @@ void WorkerTemplate::note_loaded(const std::string& message) {
                                       {"hint", "each worker loads the libraries for itself"}});
       break;
     default:
-      return fail("it sent what it should not");
+      return fail("it sent an invalid message");
   }
   events_.changed();
 }

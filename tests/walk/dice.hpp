@@ -6,8 +6,8 @@
 
 namespace brood::walk {
 
-// All that a walk draws comes from here, so that a seed draws it again.  Its own arithmetic: a distribution of the
-// standard library may differ between compilers.
+// All that a walk draws comes from here, so that a seed draws it again.  The distributions of the standard library may
+// differ between compilers, so it does without them.
 class WalkDice {
  public:
   explicit WalkDice(std::uint64_t seed) : generator_(seed) {}

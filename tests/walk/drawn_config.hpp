@@ -23,7 +23,7 @@ struct DrawnConfig {
 
 // Caps are shared by the shards, so that none is less than their number.
 DrawnConfig draw_config(WalkDice& dice, int shards);
-// The one by which all that is left is performed: it serves each queue, and nothing waits for long.
+// The configuration at the end of a walk: it serves each queue, so that each job that is left is performed.
 DrawnConfig last_config(WalkDice& dice, int shards);
 
 }  // namespace brood::walk

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 namespace brood::walk {
@@ -28,7 +27,8 @@ int bound_at(const std::vector<Bound>& bounds, std::int64_t time) {
   return most;
 }
 
-// The first moment at which more of these runs went on than may; of a run that was cut off only its beginning is known.
+// Returns the first run that began while as many others as may were under way; nullptr if none did.  Only the beginning
+// is known of a run that was cut off.
 const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>& bounds) {
   std::sort(runs.begin(), runs.end(), [](const auto* one, const auto* other) { return one->began < other->began; });
   for (const WalkRun* run : runs) {
@@ -122,14 +122,9 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   for (const Whereabouts& place : left) {
     if (is_tick(place.payload)) continue;  // there may always be another one
     const std::string jid = jid_in(place.payload);
-    if (!jobs_.contains(jid)) find(jid, "nobody pushed what lies in " + place.key + ": " + place.payload);
+    if (!jobs_.contains(jid)) find(jid, "the walk did not push what lies in " + place.key + ": " + place.payload);
     places[jid].push_back(&place);
   }
-  std::set<std::string> ticks;
-  for (const auto& [jid, count] : counts) {
-    if (!jobs_.contains(jid) && !jid.starts_with("t")) ticks.insert(jid);
-  }
-
   int runs_again = 0, overcharged = 0, undercharged = 0, dead_without_cause = 0;
   std::string again, over, under, without_cause;
   for (const auto& entry : jobs_) {
@@ -163,7 +158,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
       continue;
     }
 
-    // Lost: accepted, and neither ended nor anywhere.
+    // A job is lost if its push was accepted, it has not ended, and it lies nowhere.
     const bool waited = own_runs.empty() || own_runs.back()->end != 'D';  // when it was seen last
     const bool was_replaced =
         !job.lock.empty() && waited && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
@@ -175,7 +170,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
                            was_dropped || (job.stores_nothing && (count('F') > 0 || count('Z') > 0));
     if (!has_ended && !is_placed && job.answer == WalkJob::Answer::accepted) find(jid, "it is lost");
 
-    // Run again after its end.
+    // A job must not run again after its end.
     const WalkRun* done = nullptr;
     for (const WalkRun* run : own_runs) {
       if (done != nullptr) {
@@ -192,7 +187,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     }
     if (beyond(own_runs, one_at_a_time) != nullptr) find(jid, "two runs of it overlapped");
 
-    // Charged for each run that failed or was cut off, and for nothing else.
+    // A job is charged for each run that failed or was cut off, and for nothing else.
     int unsuccessful = 0, failed = 0, most_over = 0, most_under = 0;
     for (const WalkRun* run : own_runs) {
       most_over = std::max(most_over, run->retry_count - unsuccessful);
@@ -210,7 +205,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
       without_cause += " " + jid;
     }
 
-    // Too late to begin.
+    // A job must not begin after its expiry.
     if (job.expires_in_ns && !job.is_scheduled && !job.was_touched && !job.was_kept) {
       const bool is_limited = job.job_class.starts_with("WalkLimited");
       for (const Line& line : lines_) {
@@ -232,7 +227,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     }
   }
   for (const WalkRun& run : runs) {
-    if (!jobs_.contains(run.jid) && run.queue != "low") find(run.jid, "nobody pushed what ran");
+    if (!jobs_.contains(run.jid) && run.queue != "low") find(run.jid, "it ran, and the walk did not push it");
   }
   for (const Pause& pause : pauses_) {
     for (const WalkRun& run : runs) {

@@ -69,7 +69,7 @@ struct Excuses {
   int lost_batches = 0;  // jobs in flight when a supervisor and all its workers were killed
 };
 
-// From when until when a queue was paused: all workers knew, and nobody had lifted it.
+// A pause of a queue or a class: from when all workers must know of it until it was lifted.
 struct Pause {
   int shard = 0;
   std::string queue;  // or a class
@@ -91,7 +91,7 @@ class JobBook {
 
   void note_pause(Pause pause) { pauses_.push_back(std::move(pause)); }
 
-  // Once all is quiet: what is not as it must be.
+  // Returns what is not as it must be.  Call it once no job moves any more.
   std::vector<Finding> judge(const std::vector<Whereabouts>& left, const Excuses& excuses,
                              const std::vector<Bound>& queue_cap, const std::vector<Bound>& class_cap) const;
 

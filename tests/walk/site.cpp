@@ -61,7 +61,7 @@ void Fleet::note_caps(const DrawnConfig& config) {
   class_caps_.push_back({now_ns(), INT64_MAX, config.class_cap});
 }
 
-// All but the last `but` end at that time, unless they have ended.
+// Ends all caps but the last `but` at that time; those that ended earlier stay as they are.
 void Fleet::close_caps(std::size_t but, std::int64_t at) {
   for (auto* const caps : {&queue_caps_, &class_caps_}) {
     for (std::size_t i = 0; i + but < caps->size(); ++i) (*caps)[i].until = std::min((*caps)[i].until, at);
@@ -92,7 +92,7 @@ void Fleet::start(const DrawnConfig& config) {
 
 void Fleet::hup(const DrawnConfig& config) {
   follow_restarts();
-  // One that comes during another waits for its end, and several that wait are one.
+  // A restart that is asked for during another begins after it; several such requests are one restart.
   ends_awaited_ = times_logged(*process_, "restart_ended") + (restart_is_open_ ? 2 : 1);
   restart_is_open_ = true;
   note_caps(config);
@@ -103,7 +103,7 @@ void Fleet::hup(const DrawnConfig& config) {
 void Fleet::follow_restarts() {
   if (state_ != State::running || !restart_is_open_ || times_logged(*process_, "restart_ended") < ends_awaited_) return;
   restart_is_open_ = false;
-  // One that was taken back leaves the configuration before in force: then both hold from here on.
+  // A restart that was rolled back leaves the configuration before it in force: then both count from here on.
   const std::string log = process_->log();
   const std::size_t ended = log.rfind("event=restart_ended");
   if (log.substr(ended, log.find('\n', ended) - ended).find("outcome=done") != std::string::npos)

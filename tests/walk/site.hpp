@@ -62,7 +62,7 @@ class Fleet {
   // What its caps have been so far, and are.
   const std::vector<Bound>& queue_caps() const { return queue_caps_; }
   const std::vector<Bound>& class_caps() const { return class_caps_; }
-  // Looks into the log whether a restart has ended: then what was before holds no more.
+  // Looks into the log whether a restart has ended: then the caps before it hold no more.
   void follow_restarts();
 
  private:
@@ -91,7 +91,7 @@ struct Site {
   std::vector<Whereabouts> whereabouts();
   std::size_t jobs_left();  // anywhere but in `dead`
   void make_due(const std::string& set);
-  // What is left in Redis of what ought to be gone once all fleets have ended.
+  // Returns what is held in Redis although all fleets have ended: locks, places, jobs in flight; and negative numbers.
   std::vector<std::string> leftovers();
 
   TemporaryDirectory directory;

@@ -336,7 +336,7 @@ void Walk::send(WalkJob& job, const std::vector<std::pair<std::string, std::stri
   if (delay_ms) push.at = std::chrono::system_clock::now() + std::chrono::milliseconds(*delay_ms);
   try {
     job.answer = shard.client->push(push).empty() ? WalkJob::Answer::refused : WalkJob::Answer::accepted;
-    // Then it finds out later whether another holds its lock.
+    // A client that keeps a push learns only later whether another job holds the lock.
     job.was_kept = shard.client->buffered() > 0;
     if (!job.lock.empty() && job.was_kept) job.answer = WalkJob::Answer::unknown;
   } catch (const RedisError&) {
@@ -452,7 +452,8 @@ void Walk::restart_redis() {
   shard.server.restart();
 }
 
-// Of whoever speaks next: half of the time that is likely the walk's own client.
+// Cuts off the next answer or request of any connection.  Half of the time a push follows at once, so that it is likely
+// the walk's own client that loses the answer.
 void Walk::lose_reply() {
   int index = 0;
   Shard& shard = some_shard(index);
@@ -505,7 +506,7 @@ void Walk::change_job() {
   note(fmt::format("brood {} {} {}: {}", words[0], verb, jid, said.substr(0, said.find('\n'))));
 }
 
-// Nothing keeps a job from its end any more.
+// Lifts all pauses, and lets running fleets serve every queue with the good library, so that each job can end.
 void Walk::let_go() {
   note("all is let go");
   site_.use_library(false);
@@ -524,9 +525,11 @@ void Walk::let_go() {
   }
 }
 
-// Waits until no job is left but in `dead`: false when for half a minute none has moved.
+// Waits until no job is left but in `dead`; returns false if none has moved for more than a minute.
 bool Walk::come_to_rest() {
   std::size_t before = SIZE_MAX;
+  // Brood itself leaves some things to a look that comes once a minute.  A planted bug need not be waited for.
+  const auto patience = options_.planted.empty() ? 80s : 25s;
   const auto began = std::chrono::steady_clock::now();
   auto moved = began;
   std::string last;
@@ -554,7 +557,7 @@ bool Walk::come_to_rest() {
     if (all != last) moved = now;
     last = std::move(all);
     before = left;
-    if (now - moved > 75s || now - began > 150s) {
+    if (now - moved > patience || now - began > 2 * patience) {
       find("", fmt::format("{} jobs do not move", before));
       return false;
     }

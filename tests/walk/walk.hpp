@@ -19,12 +19,12 @@ struct WalkOptions {
   bool verbose = false;
 };
 
-// One walk: what a seed draws is done to the site, then all is let go and must come to rest.
+// One walk: does to the site what a seed draws, then lifts all that holds jobs up, and waits until each has ended.
 class Walk {
  public:
   explicit Walk(const WalkOptions& options);
 
-  // False: something was not as it must be, and report() says what.
+  // Returns false if something is not as it must be; report() tells what.
   bool run();
   std::string report() const;
   std::string findings() const;                        // the first few, a line each

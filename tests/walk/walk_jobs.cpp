@@ -6,7 +6,7 @@
 //   I jid pid time item                an item of an iterable job is done
 //   X jid pid time                     the job came too late to begin
 //   Z jid pid time                     the job will not be tried again
-// As a bad version of itself (WALK_BAD) the library crashes in every second plain job.
+// Built with WALK_BAD the library crashes in every second plain job, so that a canary rolls it back.
 #include <fcntl.h>
 #include <signal.h>
 #include <time.h>
@@ -102,7 +102,7 @@ struct WalkApart {
   }
 };
 
-// Of a class with a cap.
+// Its class may have a cap.
 struct WalkHeavy {
   int milliseconds = 0;
   WALK_HOOKS

@@ -98,7 +98,11 @@ BOOST_AUTO_TEST_CASE(a_script_that_redis_does_not_know_is_sent_whole_with_the_sa
   BOOST_REQUIRE(worker.channel.sent.size() == 1u);
   BOOST_TEST(worker.channel.sent[0][0] == "EVALSHA");
 
-  const Command by_sha = settle_and_fetch({.identity = identity, .field = "2.17", .draw = {"a"}}, wall_now()).command();
+  Settlement settlement;
+  settlement.identity = identity;
+  settlement.field = "2.17";
+  settlement.draw = {"a"};
+  const Command by_sha = settle_and_fetch(settlement, wall_now()).command();
   const Command whole = by_text(by_sha);
   BOOST_TEST(whole.args[0] == "EVAL");
   BOOST_TEST(whole.args[1] == by_sha.script->text);

@@ -314,7 +314,8 @@ BOOST_AUTO_TEST_CASE(a_job_within_its_limits_that_the_kernel_ends_is_given_back_
   {
     RedisServer redis;
     const TemporaryDirectory directory;
-    BroodOptions options{.workers = 1, .libraries = {library}, .shutdown_timeout = "1"};
+    // A worker that is killed leaves its job's cgroup behind.
+    BroodOptions options{.workers = 1, .libraries = {library}, .shutdown_timeout = "20"};
     options.config = "[classes.Swells.sandbox]\nmemory = \"1G\"\n";
     options.prefix = {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
     BroodProcess brood(redis, options);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "shared/config/job_environment.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "worker/guard/seccomp_pidfd_signal.hpp"

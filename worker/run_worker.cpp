@@ -7,9 +7,9 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/scarcity.hpp"
+#include "shared/config/job_environment.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/identity_record.hpp"

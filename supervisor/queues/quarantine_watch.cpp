@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "shared/redis/pace.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/sets/job_sets.hpp"
 
 namespace brood {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "shared/store/worker_field.hpp"
 #include "supervisor/process/shared_count.hpp"
 

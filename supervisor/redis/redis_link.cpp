@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/find_server.hpp"
 #include "supervisor/redis/redis_requirements.hpp"

@@ -7,7 +7,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/store/identity_record.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
 

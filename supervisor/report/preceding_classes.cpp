@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 
 namespace brood {
 namespace {

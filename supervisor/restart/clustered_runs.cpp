@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 
 namespace brood {
 

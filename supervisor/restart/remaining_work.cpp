@@ -8,8 +8,8 @@
 
 #include "shared/base/log.hpp"
 #include "shared/store/in_flight/census.hpp"
-#include "shared/store/in_flight/locks.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/lock_list.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/limits/limit.hpp"
 #include "shared/store/places_of_jobs.hpp"
 #include "shared/store/queues/known_queues.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/watched_keys.hpp"
 

@@ -13,7 +13,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "supervisor/process/fork_child.hpp"
 
 namespace brood {

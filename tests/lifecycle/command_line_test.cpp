@@ -8,7 +8,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "tests/lifecycle/shell_line.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/file_text.hpp"

@@ -8,7 +8,7 @@
 #include "shared/api/opening.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
-#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/in_flight/lock_list.hpp"
 #include "shared/store/queues/push_unique.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/unique_jobs.hpp"

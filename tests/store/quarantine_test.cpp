@@ -1,4 +1,4 @@
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 
 #include <boost/test/unit_test.hpp>
 

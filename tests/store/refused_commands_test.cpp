@@ -5,7 +5,7 @@
 
 #include "shared/store/holdings.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/store/in_flight/incarnation.hpp"
-#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/in_flight/lock_list.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;

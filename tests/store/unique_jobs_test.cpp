@@ -10,7 +10,7 @@
 #include "shared/base/digest.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
-#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/in_flight/lock_list.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/unique_jobs.hpp"
 

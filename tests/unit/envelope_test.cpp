@@ -11,7 +11,7 @@
 
 #include "shared/base/base64.hpp"
 #include "shared/config/config.hpp"
-#include "shared/config/told_shard.hpp"
+#include "shared/config/job_environment.hpp"
 #include "shared/encryption/last_argument.hpp"
 #include "shared/job/page_text.hpp"
 #include "tests/support/temporary_directory.hpp"

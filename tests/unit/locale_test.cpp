@@ -13,7 +13,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/job/uniqueness.hpp"
 #include "shared/json/json_object.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/limits/take_limits.hpp"
 #include "tests/support/german_locale.hpp"
 #include "tests/support/reply_from_wire.hpp"

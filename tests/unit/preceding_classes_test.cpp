@@ -5,7 +5,7 @@
 #include <functional>
 #include <random>
 
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "shared/scoreboard/run_note.hpp"
 
 using namespace brood;

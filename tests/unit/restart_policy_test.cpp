@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "supervisor/workers/places/restart_policy.hpp"
 #include "tests/support/in_child.hpp"
 

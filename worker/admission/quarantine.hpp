@@ -10,7 +10,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/deferral.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/queues/known_queues.hpp"
 
 namespace brood {

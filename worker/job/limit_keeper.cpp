@@ -5,7 +5,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 
 namespace brood {
 namespace {

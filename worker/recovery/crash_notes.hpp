@@ -7,7 +7,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
 #include "worker/crash/crash_report.hpp"
 

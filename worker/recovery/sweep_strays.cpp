@@ -11,7 +11,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
-#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/in_flight/lock_list.hpp"
 #include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/owners.hpp"

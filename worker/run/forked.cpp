@@ -12,7 +12,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/config/told_shard.hpp"
+#include "shared/config/job_environment.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/isolation/run_in_process.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/replica_wait.hpp"

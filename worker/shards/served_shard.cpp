@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "shared/base/redis_clock.hpp"
-#include "shared/config/told_shard.hpp"
+#include "shared/config/job_environment.hpp"
 #include "shared/store/redis_time.hpp"
 
 namespace brood {

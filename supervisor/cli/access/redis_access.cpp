@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "shared/base/ascii.hpp"
+#include "shared/config/job_environment.hpp"
 #include "shared/config/reading/load_config.hpp"
 #include "shared/config/redis_location.hpp"
-#include "shared/config/told_shard.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/gem_lock.hpp"

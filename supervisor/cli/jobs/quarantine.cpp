@@ -9,7 +9,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/lenient.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/in_flight/lock_list.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 
 namespace brood {

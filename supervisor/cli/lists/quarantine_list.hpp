@@ -12,7 +12,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/quarantined_classes.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 
 namespace brood {

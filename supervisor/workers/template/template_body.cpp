@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "shared/base/log.hpp"
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/workers/template/huge_pages.hpp"
 #include "supervisor/workers/template/shared_by_copies.hpp"

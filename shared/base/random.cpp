@@ -1,4 +1,4 @@
-#include "shared/base/seed_anew.hpp"
+#include "shared/base/random.hpp"
 
 #include <sys/random.h>
 

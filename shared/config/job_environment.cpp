@@ -1,4 +1,4 @@
-#include "shared/config/told_shard.hpp"
+#include "shared/config/job_environment.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/in_flight/lock_list.hpp"
 
 #include <algorithm>
 #include <chrono>

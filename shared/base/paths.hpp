@@ -41,7 +41,7 @@ void remember();
 // Empty: remember() was not called, or there was none.
 const std::string& name();
 
-// `path` as seen from there, whatever it leads to now.  A relative path stays one where nobody knows the directory.
+// `path` as seen from there, whatever it leads to now.  If that directory is not known, a relative path stays relative.
 std::string absolute(const std::string& path);
 
 // Goes where the name leads now.  The process stays where it is if that is nowhere.

@@ -26,7 +26,7 @@ struct ListenAddress {
   std::uint16_t port = 0;
 
   bool is_unix() const { return !path.empty(); }
-  bool is_local() const;  // nobody on another machine can reach it
+  bool is_local() const;  // other machines cannot reach it
   std::string text() const;
 
   // "unix:/run/brood/web.sock", "127.0.0.1:7433", "[::1]:7433".  Throws std::invalid_argument: the second half of a

@@ -11,7 +11,7 @@ namespace brood {
 // and the programs that they start; clients in them push there as long as it answers.
 void tell_shard(const std::string& name);  // empty: takes the variable away
 
-// Empty: nobody has said.
+// Returns "" if the variable is not set.
 std::string told_shard(const Environment& environment = process_environment);
 
 // Jobs, and what they start, find the key files in their environment (BROOD_ENCRYPTION_KEYS), unless they are to find

@@ -91,7 +91,7 @@ void tell_registered_periodic(const std::string& path, std::uint32_t generation,
   if (access(path.c_str(), F_OK) == 0) {
     try {
       before = read_config_file(path).text;
-    } catch (const ConfigError&) {  // it went, or is somebody's: it is replaced
+    } catch (const ConfigError&) {  // it is gone or cannot be read: it is replaced
     }
   } else if (lines.empty()) {
     return;

@@ -12,7 +12,7 @@ namespace brood {
 // none may set it too.
 void tell_times(std::optional<TimeUnit> unit);  // nullopt: leaves it alone
 
-// nullopt: nobody has said.
+// Returns nullopt if the variable is not set or names no unit.
 std::optional<TimeUnit> told_times(const Environment& environment = process_environment);
 
 }  // namespace brood

@@ -100,7 +100,7 @@ class JobRegistry {
   const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
   // Whose middleware is around every job, the outermost first.
   const std::vector<const abi::Library*>& middleware() const { return middleware_; }
-  // Those whose handlers hear of a job: its own library, or all where nobody knows its class, and those that serve all.
+  // Those whose handlers hear of a job: its own library and those that serve all; if its class is unknown, all.
   std::vector<const Library*> libraries_told(std::string_view job_class) const;
   // Whether a handler is to be told of a failed or crashed attempt of this class.
   bool has_failure_handlers(std::string_view job_class) const;

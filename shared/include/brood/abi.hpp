@@ -145,7 +145,7 @@ struct Result {
   // When failed: if not 0, the job was over a limit.  It is rescheduled up to so many times before that counts as a
   // failure.
   std::int64_t most_put_off;
-  std::int64_t put_off_ms;  // likewise: the delay; less than 0: the worker chooses
+  std::int64_t put_off_ms;  // over a limit: the delay; less than 0: the worker chooses
 };
 
 // Why an attempt failed, for hooks and death handlers.  Unless `crashed`, the library matches it with the exception

@@ -186,7 +186,8 @@ class BROOD_API JobSet {
   // Moves an entry to `dead`, with the present time.  Death handlers do not run.  Returns false if it is not there as
   // it was read.
   bool kill(const SetEntry& entry);
-  // Moves an entry to another time in the same set, to the microsecond.  Returns false likewise.
+  // Moves an entry to another time in the same set, to the microsecond.  Returns false if it is not there as it was
+  // read.
   bool reschedule(const SetEntry& entry, Time time);
 
   // Operations on many entries, in batches of up to 250 that block Redis for half a millisecond to two each.  An empty

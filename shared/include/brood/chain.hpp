@@ -62,7 +62,7 @@ class Chain {
   void insert_before(std::string_view other, std::string name, Function middleware, Where where = {}) {
     insert(other, 0, std::move(name), kept(std::move(middleware)), std::move(where));
   }
-  // Adds inside of `other`.  Throws likewise.
+  // Adds inside of `other`.  Throws std::invalid_argument if the chain has no `other`.
   template <typename Function = Middleware>
   void insert_after(std::string_view other, std::string name, Function middleware, Where where = {}) {
     insert(other, 1, std::move(name), kept(std::move(middleware)), std::move(where));

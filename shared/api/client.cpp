@@ -133,6 +133,25 @@ ClientMiddleware& Client::default_middleware() {
   return middleware;
 }
 
+PushWriter detail::Opening::writer(Client& client) {
+  const bool is_received = push_receiver() != nullptr;
+  return PushWriter(redis_now(), is_received ? usual_time_unit : client.state_->time_unit({Push{}}, 0));
+}
+
+std::optional<ClientPush> detail::Opening::prepare(Client& client, PushWriter& writer, Push job) {
+  Client::State& state = *client.state_;
+  if (job.jid.empty()) job.jid = writer.new_jid();
+  bool goes_on = false;
+  state.middleware.run(job, [&] { goes_on = true; });
+  if (!goes_on) return std::nullopt;
+  const std::optional<std::string> args_in_clear = state.seal(job);
+  return writer.prepare(job, args_in_clear);
+}
+
+ClientShards& detail::Opening::shards(Client& client) { return client.state_->reach(); }
+
+WallTime detail::Opening::now(Client& client) { return client.state_->now(); }
+
 std::string Client::push(const Push& job) { return push_bulk({job}).front(); }
 
 std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOptions& options) {
@@ -146,15 +165,11 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   prepared.reserve(jobs.size());
   jids.reserve(jobs.size());
   for (Push& job : jobs) {
-    if (job.jid.empty()) job.jid = writer.new_jid();
-    bool goes_on = false;
-    state_->middleware.run(job, [&] { goes_on = true; });
-    if (goes_on) {
-      const std::optional<std::string> args_in_clear = state_->seal(job);
-      prepared.push_back(writer.prepare(job, args_in_clear));
-    }
-    jids.push_back(goes_on ? prepared.back().jid : "");
-    if (goes_on && prepared.back().lock) holders.emplace_back(jids.size() - 1, prepared.back().lock->holder);
+    std::optional<ClientPush> push = detail::Opening::prepare(*this, writer, std::move(job));
+    jids.push_back(push ? push->jid : "");
+    if (!push) continue;
+    if (push->lock) holders.emplace_back(jids.size() - 1, push->lock->holder);
+    prepared.push_back(*std::move(push));
   }
   if (const auto receiver = push_receiver()) {
     receiver->push(std::move(prepared));
@@ -173,17 +188,14 @@ std::string detail::Opening::push_once(Client& client, Push job) {
   Client::State& state = *client.state_;
   if (job.shard_by.empty()) job.shard_by = job.jid;
   PushWriter writer(redis_now(), state.time_unit({job}, 0));
-  bool goes_on = false;
-  state.middleware.run(job, [&] { goes_on = true; });
-  if (!goes_on) return "";
-  const std::optional<std::string> args_in_clear = state.seal(job);
-  ClientPush prepared = writer.prepare(job, args_in_clear);
-  const auto holder = prepared.lock ? prepared.lock->holder : nullptr;
-  std::string jid = prepared.jid;
+  std::optional<ClientPush> prepared = prepare(client, writer, std::move(job));
+  if (!prepared) return "";
+  const auto holder = prepared->lock ? prepared->lock->holder : nullptr;
+  std::string jid = prepared->jid;
   if (const auto receiver = push_receiver())
-    receiver->push({std::move(prepared)});
+    receiver->push({*std::move(prepared)});
   else
-    state.reach().push_once(std::move(prepared));
+    state.reach().push_once(*std::move(prepared));
   return holder && !holder->empty() && *holder != jid ? "" : jid;
 }
 

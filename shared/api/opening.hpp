@@ -4,7 +4,9 @@
 #include <brood/client.hpp>
 #include <string>
 
+#include "shared/api/push/client_shards.hpp"
 #include "shared/api/push/known_redis.hpp"
+#include "shared/api/push/push_writer.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood::detail {
@@ -20,6 +22,13 @@ struct Opening {
   // As Client::push() of a job with a jid.  Further calls with that jid within a day push nothing.  With several
   // shards the jid chooses the shard, unless `shard_by` does.
   static std::string push_once(Client& client, Push job);
+
+  // What a batch sends goes by the same ways as a push: its time, the client's middleware and checks, its shards.
+  static PushWriter writer(Client& client);
+  // nullopt: a middleware has stopped the push.
+  static std::optional<ClientPush> prepare(Client& client, PushWriter& writer, Push job);
+  static ClientShards& shards(Client& client);  // throws RedisError if no address of Redis is known
+  static WallTime now(Client& client);
 };
 
 }  // namespace brood::detail

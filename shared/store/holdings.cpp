@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shared/base/planted_bug.hpp"
+#include "shared/job/batch_membership.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/keys.hpp"
@@ -27,6 +28,27 @@ std::optional<NamedLock> lock_in(const Job& job) {
   return NamedLock{std::move(*lock), std::move(*jid)};
 }
 
+// Many jobs of one batch that end together are one thing.
+void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
+                  std::int64_t dead_timeout_s) {
+  const auto membership = batch_named_by(payload);
+  if (!membership) return;
+  std::string verdict = end == JobEnding::done     ? "done"
+                        : end == JobEnding::failed ? "failed"
+                                                   : "dead " + std::to_string(kept_for(dead_timeout_s));
+  if (!membership->callback.empty())
+    all.push_back({entry, "batch_callback", keys::batch(membership->callback), membership->jid, verdict});
+  if (membership->bid.empty()) return;
+  RedisKey key = keys::batch(membership->bid);
+  const auto same = std::find_if(all.rbegin(), all.rend(), [&](const LetGo& other) {
+    return other.of == entry && other.what == "batch" && other.key.name() == key.name() && other.verdict == verdict;
+  });
+  if (same != all.rend())
+    same->member += "," + std::to_string(membership->index);
+  else
+    all.push_back({entry, "batch", std::move(key), std::to_string(membership->index), std::move(verdict)});
+}
+
 void append_lock(std::vector<LetGo>& all, const std::optional<NamedLock>& held, std::size_t entry) {
   if (held) all.push_back({entry, "unique", keys::unique_lock(held->lock), held->jid});
 }
@@ -42,12 +64,13 @@ void append(ScriptCall& call, const std::vector<LetGo>& all) {
 }
 
 std::vector<std::string_view> marks_of_holders() {
-  if (gem_locks_are_served()) return {mark_of_unique_lock, mark_of_gem_lock};
-  return {mark_of_unique_lock};
+  std::vector<std::string_view> marks{mark_of_unique_lock, mark_of_batch_job, mark_of_batch_callback};
+  if (gem_locks_are_served()) marks.push_back(mark_of_gem_lock);
+  return marks;
 }
 
 bool may_hold(std::string_view payload) {
-  return has_mark(payload, mark_of_unique_lock) || (gem_locks_are_served() && has_mark(payload, mark_of_gem_lock));
+  return std::ranges::any_of(marks_of_holders(), [&](std::string_view mark) { return has_mark(payload, mark); });
 }
 
 std::optional<NamedLock> lock_named_by(std::string_view payload) {
@@ -67,16 +90,28 @@ void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t
   append_lock(all, lock_named_by(job), entry);
 }
 
-void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end) {
+void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
+                 std::int64_t dead_timeout_s) {
+  if (!may_hold(payload)) return;
+  append_batch(all, payload, entry, end, dead_timeout_s);
+  if (end == JobEnding::failed || (end == JobEnding::gone && planted(PlantedBug::dead_job_keeps_its_lock))) return;
   append_lock(all, lock_named_by(payload), entry);
   const auto of_gem = gem_lock_named_by(payload);
   if (of_gem && (end == JobEnding::gone || of_gem->until != GemLock::Until::expiry)) append_held(all, *of_gem, entry);
 }
 
 std::optional<JobEnding> end_of_job(Outcome::Kind kind) {
-  if (kind == Outcome::Kind::acknowledge) return JobEnding::done;
-  if (planted(PlantedBug::dead_job_keeps_its_lock)) return std::nullopt;
-  return kind == Outcome::Kind::move_to_dead ? std::optional(JobEnding::gone) : std::nullopt;
+  switch (kind) {
+    case Outcome::Kind::acknowledge:
+      return JobEnding::done;
+    case Outcome::Kind::retry:
+      return JobEnding::failed;
+    case Outcome::Kind::move_to_dead:
+    case Outcome::Kind::discard:
+      return JobEnding::gone;
+    default:
+      return std::nullopt;
+  }
 }
 
 // A line is "<what> <member> <key>": neither of the first two has a blank.

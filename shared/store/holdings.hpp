@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ namespace brood {
 //    with success, death or deletion.  So does a lock of the gem sidekiq-unique-jobs, where asked for: gem_lock.hpp.
 //  - Held by the incarnation that runs the job: a lock while running.  Its note, a second field of the in-flight hash,
 //    names it: the recovery reads both fields with one command.
+//  - Counted by a batch, which the payload names: how each attempt of the job ends (batches/batch.hpp).
 //
 // C++ decides what goes and says so by LetGo; the scripts, which decode no payload, do it in pieces/let_go.lua.  There
 // each `what` has a row: the type of its key, a call that tries the right, and how it is let go.  All is checked before
@@ -44,16 +46,19 @@ struct NamedLock {
 std::optional<NamedLock> lock_named_by(std::string_view payload);
 std::optional<NamedLock> lock_named_by(const Payload& job);
 
-// How a job ends, for what it holds.
+// How an attempt of a job ends, for what the job holds.
 enum class JobEnding {
-  done,  // it succeeded, or was not to run any more
-  gone,  // it is dead, or was deleted
+  done,    // it succeeded, or was not to run any more
+  failed,  // it waits for a retry, and holds what it held
+  gone,    // it is dead, failed for good, or was deleted
 };
-// That of a job that is settled so; nullopt: it goes on.
+// That of a job that is settled so; nullopt: its attempt does not count.
 std::optional<JobEnding> end_of_job(Outcome::Kind kind);
 
-// Adds what a job holds and lets go when it ends; nothing for a payload that cannot be read.
-void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end);
+// Adds what a job holds and lets go when it ends so; nothing for a payload that cannot be read.  A batch with a dead
+// job is kept for `dead_timeout_s`.
+void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
+                 std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds);
 // The unique lock alone.
 void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry);
 // Each job that holds something has one of these in its text.

@@ -97,6 +97,12 @@ inline RedisKey periodic_history(std::string_view name) {
   return RedisKey("brood:periodic:history:" + std::string(name));
 }
 
+// Batches: all by when they expire, in epoch seconds; and of each what batches/batch.hpp lists.
+inline constexpr FixedKey brood_batches{"brood:batches"};
+inline RedisKey batch(std::string_view bid) { return RedisKey("brood:batch:" + std::string(bid)); }
+inline RedisKey batch_states(std::string_view bid) { return RedisKey(batch(bid).name() + ":states"); }
+inline RedisKey batch_children(std::string_view bid) { return RedisKey(batch(bid).name() + ":children"); }
+
 // Those of the gem sidekiq-cron, of its releases 1 and 2.  A schedule is named by its whole key.
 inline constexpr FixedKey gem_schedules_of_1{"cron_jobs"};
 inline RedisKey gem_schedules(std::string_view name_space) { return RedisKey("cron_jobs:" + std::string(name_space)); }

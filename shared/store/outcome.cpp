@@ -20,6 +20,7 @@ std::vector<std::string> DeadLimits::script_arguments(WallTime now) const {
 std::string_view to_string(Outcome::Kind kind) {
   switch (kind) {
     case Outcome::Kind::acknowledge:
+    case Outcome::Kind::discard:
       return "acknowledge";
     case Outcome::Kind::retry:
       return "retry";
@@ -46,7 +47,8 @@ OutcomeNote note_of(const Outcome& outcome) {
 }
 
 std::optional<Outcome> noted_outcome(const OutcomeNote& note) {
-  for (const Outcome::Kind kind : {Outcome::Kind::acknowledge, Outcome::Kind::retry, Outcome::Kind::move_to_dead}) {
+  for (const Outcome::Kind kind :
+       {Outcome::Kind::acknowledge, Outcome::Kind::discard, Outcome::Kind::retry, Outcome::Kind::move_to_dead}) {
     if (note.kind == static_cast<std::uint32_t>(kind)) return Outcome{kind, note.payload, note.score};
   }
   return std::nullopt;
@@ -77,7 +79,7 @@ std::string without_stack(const std::string& payload) {
 }  // namespace
 
 Outcome resized(const Outcome& outcome, OutcomeSize size) {
-  if (size == OutcomeSize::whole || outcome.kind == Outcome::Kind::acknowledge) return outcome;
+  if (size == OutcomeSize::whole || outcome.leaves_nothing()) return outcome;
   Outcome kept = outcome;
   if (size == OutcomeSize::in_short) {
     kept.payload = without_stack(outcome.payload);

@@ -23,10 +23,13 @@ struct Outcome {
     give_back,     // as that, and counted: see entry_mark.hpp; for recoveries alone
     quarantine,    // ZADD brood:quarantined score payload: it waits until its class is released or resumed
     beside,        // LPUSH queue:<into>: it waits for a place of its class's cap
+    discard,       // as acknowledge, of a job that has failed for good
   } kind = Kind::acknowledge;
-  std::string payload;    // empty for acknowledge; for the others empty means the entry as it lies in flight
-  double score = 0;       // seconds; for retry, move_to_dead, schedule, quarantine
-  std::string into = {};  // the name of a queue; for beside
+  std::string payload = {};  // empty for acknowledge and discard; else empty means the entry as it lies in flight
+  double score = 0;          // seconds; for retry, move_to_dead, schedule, quarantine
+  std::string into = {};     // the name of a queue; for beside
+
+  bool leaves_nothing() const { return kind == Kind::acknowledge || kind == Kind::discard; }
 };
 
 // How far the dead set may grow: the settings dead_max_jobs and dead_timeout.  With INT64_MAX for both it is not cut.
@@ -40,7 +43,7 @@ struct DeadLimits {
   std::vector<std::string> script_arguments(WallTime now) const;
 };
 
-// As the scripts spell it: the enumerator's name.
+// As the scripts spell it: the enumerator's name; `discard` is "acknowledge" for them.
 std::string_view to_string(Outcome::Kind kind);
 
 // As a worker notes what becomes of a job that failed, and back; nullopt: no failure ends so.

@@ -4,6 +4,7 @@
 
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/expiry.hpp"
+#include "shared/job/batch_membership.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/admission/unique_turn.hpp"
 
@@ -21,6 +22,7 @@ Admission::Admission(Session& session, Channel& redis, const Config& config,
                      std::function<bool(const std::string&)> knows)
     : session_(session),
       redis_(redis),
+      batches_(redis),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within}, std::move(knows)) {}
 
 void Admission::begin_batch(const std::string& queue, const std::vector<CapSettings>& caps) {
@@ -38,7 +40,7 @@ Decision Admission::decide(std::string_view payload) {
     return order().value_or(Decision{.kind = Kind::unreadable, .why = bad.what()});
   }
   for (Answer (Admission::*const gate)() :
-       {&Admission::cap, &Admission::expiry, &Admission::class_waits, &Admission::order, &Admission::length,
+       {&Admission::batch, &Admission::cap, &Admission::expiry, &Admission::class_waits, &Admission::order, &Admission::length,
         &Admission::turn, &Admission::expiry}) {
     if (Answer answer = (this->*gate)()) {
       answer->settles_at_once = asked_for_lock_;
@@ -51,6 +53,14 @@ Decision Admission::decide(std::string_view payload) {
 }
 
 void Admission::note(const Decision& decision) { ++(decision.waits_for_class() ? deferred_ : begun_); }
+
+// What a cancelled batch has left waits for nothing.
+Admission::Answer Admission::batch() {
+  const auto batch = batch_named_by(job_);
+  if (!batch || batch->bid.empty() || !batches_.is_cancelled(batch->bid)) return std::nullopt;
+  if (const Answer answer = order()) return answer;
+  return Decision{.kind = Kind::skip};
+}
 
 // Without a free place of its class it waits beside its queue.  A job that wraps another, as Active Job's do, counts as
 // either class; one that is where one of its classes belongs is not moved on by the other.

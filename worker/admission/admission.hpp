@@ -14,6 +14,7 @@
 #include "shared/store/deferral.hpp"
 #include "worker/admission/quarantine.hpp"
 #include "worker/admission/short_classes.hpp"
+#include "worker/job/cancelled_batches.hpp"
 #include "worker/session/session.hpp"
 
 namespace brood {
@@ -25,6 +26,7 @@ struct Decision {
     expire,      // it came too late, at `expiry`, to begin: it ends, and of its class the on_expired hook alone runs
     defer,       // it waits: see `deferral`
     drop,        // another job holds its lock, and it does not want a turn
+    skip,        // its batch was cancelled
     unreadable,  // it is no job: see `why`
     not_now,     // settle what is done, then ask again
   } kind = Kind::run;
@@ -64,6 +66,7 @@ class Admission {
 
  private:
   using Answer = std::optional<Decision>;  // nullopt: the next gate is asked
+  Answer batch();
   Answer cap();
   Answer expiry();
   Answer class_waits();
@@ -73,6 +76,7 @@ class Admission {
 
   Session& session_;
   Channel& redis_;
+  CancelledBatches batches_;
   Quarantine quarantine_;
   ShortClasses short_classes_;
   Payload job_;

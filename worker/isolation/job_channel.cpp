@@ -56,6 +56,10 @@ void JobChannel::give_back_limits(const std::vector<LimitUse>& uses) {
   ask(MessageKind::give_back_limits, encode(uses));
 }
 
+bool JobChannel::batch_cancelled(std::string_view) {
+  return read_cancelled_answer(ask(MessageKind::ask_batch_cancelled, ""));
+}
+
 void JobChannel::end(const JobEnd& end) { say(MessageKind::end, encode(end)); }
 
 std::string JobChannel::ask(MessageKind kind, std::string_view body) {

@@ -174,7 +174,7 @@ IterationState read_state(BodyReader& body) {
 void check_outcome(const OutcomeNote& note, const Payload& job, std::string_view queue) {
   const std::optional<Outcome> outcome = noted_outcome(note);
   if (!outcome) throw BadMessage("what is to become of the job is nothing that a failure allows");
-  if (outcome->kind == Outcome::Kind::acknowledge) return;
+  if (outcome->leaves_nothing()) return;
   try {
     check_failed_record(Payload::parse(outcome->payload), job, queue);
   } catch (const BadPayload&) {
@@ -381,6 +381,7 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
       return abi::longest_cursor + longest_state_beside_cursor;
     case MessageKind::load_iteration:
     case MessageKind::ask_failure_rule:
+    case MessageKind::ask_batch_cancelled:
       return 0;
     case MessageKind::take_limits:
     case MessageKind::give_back_limits:

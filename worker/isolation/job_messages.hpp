@@ -31,13 +31,14 @@ class BadMessage : public std::runtime_error {
 };
 
 enum class MessageKind : std::uint32_t {
-  order = 1,         // worker: perform this
-  load_iteration,    // job's process: how far has this job come?  The answer is of the same kind, as all are
-  save_iteration,    // it has come so far; was it cancelled?
-  ask_failure_rule,  // it has failed: what rule of `retry_for` holds, and what time is it by Redis?
-  take_limits,       // may it go on within these limits?
-  give_back_limits,  // it is done with these
-  end,               // this came of the job
+  order = 1,            // worker: perform this
+  load_iteration,       // job's process: how far has this job come?  The answer is of the same kind, as all are
+  save_iteration,       // it has come so far; was it cancelled?
+  ask_failure_rule,     // it has failed: what rule of `retry_for` holds, and what time is it by Redis?
+  take_limits,          // may it go on within these limits?
+  give_back_limits,     // it is done with these
+  end,                  // this came of the job
+  ask_batch_cancelled,  // was its batch cancelled?
 };
 
 struct Message {

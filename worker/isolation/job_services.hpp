@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -39,6 +40,8 @@ class JobServices {
   // May it go on within these limits?  Stops asking once `is_wanted` returns false.
   virtual LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) = 0;
   virtual void give_back_limits(const std::vector<LimitUse>& uses) = 0;
+  // Was its batch cancelled?  False while Redis is away.
+  virtual bool batch_cancelled(std::string_view bid) = 0;
 };
 
 }  // namespace brood

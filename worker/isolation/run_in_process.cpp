@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "shared/job/batch_membership.hpp"
+
 namespace brood {
 namespace {
 
@@ -80,6 +82,10 @@ class Conversation {
       case MessageKind::give_back_limits:
         services_.give_back_limits(read_limit_uses(message.body));
         return answer(message.kind, "");
+      case MessageKind::ask_batch_cancelled: {
+        const auto batch = batch_named_by(job_);
+        return answer(message.kind, encode_cancelled(batch && services_.batch_cancelled(batch->bid)));
+      }
       case MessageKind::end:
         end_ = read_end(message.body, job_, queue_);
         return;

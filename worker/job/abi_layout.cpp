@@ -83,7 +83,9 @@ BROOD_MEMBER(Call, capsule, 136, Text);
 BROOD_MEMBER(Call, iterations, 152, const Iterations*);
 BROOD_MEMBER(Call, log_with, 160, void (*)(void*, Text, Text));
 BROOD_MEMBER(Call, limits, 168, const Limits*);
-BROOD_END(Call, 176);
+BROOD_MEMBER(Call, bid, 176, Text);
+BROOD_MEMBER(Call, batch_cancelled, 192, IntOfHost);
+BROOD_END(Call, 200);
 
 BROOD_MEMBER(Limit, size, 0, std::size_t);
 BROOD_MEMBER(Limit, name, 8, Text);

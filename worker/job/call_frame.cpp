@@ -51,6 +51,15 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
     static_cast<CallFrame*>(frame)->log_with(name, value);
   };
   if (host != nullptr) call_.capsule = text_of(host->capsule);
+  if (job.text().find("\"bid\"") != std::string::npos) bid_ = job.string("bid").value_or("");
+  call_.bid = text_of(bid_);
+  call_.batch_cancelled = [](void* frame) {
+    const auto& self = *static_cast<const CallFrame*>(frame);
+    return !self.bid_.empty() && self.host_ != nullptr && self.host_->batch_cancelled &&
+                   self.host_->batch_cancelled(self.bid_)
+               ? 1
+               : 0;
+  };
   if (host_ != nullptr && host_->iterations) offer_iterations();
   if (host_ != nullptr && host_->limits) offer_limits();
 }

@@ -42,6 +42,7 @@ class CallFrame {
 
   const Payload& job_;
   const JobHost* host_;
+  std::string bid_;
   abi::Call call_{};
   abi::Iterations iterations_{};
   abi::Limits limits_{};

@@ -51,9 +51,10 @@ struct JobHost {
   std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
   std::function<void(std::chrono::milliseconds)> set_time_left = {};
   std::string capsule = {};
-  std::optional<IterationHost> iterations = {};    // nullopt: it keeps no states
-  std::optional<LimitHost> limits = {};            // nullopt: it keeps none
-  std::function<void(std::string_view)> say = {};  // what the job logs; empty: into this process's log
+  std::optional<IterationHost> iterations = {};                    // nullopt: it keeps no states
+  std::optional<LimitHost> limits = {};                            // nullopt: it keeps none
+  std::function<bool(std::string_view bid)> batch_cancelled = {};  // empty: not known
+  std::function<void(std::string_view)> say = {};                  // what the job logs; empty: into this process's log
   // Adds a fact to the job's lines in the log; empty: nobody keeps it.
   std::function<void(std::string_view name, std::string_view value)> log_with = {};
   // How long the run under way may take, for words; nullopt: as long as time_left() says when it begins.

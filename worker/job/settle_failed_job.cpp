@@ -48,7 +48,7 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
                                                            {"queue", queue},
                                                            {"error", failure.error_class},
                                                            {"message", failure.message}});
-  if (!moved_to_dead) return {};
+  if (!moved_to_dead) return {.kind = Outcome::Kind::discard};
   return {Outcome::Kind::move_to_dead, verdict.payload.text(), epoch_seconds(now)};
 }
 
@@ -78,7 +78,7 @@ Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure
       break;
   }
   say("nothing");
-  return {};
+  return {.kind = Outcome::Kind::discard};
 }
 
 Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
@@ -92,7 +92,7 @@ Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::stri
                               {"class", job.display_class()},
                               {"queue", queue},
                               {"now_in", moved_to_dead ? "dead" : "nothing"}});
-  if (!moved_to_dead) return {};
+  if (!moved_to_dead) return {.kind = Outcome::Kind::discard};
   return {Outcome::Kind::move_to_dead, record.text(), epoch_seconds(now)};
 }
 
@@ -108,7 +108,7 @@ Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, s
                                    {"queue", queue},
                                    {"message", failure.message},
                                    {"now_in", moves_to_dead ? "dead" : "nothing"}});
-  if (!moves_to_dead) return {};
+  if (!moves_to_dead) return {.kind = Outcome::Kind::discard};
   return {Outcome::Kind::move_to_dead, record.text(), epoch_seconds(now)};
 }
 

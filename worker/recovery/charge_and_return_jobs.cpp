@@ -179,7 +179,7 @@ class RecoveryChild {
       policy.class_retry = retry_of_flags(worker_death.class_flags);
       Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
       if (report.failure.crash) outcome = noted_if_poison(job, queue, std::move(outcome));
-      if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
+      if (outcome.leaves_nothing()) log_stack(job, report);
       return outcome;
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());

@@ -94,6 +94,11 @@ JobCode::JobCode(Workplace& place, JobServices& services, JobMeter& meter)
             .capsule = place.capsule,
             .iterations = iteration_host(),
             .limits = limit_host(),
+            .batch_cancelled =
+                [this](std::string_view bid) {
+                  end_if_a_copy();
+                  return services_->batch_cancelled(bid);
+                },
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }} {}
 
 IterationHost JobCode::iteration_host() {

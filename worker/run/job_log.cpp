@@ -76,7 +76,7 @@ void JobLog::warn_of_clear_job(const JobRun& run) {
 
 // A job of a batch of Sidekiq Pro runs like others and keeps its `bid`, but only Pro counts it.
 void JobLog::warn_of_foreign_batch(const JobRun& run) {
-  const auto batch = run.job.string("bid");
+  const auto batch = run.job.raw("batch_index") ? std::nullopt : run.job.string("bid");
   const std::uint64_t jobs = batch ? foreign_batches_.note(run.started) : 0;
   if (jobs == 0) return;
   log::warn("job_of_foreign_batch", {{"jid", run.job.jid()},

@@ -112,7 +112,9 @@ std::optional<Outcome> Runner::carry_out(const Decision& decision, int entry, Pa
     case Decision::Kind::defer:
       return defer_job(decision.deferral, entry, job, queue);
     case Decision::Kind::drop:
-      return drop(entry, job, queue);
+      return drop("job_dropped", entry, job, queue);
+    case Decision::Kind::skip:
+      return drop("job_skipped", entry, job, queue);
     case Decision::Kind::unreadable:
       return bury(decision.why, entry, text, queue);
     case Decision::Kind::not_now:
@@ -132,9 +134,9 @@ std::optional<Outcome> Runner::defer_job(const Deferral& deferral, int entry, co
   return outcome;
 }
 
-std::optional<Outcome> Runner::drop(int entry, const Payload& job, const std::string& queue) {
+std::optional<Outcome> Runner::drop(const char* event, int entry, const Payload& job, const std::string& queue) {
   if (!place_.slot.defer(entry)) return std::nullopt;
-  log_.deferred("job_dropped", job, queue);
+  log_.deferred(event, job, queue);
   return Outcome{};
 }
 

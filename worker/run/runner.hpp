@@ -64,7 +64,7 @@ class Runner {
 
  private:
   std::optional<Outcome> defer_job(const Deferral& deferral, int entry, const Payload& job, const std::string& queue);
-  std::optional<Outcome> drop(int entry, const Payload& job, const std::string& queue);
+  std::optional<Outcome> drop(const char* event, int entry, const Payload& job, const std::string& queue);
   std::optional<Outcome> bury(const std::string& why, int entry, const std::string& text, const std::string& queue);
   std::optional<Outcome> run(int entry, Payload& job, const std::string& queue, std::optional<WallTime> expired);
   bool begin(JobRun& run, bool apart);

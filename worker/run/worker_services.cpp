@@ -19,7 +19,8 @@ WorkerServices::WorkerServices(Workplace& place, Channel& redis, LimitKeeper::Se
     : place_(place), redis_(redis), iterations_(redis), limits_([&] {
         limits.pause = [this](std::chrono::milliseconds length) { return may_wait(length); };
         return std::move(limits);
-      }()) {}
+      }()),
+      batches_(redis) {}
 
 // False: the run is to end, or the worker.
 bool WorkerServices::may_wait(std::chrono::milliseconds length) {

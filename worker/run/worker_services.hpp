@@ -8,6 +8,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/report/ruby_processes.hpp"
 #include "worker/isolation/job_services.hpp"
+#include "worker/job/cancelled_batches.hpp"
 #include "worker/job/iteration_keeper.hpp"
 #include "worker/job/limit_keeper.hpp"
 #include "worker/run/workplace.hpp"
@@ -28,6 +29,7 @@ class WorkerServices : public JobServices {
   FailureRule failure_rule() override;
   LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) override;
   void give_back_limits(const std::vector<LimitUse>& uses) override;
+  bool batch_cancelled(std::string_view bid) override { return batches_.is_cancelled(bid); }
 
   // The job is done, and its slot shows that.
   void drop_iteration() { iterations_.drop(job_->jid()); }
@@ -46,6 +48,7 @@ class WorkerServices : public JobServices {
   Channel& redis_;
   IterationKeeper iterations_;
   LimitKeeper limits_;
+  CancelledBatches batches_;
   FleetRelease fleet_;
   const Payload* job_ = nullptr;
 };

@@ -185,6 +185,17 @@ void ClientShards::push_once(ClientPush job) {
   takers_[shard_for(job.shard_by)]->sender.use([&](PushSender& sender) { sender.push_once(std::move(job)); });
 }
 
+std::size_t ClientShards::choose() {
+  require_takers();
+  const std::vector<std::size_t> candidates = order(next_++);
+  const auto answering = std::find_if(candidates.begin(), candidates.end(), [this](std::size_t i) {
+    return takers_.size() == 1 || answers(*takers_[i]);
+  });
+  const Shard* const chosen = takers_[answering == candidates.end() ? candidates.front() : *answering];
+  return std::find_if(shards_.begin(), shards_.end(), [&](const auto& shard) { return shard.get() == chosen; }) -
+         shards_.begin();
+}
+
 TimeUnit ClientShards::times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size) {
   const auto times_of = [](Shard& shard) {
     return shard.sender.use([](PushSender& sender) { return sender.times_of_fleet(); });

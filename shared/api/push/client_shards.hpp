@@ -47,6 +47,15 @@ class ClientShards {
   // Tries once; false when some Redis is away.
   bool drain(std::chrono::milliseconds longest);
 
+  // For what belongs together on one shard.  choose(): one that answers, in a job its own.  at(): gives `talk` sole use
+  // of that shard's part.
+  std::size_t choose();
+  std::size_t count() const { return shards_.size(); }
+  template <typename Talk>
+  auto at(std::size_t shard, Talk talk) {
+    return shards_.at(shard)->sender.use(talk);
+  }
+
   // Gives `talk` sole use of each shard's part, of one after the other.  The exception of the first one that is away is
   // thrown at the end.
   template <typename Talk>

@@ -10,6 +10,7 @@
 #include <brood/push.hpp>
 
 #include "shared/api/push/push_writer.hpp"
+#include "shared/store/batches/batch.hpp"
 
 namespace brood {
 
@@ -23,6 +24,10 @@ class BROOD_API PushReceiver {
   virtual bool stands_for_redis() const { return true; }
   // Its exceptions come out of the push.
   virtual void push(std::vector<ClientPush> jobs) = 0;
+  // A push into a batch begins, whose jobs come by push() with `bid` and `batch_index` in their payloads; and it ends.
+  virtual void open_batch(const NewBatch&) {}
+  virtual void close_batch(const std::string& /*bid*/) {}
+  virtual void cancel_batch(const std::string& /*bid*/) {}
   // Cancels a scheduled job; with `time`, in epoch seconds, only one scheduled for then.
   virtual bool cancel(std::string_view jid, std::optional<double> time) = 0;
   // Returns the jid of the job that holds a unique job's lock; empty: none.

@@ -119,7 +119,7 @@ std::optional<double> scheduled_time(double number, double now) {
 
 ClientPush prepare_push(const Push& job, WallTime now, TimeUnit times) { return PushWriter(now, times).prepare(job); }
 
-PushWriter::PushWriter(WallTime now, TimeUnit times) : now_(now), time_(json_time(now, times)) {}
+PushWriter::PushWriter(WallTime now, TimeUnit times) : now_(now), times_(times), time_(json_time(now, times)) {}
 
 void PushWriter::check_names(const Push& job) {
   if (job.job_class != checked_class_ || checked_class_.empty()) {

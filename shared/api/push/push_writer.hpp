@@ -46,12 +46,14 @@ class PushWriter {
   // `args_in_clear`: of a job whose last argument has been encrypted since, and by which it is unique.
   ClientPush prepare(const Push& job, std::optional<std::string_view> args_in_clear = std::nullopt);
   std::string new_jid() { return random_.jid(); }
+  TimeUnit times() const { return times_; }
 
  private:
   void check_names(const Push& job);
   void make_unique(ClientPush& prepared, const Push& job, std::optional<std::string_view> args_in_clear) const;
 
   WallTime now_;
+  TimeUnit times_;
   std::string time_;  // as JSON
   RandomBytes random_;
   std::string checked_class_, checked_queue_;  // the last ones, since most jobs of a bulk have the same

@@ -121,6 +121,9 @@ struct Call {
   void (*log_with)(void* host, Text name, Text value);
   // For jobs with limits; null where limits are not available.
   const Limits* limits;
+  Text bid;  // of the job's batch; empty: none
+  // Returns not 0 once the batch was cancelled; null where that is not known.
+  int (*batch_cancelled)(void* host);
 };
 
 // Returns whether `object`, which may have been made with other headers, is long enough to have this member.

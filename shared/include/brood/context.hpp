@@ -29,6 +29,15 @@ class Context {
   // The worker's capsule; "default" if no capsules are configured, empty in `brood perform`.
   std::string_view capsule() const { return view(call_->capsule); }
 
+  // The batch that counts this job (<brood/batch.hpp>); empty: none.
+  std::string_view bid() const { return abi::has(*call_, &abi::Call::bid) ? view(call_->bid) : std::string_view(); }
+  // Returns true once that batch was cancelled.  A job that runs then goes on, unless it ends by itself.  Asks Redis at
+  // most every 5 ms; returns false while Redis is away.
+  bool batch_cancelled() const {
+    return abi::has(*call_, &abi::Call::batch_cancelled) && call_->batch_cancelled != nullptr &&
+           call_->batch_cancelled(call_->host) != 0;
+  }
+
   int retry_count() const { return static_cast<int>(call_->earlier_attempts); }  // earlier attempts that failed
   int attempt() const { return retry_count() + 1; }                              // 1: the first
 

@@ -54,7 +54,7 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
   const bool known = i < outcomes.size() && outcomes[i];
   Outcome outcome = known ? *outcomes[i] : Outcome{.kind = Outcome::Kind::requeue_head, .payload = "", .score = 0};
   std::string holder = if_it_holds(entry);
-  if (outcome.kind == Outcome::Kind::acknowledge) entry.reset();
+  if (outcome.leaves_nothing()) entry.reset();
   return {std::move(entry), std::move(outcome), std::move(holder)};
 }
 
@@ -167,7 +167,7 @@ RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, con
     LostSettlement settlement{dead.identity, field, dead.record->queue, judge_without_field(redis, dead, charge),
                               limits,        held};
     const auto charged = std::find_if(settlement.performed.begin(), settlement.performed.end(),
-                                      [](const auto& one) { return one.outcome.kind != Outcome::Kind::acknowledge; });
+                                      [](const auto& one) { return !one.outcome.leaves_nothing(); });
     const auto acknowledged = static_cast<int>(charged - settlement.performed.begin());
     OutcomeSize size = OutcomeSize::whole;
     const Reply reply = send_in_size(

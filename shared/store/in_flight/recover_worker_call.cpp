@@ -33,7 +33,8 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
   for (const auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
     for (const auto& verdict : *verdicts) {
       ++number;
-      if (const auto end = end_of_job(verdict.outcome.kind)) append_held(let_go, verdict.holder, number, *end);
+      if (const auto end = end_of_job(verdict.outcome.kind))
+        append_held(let_go, verdict.holder, number, *end, limits.timeout_seconds);
     }
   }
   append(call, let_go);

@@ -35,7 +35,7 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
   }
   const auto first_other =
       std::find_if_not(settlement.outcomes.begin(), settlement.outcomes.end(),
-                       [](const Outcome& outcome) { return outcome.kind == Outcome::Kind::acknowledge; });
+                       [](const Outcome& outcome) { return outcome.leaves_nothing(); });
   call.args = {settlement.field,
                std::to_string(settlement.number),
                std::to_string(settlement.want),
@@ -64,7 +64,8 @@ ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) 
   append_held(let_go, settlement.held, settlement.identity);
   for (std::size_t i = 0; i < settlement.performed.size(); ++i) {
     const LostSettlement::Performed& performed = settlement.performed[i];
-    if (const auto end = end_of_job(performed.outcome.kind)) append_held(let_go, performed.entry, i + 1, *end);
+    if (const auto end = end_of_job(performed.outcome.kind))
+      append_held(let_go, performed.entry, i + 1, *end, settlement.dead_limits.timeout_seconds);
   }
   append(call, let_go);
   return call;

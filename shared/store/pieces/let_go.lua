@@ -2,6 +2,7 @@
 -- there puts it behind all other keys and arguments: a key for each thing; and its entry of the call ("0": the call), what
 -- it is, who holds it, and how it ends; and last how many things there are, 0 for none.  All of it is taken off KEYS and
 -- ARGV here, so that the script finds what it would find without it.
+-- include: batches/pieces/batches.lua
 local let_go, noted
 local going = tonumber(table.remove(ARGV))
 if going > 0 then
@@ -28,6 +29,9 @@ if going > 0 then
       local field = ARGV[1] .. " holds"
       if one.verdict == "" then redis.call("HDEL", one.key, field) else redis.call("HSET", one.key, field, one.verdict) end
     end},
+    -- What a batch counts: see batches/batch.hpp.  A job has ended, so that nothing here may stop the script.
+    batch = {"hash", {"HDEL", "~"}, function(one) pcall(batches().end_jobs, one.key, one.member, one.verdict) end},
+    batch_callback = {"hash", {"HDEL", "~"}, function(one) pcall(batches().end_callback, one.key, one.member, one.verdict) end},
   }
   local all = {}
   for i = going, 1, -1 do

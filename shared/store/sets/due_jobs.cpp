@@ -67,7 +67,7 @@ ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view 
   call.args.push_back(brood::score_text(epoch_seconds(now)));
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));
   std::vector<LetGo> let_go;
-  append_held(let_go, member, 1, JobEnding::gone);
+  append_held(let_go, member, 1, JobEnding::gone, limits.timeout_seconds);
   append(call, let_go);
   return call;
 }
@@ -80,7 +80,7 @@ ScriptCall move_due_to_dead(std::string_view set_key, const std::string& member,
   const std::vector<std::string> trimming = limits.script_arguments(now);
   call.args.insert(call.args.end(), trimming.begin(), trimming.end());
   std::vector<LetGo> let_go;
-  append_held(let_go, member, 1, JobEnding::gone);
+  append_held(let_go, member, 1, JobEnding::gone, limits.timeout_seconds);
   append(call, let_go);
   return call;
 }

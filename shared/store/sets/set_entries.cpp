@@ -21,9 +21,10 @@ void append(std::vector<std::string>& args, const EntryAsRead* entry) {
   args.emplace_back(entry ? entry->member : "");
 }
 
-void append_held(ScriptCall& call, const std::vector<EntryAsRead>& entries) {
+void append_held(ScriptCall& call, const std::vector<EntryAsRead>& entries, const DeadLimits& limits) {
   std::vector<LetGo> let_go;
-  for (std::size_t i = 0; i < entries.size(); ++i) append_held(let_go, entries[i].member, i + 1, JobEnding::gone);
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    append_held(let_go, entries[i].member, i + 1, JobEnding::gone, limits.timeout_seconds);
   append(call, let_go);
 }
 
@@ -41,7 +42,7 @@ ScriptCall remove_entries(std::string_view set_key, const std::vector<EntryAsRea
   if (entries.empty()) throw std::invalid_argument("remove_entries takes an entry at least");
   ScriptCall call{&scripts::remove_entries, {RedisKey(set_key)}, {}};
   append(call.args, entries);
-  append_held(call, entries);
+  append_held(call, entries, DeadLimits{});
   return call;
 }
 
@@ -51,7 +52,7 @@ ScriptCall kill_entries(std::string_view set_key, const std::vector<EntryAsRead>
   call.args.push_back(score_text(epoch_seconds(now)));
   for (std::string& argument : limits.script_arguments(now)) call.args.push_back(std::move(argument));
   append(call.args, entries);
-  append_held(call, entries);
+  append_held(call, entries, limits);
   return call;
 }
 

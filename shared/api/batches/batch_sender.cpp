@@ -1,0 +1,150 @@
+#include "shared/api/batches/batch_sender.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include <brood/batch.hpp>
+
+#include "shared/api/opening.hpp"
+#include "shared/api/push/push_receiver.hpp"
+#include "shared/base/redis_clock.hpp"
+
+namespace brood {
+namespace {
+
+constexpr int most_attempts = 5;  // of a call whose reply was lost
+
+void require(BatchAnswer answer, const std::string& bid) {
+  const auto closed = [&](const char* why) { throw BatchClosed("the batch " + bid + " " + why); };
+  switch (answer) {
+    case BatchAnswer::ok:
+      return;
+    case BatchAnswer::none:
+      return closed("does not exist: it was deleted, or has expired");
+    case BatchAnswer::cancelled:
+      return closed("was cancelled");
+    case BatchAnswer::ended:
+      return closed("has ended");
+    case BatchAnswer::exists:
+      return closed("exists already");
+    case BatchAnswer::no_parent:
+      return closed("has a parent that does not exist: it was deleted, or has expired");
+    case BatchAnswer::parent_ended:
+      return closed("has a parent that has ended");
+    case BatchAnswer::parent_cancelled:
+      return closed("has a parent that was cancelled");
+    case BatchAnswer::too_deep:
+      return closed("is nested too deep: at most 32 batches may be");
+  }
+}
+
+BatchJob batch_job(ClientPush job) {
+  BatchJob sent{std::move(job.jid), job.score ? score_text(*job.score) : "", std::move(job.payload), std::nullopt};
+  if (job.lock) sent.lock = BatchJob::Lock{job.lock->name, job.lock->longest, job.lock->on_conflict};
+  return sent;
+}
+
+}  // namespace
+
+Reply BatchSender::run(const ScriptCall& call) {
+  ClientShards& shards = detail::Opening::shards(client_);
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return shards.at(shard_.value(), [&](PushSender& sender) {
+        Reply reply = sender.redis().run(call);
+        if (!sender.redis().is_confirmed())
+          throw NotConfirmed("Redis at " + sender.redis().name() + ": too few replicas confirm the push");
+        return reply;
+      });
+    } catch (const RedisLost& lost) {
+      if (!is_away(lost) || attempt == most_attempts) throw;
+    }
+  }
+}
+
+bool BatchSender::find_shard(const std::string& bid) {
+  ClientShards& shards = detail::Opening::shards(client_);
+  if (shards.count() == 1) shard_ = 0;
+  for (std::size_t i = 0; !shard_ && i < shards.count(); ++i) {
+    const bool is_here = shards.at(
+        i, [&](PushSender& sender) { return read_batch_exists(sender.redis().call(ask_batch_exists(bid)).view()); });
+    if (is_here) shard_ = i;
+  }
+  return shard_.has_value();
+}
+
+void BatchSender::find(const std::string& bid) {
+  if (!push_receiver() && !find_shard(bid)) require(BatchAnswer::none, bid);
+}
+
+void BatchSender::open(const NewBatch& batch) {
+  if (const auto receiver = push_receiver()) return receiver->open_batch(batch);
+  if (batch.parent.empty())
+    shard_ = detail::Opening::shards(client_).choose();
+  else if (!find_shard(batch.parent))
+    require(BatchAnswer::no_parent, batch.push.bid);
+  require(read_batch_answer(run(open_batch(batch, redis_now())).view()), batch.push.bid);
+}
+
+void BatchSender::reopen(const BatchPush& push) {
+  if (push_receiver()) return;
+  require(read_batch_answer(run(reopen_batch(push)).view()), push.bid);
+}
+
+void BatchSender::close(const BatchPush& push, bool holds) {
+  if (const auto receiver = push_receiver()) return receiver->close_batch(push.bid);
+  require(read_batch_answer(run(close_push(push, holds)).view()), push.bid);
+}
+
+void BatchSender::cancel(const std::string& bid) {
+  if (const auto receiver = push_receiver()) return receiver->cancel_batch(bid);
+  run(cancel_batch(bid));
+}
+
+std::optional<ClientPush> BatchSender::prepare(Push job) {
+  if (!writer_) writer_ = detail::Opening::writer(client_);
+  std::optional<ClientPush> prepared = detail::Opening::prepare(client_, *writer_, std::move(job));
+  if (!prepared || !prepared->lock) return prepared;
+  if (prepared->lock->on_conflict == OnConflict::replace)
+    throw std::invalid_argument("a job of a batch cannot take the place of another: on_conflict is not replace");
+  if (!push_receiver() && detail::Opening::shards(client_).count() > 1)
+    throw std::invalid_argument(
+        "with several shards a unique job cannot be in a batch: its lock may lie on another one");
+  return prepared;
+}
+
+void BatchSender::push(const BatchPush& push, std::uint64_t& numbers, std::vector<ClientPush> jobs) {
+  writer_.reset();
+  if (const auto receiver = push_receiver()) {
+    for (ClientPush& job : jobs) {
+      job.payload = with_place_in_batch(std::move(job.payload), push.bid, received_++);
+      job.shard_by.clear();
+    }
+    return receiver->push(std::move(jobs));
+  }
+  std::map<std::string, std::vector<BatchJob>> by_queue;  // "": the schedule
+  for (ClientPush& job : jobs) {
+    std::string queue = job.score ? "" : job.queue;
+    by_queue[std::move(queue)].push_back(batch_job(std::move(job)));
+  }
+  for (auto& [queue, its_jobs] : by_queue) {
+    const ScriptCall call = push_to_batch(push, ++numbers, queue, std::move(its_jobs));
+    require(read_pushed_to_batch(run(call).view()).answer, push.bid);
+  }
+}
+
+std::string BatchSender::callback(Push job) {
+  PushWriter writer = detail::Opening::writer(client_);
+  job.at = std::chrono::system_clock::now();  // so it has no enqueued_at: the script that pushes it writes that
+  std::optional<ClientPush> prepared = detail::Opening::prepare(client_, writer, std::move(job));
+  if (!prepared) throw std::invalid_argument("a middleware stops the push of a batch's callback");
+  if (prepared->lock) throw std::invalid_argument("a callback of a batch is not unique: it runs once for its event");
+  return callback_value(prepared->queue, writer.times() == TimeUnit::integer_milliseconds, prepared->jid,
+                        prepared->payload);
+}
+
+WallTime BatchSender::now() { return detail::Opening::now(client_); }
+
+}  // namespace brood

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <brood/client.hpp>
+
+#include "shared/api/push/client_shards.hpp"
+#include "shared/api/push/push_writer.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/store/batches/batch.hpp"
+
+namespace brood {
+
+// Sends what one batch does, over a client's connection to the shard that the batch lies on.  Each call may be sent
+// again after a lost reply, and does what it does once.  Throws RedisError; BatchClosed where the batch takes no more
+// jobs.
+class BatchSender {
+ public:
+  explicit BatchSender(Client& client) : client_(client) {}
+
+  void open(const NewBatch& batch);  // on its parent's shard, or one that answers
+  void reopen(const BatchPush& push);
+  void find(const std::string& bid);  // the shard of an existing batch
+  void close(const BatchPush& push, bool holds);
+  void cancel(const std::string& bid);
+
+  // Runs the client's middleware and checks the job; nullopt: a middleware has stopped the push.
+  std::optional<ClientPush> prepare(Push job);
+  // Sends at most max_jobs_pushed_to_batch jobs, in as many scripts as they have destinations.  `numbers` counts these.
+  void push(const BatchPush& push, std::uint64_t& numbers, std::vector<ClientPush> jobs);
+  // The value of a callback's field.
+  std::string callback(Push job);
+
+  WallTime now();
+
+ private:
+  Reply run(const ScriptCall& call);
+  bool find_shard(const std::string& bid);
+
+  Client& client_;
+  std::optional<std::size_t> shard_;  // its place among the client's
+  std::optional<PushWriter> writer_;  // of the jobs that are sent next
+  std::uint32_t received_ = 0;        // jobs that a test has received in place of Redis
+};
+
+}  // namespace brood

@@ -1,0 +1,179 @@
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <brood/client.hpp>
+#include <brood/context.hpp>
+#include <brood/detail/current_call.hpp>
+#include <brood/detail/pushed_job.hpp>
+#include <brood/enqueue_options.hpp>
+#include <brood/push.hpp>
+
+namespace brood {
+
+// When a batch pushes its callbacks, each event once.
+enum class BatchEvent {
+  complete,  // every job has been attempted at least once; retries may still run
+  success,   // every job has succeeded; skipped and expired ones count as that
+  death,     // the first job has died; a deleted one counts as that
+  finished,  // every job has ended, well or dead
+};
+
+struct BatchOptions {
+  std::string description = {};  // for people, at most 1,000 bytes
+  // The bid of a batch that waits for this one: its callbacks are pushed after those of this one have run.  It must not
+  // have ended, and at most 32 batches may be nested.
+  std::string parent = {};
+};
+
+// The jobs of one Batch::push().  They are sent a thousand at a time.
+class BROOD_API BatchJobs {
+ public:
+  BatchJobs(const BatchJobs&) = delete;
+  BatchJobs& operator=(const BatchJobs&) = delete;
+
+  // As Client::enqueue() and its like.  Returns the jid; empty if a middleware has stopped the push.  A unique job
+  // whose lock another job holds is not pushed and not counted.  Throws std::invalid_argument as these do, and for
+  // OnConflict::replace; RedisError if Redis does not take the slice that the job completes; BatchClosed if the batch
+  // was cancelled or deleted meanwhile.
+  template <typename Job>
+  std::string enqueue(const Job& job, const EnqueueOptions& options = {}) {
+    return push(detail::pushed_job(job, options));
+  }
+  template <typename Number, typename Period, typename Job>
+  std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
+                         const EnqueueOptions& options = {}) {
+    return push_in(std::chrono::duration<double>(delay).count(), detail::pushed_job(job, options));
+  }
+  template <typename Duration, typename Job>
+  std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job,
+                         const EnqueueOptions& options = {}) {
+    Push push = detail::pushed_job(job, options);
+    push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(time);
+    return this->push(std::move(push));
+  }
+  // All jobs of a range, of which at most a slice is in memory.  Returns how many.
+  template <std::ranges::input_range Jobs>
+  std::size_t enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
+    std::size_t count = 0;
+    for (const auto& job : jobs) {
+      enqueue(job, options);
+      ++count;
+    }
+    return count;
+  }
+  std::string push(Push job);
+
+ private:
+  friend class Batch;
+  struct __attribute__((visibility("hidden"))) State;
+  explicit BatchJobs(State& state) : state_(&state) {}
+  std::string push_in(double seconds, Push job);
+
+  State* state_;
+};
+
+// A batch takes no more jobs: it was cancelled, has ended, was deleted, or has expired.
+class BROOD_API BatchClosed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Jobs that are counted together, with callbacks when all of them were attempted, have succeeded or ended, or when one
+// has died.
+//
+//   brood::Client client;
+//   brood::Batch batch(client, {.description = "import 7"});
+//   batch.on(brood::BatchEvent::success, NotifyUser{.user = 7});
+//   batch.on(brood::BatchEvent::death, brood::Push{.job_class = "Ruby::Alarm", .args = "[7]"});
+//   batch.push([&](brood::BatchJobs& jobs) {
+//     for (const auto& row : rows) jobs.enqueue(ImportRow{row});
+//   });
+//
+// A callback is an ordinary job with the arguments that were given here.  Its payload has `cbid`, the bid, and
+// `batch_callback`, the event.  No callback is pushed before push() has returned.  Each end of a job is counted in the
+// step that settles the job, so no crash loses a count or counts twice; a job that runs twice counts once.  A dead job
+// that is retried, from whatever page, and succeeds makes its batch whole again.
+//
+// All jobs of a batch lie on one shard, which the batch chooses when it is made: shard_by is ignored.  With several
+// shards a unique job may not be in a batch, since its lock may lie on another one.
+//
+// A batch is kept for 30 days after the last push into it, for a day after its success, and for dead_timeout after a
+// death.  Two threads may not use one Batch at the same time.
+class BROOD_API Batch {
+ public:
+  // Sends nothing yet.  The client must outlive the batch.  In a job, a batch with a parent whose push() does not
+  // return before the job ends, since its process was killed, is cancelled.
+  explicit Batch(Client& client, const BatchOptions& options = {})
+      : Batch(client, options, detail::current_call() ? payload_of(*detail::current_call()) : std::string_view()) {}
+  // The batch of this job, for more jobs; nullopt: the job is in none.  Uses a Client of the process unless one is
+  // given.
+  static std::optional<Batch> current(const Context& job) { return current(job.payload(), nullptr); }
+  static std::optional<Batch> current(const Context& job, Client& client) { return current(job.payload(), &client); }
+  ~Batch();
+  Batch(Batch&&) noexcept;
+  Batch& operator=(Batch&&) noexcept;
+
+  // 14 characters of A-Z a-z 0-9 - _; known from the beginning.
+  const std::string& bid() const;
+
+  // Adds a callback: a job, or a push of any class.  Any number of them.  Throws std::invalid_argument as a push does,
+  // or if the callback has a time; std::logic_error after the first push().
+  template <typename Job>
+  requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
+    on(event, detail::pushed_job(job, options));
+  }
+  void on(BatchEvent event, const Push& job);
+
+  // Calls `fill` with a BatchJobs&, and returns when all of its jobs are in Redis.  If `fill` or a push throws, the
+  // batch is cancelled, unless it is the current job's own, and the exception goes on.  May be called again until the
+  // batch has ended.  A push of no jobs at all fires the events at once.  Throws RedisError, or BatchClosed.
+  template <std::invocable<BatchJobs&> Fill>
+  void push(Fill&& fill) {
+    Pushing pushing(*this);
+    BatchJobs jobs = pushing.jobs();
+    fill(jobs);
+    pushing.finish();
+  }
+
+  // Jobs that have not begun are skipped, running ones see batch_cancelled(), and `finished` alone is fired.  Does
+  // nothing if the batch has ended or nothing was pushed.
+  void cancel();
+
+ private:
+  friend class BatchJobs;
+  struct __attribute__((visibility("hidden"))) State;
+  class BROOD_API Pushing {
+   public:
+    explicit Pushing(Batch& batch);
+    ~Pushing();
+    Pushing(const Pushing&) = delete;
+    Pushing& operator=(const Pushing&) = delete;
+    BatchJobs jobs();
+    void finish();
+
+   private:
+    std::unique_ptr<BatchJobs::State> jobs_;
+    State& batch_;
+  };
+
+  static std::string_view payload_of(const abi::Call& call) {
+    return call.payload.data == nullptr ? std::string_view() : std::string_view(call.payload.data, call.payload.size);
+  }
+  static std::optional<Batch> current(std::string_view payload, Client* client);
+  Batch(Client& client, const BatchOptions& options, std::string_view payload_of_job);
+  explicit Batch(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace brood

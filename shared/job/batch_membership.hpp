@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/job/payload.hpp"
+#include "shared/json/json_object.hpp"
+
+namespace brood {
+
+// What a payload says about batches.  A job of one of ours has `bid` and, last of all members when it is pushed,
+// `batch_index`.  A callback has `cbid`, the batch that it reports about, and `batch_callback`, the event.
+struct BatchMembership {
+  std::string bid;  // empty: it counts in no batch of ours
+  std::uint32_t index = 0;
+  std::string callback;  // the batch of a callback; empty: it is none
+  std::string jid;
+};
+
+inline constexpr std::string_view mark_of_batch_job = "\"batch_index\"", mark_of_batch_callback = "\"cbid\"";
+
+// nullopt: nothing.  Also for a payload that cannot be read, and for names that no batch of ours has.
+std::optional<BatchMembership> batch_named_by(std::string_view payload);
+std::optional<BatchMembership> batch_named_by(const Payload& job);
+
+// 1 to 64 of A-Z a-z 0-9 _ -.
+bool is_bid(std::string_view text);
+
+// For how many seconds Redis can be asked to keep a key with this timeout.
+std::int64_t kept_for(std::int64_t timeout_s);
+
+}  // namespace brood

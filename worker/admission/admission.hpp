@@ -12,9 +12,9 @@
 #include "shared/job/payload.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/deferral.hpp"
+#include "worker/admission/cancelled_batches.hpp"
 #include "worker/admission/quarantine.hpp"
 #include "worker/admission/short_classes.hpp"
-#include "worker/job/cancelled_batches.hpp"
 #include "worker/session/session.hpp"
 
 namespace brood {

@@ -7,8 +7,8 @@
 
 #include "shared/redis/connection.hpp"
 #include "shared/store/report/ruby_processes.hpp"
+#include "worker/admission/cancelled_batches.hpp"
 #include "worker/isolation/job_services.hpp"
-#include "worker/job/cancelled_batches.hpp"
 #include "worker/job/iteration_keeper.hpp"
 #include "worker/job/limit_keeper.hpp"
 #include "worker/run/workplace.hpp"

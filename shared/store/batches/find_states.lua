@@ -1,12 +1,14 @@
 -- The indices of jobs of a batch that have not ended, from one on.
--- KEYS[1] its hash    KEYS[2] its states    ARGV[1] the first index    ARGV[2] how many to look at
+-- KEYS[1] its hash    KEYS[2] its states    ARGV[1] the first index    ARGV[2] how many to look at, at most 1,000
 -- Returns the indices.
 local total = tonumber(redis.call("HGET", KEYS[1], "total") or nil) or 0
-local found, first = {}, tonumber(ARGV[1])
-local states = redis.call("GETRANGE", KEYS[2], math.floor(first / 4), math.floor((first + ARGV[2] - 1) / 4))
-for index = first, math.min(first + ARGV[2], total) - 1 do
-  local byte = states:byte(math.floor(index / 4) - math.floor(first / 4) + 1) or 0
-  local state = math.floor(byte / 4 ^ (3 - index % 4)) % 4
-  if state < 2 then found[#found + 1] = index end
+local first, found, look = tonumber(ARGV[1]), {}, {"BITFIELD", KEYS[2]}
+local last = math.min(first + ARGV[2], total) - 1
+for index = first, last do
+  for _, word in ipairs({"GET", "u2", "#" .. string.format("%d", index)}) do look[#look + 1] = word end
+end
+if last < first then return found end
+for i, state in ipairs(redis.call(unpack(look))) do
+  if state < 2 then found[#found + 1] = first + i - 1 end
 end
 return found

@@ -198,7 +198,7 @@ brood_test(lifecycle/program LINK brood_test_support brood_job)
 add_dependencies(lifecycle_program_test brood brood_examples)
 
 # Jobs in processes of their own.
-brood_test_job_library(isolated_jobs ${CMAKE_CURRENT_LIST_DIR}/isolated_jobs.cpp)
+brood_test_job_library(isolated_jobs OPTIMISED ${CMAKE_CURRENT_LIST_DIR}/isolated_jobs.cpp)
 set_target_properties(isolated_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/isolation LINK brood_test_support ALONE)
 brood_test(lifecycle/isolation_storm LINK brood_test_support ALONE)

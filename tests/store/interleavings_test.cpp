@@ -63,9 +63,9 @@ void print_trace(const Databases& redis, std::uint64_t seed) {
 #ifdef __SANITIZE_ADDRESS__  // three times as slow, and the first of the seeds as without
 constexpr std::uint64_t usual_seeds = 100;
 #else
-constexpr std::uint64_t usual_seeds = 1000;
+constexpr std::uint64_t usual_seeds = 600;  // more by hand, after a change of the protocol
 #endif
-constexpr std::uint64_t enough_for_each = 1000;  // the rarest event comes in one seed of a hundred
+constexpr std::uint64_t enough_for_each = 600;  // the rarest event comes in one seed of a hundred
 
 }  // namespace
 
@@ -94,13 +94,15 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
 
 namespace {
 
+constexpr std::uint64_t seeds_of_broken_rules = 1000;
+
 // The first seed from `begin` on that goes wrong when a rule is switched off; 0 when none does.  What is rare is looked
 // for first where it was found last: once the runs have changed it is found elsewhere, after all those before it.
 std::uint64_t first_bad_seed(const Broken& broken, std::uint64_t begin = 1, std::uint64_t step = 1) {
   const Databases redis;
   Coverage coverage;
-  for (std::uint64_t i = 0; i < usual_seeds; i += step) {
-    const std::uint64_t seed = (begin - 1 + i) % usual_seeds + 1;
+  for (std::uint64_t i = 0; i < seeds_of_broken_rules; i += step) {
+    const std::uint64_t seed = (begin - 1 + i) % seeds_of_broken_rules + 1;
     const std::vector<std::string> faults = World(redis.channels, seed, broken, coverage).run();
     if (faults.empty()) continue;
     BOOST_TEST_MESSAGE("seed " << seed << ": " << faults.front());
@@ -135,11 +137,11 @@ BOOST_AUTO_TEST_CASE(without_a_look_at_what_the_dead_have_noted_it_goes_wrong) {
 }
 
 BOOST_AUTO_TEST_CASE(without_tombstones_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.tombstones_omitted = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.tombstones_omitted = true}, 46) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_waits_that_nobody_announces_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.waits_unannounced = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.waits_unannounced = true}, 46) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_resends_under_another_number_it_goes_wrong) {
@@ -151,11 +153,11 @@ BOOST_AUTO_TEST_CASE(with_a_worker_that_abandons_what_it_holds_without_a_field_i
 }
 
 BOOST_AUTO_TEST_CASE(with_outcomes_for_whatever_a_list_without_a_field_holds_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.lost_entries_unchecked = true}, 800) != 0u);
+  BOOST_TEST(first_bad_seed({.lost_entries_unchecked = true}, 838) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_sweep_under_the_living_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.living_swept = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.living_swept = true}, 93) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_the_dead_left_alone_whose_field_is_lost_it_goes_wrong) {
@@ -167,11 +169,11 @@ BOOST_AUTO_TEST_CASE(with_jobs_begun_on_an_old_heartbeat_it_goes_wrong) {
 }
 
 BOOST_AUTO_TEST_CASE(with_an_adoption_of_one_that_beats_again_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.adoptions_unchecked = true}, 185) != 0u);
+  BOOST_TEST(first_bad_seed({.adoptions_unchecked = true}, 218) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_jobs_begun_that_were_fetched_before_the_heartbeat_was_old_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.lapses_ignored = true}, 311) != 0u);
+  BOOST_TEST(first_bad_seed({.lapses_ignored = true}, 398) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_locks_that_a_settle_keeps_it_goes_wrong) {
@@ -195,7 +197,7 @@ BOOST_AUTO_TEST_CASE(with_locks_taken_for_the_dead_it_goes_wrong) {
 }
 
 BOOST_AUTO_TEST_CASE(with_a_recovery_that_does_not_look_again_for_what_was_taken_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.late_takes_unseen = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.late_takes_unseen = true}, 22) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_recovery_that_keeps_what_the_incarnation_held_it_goes_wrong) {
@@ -203,7 +205,7 @@ BOOST_AUTO_TEST_CASE(with_a_recovery_that_keeps_what_the_incarnation_held_it_goe
 }
 
 BOOST_AUTO_TEST_CASE(with_locks_kept_by_whoever_has_lost_its_field_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.kept_without_field = true}, 83) != 0u);
+  BOOST_TEST(first_bad_seed({.kept_without_field = true}, 160) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_settle_that_goes_on_after_a_refusal_it_goes_wrong) {
@@ -219,7 +221,7 @@ BOOST_AUTO_TEST_CASE(with_moves_to_another_shard_before_the_first_is_left_it_goe
 }
 
 BOOST_AUTO_TEST_CASE(with_workers_that_leave_unsettled_what_they_have_done_in_a_shard_that_is_away_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.leaves_unsettled = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.leaves_unsettled = true}, 22) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(without_a_recovery_of_what_workers_left_behind_it_goes_wrong) {
@@ -227,7 +229,7 @@ BOOST_AUTO_TEST_CASE(without_a_recovery_of_what_workers_left_behind_it_goes_wron
 }
 
 BOOST_AUTO_TEST_CASE(with_an_orphan_watch_that_does_not_know_what_is_being_recovered_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.left_behind_unnamed = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.left_behind_unnamed = true}, 28) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_recovery_in_the_shard_to_which_a_dead_worker_was_called_it_goes_wrong) {

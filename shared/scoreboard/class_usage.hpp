@@ -15,6 +15,7 @@
 #include "shared/scoreboard/entry_name.hpp"
 #include "shared/scoreboard/queue_usage.hpp"
 #include "shared/scoreboard/run_note.hpp"
+#include "shared/scoreboard/shared_counts.hpp"
 
 namespace brood {
 

@@ -1,11 +1,5 @@
 #include "shared/scoreboard/entry_name.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <numeric>
-
-#include "shared/base/clock.hpp"
-
 namespace brood {
 
 std::uint64_t hash_of_name(std::string_view name) {
@@ -14,8 +8,8 @@ std::uint64_t hash_of_name(std::string_view name) {
   return hash != 0 ? hash : 1;
 }
 
-// Whoever claimed the entry may have died before it wrote the name, so that everybody who finds none writes it.  All of
-// them write the same bytes.
+// The worker that claimed the entry may have died before it wrote the name, so each worker that finds no name writes
+// it. All of them write the same bytes.
 bool EntryName::claim(std::string_view wanted, std::uint64_t hash_of_wanted) {
   std::uint64_t found = hash.load();
   if (found == 0 && hash.compare_exchange_strong(found, hash_of_wanted)) found = hash_of_wanted;
@@ -38,28 +32,6 @@ std::string EntryName::owner() const {
     read += c;
   }
   return hash_of_name(read) == claimed ? read : "";
-}
-
-std::uint64_t highest_believed_count() {
-  const auto up = std::chrono::ceil<std::chrono::seconds>(steady_now().time_since_epoch());
-  return std::min(largest_count, static_cast<std::uint64_t>(up.count() + 1) * 1'000'000);
-}
-
-std::uint64_t TimeCounts::count() const { return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}); }
-
-// Adds of nothing are left out: each of the others may have to fetch the memory from another processor.
-void SharedTimeCounts::add(const TimeCounts& more) {
-  for (std::size_t i = 0; i < wide_buckets; ++i) {
-    if (more.buckets[i] > 0) buckets[i].fetch_add(more.buckets[i], std::memory_order_release);
-  }
-  if (more.ms > 0) ms.fetch_add(more.ms, std::memory_order_relaxed);
-}
-
-TimeCounts SharedTimeCounts::read() const {
-  TimeCounts counts;
-  counts.ms = std::min(ms.load(), largest_count);
-  for (std::size_t i = 0; i < wide_buckets; ++i) counts.buckets[i] = std::min(buckets[i].load(), largest_count);
-  return counts;
 }
 
 }  // namespace brood

@@ -1,18 +1,16 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "shared/base/histogram.hpp"
-
 namespace brood {
 
-// Whose an entry of a table in shared memory is.  Any worker may claim one, or scribble over it: an entry is claimed by
-// compare-and-swap and never given back, and a name that is not the one it was claimed for is no name.
+// The name that an entry of a table in shared memory counts for.  Any worker may claim an entry, or scribble over it:
+// an entry is claimed by compare-and-swap and never given back, and a name whose hash is not the claimed one counts as
+// none.
 struct EntryName {
   std::atomic<std::uint64_t> hash;  // of the name; 0: vacant
   std::atomic<std::uint32_t> named;
@@ -20,16 +18,16 @@ struct EntryName {
 
   static constexpr std::size_t longest = sizeof(name) - 1;
 
-  // Makes it the entry of `wanted`, whose hash that is; false when it is another's.
+  // Makes it the entry of `wanted`, which has this hash.  Returns false if it is another's.
   bool claim(std::string_view wanted, std::uint64_t hash_of_wanted);
-  // Empty: nobody's.
+  // Empty if the entry is vacant.
   std::string owner() const;
 };
 
 std::uint64_t hash_of_name(std::string_view name);
 
-// The entry of a name that is not empty nor too long, claimed if it has none yet; entries.size() where there is no
-// room.
+// Finds the entry of a name that is neither empty nor too long, or claims one.  Returns entries.size() if the table is
+// full.
 template <typename Entries>
 std::size_t claim_entry(Entries& entries, std::string_view name) {
   const std::uint64_t hash = hash_of_name(name);
@@ -39,33 +37,5 @@ std::size_t claim_entry(Entries& entries, std::string_view name) {
   }
   return entries.size();
 }
-
-// A count that somebody scribbled over must still be a number to whoever reads JSON.
-inline constexpr std::uint64_t largest_count = (1ULL << 53) - 1;
-
-// The highest count of runs, or of what can happen once in a run, that readers for alerts believe: a million for each
-// second since this machine was booted.  A job wrote what is above that.
-std::uint64_t highest_believed_count();
-
-// How long things took: how many of them lie in each of the wide buckets, and all of their milliseconds.
-struct TimeCounts {
-  std::array<std::uint64_t, wide_buckets> buckets = {};
-  std::uint64_t ms = 0;
-
-  void add(std::uint64_t took_ms) {
-    ++buckets[wide_bucket(took_ms)];
-    ms += took_ms;
-  }
-  std::uint64_t count() const;
-};
-
-// The same in shared memory, where any worker adds to it.
-struct SharedTimeCounts {
-  std::array<std::atomic<std::uint64_t>, wide_buckets> buckets;
-  std::atomic<std::uint64_t> ms;
-
-  void add(const TimeCounts& more);
-  TimeCounts read() const;  // in bounds, whatever a job wrote there
-};
 
 }  // namespace brood

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/scoreboard/entry_name.hpp"
+#include "shared/scoreboard/shared_counts.hpp"
 
 namespace brood {
 

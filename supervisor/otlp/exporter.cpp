@@ -177,7 +177,7 @@ class ExportLoop {
 
   void heed(const ExportVerdict& verdict, SteadyTime now) {
     request_.reset();
-    if (verdict.kind == ExportVerdict::Kind::again) return put_off(verdict, now);
+    if (verdict.kind == ExportVerdict::Kind::again) return back_off(verdict, now);
     if (failures_ > 0) log::info("collector_is_back", {{"away_for_s", (now - away_since_) / 1s}});
     failures_ = 0;
     not_before_ = now;
@@ -194,7 +194,7 @@ class ExportLoop {
   }
 
   // At the end it is not tried again.
-  void put_off(const ExportVerdict& verdict, SteadyTime now) {
+  void back_off(const ExportVerdict& verdict, SteadyTime now) {
     if (failures_++ == 0) {
       away_since_ = now;
       reasons_.clear();

@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_ends_while_its_worker_waits_for_a_slot_keeps
   BOOST_TEST(held(redis, "erp") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_job_over_its_limit_is_put_off_uncharged) {
+BOOST_AUTO_TEST_CASE(a_job_over_its_limit_is_deferred_uncharged) {
   for (const std::string job_class : {"OnceAnHour", "OnceAnHourApart"}) {
     RedisServer redis;
     const TemporaryDirectory directory;
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_job_over_its_limit_is_put_off_uncharged) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_job_that_was_put_off_often_enough_has_failed_and_counts_anew) {
+BOOST_AUTO_TEST_CASE(a_job_that_was_deferred_often_enough_has_failed_and_counts_anew) {
   RedisServer redis;
   const BroodProcess brood(redis, with_limits(1));
   enqueue(redis, {payload_text("ThrowsOverLimit", "[3]", 1)});

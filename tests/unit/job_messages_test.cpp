@@ -231,14 +231,14 @@ BOOST_AUTO_TEST_CASE(what_is_said_of_limits_is_read_back_and_what_is_none_is_ref
   BOOST_CHECK_THROW(read_limit_uses(encode(std::vector<LimitUse>(17, {"erp", LimitKind::points, 1}))), BadMessage);
 }
 
-BOOST_AUTO_TEST_CASE(of_a_failed_job_alone_may_be_forgotten_how_often_it_was_put_off) {
-  const Payload put_off = Payload::parse(R"({"class":"Resize","args":[],"jid":"1","overrated":3})");
+BOOST_AUTO_TEST_CASE(only_a_failed_job_may_lose_its_count_of_deferrals) {
+  const Payload deferred = Payload::parse(R"({"class":"Resize","args":[],"jid":"1","overrated":3})");
   const auto is_taken = [&](const std::string& overrated) {
     const std::string record =
         R"({"class":"Resize","args":[],"jid":"1")" + overrated +
         R"(,"queue":"default","error_message":"why","error_class":"E","failed_at":1795000000000,"retry_count":0})";
     try {
-      read_end(retried(record), put_off, "default");
+      read_end(retried(record), deferred, "default");
       return true;
     } catch (const BadMessage&) {
       return false;

@@ -116,8 +116,8 @@ BROOD_MEMBER(Result, error_class, 16, Text);
 BROOD_MEMBER(Result, message, 32, Text);
 BROOD_MEMBER(Result, delay_ms, 48, std::int64_t);
 BROOD_MEMBER(Result, thrown, 56, const void*);
-BROOD_MEMBER(Result, most_put_off, 64, std::int64_t);
-BROOD_MEMBER(Result, put_off_ms, 72, std::int64_t);
+BROOD_MEMBER(Result, most_deferrals, 64, std::int64_t);
+BROOD_MEMBER(Result, deferral_ms, 72, std::int64_t);
 BROOD_END(Result, 80);
 
 BROOD_MEMBER(Failure, size, 0, std::size_t);

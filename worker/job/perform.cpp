@@ -62,10 +62,10 @@ Performed read_result(const abi::Result& result) {
     case abi::result_failed: {
       Performed performed = failed(read_text(result.error_class, "UnknownError"), read_text(result.message, ""));
       if (abi::has(result, &abi::Result::thrown)) performed.thrown = result.thrown;
-      if (abi::has(result, &abi::Result::put_off_ms)) {
-        performed.most_deferrals = std::clamp<std::int64_t>(result.most_put_off, 0, most_deferrals);
+      if (abi::has(result, &abi::Result::deferral_ms)) {
+        performed.most_deferrals = std::clamp<std::int64_t>(result.most_deferrals, 0, most_deferrals);
         performed.defer_for =
-            std::clamp(std::chrono::milliseconds(result.put_off_ms), std::chrono::milliseconds(-1), longest_job_delay);
+            std::clamp(std::chrono::milliseconds(result.deferral_ms), std::chrono::milliseconds(-1), longest_job_delay);
       }
       return performed;
     }

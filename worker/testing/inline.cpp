@@ -25,7 +25,7 @@ struct Inline::State : PushReceiver {
     for (const ClientPush& job : pushed) {
       if (!may_begin(job)) continue;
       std::exception_ptr thrown = run(job);
-      while (const std::optional<ClientPush> next = whose_turn_it_is()) {
+      while (const std::optional<ClientPush> next = take_next()) {
         const std::exception_ptr too = run(*next);
         if (!thrown) thrown = too;
       }
@@ -37,7 +37,7 @@ struct Inline::State : PushReceiver {
     const std::lock_guard lock(mutex);
     if (locks.take(job) == HeldLocks::Taken::refused) return false;
     const HeldLocks::Turn turn = locks.take_turn(job.payload);
-    if (turn == HeldLocks::Turn::waits) put_off.push_back(job);
+    if (turn == HeldLocks::Turn::waits) waiting.push_back(job);
     return turn == HeldLocks::Turn::begins;
   }
 
@@ -50,15 +50,15 @@ struct Inline::State : PushReceiver {
     return std::current_exception();
   }
 
-  // Of the jobs pushed while another held their lock, the one that has the lock now.
-  std::optional<ClientPush> whose_turn_it_is() {
+  // Takes a job that was pushed while another held its lock, and that has the lock now.
+  std::optional<ClientPush> take_next() {
     const std::lock_guard lock(mutex);
-    const auto next = std::find_if(put_off.begin(), put_off.end(), [&](const ClientPush& job) {
+    const auto next = std::find_if(waiting.begin(), waiting.end(), [&](const ClientPush& job) {
       return locks.take_turn(job.payload) == HeldLocks::Turn::begins;
     });
-    if (next == put_off.end()) return std::nullopt;
+    if (next == waiting.end()) return std::nullopt;
     ClientPush job = std::move(*next);
-    put_off.erase(next);
+    waiting.erase(next);
     return job;
   }
   bool cancel(std::string_view, std::optional<double>) override { return false; }
@@ -83,7 +83,7 @@ struct Inline::State : PushReceiver {
   JobRunner runner;
   std::mutex mutex;
   HeldLocks locks;
-  std::vector<ClientPush> put_off;
+  std::vector<ClientPush> waiting;
 };
 
 Inline::Inline(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }

@@ -147,8 +147,8 @@ struct Result {
   const void* thrown;         // when failed: address of the exception, by which its throw is found; null: unknown
   // When failed: if not 0, the job was over a limit.  It is rescheduled up to so many times before that counts as a
   // failure.
-  std::int64_t most_put_off;
-  std::int64_t put_off_ms;  // over a limit: the delay; less than 0: the worker chooses
+  std::int64_t most_deferrals;
+  std::int64_t deferral_ms;  // over a limit: the delay; less than 0: the worker chooses
 };
 
 // Why an attempt failed, for hooks and death handlers.  Unless `crashed`, the library matches it with the exception

@@ -207,7 +207,7 @@ class Limiters {
     [[noreturn]] void raise() const {
       const LimiterOptions& options = over_->options_;
       std::optional<std::chrono::milliseconds> in;
-      if (options.backoff) in = options.backoff(put_off_before() + 1);
+      if (options.backoff) in = options.backoff(deferrals_before() + 1);
       throw OverLimit(over_->name_, in, options.reschedule);
     }
 
@@ -250,8 +250,8 @@ class Limiters {
       return at;
     }
 
-    // By the payload: how often this job was over a limit.
-    static int put_off_before() {
+    // How often this job was over a limit before, by its payload.
+    static int deferrals_before() {
       const abi::Call* const call = detail::current_call();
       if (call == nullptr) return 0;
       try {

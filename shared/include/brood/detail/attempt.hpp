@@ -130,9 +130,9 @@ inline void tell_thrown(Thrown thrown, abi::Result& result) {
 
 inline void tell_over_limit(const OverLimit& error, abi::Result& result) {
   tell_thrown(described(error), result);
-  if (!abi::has(result, &abi::Result::put_off_ms)) return;
-  result.most_put_off = error.reschedules();
-  result.put_off_ms = error.in() ? std::max<std::int64_t>(error.in()->count(), 0) : -1;
+  if (!abi::has(result, &abi::Result::deferral_ms)) return;
+  result.most_deferrals = error.reschedules();
+  result.deferral_ms = error.in() ? std::max<std::int64_t>(error.in()->count(), 0) : -1;
 }
 
 // Runs `work()` and stores how it ended.  No exception leaves.

@@ -16,6 +16,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "supervisor/control/control_socket.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/test_loop.hpp"
 
 namespace brood {
 
@@ -25,10 +26,9 @@ struct Asked {
   ControlSocket::Reply reply;
 };
 
-// A socket on a loop, whose handler keeps every request; and what the test sends it.
-struct Listening {
+// A control socket whose handler keeps each request, and its clients.
+struct Listening : TestLoop {
   TemporaryDirectory directory;
-  EventLoop loop;
   std::deque<Asked> asked;
   std::string path = control_socket_path(directory.path(), "host:1:abcdefabcdef");
   std::optional<ControlSocket> socket;
@@ -43,25 +43,13 @@ struct Listening {
     });
   }
 
-  template <typename Predicate>
-  bool run_until(Predicate holds, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
-    Timer again(loop, [] {});
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() >= deadline) return false;
-      again.start_in(std::chrono::milliseconds(3));
-      loop.run_once();
-    }
-    return true;
-  }
-  // What the loop did in that time besides waiting: a descriptor that it neither reads nor drops makes it spin.
+  // How often the loop turns in that time: a descriptor that it neither reads nor drops makes it spin.
   int turns_within(std::chrono::milliseconds duration) {
     int turns = 0;
-    const auto end = std::chrono::steady_clock::now() + duration;
     bool over = false;
     Timer last(loop, [&] { over = true; });
     last.start_in(duration);
-    for (; !over && std::chrono::steady_clock::now() < end; ++turns) loop.run_once();
+    for (; !over; ++turns) loop.run_once();
     return turns;
   }
 
@@ -71,10 +59,10 @@ struct Listening {
     BOOST_TEST(send(client.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
     return client;
   }
-  // All that the supervisor sends until it closes; "still open" at the end when it does not.
-  std::string conversation(const UniqueFd& client, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+  // Returns all that the supervisor sends until it closes, with "still open" at the end if it does not close.
+  std::string conversation(const UniqueFd& client, std::chrono::milliseconds timeout = std::chrono::seconds(100)) {
     std::string text;
-    const bool closed = run_until(
+    const bool closed = holds_within(
         [&] {
           char bytes[4096];
           const ssize_t size = recv(client.get(), bytes, sizeof bytes, MSG_DONTWAIT);

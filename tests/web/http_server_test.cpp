@@ -8,18 +8,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "shared/base/check.hpp"
-#include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/http_endpoint.hpp"
 #include "supervisor/web/listener.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/test_loop.hpp"
 
 using namespace brood;
 
@@ -29,8 +28,8 @@ using namespace std::chrono_literals;
 
 const std::string one_request = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-// A server in a loop that is turned by hand, and clients that never wait.
-struct ServedSocket {
+// A server and its clients, which never wait.
+struct ServedSocket : TestLoop {
   explicit ServedSocket(HttpServer::Handler handler, HttpServer::Limits limits = {})
       : path(directory.path() + "/http.sock"),
         server(loop, listen_for_pages(ListenAddress::parse("unix:" + path), 0600), std::move(handler), limits) {}
@@ -44,20 +43,8 @@ struct ServedSocket {
     return client;
   }
 
-  bool turn_until(const std::function<bool()>& holds) {
-    const SteadyTime end = steady_now() + 30s;
-    Timer wakes(loop);
-    while (!holds()) {
-      if (steady_now() > end) return false;
-      wakes.start_in(5ms);
-      loop.run_once();
-    }
-    return true;
-  }
-
   TemporaryDirectory directory;
   std::string path;
-  EventLoop loop;
   HttpServer server;
 };
 
@@ -98,7 +85,7 @@ BOOST_AUTO_TEST_CASE(requests_that_came_at_once_are_answered_one_a_turn) {
   say(client, many);
 
   int most_a_turn = 0;
-  BOOST_TEST(served.turn_until([&, before = 0]() mutable {
+  BOOST_TEST(served.run_until([&, before = 0]() mutable {
     most_a_turn = std::max(most_a_turn, answered - before);
     before = answered;
     return answered == 50;
@@ -112,14 +99,14 @@ BOOST_AUTO_TEST_CASE(a_stream_has_no_length_and_what_comes_late_is_the_newest) {
   ServedSocket served([&](const HttpRequest&, const HttpServer::Reply& reply) { replies.push_back(reply); });
   const UniqueFd client = served.connect_client();
   say(client, one_request);
-  BOOST_REQUIRE(served.turn_until([&] { return !replies.empty(); }));
+  BOOST_REQUIRE(served.run_until([&] { return !replies.empty(); }));
 
   BOOST_TEST(replies[0].begin_stream({.type = "text/event-stream", .body = "first"}));
   for (const char letter : {'a', 'b', 'c', 'd'}) BOOST_TEST(replies[0].send(piece_of(letter, 2'000'000)));
   replies[0].keep_alive(piece_of('!', 1));  // there is no need, while something is on its way
 
   Heard heard;
-  BOOST_TEST(served.turn_until([&] {
+  BOOST_TEST(served.run_until([&] {
     heard.hear(client);
     return heard.text.ends_with(std::string(2'000'000, 'd'));
   }));
@@ -127,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_stream_has_no_length_and_what_comes_late_is_the_newest) {
   BOOST_TEST(heard.text.find("Content-Length") == std::string::npos);
   BOOST_TEST((heard.text.substr(body) == "first" + std::string(2'000'000, 'a') + std::string(2'000'000, 'd')));
   replies[0].keep_alive(piece_of('!', 1));
-  BOOST_TEST(served.turn_until([&] {
+  BOOST_TEST(served.run_until([&] {
     heard.hear(client);
     return heard.text.ends_with('!');
   }));
@@ -139,14 +126,14 @@ BOOST_AUTO_TEST_CASE(a_stream_that_takes_nothing_is_closed_and_one_without_piece
                       {.clients = 4, .write = 50ms});
   const UniqueFd slow = served.connect_client();
   say(slow, one_request);
-  BOOST_REQUIRE(served.turn_until([&] { return replies.size() == 1; }));
+  BOOST_REQUIRE(served.run_until([&] { return replies.size() == 1; }));
   const UniqueFd quiet = served.connect_client();
   say(quiet, one_request);
-  BOOST_REQUIRE(served.turn_until([&] { return replies.size() == 2; }));
+  BOOST_REQUIRE(served.run_until([&] { return replies.size() == 2; }));
   for (const HttpServer::Reply& reply : replies) BOOST_REQUIRE(reply.begin_stream({.body = "first"}));
 
   BOOST_TEST(replies[0].send(piece_of('a', 2'000'000)));
-  BOOST_TEST(served.turn_until([&] { return replies[0].is_gone(); }));
+  BOOST_TEST(served.run_until([&] { return replies[0].is_gone(); }));
   BOOST_TEST(!replies[0].send(piece_of('b', 1)));
   BOOST_TEST(!replies[1].is_gone());
   BOOST_TEST(replies[1].send(piece_of('b', 1)));
@@ -160,19 +147,19 @@ BOOST_AUTO_TEST_CASE(a_stream_ends_with_its_client_or_when_it_is_ended_and_makes
   const UniqueFd other = served.connect_client();
   say(one, one_request);
   say(other, one_request);
-  BOOST_REQUIRE(served.turn_until([&] { return replies.size() == 2; }));
+  BOOST_REQUIRE(served.run_until([&] { return replies.size() == 2; }));
   for (const HttpServer::Reply& reply : replies) BOOST_REQUIRE(reply.begin_stream({}));
 
   const UniqueFd third = served.connect_client();
   Heard refused;
-  BOOST_TEST(served.turn_until([&] { return refused.hear(third); }));
+  BOOST_TEST(served.run_until([&] { return refused.hear(third); }));
   BOOST_TEST(refused.text.starts_with("HTTP/1.1 503"));
 
   one.reset();
-  BOOST_TEST(served.turn_until([&] { return served.server.clients() == 1; }));
+  BOOST_TEST(served.run_until([&] { return served.server.clients() == 1; }));
   Heard heard;
   for (const HttpServer::Reply& reply : replies) reply.end_stream();
-  BOOST_TEST(served.turn_until([&] { return heard.hear(other); }));
+  BOOST_TEST(served.run_until([&] { return heard.hear(other); }));
   BOOST_TEST(served.server.clients() == 0);
 }
 

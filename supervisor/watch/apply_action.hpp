@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/watch/keys.hpp"
+#include "supervisor/watch/action.hpp"
 #include "supervisor/watch/listing.hpp"
 #include "supervisor/watch/model.hpp"
 #include "supervisor/watch/view.hpp"

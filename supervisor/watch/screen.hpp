@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "supervisor/watch/action.hpp"
 #include "supervisor/watch/glyphs.hpp"
-#include "supervisor/watch/keys.hpp"
 #include "supervisor/watch/line.hpp"
 
 namespace brood::watch {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/watch/action.hpp"
 #include "supervisor/watch/apply_action.hpp"
-#include "supervisor/watch/keys.hpp"
 #include "supervisor/watch/layout.hpp"
 #include "supervisor/watch/panes.hpp"
 #include "supervisor/watch/spans.hpp"

@@ -1,4 +1,4 @@
-#include "supervisor/watch/keys.hpp"
+#include "supervisor/watch/action.hpp"
 
 namespace brood::watch {
 namespace {

@@ -243,18 +243,32 @@ BOOST_FIXTURE_TEST_CASE(a_reset_leaves_what_is_held, Site) {
   BOOST_TEST(!read_reset_limit(ask(reset_limit("none")).view()).has_value());
 }
 
+namespace {
+
+// All limits lie in one Redis, unless a test says otherwise.
+struct FixedPlaces : LimitPlaces {
+  std::function<Place(const std::string& limit)> of;
+  std::function<Channel*(const std::string& shard)> by_name = [](const std::string&) { return nullptr; };
+
+  explicit FixedPlaces(const Place& place) : of([place](const std::string&) { return place; }) {}
+  Place place_of(const std::string& limit) override { return of(limit); }
+  Channel* shard(const std::string& name) override { return by_name(name); }
+};
+
+LimitKeeper keeper_of(const LimitHolder& who, LimitPlaces& places) {
+  return LimitKeeper(
+      places, [who] { return who; }, [](std::chrono::milliseconds) { return true; });
+}
+
+}  // namespace
+
 BOOST_FIXTURE_TEST_CASE(whoever_waits_for_a_slot_gets_it_when_it_is_given_back, Site) {
   register_worker(holder(1));
   register_worker(holder(2));
   BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
   Connection other(redis.address());
-  LimitKeeper keeper({.holder = [] { return holder(2); },
-                      .place_of =
-                          [&](const std::string&) {
-                            return LimitKeeper::Setup::Place{&other, ""};
-                          },
-                      .shard = {},
-                      .pause = [](std::chrono::milliseconds) { return true; }});
+  FixedPlaces places({&other, ""});
+  LimitKeeper keeper = keeper_of(holder(2), places);
   LimitResult result;
   std::thread waiting([&] { result = keeper.take({one_slot}, 20s); });
   BOOST_TEST(
@@ -333,10 +347,8 @@ struct LateChannel : Channel {
 BOOST_FIXTURE_TEST_CASE(a_keeper_whose_giving_back_was_lost_takes_anew, Site) {
   LateChannel channel(connection);
   register_worker(holder(1));
-  LimitKeeper keeper({.holder = [] { return holder(1); },
-                      .place_of = [&](const std::string&) { return LimitKeeper::Setup::Place{&channel}; },
-                      .shard = {},
-                      .pause = [](std::chrono::milliseconds) { return true; }});
+  FixedPlaces places({&channel});
+  LimitKeeper keeper = keeper_of(holder(1), places);
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
   connection.run(give_back_limits(holder(9), {{"erp", LimitKind::concurrent}}));  // so that Redis knows it
   channel.loses = true;
@@ -350,10 +362,8 @@ BOOST_FIXTURE_TEST_CASE(a_keeper_whose_giving_back_was_lost_takes_anew, Site) {
 
 BOOST_FIXTURE_TEST_CASE(nothing_is_taken_for_whoever_does_not_want_it_any_more, Site) {
   register_worker(holder(1));
-  LimitKeeper keeper({.holder = [] { return holder(1); },
-                      .place_of = [&](const std::string&) { return LimitKeeper::Setup::Place{&connection}; },
-                      .shard = {},
-                      .pause = [](std::chrono::milliseconds) { return true; }});
+  FixedPlaces places({&connection});
+  LimitKeeper keeper = keeper_of(holder(1), places);
   BOOST_TEST((keeper.take({one_slot}, 1h, [] { return false; }).kind == LimitResult::Kind::away));
   BOOST_TEST(redis.keys("brood:limit*").empty());
 }
@@ -362,13 +372,8 @@ BOOST_FIXTURE_TEST_CASE(a_slot_held_from_a_shard_that_is_configured_no_more_is_f
   const LimitHolder of_removed{"host:1:0123456789ab", "0.1", 0, "removed"};
   take(of_removed, one_slot);
   register_worker(holder(2));
-  LimitKeeper keeper({.holder = [] { return holder(2); },
-                      .place_of =
-                          [&](const std::string&) {
-                            return LimitKeeper::Setup::Place{&connection, "b"};
-                          },
-                      .shard = [](const std::string&) -> Channel* { return nullptr; },
-                      .pause = [](std::chrono::milliseconds) { return true; }});
+  FixedPlaces places({&connection, "b"});
+  LimitKeeper keeper = keeper_of(holder(2), places);
   redis.command({"HSET", "host:1:0123456789ab", "beat", "1"});
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::over));
   redis.command({"DEL", "host:1:0123456789ab"});
@@ -380,18 +385,14 @@ BOOST_AUTO_TEST_CASE(limits_in_several_shards_are_taken_in_the_order_of_the_shar
   Site first, second;
   first.register_worker(holder(1));
   second.register_worker(holder(1));
-  const auto lies = [&](const std::string& name) {
-    return name == "a" ? LimitKeeper::Setup::Place{&first.connection, "", 0}
-                       : LimitKeeper::Setup::Place{&second.connection, "b", 1};
-  };
+  const LimitPlaces::Place one{&first.connection, "", 0}, another{&second.connection, "b", 1};
+  FixedPlaces places(one);
+  places.of = [&](const std::string& name) { return name == "a" ? one : another; };
   Limit a = one_slot, b = one_slot;
   a.name = "a";
   b.name = "b";
   for (const std::vector<Limit>& named : {std::vector<Limit>{a, b}, std::vector<Limit>{b, a}}) {
-    LimitKeeper keeper({.holder = [] { return holder(1); },
-                        .place_of = lies,
-                        .shard = {},
-                        .pause = [](std::chrono::milliseconds) { return true; }});
+    LimitKeeper keeper = keeper_of(holder(1), places);
     // The first shard refuses: nothing was asked of the second by then.
     first.redis.command({"SET", "brood:limit:a", "of another type"});
     BOOST_TEST((keeper.take(named, 0ms).kind == LimitResult::Kind::refused));
@@ -404,17 +405,9 @@ BOOST_AUTO_TEST_CASE(a_slot_held_from_another_shard_is_free_once_that_shard_says
   const LimitHolder first{"host:1:abc", "0.1", 0, "b"};
   jobs.register_worker(first);
   jobs.register_worker(holder(2));
-  const auto keeper_of = [&](LimitHolder who) {
-    who.elsewhere = "";
-    return LimitKeeper({.holder = [who] { return who; },
-                        .place_of =
-                            [&](const std::string&) {
-                              return LimitKeeper::Setup::Place{&limits.connection, "b"};
-                            },
-                        .shard = [&](const std::string& name) { return name == "b" ? &jobs.connection : nullptr; },
-                        .pause = [](std::chrono::milliseconds) { return true; }});
-  };
-  LimitKeeper one = keeper_of(first), two = keeper_of(holder(2));
+  FixedPlaces places({&limits.connection, "b"});
+  places.by_name = [&](const std::string& name) { return name == "b" ? &jobs.connection : nullptr; };
+  LimitKeeper one = keeper_of({"host:1:abc", "0.1", 0}, places), two = keeper_of(holder(2), places);
   BOOST_TEST((one.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
   BOOST_TEST((two.take({one_slot}, 0ms).kind == LimitResult::Kind::over));
   jobs.redis.command({"HDEL", "brood:inflight:host:1:abc", "0.1"});  // as its recovery does

@@ -38,7 +38,7 @@ LimitResult refused(std::string why) { return {LimitResult::Kind::refused, 0, st
 std::vector<LimitKeeper::Together> LimitKeeper::by_server(const std::vector<Limit>& limits) const {
   std::vector<Together> servers;
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    const Setup::Place place = setup_.place_of(limits[i].name);
+    const LimitPlaces::Place place = places_.place_of(limits[i].name);
     auto server = std::find_if(servers.begin(), servers.end(),
                                [&](const Together& known) { return known.place.redis == place.redis; });
     if (server == servers.end()) server = servers.insert(server, Together{place, {}, {}});
@@ -84,7 +84,7 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
   milliseconds rest = shortest_rest_of_limits;
   std::vector<Limit> limits = together.limits;
   bool said_away = false;
-  for (milliseconds least = 0ms;; least = 1ms) {  // who is not served at once has waited, were it for microseconds
+  for (milliseconds least = 0ms;; least = 1ms) {  // after the first try it counts as having waited
     const auto waited = std::max(std::chrono::floor<milliseconds>(steady_now() - begun), least);
     const milliseconds left = std::max(wait - waited, 0ms);
     for (std::size_t i = 0; i < limits.size(); ++i) limits[i].defined_ago = together.limits[i].defined_ago + waited;
@@ -98,15 +98,15 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
         if (answer.kind == LimitAnswer::Kind::taken) return {};
         if (!answer.elsewhere.empty() && forget_gone(redis, limits.at(answer.which).name, answer.elsewhere)) continue;
         if (answer.kind == LimitAnswer::Kind::over) return {LimitResult::Kind::over, answer.which, ""};
-        if (!setup_.pause(0ms)) return {LimitResult::Kind::away, answer.which, ""};
+        if (!pause_(0ms)) return {LimitResult::Kind::away, answer.which, ""};
         if (answer.until_then >= 0ms) {
-          if (!setup_.pause(std::clamp(answer.until_then, 1ms, std::max(left, 1ms)))) return {LimitResult::Kind::away};
+          if (!pause_(std::clamp(answer.until_then, 1ms, std::max(left, 1ms)))) return {LimitResult::Kind::away};
         } else {
           const milliseconds look = std::clamp(left, 1ms, look_at_slots_again);
           const std::vector<Reply> bell = redis.call_patiently({wait_for_slot(limits.at(answer.which).name, look)},
                                                                limits_patience(look + reply_of_bell_within));
           const bool may_not_wait_there = !bell.front().view().error().empty();
-          if (may_not_wait_there && !setup_.pause(look)) return {LimitResult::Kind::away};
+          if (may_not_wait_there && !pause_(look)) return {LimitResult::Kind::away};
         }
         continue;
       }
@@ -119,18 +119,17 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
       return refused(strange.what());
     }
     if (!std::exchange(said_away, true)) log::warn("limits_wait_for_redis", {{"reason", away}});
-    if (!setup_.pause(std::chrono::ceil<milliseconds>(jittered(rest)))) return {LimitResult::Kind::away};
+    if (!pause_(std::chrono::ceil<milliseconds>(jittered(rest)))) return {LimitResult::Kind::away};
     rest = std::min(2 * rest, longest_rest_of_limits);
   }
 }
 
-// Of a holder in another shard only that one knows whether it still holds.  One that does not answer says nothing, and
-// its holders go on.
+// Only the shard of a holder knows whether it still holds.  If that shard does not answer, its holders go on.
 bool LimitKeeper::forget_gone(Channel& redis, const std::string& name, const std::vector<LimitHolder>& holders) {
   std::vector<LimitHolder> gone;
   for (const LimitHolder& holder : holders) {
     try {
-      Channel* const there = setup_.shard ? setup_.shard(holder.elsewhere) : nullptr;
+      Channel* const there = places_.shard(holder.elsewhere);
       const bool is_configured = there != nullptr;
       const Reply told = std::move(
           (is_configured ? *there : redis)
@@ -148,9 +147,9 @@ bool LimitKeeper::forget_gone(Channel& redis, const std::string& name, const std
   return freed.view().is_integer() && freed.view().integer() > 0;
 }
 
-// What was held before a settle is free.
+// A settle frees all that was held before it.
 void LimitKeeper::begin_batch_anew() {
-  const LimitHolder holder = setup_.holder();
+  const LimitHolder holder = holder_();
   if (holder.member() == held_by_.member() && holder.number == held_by_.number) return;
   held_by_ = holder;
   slots_.clear();
@@ -173,7 +172,7 @@ void LimitKeeper::give_back(const std::vector<LimitUse>& uses) {
 void LimitKeeper::send_back(const std::vector<LimitUse>& uses) {
   std::map<std::pair<Channel*, unsigned>, std::pair<std::string, std::vector<LimitUse>>> together;
   for (const LimitUse& use : uses) {
-    const Setup::Place place = setup_.place_of(use.name);
+    const LimitPlaces::Place place = places_.place_of(use.name);
     const auto slot = slots_.find(use.name);
     auto& [elsewhere, of_server] = together[{place.redis, slot == slots_.end() ? 0 : slot->second.taking}];
     elsewhere = place.elsewhere;
@@ -188,7 +187,7 @@ void LimitKeeper::send_back(const std::vector<LimitUse>& uses) {
       const Reply reply = call_script(*where.first, give_back_limits(holder, of_server.second));
       if (!reply.view().error().empty()) log::warn("limits_not_given_back", {{"reason", reply.view().error()}});
     } catch (const ConnectionLost& lost) {
-      ++held_by_.taking;  // it may arrive yet, while the next job of the batch holds the same
+      ++held_by_.taking;  // the call may arrive later, while the next job of the batch holds the same
       log::warn("limits_not_given_back", {{"reason", lost.what()}, {"hint", "they end with the settle of the job"}});
     }
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/redis/connection.hpp"
@@ -13,38 +14,41 @@
 
 namespace brood {
 
+// Where limits lie.
+class LimitPlaces {
+ public:
+  struct Place {
+    Channel* redis = nullptr;
+    std::string elsewhere = {};  // the shard that knows the holder, if that is another: see LimitHolder
+    std::size_t number = 0;      // of the limit's shard, the same for all workers
+  };
+  virtual ~LimitPlaces() = default;
+  virtual Place place_of(const std::string& limit) = 0;
+  virtual Channel* shard(const std::string& name) = 0;  // null if there is none of that name
+};
+
 // Takes limits in Redis for a worker's jobs, over connections that are idle while a job runs, and gives them back.
 class LimitKeeper {
  public:
-  struct Setup {
-    std::function<LimitHolder()> holder;  // who this worker is by now
-    // Where a limit of this name lies, and where whoever holds of it in another shard has that written down.
-    struct Place {
-      Channel* redis = nullptr;
-      std::string elsewhere = {};  // as LimitHolder has it
-      std::size_t number = 0;      // of the shard, the same for everybody
-    };
-    std::function<Place(const std::string& name)> place_of;
-    std::function<Channel*(const std::string& shard)> shard;  // null: there is none of that name
-    // Waits; false: the job is to end, or its worker.
-    std::function<bool(std::chrono::milliseconds)> pause;
-  };
+  // `holder` returns as which holder this worker takes now.  `pause` waits; it returns false if the job or its worker
+  // is to end.
+  LimitKeeper(LimitPlaces& places, std::function<LimitHolder()> holder,
+              std::function<bool(std::chrono::milliseconds)> pause)
+      : places_(places), holder_(std::move(holder)), pause_(std::move(pause)) {}
 
-  explicit LimitKeeper(Setup setup) : setup_(std::move(setup)) {}
-
-  // Takes all or none, and waits for that as long.  Those of one shard are taken together; everybody goes through the
-  // shards in the same order, or two jobs would wait for what the other holds.  While Redis is away it asks again
-  // until `pause` says no, or `is_wanted`: whoever takes for a job in another process stops when that has ended.
+  // Takes all or none, and waits for them up to `wait`.  Takes the limits of one shard together, and goes through the
+  // shards in the order of their numbers, so that no two jobs wait for what the other holds.  While Redis is away it
+  // asks again until `pause` or `is_wanted` returns false; a job in another process wants nothing after its end.
   LimitResult take(
       const std::vector<Limit>& limits, std::chrono::milliseconds wait,
       const std::function<bool()>& is_wanted = [] { return true; });
 
-  // What one take() has taken.  What Redis does not hear of ends with the settle of the job.
+  // Gives back what one take() has taken.  What cannot be given back now is free when the job is settled.
   void give_back(const std::vector<LimitUse>& uses);
 
  private:
   struct Together {
-    Setup::Place place;
+    LimitPlaces::Place place;
     std::vector<Limit> limits;
     std::vector<std::size_t> numbers;  // of each, in the whole call
   };
@@ -56,7 +60,9 @@ class LimitKeeper {
   void begin_batch_anew();
   void send_back(const std::vector<LimitUse>& uses);
 
-  Setup setup_;
+  LimitPlaces& places_;
+  const std::function<LimitHolder()> holder_;
+  const std::function<bool(std::chrono::milliseconds)> pause_;
   struct Slot {
     int depth = 0;  // how often it is held within itself
     unsigned taking = 0;

@@ -22,11 +22,11 @@ constexpr std::size_t largest_shown = 1 << 20;
 
 }  // namespace
 
-Runner::Runner(Workplace& place, Admission& admission, Channel& redis, LimitKeeper::Setup limits,
-               const Identity& of_supervisor)
+Runner::Runner(Workplace& place, Admission& admission, Channel& redis, LimitPlaces& limits,
+               std::function<LimitHolder()> holder, const Identity& of_supervisor)
     : place_(place),
       admission_(admission),
-      services_(place, redis, std::move(limits)),
+      services_(place, redis, limits, std::move(holder)),
       code_(place, services_, meter_),
       book_(place.slot, place.setup, place.config.statsd),
       log_(place.config, code_),

@@ -29,9 +29,9 @@ namespace brood {
 // Makes of each decision about a job its outcome: one worker's jobs, one after the other.
 class Runner {
  public:
-  // Spans go to the exporter of `of_supervisor`.
-  Runner(Workplace& place, Admission& admission, Channel& redis, LimitKeeper::Setup limits,
-         const Identity& of_supervisor);
+  // `holder`: see LimitKeeper.  Spans go to the exporter of `of_supervisor`.
+  Runner(Workplace& place, Admission& admission, Channel& redis, LimitPlaces& limits,
+         std::function<LimitHolder()> holder, const Identity& of_supervisor);
 
   // Unless they are loaded already.  Throws LibraryError.
   void load_libraries();

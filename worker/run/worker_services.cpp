@@ -15,11 +15,12 @@ constexpr auto longest_look_at_fleet = 2000ms;
 
 }  // namespace
 
-WorkerServices::WorkerServices(Workplace& place, Channel& redis, LimitKeeper::Setup limits)
-    : place_(place), redis_(redis), iterations_(redis), limits_([&] {
-        limits.pause = [this](std::chrono::milliseconds length) { return may_wait(length); };
-        return std::move(limits);
-      }()),
+WorkerServices::WorkerServices(Workplace& place, Channel& redis, LimitPlaces& limits,
+                               std::function<LimitHolder()> holder)
+    : place_(place),
+      redis_(redis),
+      iterations_(redis),
+      limits_(limits, std::move(holder), [this](std::chrono::milliseconds length) { return may_wait(length); }),
       batches_(redis) {}
 
 // False: the run is to end, or the worker.

@@ -18,8 +18,8 @@ namespace brood {
 // Over the connections of a worker, which are idle while a job runs.
 class WorkerServices : public JobServices {
  public:
-  // Where limits lie, and who holds them: all but LimitKeeper::Setup's pause.
-  WorkerServices(Workplace& place, Channel& redis, LimitKeeper::Setup limits);
+  // `holder`: see LimitKeeper.
+  WorkerServices(Workplace& place, Channel& redis, LimitPlaces& limits, std::function<LimitHolder()> holder);
 
   // The job that is spoken of from now on; it must live as long.
   void serve(const Payload& job) { job_ = &job; }

@@ -23,7 +23,7 @@ LimitShards::LimitShards(const std::vector<RedisAddress>& shards, const std::siz
   }
 }
 
-LimitKeeper::Setup::Place LimitShards::place_of(const std::string& limit) {
+LimitPlaces::Place LimitShards::place_of(const std::string& limit) {
   const std::size_t shard = shards_.size() > 1 ? shard_of_key(names_, "limit:" + limit, left_out_) : served_;
   return {at(shard), shard == served_ ? "" : names_[served_], shard};
 }

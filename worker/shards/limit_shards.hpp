@@ -10,16 +10,16 @@
 
 namespace brood {
 
-// Where limits lie: all of one name in one shard, which its name tells, whichever shards the jobs come from, and none
-// in a shard that is drained.  What lies in the shard that the worker serves is asked over its own connection, the rest
-// over connections that are made when they are needed.
-class LimitShards {
+// A limit lies in the shard that its name is hashed to, whichever shards its jobs come from, and never in a drained
+// one. The shard that the worker serves is asked over the worker's connection, the others over connections that are
+// made when they are needed.
+class LimitShards : public LimitPlaces {
  public:
   LimitShards(const std::vector<RedisAddress>& shards, const std::size_t& served, Connection& own,
               std::string client_name);
 
-  LimitKeeper::Setup::Place place_of(const std::string& limit);
-  Channel* shard(const std::string& name);
+  Place place_of(const std::string& limit) override;
+  Channel* shard(const std::string& name) override;
 
  private:
   Channel* at(std::size_t shard);

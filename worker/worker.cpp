@@ -52,7 +52,7 @@ void Worker::run() {
 void Worker::go_on() {
   const bool quiet = orders_.told_to_quiet();
   const bool begins = !quiet && !waits_for_beat();
-  if (begins) admission_.quarantine().look(steady_now());
+  if (begins) admission_.quarantined_jobs().look(steady_now());
   if (!begins && outcomes_.empty()) give_back_unbegun();  // else they are settled first, and what is left comes again
   if (!quiet && shard_.is_wanted_elsewhere()) return move();
   if (!begins && outcomes_.empty()) return stand_by(quiet);
@@ -83,7 +83,7 @@ bool Worker::fetch(bool begins) {
 }
 
 void Worker::wait_for_job() {
-  const auto some_wait = [this] { return admission_.quarantine().some_wait(); };
+  const auto some_wait = [this] { return admission_.quarantined_jobs().some_wait(); };
   Session::Waited waited;
   do {
     waited = fetcher_.wait(some_wait());
@@ -183,7 +183,7 @@ void Worker::renew(ControlByte byte) {
   const std::uint64_t incarnation = orders_.ask_for_incarnation(byte);
   if (shard_.follow_incarnation()) {
     fetcher_.forget_shard();
-    admission_.quarantine().forget();
+    admission_.forget_shard();
     runner_.services().forget_shard();
   }
   session_.begin(incarnation);

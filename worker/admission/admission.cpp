@@ -23,7 +23,13 @@ Admission::Admission(Session& session, Channel& redis, const Config& config,
     : session_(session),
       redis_(redis),
       batches_(redis),
-      quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within}, std::move(knows)) {}
+      quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within}),
+      quarantined_jobs_(redis, quarantine_, std::move(knows)) {}
+
+void Admission::forget_shard() {
+  quarantine_.forget();
+  quarantined_jobs_.forget();
+}
 
 void Admission::begin_batch(const std::string& queue, const std::vector<CapSettings>& caps) {
   queue_ = queue;

@@ -14,6 +14,7 @@
 #include "shared/store/deferral.hpp"
 #include "worker/admission/cancelled_batches.hpp"
 #include "worker/admission/quarantine.hpp"
+#include "worker/admission/quarantined_jobs.hpp"
 #include "worker/admission/short_classes.hpp"
 #include "worker/session/session.hpp"
 
@@ -63,6 +64,9 @@ class Admission {
 
   bool is_on_trial() const { return quarantine_.is_kept_trial(); }  // the job of the last decision
   Quarantine& quarantine() { return quarantine_; }
+  QuarantinedJobs& quarantined_jobs() { return quarantined_jobs_; }
+  // The worker has gone to another shard.
+  void forget_shard();
 
  private:
   using Answer = std::optional<Decision>;  // nullopt: the next gate is asked
@@ -78,6 +82,7 @@ class Admission {
   Channel& redis_;
   CancelledBatches batches_;
   Quarantine quarantine_;
+  QuarantinedJobs quarantined_jobs_;
   ShortClasses short_classes_;
   Payload job_;
   std::string queue_;

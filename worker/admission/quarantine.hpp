@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "shared/base/clock.hpp"
 #include "shared/job/payload.hpp"
@@ -23,28 +25,28 @@ enum class QuarantineAnswer {
 };
 QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries);
 
-// One worker's view of the classes in quarantine, and of those that are paused: lets their jobs wait, tries one of them
-// when the worker's libraries differ from those that crashed, and puts back what waits once a class is free.
+// How long Redis may take to answer.
+inline constexpr std::chrono::milliseconds quarantine_patience(2000);
+
+// One worker's view of the classes in quarantine, and of those that are paused: lets their jobs wait, and tries one of
+// them when the worker's libraries differ from those that crashed.
 class Quarantine {
  public:
-  // `redis` is idle while it is asked here.  `knows` tells whether the worker has code for a class.
-  Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows);
+  // `redis` is idle while this asks it.
+  Quarantine(Channel& redis, const QuarantineRules& rules) : redis_(redis), rules_(rules) {}
 
-  // `paused` tells which classes are paused by now, nullptr where that is not known; without it none is.
-  void follow_pauses(std::function<const NameSet*()> paused) { paused_ = std::move(paused); }
+  // `paused` returns which classes are paused by now, nullptr while that is not known; without it none is.
+  void follow_pauses(std::function<const NameSet*()> paused) { follow_ = std::move(paused); }
 
   // Call it once the libraries are loaded; see libraries_digest().
-  void set_libraries(std::uint64_t digest);
+  void set_libraries(std::uint64_t digest, SteadyTime now);
+  const std::string& libraries() const { return libraries_; }
 
   // The worker has gone to another shard: forgets what it knows of the one before.
   void forget();
 
-  // Every few seconds asks Redis which classes there are, and puts back what need not wait any more.  Without a
-  // quarantine it looks after each change of the pauses, and now and then.
-  void look(SteadyTime now);
-
-  // Whether a job of any class may have to wait.  Then defers() tells whether this one must.  If it need not, call
-  // ended() when it has ended, or does_not_begin() where something else keeps it waiting, or ends it before it began.
+  // Whether a job of any class may have to wait.  Then defers() decides for one job.  If that need not wait, call
+  // ended() when it has ended, or does_not_begin() if something else keeps it waiting, or ends it before it began.
   bool may_defer();
   std::optional<Deferral> defers(const Payload& job);
   void ended(const Payload& job);
@@ -54,43 +56,43 @@ class Quarantine {
   bool is_kept_trial() const { return probe_.has_value() && is_kept_; }
 
   bool is_on() const { return rules_.after > 0; }
-  // Whether a job may wait that need not soon: it is to look again before long.
-  bool some_wait() const;
+
+  // ---- For the jobs that wait: see QuarantinedJobs
+
+  bool is_paused(const Payload& job) const;
+  QuarantineAnswer judge(const Payload& job) const { return judge_quarantine(known(job), libraries_); }
+  // Returns false if it is not known yet which classes are paused.
+  bool note_pauses();
+  const NameSet& paused() const { return paused_; }
+  // Which classes are in quarantine has just been read.
+  void learn(QuarantinedClasses classes);
+  // For how long that need not be read again.
+  std::chrono::nanoseconds stays_fresh_for(SteadyTime now) const;
+  // A trial has ended since the last take_ended_trial(): jobs of its class may go on.
+  bool has_ended_trial() const { return has_ended_trial_; }
+  bool take_ended_trial() { return std::exchange(has_ended_trial_, false); }
+  // Tells Redis of the last trial, if that has not heard of it yet.
+  void tell_of_passed();
 
  private:
-  bool is_paused(const Payload& job) const;
-  void note_pauses(const NameSet& paused, SteadyTime now);
-  std::chrono::nanoseconds until_next_look(SteadyTime now) const;
+  const QuarantinedClass* known(const Payload& job) const;
   bool has_crashed(const Payload& job);
-  void read();
   void read_unless_fresh();
-  void tell_of_passed();
-  bool may_release();
-  void release(SteadyTime now);
-  std::size_t release_from(std::size_t first, std::size_t& looked_at);
-  enum class PutBack { done, gone, refused };
-  PutBack put_back(const Payload& job);
 
   Channel& redis_;
   const QuarantineRules rules_;
-  const std::function<bool(const std::string&)> knows_;
-  std::function<const NameSet*()> paused_;
-  NameSet paused_now_;  // as last read; known when the last job was deferred
-  int looks_after_change_ = 0;
-  bool said_refused_ = false;
+  std::function<const NameSet*()> follow_;
+  NameSet paused_;  // as last read; known when the last job was deferred
   std::string libraries_;
+  SteadyTime begun_{}, read_at_{};
   QuarantinedClasses classes_;
-  std::int64_t waiting_ = 0;
-  std::size_t looked_through_ = 0;  // how many of what waits, from the oldest on
-  bool looks_again_ = false;        // what it released last is not all
-  bool looks_at_all_ = false;       // after a change of the pauses, until it comes to the end
-  SteadyTime first_look_{}, next_look_{}, read_at_{};
   std::optional<std::string> probe_;  // the jid of the one that this worker runs
   bool is_kept_ = false;              // heartbeats tell of it
   struct Passed {
     std::string job_class, shown, jid;
   };
   std::optional<Passed> passed_;  // a probe that has ended and that Redis does not know of: no other begins before
+  bool has_ended_trial_ = false;
 };
 
 }  // namespace brood

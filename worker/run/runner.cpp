@@ -55,7 +55,7 @@ void Runner::prepare() {
   left_behind_.note_state();  // with the limit of memory
   const std::uint64_t libraries = libraries_digest(place_.registry);
   place_.slot.record().libraries.store(libraries);
-  admission_.quarantine().set_libraries(libraries);
+  admission_.quarantine().set_libraries(libraries, steady_now());
 
   const std::vector<std::string> names = place_.registry.class_names();
   const auto isolated = std::find_if(names.begin(), names.end(),

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/redis_server.hpp"
-#include "worker/admission/quarantine.hpp"
+#include "worker/admission/quarantined_jobs.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -19,24 +19,25 @@ std::string job(const std::string& job_class, int number, const std::string& que
          "\"}";
 }
 
-// A worker of which there is nothing but its view of what waits; its clock is ours.
+// The part of a worker that knows which jobs wait; its clock is ours.
 struct Onlooker {
   RedisServer redis;
   Connection connection{redis.address()};
   NameSet paused;
-  Quarantine quarantine;
   SteadyTime now{1h};
+  Quarantine quarantine;
+  QuarantinedJobs jobs{connection, quarantine, [](const std::string&) { return true; }};
 
-  explicit Onlooker(int after = 0) : quarantine(connection, {after, 600s}, [](const std::string&) { return true; }) {
-    quarantine.set_libraries(0xabc);
+  explicit Onlooker(int after = 0) : quarantine(connection, {after, 600s}) {
+    quarantine.set_libraries(0xabc, now);
     quarantine.follow_pauses([this] { return &paused; });
-    quarantine.look(now);
+    jobs.look(now);
   }
   // Looks like a worker, and no other process claims the looks.
   void look_for(std::chrono::milliseconds time) {
     for (const SteadyTime end = now + time; now < end; now += 50ms) {
       redis.command({"DEL", "brood:quarantine:look:0000000000000abc"});
-      quarantine.look(now);
+      jobs.look(now);
     }
   }
   void lay_aside(int score, const std::string& payload) {
@@ -60,7 +61,7 @@ BOOST_AUTO_TEST_CASE(what_waits_for_nothing_is_found_behind_all_that_waits_for_i
   worker.look_for(15s);
   BOOST_TEST(worker.redis.size_of("queue:default") == 1u);
   BOOST_TEST(worker.redis.size_of(aside) == 5'000u);
-  BOOST_TEST(!worker.quarantine.some_wait());
+  BOOST_TEST(!worker.jobs.some_wait());
 }
 
 BOOST_AUTO_TEST_CASE(who_has_put_back_the_last_looks_no_more_often_than_before) {
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(who_has_put_back_the_last_looks_no_more_often_than_before) 
   worker.look_for(1s);
   BOOST_TEST(worker.redis.size_of("queue:default") == 1u);
   worker.look_for(20s);
-  BOOST_TEST(!worker.quarantine.some_wait());
+  BOOST_TEST(!worker.jobs.some_wait());
 }
 
 BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_is_left_to_another_job) {
@@ -87,9 +88,9 @@ BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_is_left_to_another_job) {
   BOOST_REQUIRE(worker.quarantine.may_defer());
   BOOST_TEST(!worker.quarantine.defers(another));
   worker.quarantine.ended(another);
-  BOOST_TEST(worker.quarantine.some_wait());
+  BOOST_TEST(worker.jobs.some_wait());
   worker.look_for(1s);
-  BOOST_TEST(!worker.quarantine.some_wait());
+  BOOST_TEST(!worker.jobs.some_wait());
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_that_takes_no_job_keeps_no_class_from_its_trial) {

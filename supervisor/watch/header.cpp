@@ -5,7 +5,7 @@
 #include "supervisor/version.hpp"
 #include "supervisor/watch/figures.hpp"
 #include "supervisor/watch/layout.hpp"
-#include "supervisor/watch/spans.hpp"
+#include "supervisor/watch/line.hpp"
 
 namespace brood::watch {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/watch/line.hpp"
 #include "supervisor/watch/panes.hpp"
-#include "supervisor/watch/spans.hpp"
 
 namespace brood::watch {
 namespace {

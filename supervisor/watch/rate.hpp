@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/watch/glyphs.hpp"
+#include "supervisor/watch/text.hpp"
 
 namespace brood::watch {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "supervisor/watch/action.hpp"
-#include "supervisor/watch/glyphs.hpp"
 #include "supervisor/watch/line.hpp"
+#include "supervisor/watch/text.hpp"
 
 namespace brood::watch {
 

@@ -5,9 +5,15 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/watch/glyphs.hpp"
-
 namespace brood::watch {
+
+// What a terminal can show.
+struct Glyphs {
+  bool utf8 = true;    // else text beyond ASCII becomes question marks
+  bool blocks = true;  // else bars and lines are drawn with ASCII
+
+  std::string_view ellipsis() const { return blocks ? "…" : "~"; }
+};
 
 // Text as a terminal shows it.  Text of others may hold wide and combining characters, and may try to control the
 // terminal.  The widths are those of the C library's locale: LC_CTYPE must be set when `glyphs.utf8` is true.

@@ -6,8 +6,8 @@
 #include "supervisor/watch/action.hpp"
 #include "supervisor/watch/apply_action.hpp"
 #include "supervisor/watch/layout.hpp"
+#include "supervisor/watch/line.hpp"
 #include "supervisor/watch/panes.hpp"
-#include "supervisor/watch/spans.hpp"
 #include "tests/unit/watched_workers.hpp"
 
 using namespace brood;

@@ -11,9 +11,34 @@
 #include "shared/base/paths.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "worker/recovery/span_of_crash.hpp"
+#include "worker/job/span_of_run.hpp"
 
 namespace brood {
+namespace {
+
+// The span of the run that the worker's end cut short.  The time when it began must be known.
+RunSpan span_of_crash(const OtlpSettings& settings, const WorkerDeath& worker_death, const Payload& job,
+                      const std::string& queue, const CrashReport& report) {
+  const DeadWorker& worker = worker_death.worker;
+  const WorkerDeath::Run& run = worker_death.run.value();
+  RunSpan span = span_of_run(settings, job, queue,
+                             {.identity = worker.identity,
+                              .slot = worker.slot,
+                              .began_ns = std::max<std::int64_t>(run.began.time_since_epoch().count(), 0),
+                              .jid = job.jid()});
+  span.took_ns = std::clamp<std::int64_t>(run.took.count(), 0, INT64_MAX - span.began_ns);
+  const bool is_crash = worker_death.cause && worker_death.cause->counts_as_crash;
+  span.end = is_crash ? RunSpan::End::crashed : RunSpan::End::failed;
+  if (worker_death.cause && worker_death.cause->facts) span.pid = worker_death.cause->facts->pid;
+  span.error_class = report.failure.error_class;
+  span.message = report.failure.message;
+  span.signal = report.signal;
+  span.top = report.top;
+  span.fingerprint = report.fingerprint;
+  return span;
+}
+
+}  // namespace
 
 RecoveryNews::RecoveryNews(const Config& config) : config_(config) {
   if (!config.statsd.address.empty()) statsd_.emplace(config.statsd, nullptr);
@@ -44,13 +69,13 @@ void RecoveryNews::tell(const DeadWorker& worker, const RecoveryResult& result) 
   if (span_ && result.charged > 0) tell_span(worker);
 }
 
-// How many of the jobs that were noted the recovery has moved.  If their worker had settled in the meantime, jobs were
-// judged that it did not hold any more.
+// How many of the noted jobs the recovery has moved.  If their worker settled in the meantime, it did not hold all of
+// the jobs that were judged.
 std::size_t RecoveryNews::done_of(std::size_t noted, const RecoveryResult& result) {
   return std::min(noted, static_cast<std::size_t>(result.charged + result.orphaned));
 }
 
-// The scoreboard of another host is not here; then they are not counted.
+// Jobs of another host's workers are not counted: their scoreboard is not here.
 void RecoveryNews::note_died(const DeadWorker& worker, const RecoveryResult& result) const try {
   const std::size_t died = done_of(deaths_, result);
   if (died == 0) return;

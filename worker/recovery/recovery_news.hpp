@@ -16,13 +16,13 @@
 
 namespace brood {
 
-// What monitoring hears of recoveries: how many jobs died, and, where somebody wants to be told, counters of StatsD and
-// the span of the run that a crash ended.
+// Reports recoveries to monitoring: how many jobs died, and, if configured, counters for StatsD and the span of the run
+// that a crash ended.
 class RecoveryNews {
  public:
   explicit RecoveryNews(const Config& config);
 
-  // The recovery of another worker begins: what was noted before and not told is forgotten.
+  // The recovery of another worker begins: forgets what was noted before and not reported.
   void begin();
   // The worker died of this job.  The log names its trace from now on.
   void note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
@@ -32,7 +32,7 @@ class RecoveryNews {
   // A job goes to the dead set, for whatever reason.
   void note_death() { ++deaths_; }
 
-  // The recovery is done.  What a stop or a deploy gives back is not counted: nothing has gone wrong.
+  // The recovery is done.  Jobs that a stop or a deploy gives back are not counted: nothing has gone wrong.
   void tell(const DeadWorker& worker, const RecoveryResult& result);
 
  private:

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "shared/base/clock.hpp"
 #include "supervisor/web/http/digest.hpp"
 
 namespace brood {
@@ -23,7 +22,7 @@ std::string in_small_letters(std::string_view text) {
   return small;
 }
 
-// Without the port: "[::1]:80" is "[::1]".  What follows a colon and is no number is none.
+// Cuts off the port: "[::1]:80" becomes "[::1]".  Only a number is a port.
 std::string_view without_port(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   const std::size_t bracket = host.rfind(']');
@@ -32,7 +31,7 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, colon);
 }
 
-// Empty for what is none.
+// Returns an empty text if `text` is not valid base64.
 std::string decoded_base64(std::string_view text) {
   std::vector<std::byte> bytes;
   if (!detail::read_base64(text, bytes)) return "";
@@ -59,6 +58,26 @@ std::optional<std::pair<std::string, std::string>> name_and_password(const HttpR
 }
 
 }  // namespace
+
+void FailedGuesses::note(const std::string& name, SteadyTime now) {
+  const std::lock_guard lock(mutex_);
+  if (is_over(now)) {
+    begun_ = now;
+    in_all_ = 0;
+    of_name_.clear();
+  }
+  ++in_all_;
+  ++of_name_[name];
+}
+
+bool FailedGuesses::are_too_many(const std::string& name, SteadyTime now) const {
+  const std::lock_guard lock(mutex_);
+  if (is_over(now)) return false;
+  const auto found = of_name_.find(name);
+  return in_all_ >= most_in_all || (found != of_name_.end() && found->second >= most_of_name);
+}
+
+bool FailedGuesses::is_over(SteadyTime now) const { return in_all_ == 0 || now - begun_ >= std::chrono::minutes(1); }
 
 Authenticator::Authenticator(Settings settings)
     : settings_(std::move(settings)),

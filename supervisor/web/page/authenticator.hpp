@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -8,13 +9,31 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "supervisor/web/http/http_message.hpp"
-#include "supervisor/web/page/failed_guesses.hpp"
 #include "supervisor/web/page/request_rate.hpp"
 #include "supervisor/web/page/role.hpp"
 #include "supervisor/web/page/users.hpp"
 
 namespace brood {
+
+// Counts wrong passwords by the minute: after so many for a name, or in all, none is checked until the minute is over.
+// Thread-safe.
+class FailedGuesses {
+ public:
+  static constexpr int most_of_name = 10, most_in_all = 100;
+
+  void note(const std::string& name, SteadyTime now);
+  bool are_too_many(const std::string& name, SteadyTime now) const;
+
+ private:
+  bool is_over(SteadyTime now) const;
+
+  mutable std::mutex mutex_;
+  SteadyTime begun_{};
+  int in_all_ = 0;
+  std::map<std::string, int> of_name_;  // as many names as guesses at most
+};
 
 // Decides who may use the page, and rejects requests that another site made a browser send (CSRF).  Thread-safe.
 class Authenticator {

@@ -1,4 +1,4 @@
-#include "supervisor/watch/spans.hpp"
+#include "supervisor/watch/line.hpp"
 
 namespace brood::watch {
 

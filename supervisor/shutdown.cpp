@@ -1,7 +1,6 @@
 #include "supervisor/shutdown.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "shared/base/log.hpp"
 
@@ -40,8 +39,10 @@ void Shutdown::go_on(SteadyTime now) {
       step_ = Step::done;
       return;
     }
-    case Step::not_yet:
     case Step::reporting:
+      if (!shards_.any([](const Shard& shard) { return shard.heartbeat().is_finishing(); })) stop_redis(now);
+      return;
+    case Step::not_yet:
     case Step::done:
       return;
   }
@@ -65,22 +66,15 @@ void Shutdown::recover(SteadyTime now) {
                {"reason", one_recovers ? "there was no time" : "Redis does not answer"},
                {"hint", "a job that one of them had fetched stays in flight; the next start recovers it"}});
   report();
+  go_on(now);
 }
 
 // In a shard where jobs are left in flight, this process stays in Sidekiq's list.
 void Shutdown::report() {
   step_ = Step::reporting;
-  std::vector<Shard*> leaving;
   shards_.each([&](Shard& shard) {
-    if (has_recovered_our_own(shard)) leaving.push_back(&shard);
+    if (has_recovered_our_own(shard)) shard.heartbeat().finish();
   });
-  if (leaving.empty()) return stop_redis(steady_now());
-  reporting_ = static_cast<int>(leaving.size());
-  for (Shard* const shard : leaving) {
-    shard->heartbeat().finish([this] {
-      if (--reporting_ == 0) stop_redis(steady_now());
-    });
-  }
 }
 
 void Shutdown::stop_redis(SteadyTime now) {

@@ -39,7 +39,6 @@ class Shutdown {
 
   const std::string identity_;
   const Shards& shards_;
-  int reporting_ = 0;  // heartbeats that have not ended yet
   Step step_ = Step::not_yet;
   SteadyTime deadline_{};
   Timer wake_;  // for advance()

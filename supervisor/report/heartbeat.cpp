@@ -46,7 +46,7 @@ Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity,
       workers_(workers),
       tokens_(std::move(tokens)),
       tick_timer_(loop, [this] { tick(); }),
-      finish_timer_(loop, [this] { finished(); }),
+      finish_timer_(loop, [this] { note_finished(); }),
       metrics_flush_(redis, workers.metrics()) {
   set_facts(std::move(facts));
 }
@@ -232,9 +232,8 @@ void Heartbeat::say_failing(const std::string& error) {
   log::warn("heartbeat_fails", {{"error", error}});
 }
 
-void Heartbeat::finish(std::function<void()> when_done) {
+void Heartbeat::finish() {
   if (std::exchange(finishing_, true)) return;
-  done_ = std::move(when_done);
   tick_timer_.stop();
   finish_timer_.start_in(redis_.connected() ? std::chrono::nanoseconds(finish_deadline) : 0ns);
   // A beat under way comes first: it would bring us back into `processes`, and it carries counts.
@@ -251,12 +250,12 @@ void Heartbeat::leave_processes() {
                    when_answered([this, counts](Results& results) { settle_counts(counts, results[0]); }));
   }
   redis_.send_all(leave(identity_.name), finish_deadline,
-                  when_answered([this](Results&) { flush_metrics(finish_deadline, &Heartbeat::finished); }));
+                  when_answered([this](Results&) { flush_metrics(finish_deadline, &Heartbeat::note_finished); }));
 }
 
-void Heartbeat::finished() {
+void Heartbeat::note_finished() {
   finish_timer_.stop();
-  if (const auto callback = std::exchange(done_, nullptr)) callback();
+  finished_ = true;
 }
 
 }  // namespace brood

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,9 +83,11 @@ class Heartbeat {
   Statistics& statistics() { return statistics_; }
   const BeatTokens& tokens() const { return tokens_; }
 
-  // Stops beating: sends the last counts, and removes this process from `processes` and its running jobs.  Calls `done`
-  // once, when Redis has answered or after two seconds.
-  void finish(std::function<void()> done);
+  // Stops beating: sends the last counts, and removes this process from `processes` and its running jobs.  It has
+  // finished when Redis has answered, or after two seconds.
+  void finish();
+  bool is_finishing() const { return finishing_ && !finished_; }
+  bool has_finished() const { return finished_; }
 
  private:
   using Results = std::vector<AsyncConnection::Result>;
@@ -106,7 +107,7 @@ class Heartbeat {
   void note_rtt(std::int64_t us);
   void say_failing(const std::string& error);
   void leave_processes();
-  void finished();
+  void note_finished();
   // Calls `read` with what was answered.
   template <typename Read>
   auto when_answered(Read read);
@@ -133,9 +134,8 @@ class Heartbeat {
   int slow_rtts_ = 0;
   bool failing_ = false;
   std::int64_t counters_refused_ = 0;  // said once
-  bool finishing_ = false;
-  bool taken_ = false;          // another process uses our name: we must not write anything under it
-  std::function<void()> done_;  // of finish
+  bool finishing_ = false, finished_ = false;
+  bool taken_ = false;  // another process uses our name: we must not write anything under it
 };
 
 }  // namespace brood

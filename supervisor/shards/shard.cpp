@@ -243,7 +243,7 @@ void Shard::leave() {
 // A worker of the generation before may still be on its way out of it.
 void Shard::leave_if_done() {
   if (standing_ != Standing::leaving) return;
-  if (has_said_goodbye_) {
+  if (heartbeat_.has_finished()) {
     standing_ = Standing::left;
     redis_.close();
     dead_files_.note_look(number_, {});
@@ -253,7 +253,7 @@ void Shard::leave_if_done() {
   if (!workers_.occupied_slots().empty()) return;
   if (!recovery_.is_idle() && (redis_.connected() || !recovery_.may_be_left())) return;
   pruning_.stop();
-  heartbeat_.finish([this] { has_said_goodbye_ = true; });
+  heartbeat_.finish();
 }
 
 void Shard::resume() {

@@ -173,8 +173,7 @@ class Shard {
   KnownShards all_;
   DeadFiles& dead_files_;
   Standing standing_ = Standing::served;
-  bool has_said_goodbye_ = false;  // the heartbeat has left
-  bool quiet_ = false;             // or stopping
+  bool quiet_ = false;  // or stopping
   News news_;
   std::vector<CapsuleSettings> capsules_;
   int pace_ = 1;  // how many times as long as with one shard the time between two looks is

@@ -340,13 +340,12 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_begins_is_shown_before_the_next_beat_is_due, 
   BOOST_TEST(run_until([&] { return !work().empty() && beats == 2; }, 8s));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_finishes_leaves_the_list_and_hands_over_its_counts, Beating) {
+BOOST_FIXTURE_TEST_CASE(a_heartbeat_that_finishes_leaves_the_list_and_hands_over_its_counts, Beating) {
   run_a_job();
   BOOST_TEST(beat());
   seen[0].seen.processed = 4;
-  bool finished = false;
-  heartbeat->finish([&] { finished = true; });
-  BOOST_TEST(run_until([&] { return finished; }));
+  heartbeat->finish();
+  BOOST_TEST(run_until([&] { return heartbeat->has_finished(); }));
   BOOST_TEST(redis.size_of("processes") == 0u);
   BOOST_TEST(work().empty());
   BOOST_TEST(redis.hgetall(name + ":workers").empty());
@@ -354,34 +353,30 @@ BOOST_FIXTURE_TEST_CASE(who_finishes_leaves_the_list_and_hands_over_its_counts, 
   BOOST_TEST(redis.size_of(name) > 0u);  // left to expire, as Sidekiq leaves it
 }
 
-BOOST_FIXTURE_TEST_CASE(who_finishes_during_a_beat_does_not_come_back, Beating) {
+BOOST_FIXTURE_TEST_CASE(a_heartbeat_that_finishes_during_a_beat_does_not_come_back, Beating) {
   run_a_job();
   heartbeat->beat();
-  bool finished = false;
-  heartbeat->finish([&] { finished = true; });
-  BOOST_TEST(run_until([&] { return finished; }));
+  heartbeat->finish();
+  BOOST_TEST(run_until([&] { return heartbeat->has_finished(); }));
   run_for(100ms);
   BOOST_TEST(redis.size_of("processes") == 0u);
   BOOST_TEST(stat("processed") == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(who_finishes_without_redis_is_told_so, Beating) {
+BOOST_FIXTURE_TEST_CASE(a_heartbeat_finishes_without_redis, Beating) {
   redis.kill9();
   run_until([&] { return !connection.connected(); });
-  bool finished = false;
-  heartbeat->finish([&] { finished = true; });
-  BOOST_TEST(run_until([&] { return finished; }, 5s));
+  heartbeat->finish();
+  BOOST_TEST(run_until([&] { return heartbeat->has_finished(); }, 5s));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_finishes_while_redis_hangs_is_told_after_two_seconds, Beating) {
+BOOST_FIXTURE_TEST_CASE(a_heartbeat_finishes_after_two_seconds_while_redis_hangs, Beating) {
   BOOST_TEST(beat());
   redis.pause();
-  int told = 0;
-  heartbeat->finish([&] { ++told; });
-  BOOST_TEST(run_until([&] { return told == 1; }, 8s));
+  heartbeat->finish();
+  BOOST_TEST(run_until([&] { return heartbeat->has_finished(); }, 8s));
   redis.resume();
   run_for(100ms);
-  BOOST_TEST(told == 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(whoever_owns_something_in_flight_is_listed_again_with_the_next_beat, Beating) {
@@ -478,9 +473,8 @@ BOOST_FIXTURE_TEST_CASE(where_another_beats_nothing_is_written_any_more, Cloned)
   BOOST_TEST(finds_out());
 
   heartbeat->beat();
-  bool finished = false;
-  heartbeat->finish([&] { finished = true; });
-  BOOST_TEST(run_until([&] { return finished; }));
+  heartbeat->finish();
+  BOOST_TEST(run_until([&] { return heartbeat->has_finished(); }));
   run_for(50ms);
   hear();
   BOOST_CHECK(redis.hgetall(name) == hash);

@@ -46,9 +46,7 @@ Worker::Worker(const WorkerSetup& setup, const Config& config, const Identity& i
                                    .preloaded = preloaded.done,
                                    .longest = config.shutdown_timeout,
                                    .begins = [this](std::string_view event) { runner_.begin_handlers(event); },
-                                   .ended = [this] { runner_.end_handlers(); }}) {
-  admission_.quarantine().follow_pauses([this] { return fetcher_.paused_classes(); });
-}
+                                   .ended = [this] { runner_.end_handlers(); }}) {}
 
 void Worker::load_libraries(const Identity& identity, const Preloaded& preloaded) {
   shard_.tell_jobs();

@@ -52,7 +52,7 @@ void Worker::run() {
 void Worker::go_on() {
   const bool quiet = orders_.told_to_quiet();
   const bool begins = !quiet && !waits_for_beat();
-  if (begins) admission_.quarantined_jobs().look(steady_now());
+  if (begins) admission_.quarantined_jobs().look(steady_now(), fetcher_.paused_classes());
   if (!begins && outcomes_.empty()) give_back_unbegun();  // else they are settled first, and what is left comes again
   if (!quiet && shard_.is_wanted_elsewhere()) return move();
   if (!begins && outcomes_.empty()) return stand_by(quiet);
@@ -105,7 +105,8 @@ void Worker::perform_batch() {
   runner_.begin_batch(batch.entries.size());
   admission_.begin_batch(batch.queue, shard_.caps());
   for (std::size_t entry = 0; entry < batch.entries.size(); ++entry) {
-    admission_.look_at_classes();  // which may ask Redis: before we look whether a job may begin
+    admission_.look_at_classes(
+        fetcher_.paused_classes());  // which may ask Redis: before we look whether a job may begin
     if (!may_begin()) break;
     const std::optional<Ended> ended = perform(static_cast<int>(entry), batch.entries[entry], home);
     recycling_ = runner_.reason_to_recycle();

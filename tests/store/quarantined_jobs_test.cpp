@@ -30,14 +30,13 @@ struct Onlooker {
 
   explicit Onlooker(int after = 0) : quarantine(connection, {after, 600s}) {
     quarantine.set_libraries(0xabc, now);
-    quarantine.follow_pauses([this] { return &paused; });
-    jobs.look(now);
+    jobs.look(now, &paused);
   }
   // Looks like a worker, and no other process claims the looks.
   void look_for(std::chrono::milliseconds time) {
     for (const SteadyTime end = now + time; now < end; now += 50ms) {
       redis.command({"DEL", "brood:quarantine:look:0000000000000abc"});
-      jobs.look(now);
+      jobs.look(now, &paused);
     }
   }
   void lay_aside(int score, const std::string& payload) {
@@ -78,14 +77,14 @@ BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_is_left_to_another_job) {
   Onlooker worker(3);
   worker.fall_ill("Decode");
   worker.look_for(1s);
-  BOOST_REQUIRE(worker.quarantine.may_defer());
+  BOOST_REQUIRE(worker.quarantine.may_defer(&worker.paused));
   const Payload one = Payload::parse(job("Decode", 1)), another = Payload::parse(job("Decode", 2));
   BOOST_TEST(!worker.quarantine.defers(one));
   BOOST_TEST(worker.redis.get("brood:quarantine:probe:Decode").value_or("") == "j1");
   worker.quarantine.does_not_begin(one);
   BOOST_TEST(!worker.redis.get("brood:quarantine:probe:Decode").has_value());
 
-  BOOST_REQUIRE(worker.quarantine.may_defer());
+  BOOST_REQUIRE(worker.quarantine.may_defer(&worker.paused));
   BOOST_TEST(!worker.quarantine.defers(another));
   worker.quarantine.ended(another);
   BOOST_TEST(worker.jobs.some_wait());
@@ -109,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_trial_of_which_redis_could_not_be_told_is_told_of_later) 
   Onlooker worker(3);
   worker.fall_ill("Decode");
   worker.look_for(1s);
-  BOOST_REQUIRE(worker.quarantine.may_defer());
+  BOOST_REQUIRE(worker.quarantine.may_defer(&worker.paused));
   const Payload one = Payload::parse(job("Decode", 1));
   BOOST_TEST(!worker.quarantine.defers(one));
   const std::string known = worker.redis.hget("brood:quarantine", "Decode").value();

@@ -48,9 +48,9 @@ class Admission {
 
   // A batch begins, which was fetched from `queue`.  `caps` hold in this shard.
   void begin_batch(const std::string& queue, const std::vector<CapSettings>& caps);
-  // Brings up to date which classes are paused or in quarantine.  May ask Redis, so call it before each look whether a
-  // job may begin at all.
-  void look_at_classes() { classes_may_wait_ = quarantine_.may_defer(); }
+  // Brings up to date which classes are in quarantine, and which are paused: see Quarantine::note_pauses().  May ask
+  // Redis, so call it before each look whether a job may begin at all.
+  void look_at_classes(const NameSet* paused) { classes_may_wait_ = quarantine_.may_defer(paused); }
   // Asks the gates in their order, which admission.cpp lists.  May wait for Redis.
   Decision decide(std::string_view payload);
   // The job of the last decision, unless it was unreadable; its memory serves them all.

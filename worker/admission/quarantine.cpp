@@ -40,10 +40,8 @@ bool Quarantine::is_paused(const Payload& job) const {
   return !paused_.empty() && (paused_.contains(job.job_class()) || paused_.contains(job.counted_class()));
 }
 
-bool Quarantine::note_pauses() {
-  const NameSet* const paused = follow_ ? follow_() : &paused_;
+void Quarantine::note_pauses(const NameSet* paused) {
   if (paused != nullptr && *paused != paused_) paused_ = *paused;
-  return paused != nullptr;
 }
 
 void Quarantine::learn(QuarantinedClasses classes) {
@@ -60,10 +58,10 @@ const QuarantinedClass* Quarantine::known(const Payload& job) const {
   return known == classes_.end() ? nullptr : &known->second;
 }
 
-bool Quarantine::may_defer() {
+bool Quarantine::may_defer(const NameSet* paused) {
   probe_.reset();
   tell_of_passed();
-  note_pauses();
+  note_pauses(paused);
   if (is_on()) read_unless_fresh();
   return !paused_.empty() || (is_on() && !classes_.empty());
 }

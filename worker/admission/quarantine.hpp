@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,9 +34,6 @@ class Quarantine {
   // `redis` is idle while this asks it.
   Quarantine(Channel& redis, const QuarantineRules& rules) : redis_(redis), rules_(rules) {}
 
-  // `paused` returns which classes are paused by now, nullptr while that is not known; without it none is.
-  void follow_pauses(std::function<const NameSet*()> paused) { follow_ = std::move(paused); }
-
   // Call it once the libraries are loaded; see libraries_digest().
   void set_libraries(std::uint64_t digest, SteadyTime now);
   const std::string& libraries() const { return libraries_; }
@@ -47,7 +43,8 @@ class Quarantine {
 
   // Whether a job of any class may have to wait.  Then defers() decides for one job.  If that need not wait, call
   // ended() when it has ended, or does_not_begin() if something else keeps it waiting, or ends it before it began.
-  bool may_defer();
+  // `paused`: see note_pauses().
+  bool may_defer(const NameSet* paused);
   std::optional<Deferral> defers(const Payload& job);
   void ended(const Payload& job);
   void does_not_begin(const Payload& job);
@@ -61,8 +58,8 @@ class Quarantine {
 
   bool is_paused(const Payload& job) const;
   QuarantineAnswer judge(const Payload& job) const { return judge_quarantine(known(job), libraries_); }
-  // Returns false if it is not known yet which classes are paused.
-  bool note_pauses();
+  // Which classes are paused by now; nullptr while that is not known.
+  void note_pauses(const NameSet* paused);
   const NameSet& paused() const { return paused_; }
   // Which classes are in quarantine has just been read.
   void learn(QuarantinedClasses classes);
@@ -81,7 +78,6 @@ class Quarantine {
 
   Channel& redis_;
   const QuarantineRules rules_;
-  std::function<const NameSet*()> follow_;
   NameSet paused_;  // as last read; known when the last job was deferred
   std::string libraries_;
   SteadyTime begun_{}, read_at_{};

@@ -46,9 +46,10 @@ void QuarantinedJobs::forget() {
 }
 
 // Without Redis it goes on with what it knew.
-void QuarantinedJobs::look(SteadyTime now) {
+void QuarantinedJobs::look(SteadyTime now, const NameSet* paused) {
   if (!next_look_) next_look_ = quarantine_.is_on() ? now : now + between_looks_for_pauses;
-  if (!quarantine_.note_pauses()) return;  // else it would put back what is paused
+  if (paused == nullptr) return;  // else it would put back what is paused
+  quarantine_.note_pauses(paused);
   note_changes(now);
   if (now < *next_look_) return;
   const bool after_change = looks_after_change_ > 0;

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What becomes of spans that were sent.
+// How the collector answered spans that were sent.
 struct ExportVerdict {
   enum class Kind {
     taken,    // all but those that it has refused

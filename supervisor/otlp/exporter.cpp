@@ -99,7 +99,7 @@ class ExportLoop {
     return true;
   }
 
-  // What is written is written whole: once nothing is left, no record is torn apart, and the next exporter may go on.
+  // Workers write whole records: once the pipe is empty, no record is torn apart, and the next exporter may go on.
   void read(SteadyTime now) {
     if (reading_is_over_ || !has_pipe(now)) return;
     next_read_ = now + between_reads;
@@ -220,7 +220,7 @@ class ExportLoop {
   SteadyTime certificates_read_{};
   std::optional<CollectorRequest> request_;
   int failures_ = 0;               // in a row
-  std::set<std::string> reasons_;  // of them, as the log has told
+  std::set<std::string> reasons_;  // of the failures, as logged
   SteadyTime away_since_{}, not_before_{}, next_read_{}, next_refusal_{};
   std::optional<SteadyTime> ends_at_;
   std::minstd_rand random_{std::random_device{}()};
@@ -230,7 +230,7 @@ class ExportLoop {
 
 int run_exporter(const Exporter& exporter) try {
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGTERM, SIG_IGN);  // the lifeline says when it is over, and what is left to do then
+  signal(SIGTERM, SIG_IGN);  // the end of the lifeline tells it to send what is left and to end
   ExportLoop(exporter).run();
   log::flush();
   return EX_OK;

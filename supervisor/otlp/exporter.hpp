@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// Who exports which spans.
+// The exporter of one supervisor's spans.
 struct Exporter {
   OtlpSettings settings;
   SpanSource source;

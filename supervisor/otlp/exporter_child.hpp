@@ -34,7 +34,7 @@ class ExporterChild {
   SpanCounts& counts_;
   OtlpSettings settings_;
   ServiceChild child_;
-  UniqueFd pipe_end_;  // so that nothing in the pipe is lost while nobody reads it
+  UniqueFd pipe_end_;  // keeps the content of the pipe while no exporter reads it
   bool finishes_ = false;
   SteadyTime deadline_{};
   Timer wake_;

@@ -132,7 +132,7 @@ void HttpAnswer::read_chunks() {
     const std::optional<std::size_t> size = read_size(line.substr(0, line.find_first_of("; \t")), 16);
     bytes_.erase(0, end + line_end);
     if (!size) state_ = State::broken;
-    if (size == std::size_t{0}) state_ = State::whole;  // what follows it says nothing that we need
+    if (size == std::size_t{0}) state_ = State::whole;  // what follows it is not needed
     if (state_ != State::chunked) return;
     left_ = *size + line_end;
   }

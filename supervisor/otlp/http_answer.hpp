@@ -19,9 +19,9 @@ class HttpAnswer {
   bool is_whole() const { return state_ == State::whole; }
   bool is_broken() const { return state_ == State::broken; }  // no answer, or one without an end
 
-  // Of a whole one.
+  // Valid once the answer is whole.
   int status() const { return status_; }
-  const std::string& retry_after() const { return retry_after_; }  // as the header says it; empty: it does not
+  const std::string& retry_after() const { return retry_after_; }  // the header's text; empty if there is none
   const std::string& body() const { return body_; }                // its beginning, when it is long
 
  private:

@@ -10,7 +10,7 @@
 namespace brood {
 namespace {
 
-// Of opentelemetry/proto/trace/v1/trace.proto.
+// From opentelemetry/proto/trace/v1/trace.proto.
 constexpr int kind_consumer = 5, status_error = 2;
 constexpr unsigned knows_remote = 0x100, is_remote = 0x200;
 

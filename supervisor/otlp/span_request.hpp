@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// Whose spans they are.
+// The process that spans come from.
 struct SpanSource {
   std::string identity;  // of the supervisor
   std::string hostname, version;

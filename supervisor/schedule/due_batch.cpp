@@ -18,7 +18,7 @@ namespace {
 // hold up the loop.
 constexpr std::size_t largest_read = 16 << 20;
 constexpr std::size_t framing_bytes = 100;  // of one job, with its score and its share of the queues' names
-constexpr double latest_time = 9e9;         // that a clock of nanoseconds can say
+constexpr double latest_time = 9e9;         // the latest that a clock of nanoseconds can hold
 
 WallTime time_of(std::string_view score) {
   const double seconds = leading_number<double>(score);

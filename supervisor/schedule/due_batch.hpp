@@ -21,7 +21,7 @@ namespace brood {
 // Prepares members of one sorted set that are due for the scripts that move them.  Sends nothing.
 class DueBatch {
  public:
-  // What to send, and beside each command which script it calls by its SHA.
+  // The commands to send, and for each the SHA of the script that it calls.
   struct Moves {
     std::vector<Command> commands;
     std::vector<const Script*> scripts;
@@ -43,7 +43,7 @@ class DueBatch {
   bool prepared() const { return next_ == size_; }
   static constexpr std::size_t turn_bytes = 1 << 20;
 
-  // Of what is prepared:
+  // From what is prepared:
   Moves take_moves() { return std::exchange(moves_, {}); }
   std::size_t bytes() const { return bytes_; }
   std::size_t left() const { return left_; }  // to others

@@ -25,9 +25,9 @@ constexpr auto between_reports = 1min;
 
 }  // namespace
 
-// While Redis moves one batch, the next is read, from behind those under way, and prepared.  What others add or take
-// meanwhile shifts it: it then leaves members out, or holds some that are under way, which the scripts find gone.  So
-// only a read with nothing under way, an exact one, tells that nothing is left.
+// While Redis moves one batch, the next is read, from behind those under way, and prepared.  Other programs may add or
+// take members meanwhile.  The read then leaves members out, or has some that are under way, which the scripts find
+// gone.  So only an exact read, with nothing under way, proves that nothing is left.
 DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves)
     : redis_(redis), dead_limits_(dead_limits), leaves_(std::move(leaves)), next_turn_(loop, [this] {
         prepare();
@@ -143,8 +143,8 @@ void DueMover::move_batch() {
       std::move(moves_.commands), [this](const Results& results) { settle_moves(results); }, true);
 }
 
-// It says no word of which member was too large: the largest was, in any case.  What it does not take from us it moves_
-// by itself from now on.
+// Redis does not tell which member was too large, but the largest one was.  Members of a size that it refuses are moved
+// by Redis itself from now on, unchanged.
 void DueMover::learn_from_sizes(const Results& results) {
   if (std::ranges::none_of(results, [](const auto& answer) { return answer.loss == Loss::too_large; })) return;
   refused_bytes_ = std::min(refused_bytes_, moves_.largest_member);

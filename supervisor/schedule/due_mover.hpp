@@ -19,8 +19,8 @@
 namespace brood {
 
 // Moves all that is due in one sorted set to its queues, a few hundred jobs a round trip.  Payloads are parsed at most
-// about a megabyte in one turn of the loop.  A member that is no job, or that no queue can take, goes to the dead set;
-// one whose queue is of the wrong type stays, and holds up nobody.
+// about a megabyte in one turn of the loop.  A member that is no job, or that no queue can take, goes to the dead set.
+// One whose queue is of the wrong type stays and does not hold up the others.
 class DueMover {
  public:
   struct Done {
@@ -86,12 +86,12 @@ class DueMover {
   int unanswered_ = 0;     // reads and moves under way
   std::size_t stuck_ = 0;  // members that stay at the head of the set: the next read begins behind them
 
-  // What was read last.
+  // The batch that was read last.
   std::optional<DueBatch> batch_;
   bool exact_ = false;  // nothing was under way
   bool all_ = false;    // and nothing was left behind it
 
-  // What is being moved.
+  // The moves under way.
   DueBatch::Moves moves_;
   std::string reason_for_dead_;
   std::size_t batch_stuck_ = 0, batch_left_ = 0;

@@ -10,8 +10,8 @@
 
 namespace brood {
 
-// The unit of the times in what a supervisor pushes itself: `told`, else that which clients beside the same Ruby
-// processes write (times_beside()).
+// The unit of the times in what a supervisor pushes itself: `told` if it has a value, else the unit that clients beside
+// the same Ruby processes write (times_beside()).
 class FleetTimes {
  public:
   FleetTimes(AsyncConnection& redis, std::optional<TimeUnit> told) : look_(redis), told_(told) {}

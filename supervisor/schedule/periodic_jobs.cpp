@@ -60,7 +60,7 @@ struct ServedJob {
   std::string failure = {};  // said once
 };
 
-// What one claim is about.
+// The job and tick of one claim.
 struct SentClaim {
   ServedJob* job;
   TickClaim claim;
@@ -117,7 +117,7 @@ struct PeriodicJobs::Run {
   void plan();
   void fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause = after_failure);
   nanoseconds until_next_after(const ServedJob& job, sys_seconds moment) const;
-  // After a question that was not answered: whoever sees Redis back looks again, too.
+  // A question was not answered.  When Redis is back, look() is called too.
   void give_up() {
     looking = false;
     next_service = {};
@@ -242,7 +242,7 @@ TickClaim PeriodicJobs::Run::claim_of(const std::string& name, const ServedJob& 
   return claim;
 }
 
-// Of one whose job does not run.
+// The entry of a tick whose job does not run.
 std::string PeriodicJobs::Run::entry(sys_seconds tick) const {
   return JsonWriter()
       .number("tick", tick.time_since_epoch().count())
@@ -279,7 +279,7 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   if (outcome == Outcome::another_rule)
     return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
   const bool state_is_gone = outcome == Outcome::lost && claimed.last == sys_seconds{};
-  // The clock of Redis was put back; or it has lost its data, or somebody has written into them.
+  // The clock of Redis was put back, or Redis has lost its data, or another program has written into them.
   if (outcome == Outcome::early || state_is_gone || is_unmoved) {
     job.not_before = steady_now() + between_tries;
     next_service = {};
@@ -345,7 +345,7 @@ void PeriodicJobs::resume(Settings settings) {
   stop();
   auto next = std::make_unique<Run>(run_->loop, run_->redis.connection(), std::move(settings));
   const std::unique_ptr<Run> old = std::exchange(run_, std::move(next));
-  for (auto& [name, job] : run_->jobs) {  // what was not read anew replaces nothing that somebody else has read since
+  for (auto& [name, job] : run_->jobs) {  // what was not read anew replaces nothing that another has read since
     const auto known = old->jobs.find(name);
     if (known != old->jobs.end() && definition_of(known->second.settings) == definition_of(job.settings))
       job.replaces = known->second.replaces;

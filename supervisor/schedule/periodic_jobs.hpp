@@ -13,9 +13,9 @@
 
 namespace brood {
 
-// Periodic jobs: at each tick one is pushed.  Every supervisor computes the ticks and tries to claim each; Redis lets
-// one do it, and the push is in the claim.  So there is no leader, and whoever dies at a tick has either pushed its job
-// or not claimed it, and another does.  The clock of Redis decides when a tick has come.
+// Pushes periodic jobs, one at each tick.  Every supervisor computes the ticks and tries to claim each; Redis lets one
+// succeed, and the push is in the claim.  So there is no leader: a supervisor that dies at a tick has either pushed its
+// job, or not claimed it, and another does.  The clock of Redis decides when a tick has come.
 class PeriodicJobs {
  public:
   struct Settings {
@@ -29,8 +29,8 @@ class PeriodicJobs {
   PeriodicJobs(const PeriodicJobs&) = delete;
   PeriodicJobs& operator=(const PeriodicJobs&) = delete;
 
-  // Says in Redis what is served and looks what is due, and from then on by itself: at the start, and when Redis came
-  // back.  Costs nothing where there are no such jobs.
+  // Writes to Redis which periodic jobs are served, looks which are due, and goes on by itself.  Call it at the start
+  // and when Redis is back.  Costs nothing if there are no such jobs.
   void look();
 
   // Goes by these from now on, if it is not stopped.

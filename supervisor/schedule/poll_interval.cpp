@@ -21,14 +21,14 @@ nanoseconds mean_poll_interval(const PollSettings& settings, int processes) {
   return settings.average_scheduled * std::max(processes, 1);
 }
 
-// They poll by their own settings, which nobody tells us: the usual ones.  The longest pause is two means.
+// Ruby processes poll by settings that are not in Redis: assume the defaults.  The longest pause is two means.
 nanoseconds left_to_ruby_for(int processes) {
   return std::max<nanoseconds>(std::chrono::minutes(1), 3 * mean_poll_interval({}, processes));
 }
 
 nanoseconds poll_pause(const PollSettings& settings, int processes, double random) {
   const nanoseconds mean = mean_poll_interval(settings, processes);
-  // Sidekiq 8.0.10 and later: with many processes somebody polls all the time, and the wide range keeps them apart.
+  // Sidekiq 8.0.10 and later: with many processes one of them polls at any time, and the wide range keeps them apart.
   if (processes >= many_processes) return scaled(mean, 2 * random);
   return scaled(mean, random + 0.5);
 }

@@ -19,14 +19,15 @@ using PeriodicJobSettings = std::map<std::string, PeriodicSettings>;
 PeriodicJobSettings read_registered_periodic(
     std::string_view lines, const std::function<void(const std::string& name, const std::string& why)>& refuse);
 
-// The periodic jobs that the workers of a supervisor have told it of, by a file: see
+// The periodic jobs that the workers of a supervisor have registered, in a file: see
 // shared/config/periodic_settings.hpp.
 class RegisteredPeriodicJobs {
  public:
   explicit RegisteredPeriodicJobs(std::string path) : path_(std::move(path)) {}
 
-  // Whether they have changed.  What a later generation than the present one says is not in force: if it comes, it may
-  // still be taken back, and if none comes, it was, and its file makes way for what was in force before.
+  // Returns whether they have changed.  What a generation later than the present one has registered is not in force:
+  // that generation may still be taken back.  If no other comes, it was taken back, and its file makes way for what was
+  // in force before.
   bool look(std::uint32_t present, bool another_comes);
   const PeriodicJobSettings& jobs() const { return jobs_; }
   void remove_file() const;

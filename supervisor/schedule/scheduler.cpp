@@ -47,7 +47,7 @@ bool is_due(const std::optional<std::string>& first_score, WallTime now) {
 
 }  // namespace
 
-// From a start to the next: what the one before has asked is answered to nobody.
+// What lives from one start to the next: replies to an earlier one's commands are dropped.
 struct Scheduler::Run {
   Run(EventLoop& event_loop, AsyncConnection& connection, Settings given)
       : loop(event_loop),
@@ -79,7 +79,7 @@ struct Scheduler::Run {
   SchedulerLock lock = SchedulerLock::none;
   WallTime now{};  // by Redis, when the look began, and by our own clock:
   SteadyTime began{};
-  WallTime first_begun{};  // the first of all: what was due long before may have had nobody until now
+  WallTime first_begun{};  // the first of all: jobs that were due long before may have had no scheduler until now
   std::string set_error;
   std::optional<std::size_t> expected;  // the set for whose known score the next look comes
   std::size_t first_set = 0;            // that this look moves from
@@ -175,8 +175,8 @@ void Scheduler::Run::take_lock() {
 void Scheduler::Run::begin(Results& results) {
   now = redis_time(results[0].reply.view());
   began = steady_now();
-  // The lock only spares duplicate work.  A Redis that refuses it (it is full, or the key is somebody else's) is served
-  // without: every move is guarded by it
+  // The lock only spares duplicate work, since every move is guarded by itself.  If Redis refuses the lock (Redis is
+  // full, or another program has the key), go on without it.
   lock = read_scheduler_lock(results.back().reply.view(), settings.identity);
   set_error.clear();
   if (lock == SchedulerLock::of_another) return ask_for_next();
@@ -211,7 +211,8 @@ void Scheduler::Run::move_set(std::size_t moved_before) {
 }
 
 void Scheduler::Run::ask_for_next() {
-  // What is due but was left where it is waits for the next poll; while another holds the lock it waits for that.
+  // Due jobs that were left where they are wait for the next poll; while another process holds the lock, they wait for
+  // the lock.
   const auto above = lock == SchedulerLock::of_another ? std::nullopt : std::optional(due_score(now));
   std::vector<Command> commands = next_scores(above);
   if (lock == SchedulerLock::ours) commands.push_back(end_scheduler_lock());
@@ -305,7 +306,7 @@ void Scheduler::Run::see_count(const AsyncConnection::Result& result) {
 }
 
 void Scheduler::Run::back_off(const std::string& error) {
-  // That Redis is away the connection says it
+  // If Redis is away, the connection logs that.
   if (redis.connected()) say_failing(error);
   looking = false;
   const auto jittered = std::chrono::duration_cast<nanoseconds>(error_pause * (0.5 + draw()));

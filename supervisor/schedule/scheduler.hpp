@@ -16,9 +16,9 @@
 namespace brood {
 
 // Moves jobs whose time has come from `retry` and `schedule` to their queues.  It knows the next due score and wakes
-// for it.  What was pushed meanwhile it finds by polling with Sidekiq's arithmetic, and in `schedule` also by a glance,
-// one command that counts what is due sooner.  It glances when it is told of a change, or about twice a second where
-// nobody tells it.  The clock of Redis decides what is due.
+// for it.  Jobs that are pushed meanwhile are found by polls, with Sidekiq's arithmetic, and in `schedule` also by
+// glances: one command that counts what is due sooner.  It glances after each change that it hears of, or about twice a
+// second if it hears of none.  The clock of Redis decides what is due.
 //
 // Unless it is to move all, it leaves jobs of queues that live Ruby processes serve, and none of brood's, to those for
 // a minute, or longer in a large fleet: what their scheduler pushes goes through the middleware of Ruby's client.
@@ -30,7 +30,7 @@ class Scheduler {
     DeadLimits dead_limits;
     std::chrono::nanoseconds between_glances = std::chrono::milliseconds(450);
     bool leaves_to_ruby = true;
-    std::optional<std::chrono::nanoseconds> left_to_ruby_for = {};  // nullopt: as the size of the fleet says
+    std::optional<std::chrono::nanoseconds> left_to_ruby_for = {};  // nullopt: by the size of the fleet
     std::chrono::nanoseconds between_glances_when_told = std::chrono::seconds(5);
     std::function<bool()> tells_time = [] { return true; };  // whether this Redis is whose clock the process goes by
     std::optional<TimeUnit> times = {};  // of a job that has none; nullopt: as the fleet writes them

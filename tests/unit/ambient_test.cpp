@@ -11,7 +11,7 @@ using namespace brood;
 
 namespace {
 
-// What a push carries, a member a line.
+// The members that a push carries, one a line.
 std::string carried(Push push = {.job_class = "X"}) {
   ambient::carry(push);
   std::string text;
@@ -144,8 +144,7 @@ BOOST_AUTO_TEST_CASE(each_thread_has_its_own) {
   BOOST_TEST(other == "");
 }
 
-// Whoever called a trace's first service has written it, and Sidekiq's pages print members that they do not know as
-// they are.
+// The caller of a trace's first service has written it, and Sidekiq's pages print unknown members without escaping.
 BOOST_AUTO_TEST_CASE(a_tracestate_is_carried_on_unless_it_is_markup) {
   const Cleared cleared;
   const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -12,7 +12,7 @@ using Way = Canary::Way;
 
 namespace {
 
-// One class, or several, whose runs are told to a canary second by second.
+// One class, or several, whose runs are given to a canary second by second.
 struct Watched {
   Canary canary;
   Canary::Totals present = Canary::Totals(4), coming = Canary::Totals(4);
@@ -97,7 +97,7 @@ std::function<double(int, bool)> in_bursts(double chance, int length, int apart,
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_tail_of_fishers_test_is_that_of_tea_and_milk) {
-  // Fisher's lady: all four of eight cups told right, one way of seventy; three or more, seventeen.
+  // Fisher's tea: of 70 ways to pick four of eight cups one has all four right; 17 have three or more.
   BOOST_TEST(fisher_tail(0, 4, 4, 4) == 1.0 / 70, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(fisher_tail(1, 4, 3, 4) == 17.0 / 70, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(fisher_tail(4, 4, 0, 4) == 1.0);
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(enough_good_runs_are_enough) {
   run(watched.coming[1], 299, 30);
   watched.second();
   BOOST_TEST(!watched.canary.may_end({1}, watched.coming));
-  run(watched.coming[1], 1000, 0, 100);  // which nobody has looked at
+  run(watched.coming[1], 1000, 0, 100);  // which were not looked at
   BOOST_TEST(!watched.canary.may_end({1}, watched.coming));
   watched.coming[1] = {.runs = 300, .failed = 30};
   watched.second();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uid_t nobody = 65534;
 
-// What `nobody` could change of this path, asked as that user; needs root.
+// The part of this path that the user `nobody` could change, asked as that user; needs root.
 std::string changeable_by_nobody(const std::string& path) {
   int ends[2];
   check("pipe", pipe(ends));
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_as_safe_as_each_directory_and_link_that_leads_to_
   directory.write("below/inner/users", "ann admin -\n");
   check("chmod", chmod(file.c_str(), 0644));
   BOOST_TEST(changeable_by_nobody(file) == "");
-  // Whoever owns a directory above may rename what lies in it.
+  // The owner of a directory above may rename what lies in it.
   check("chown", chown(below.c_str(), nobody, nobody));
   BOOST_TEST(changeable_by_nobody(file) == below);
   check("chown", chown(below.c_str(), 0, 0));
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_as_safe_as_each_directory_and_link_that_leads_to_
   check("chmod", chmod(file.c_str(), 0644));
   check("chmod", chmod(inner.c_str(), 0777));
   BOOST_TEST(changeable_by_nobody(file) == inner);
-  check("chmod", chmod(inner.c_str(), 01777));  // as /tmp: nobody else's files can be replaced there
+  check("chmod", chmod(inner.c_str(), 01777));  // as /tmp: files of other users cannot be replaced there
   BOOST_TEST(changeable_by_nobody(file) == "");
   check("chmod", chmod(inner.c_str(), 0755));
   // A link is as good as where it lies.

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_batch_is_counted_run_by_run_and_its_usage_is_shared) {
   batch.note(0, RunNote::State::ended_well, 19);
   batch.note(1, RunNote::State::ended_well, 20);
   batch.note(2, RunNote::State::failed, 700);
-  batch.note(3, RunNote::State::begun);  // taken back, say
+  batch.note(3, RunNote::State::begun);  // taken back, for example
   batch.index = usage_index(batch.board.usage(), "Mail");
   batch.note(4, RunNote::State::ended_well, 400'000);
 
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(who_precedes_crashes_is_read_as_it_was_noted) {
   BOOST_TEST(read.preceding->certainty == 0.9975, boost::test_tools::tolerance(1e-6));
   mail.preceding.note(PrecedingClass{decode, 1'000'000, 1'000'000, 2, 2});
   BOOST_TEST((of_mail().preceding->crashes == 65535 && of_mail().preceding->certainty == 1));
-  mail.preceding.note(PrecedingClass{usage_index(board.usage(), "Vacant") + 1, 3, 3, 0, 1});  // nobody's entry
+  mail.preceding.note(PrecedingClass{usage_index(board.usage(), "Vacant") + 1, 3, 3, 0, 1});  // a vacant entry
   BOOST_TEST(!of_mail().preceding.has_value());
   mail.preceding.note(std::nullopt);
   BOOST_TEST(!of_mail().preceding.has_value());

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_key_lies_in_the_slot_that_redis_gives_it) {
   BOOST_TEST(slot_of("foo{bar}{zap}") == slot_of("bar"));
   BOOST_TEST(slot_of("foo{}{bar}") != slot_of("bar"));
   BOOST_TEST(slot_of("foo{bar") != slot_of("bar"));
-  // What the reliability notes measured on a real one.
+  // Measured on a real cluster.
   BOOST_TEST(slot_of("queue:default") == 6705);
   BOOST_TEST(slot_of("queues") == 4777);
 }
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_was_redirected_is_sent_again_and_of_a_transaction_all)
   BOOST_TEST((in_transaction->places == Places{1, 2, 3, 4}));
   BOOST_TEST(in_transaction->in_transaction);
   BOOST_TEST(!in_transaction->with_wait);
-  // Nobody has confirmed what was not written.
+  // A WAIT confirms nothing if the write was refused.
   BOOST_TEST((find({{"GET", moved}, {"GET", "+OK"}, {"WAIT", ":1"}})->places == Places{0, 2}));
   BOOST_TEST(find({{"GET", ask}, {"WAIT", ":1"}})->with_wait);
   BOOST_TEST(!find({{"GET", ask}, {"WAIT", ":1"}})->in_transaction);

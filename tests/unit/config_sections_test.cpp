@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
              std::string::npos);
 }
 
-// What would match no request is no name of the page.
+// A name that matches no request is refused.
 BOOST_AUTO_TEST_CASE(names_of_the_page_are_whole_names) {
   const auto hosts = [](const std::string& name) { return load("[web]\nhosts = [\"" + name + "\"]\n").web.hosts; };
   BOOST_TEST(hosts("Brood.Example.com:8443").at(0) == "brood.example.com:8443");

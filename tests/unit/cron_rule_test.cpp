@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_named_time_that_is_left_out_comes_at_the_first_instant_af
   BOOST_TEST(ticks("30 2 * * *", "Europe/Berlin", utc(2027, 3, 27, 2), 2) ==
                  (Texts{"2027-03-28 01:00:00", "2027-03-29 00:30:00"}),
              boost::test_tools::per_element());
-  // Of all times that are left out one comes, and it is the same as that of the end itself.
+  // All times that are left out give one tick, the same as that of the end itself.
   BOOST_TEST(ticks("10,30 2,3 * * *", "Europe/Berlin", utc(2027, 3, 28), 3) ==
                  (Texts{"2027-03-28 01:00:00", "2027-03-28 01:10:00", "2027-03-28 01:30:00"}),
              boost::test_tools::per_element());

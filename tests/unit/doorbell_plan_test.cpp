@@ -32,7 +32,7 @@ struct OneSlot {
 
 }  // namespace
 
-// ---- Which queues need somebody
+// ---- Which queues need a worker
 
 BOOST_AUTO_TEST_CASE(a_queue_that_no_worker_waits_on_gets_a_doorbell) {
   const WatchedQueues plan = plan_doorbells(two_capsules, {{0, 0, "critical"}}, {});

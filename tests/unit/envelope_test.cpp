@@ -242,10 +242,10 @@ BOOST_AUTO_TEST_CASE(what_is_sealed_already_is_not_sealed_again_and_what_looks_s
   const KeyRing keys = ring_of(some_key(6));
   const std::string sealed = with_last_argument_sealed("[1,2]", keys, owner);
   BOOST_TEST(with_last_argument_sealed(sealed, keys, owner) == sealed);
-  // Of another job: to open it here is what the owner prevents, so to us it is any text.
+  // It belongs to another job.  Its owner forbids to open it here, so it is taken for plain text.
   BOOST_TEST(with_last_argument_sealed(sealed, keys, {"Charge", "b2"}) != sealed);
   BOOST_TEST(!has(with_last_argument_sealed(R"(["brood1.7.AAAA"])", keys, owner), "AAAA\""));
-  // By a key that this client does not have: it cannot be told, where it may be one.
+  // It has a key that this client does not have, so the client cannot decide whether it is an envelope.
   const std::string of_another_key = R"(["brood1.9.)" + std::string(40, 'A') + R"("])";
   BOOST_TEST(with_last_argument_sealed(of_another_key, keys, owner) == of_another_key);
   for (const std::string none : {"brood1.9.AAAA", "brood1.9.my plain secret 4111 which is as long as an envelope"})

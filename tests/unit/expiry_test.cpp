@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_positive_number_expires_no_job) {
       BOOST_TEST(!expiry("\"expires_in\":" + value).has_value());
       if (value != "99999999999999999999999" && value != "9200000001")
         BOOST_TEST(!expiry("\"expiry\":" + value).has_value());
-      // What does not say when says nothing of the other either.
+      // A value that is no time hides the other one too.
       if (value != "1e400" && value.find("99999") == value.npos && value != "\"1e308\"" && value != "9200000001")
         BOOST_TEST((expiry("\"expiry\":" + value + R"(,"expires_in":60)") == enqueued + 60s));
       BOOST_TEST(!kept_expiry(job_with("\"expires_in\":" + value)).has_value());

@@ -14,7 +14,7 @@ using testing::Inline;
 using testing::Jobs;
 using Strings = std::vector<std::string>;
 
-// What the jobs below have seen.
+// Written by the jobs below.
 static Strings seen;
 
 struct Resize {
@@ -110,7 +110,7 @@ const std::string libraries = BROOD_BINARY_DIR "/tests/job_libraries/lib";
 struct Fresh {
   Fresh() {
     seen.clear();
-    setenv("REDIS_URL", "unix:///nonexistent/redis.sock", 1);  // whoever asks it is refused
+    setenv("REDIS_URL", "unix:///nonexistent/redis.sock", 1);  // every connection to it is refused
   }
 };
 

@@ -12,10 +12,10 @@ using testing::Inline;
 using testing::Jobs;
 using Strings = std::vector<std::string>;
 
-// Unique jobs and jobs that expire, in <brood/testing.hpp>.  What pushes do is compared with Redis in
-// tests/store/fake_and_redis_test.cpp.
+// Unique jobs and jobs that expire, in <brood/testing.hpp>. tests/store/fake_and_redis_test.cpp compares their pushes
+// with Redis.
 
-// What the jobs below have seen.
+// Written by the jobs below.
 static Strings seen;
 
 struct Expiring {

@@ -35,7 +35,7 @@ std::string words(const std::vector<Command>& sent) {
   return text;
 }
 
-// A cluster that answers what it was told to, in order, and writes down what it was sent.
+// A cluster that gives the prepared answers in order and keeps what it was sent.
 struct Told : RedirectedSender {
   std::deque<Wires> answers;
   Wires log;
@@ -60,7 +60,7 @@ struct Told : RedirectedSender {
   }
   void pause(std::chrono::milliseconds time) override { pauses.push_back(time); }
 
-  // What the commands end with when they were first answered so.
+  // The final answers to the commands, if their first answers were these.
   Wires follow(const Wires& sent, const Wires& first) {
     std::vector<Reply> all = replies(first);
     const std::vector<Command> made = commands(sent);

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_process_is_quiet_when_it_says_true) {
   BOOST_TEST(quiet->info == "{}");
   BOOST_TEST(quiet->quiet);
   BOOST_TEST(!read("*2\r\n$2\r\n{}\r\n$5\r\nfalse\r\n")->quiet);
-  BOOST_TEST(!read("*2\r\n$2\r\n{}\r\n$-1\r\n")->quiet);  // Sidekiq 6.0 says nothing
+  BOOST_TEST(!read("*2\r\n$2\r\n{}\r\n$-1\r\n")->quiet);  // Sidekiq 6.0 has no such member
   BOOST_TEST(!read("*2\r\n$-1\r\n$4\r\ntrue\r\n").has_value());
   BOOST_TEST(!read(wrong_type_on_wire).has_value());
 }

@@ -68,7 +68,7 @@ struct Site {
     saves.clear();
     return perform(registry, job(job_class, more), "default", host());
   }
-  // What the job has written since the last call.
+  // The lines that the job has written since the last call.
   Strings lines() const {
     Strings lines = lines_of_file(path);
     std::ofstream(path, std::ios::trunc);
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(the_elements_of_a_range_are_found_by_their_index) {
 #endif
 }
 
-// Of each kind of range one that is gone when it is walked.
+// Each kind of range, as a temporary that is gone when it is walked.
 BOOST_AUTO_TEST_CASE(items_own_the_range_that_they_walk) {
   using Cursor = std::optional<int>;
   using Texts = Items<std::string, int>;

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_failure_whose_outcome_is_not_of_that_very_job_is_refused)
     BOOST_TEST(is_refused(encode(failed_with({Outcome::Kind::retry, job.text(), score}))));
 }
 
-// Or adds what no failure adds: markup that Sidekiq's pages would print as it is, say.
+// Nor may it add other members: markup, for example, which Sidekiq's pages would print without escaping.
 BOOST_AUTO_TEST_CASE(a_failure_adds_to_its_job_what_failures_add_and_no_more) {
   const Payload plain = Payload::parse(
       R"({"class":"Resize", "args":[1, 2.50],"retry_queue":"low","jid":"0123456789abcdef01234567","retry":5,"crash":7})");
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(only_a_failed_job_may_lose_its_count_of_deferrals) {
   BOOST_TEST(!is_taken(R"(,"overrated":1)"));
 }
 
-// What the worker's own checks let through, no bound of the messages refuses.
+// The bounds of the messages accept all that the worker's own checks accept.
 BOOST_AUTO_TEST_CASE(what_a_job_may_do_with_limits_arrives) {
   const std::vector<LimitUse> uses{{"points", LimitKind::points, INT64_MAX},
                                    {"less", LimitKind::points, -most_of_interval}};

@@ -148,7 +148,7 @@ std::string fact(const std::string& line, const std::string& name) {
   return line.substr(begin, line.find(' ', begin) - begin);
 }
 
-// Of each jid, how many lines were logged or reported as left out.
+// For each jid, how many lines were logged or reported as left out.
 struct Accounted {
   std::map<std::string, int> lines, left_out;  // by jid; "": of several jobs
   int reports = 0;

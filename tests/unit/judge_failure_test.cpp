@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(the_records_are_those_that_the_ruby_releases_wrote) {
         std::erase(*text, '\n');
         expected = expected.with({{"error_backtrace", json_string(*text)}});
       }
-      // What release 8's exhausted hooks may answer holds for every payload.
+      // The answers of release 8's exhausted hooks hold for every payload.
       attempt.policy.retry_for = SidekiqRelease::parse(vector.version).value_or(SidekiqRelease{8, 1, 0}).retry_for();
       const bool retried = vector.expect["stored_in"].text == "retry";
 
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(retry_false_stores_nothing_and_changes_nothing) {
   }
 }
 
-// It was pushed for another server, Ruby's say, which has performed nothing of it.
+// It was pushed for another server, Ruby's for example, which has performed nothing of it.
 BOOST_AUTO_TEST_CASE(a_job_that_nothing_here_performs_is_dead_without_retries_and_not_gone) {
   Attempt attempt;
   attempt.failure = {

@@ -10,7 +10,7 @@
 
 namespace {
 
-// A little tree of sources, and what check_layers says of it.
+// A small tree of sources, and the answers of check_layers about it.
 class Tree {
  public:
   Tree() {

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_dead_supervisors_living_workers_may_finish) {
   BOOST_CHECK(judged({.workers_live = true}) == Liveness::finishing);
 }
 
-// Of the same boot are clones of this machine, too.
+// Clones of this machine have the same boot id.
 BOOST_AUTO_TEST_CASE(who_has_left_nothing_here_is_seen_as_one_of_another_host) {
   BOOST_CHECK(judged({.has_heartbeat = true, .workers_live = std::nullopt}) == Liveness::lives);
   BOOST_CHECK(judged({.has_heartbeat = false, .workers_live = std::nullopt}) == Liveness::silent);

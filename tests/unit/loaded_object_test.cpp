@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(no_header_is_believed_that_is_not_the_wanted_objects) {
   BOOST_TEST(!is_found([](Start& start) { start.header.e_phoff = page; }));
   BOOST_TEST(!is_found([](Start& start) { start.header.e_phoff = ~std::uint64_t{0} - 63; }));
   BOOST_TEST(!is_found([](Start& start) { start.header.e_phoff += 4; }));
-  BOOST_TEST(!is_found([](Start& start) { start.segments[0].p_vaddr = 3 * page; }));  // says that it lies elsewhere
+  BOOST_TEST(!is_found([](Start& start) { start.segments[0].p_vaddr = 3 * page; }));  // claims to lie elsewhere
   const auto at = [](std::uint64_t address) {
     errno = EINVAL;  // as some earlier call may have left it
     return object_with_header(address, 0, 0).has_value();

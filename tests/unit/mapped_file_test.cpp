@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-// A page of a file that somebody has truncated since.
+// A page of a file that was truncated after it was mapped.
 class CutFile {
  public:
   CutFile(const TemporaryDirectory& directory, const std::string& name, bool is_noted)

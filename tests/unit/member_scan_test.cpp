@@ -8,7 +8,7 @@ using namespace brood;
 
 namespace {
 
-// What is found of `queue`, whatever the size of the steps.
+// The value found for `queue`, whatever the size of the steps.
 std::string found(const std::string& text) {
   std::string all;
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{1000}}) {

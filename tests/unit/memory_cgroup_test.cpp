@@ -26,7 +26,7 @@ void put(const fs::path& file, const std::string& text = "") {
   std::ofstream(file) << text;
 }
 
-// A cgroup hierarchy of plain files.  What the kernel would make in a new cgroup is put there before it is needed.
+// A cgroup hierarchy of plain files.  The files that the kernel would make in a new cgroup are put there beforehand.
 struct FakeCgroups {
   TemporaryDirectory directory;
   fs::path base = fs::path(directory.path()) / "system.slice/brood.service";
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_worker_enters_a_leaf_with_the_limit) {
   BOOST_TEST(content(cgroups.leaf(2) / "memory.swap.max") == "0");
   BOOST_TEST(content(cgroups.leaf(2) / "memory.oom.group") == "1");
   BOOST_TEST(content(cgroups.leaf(2) / "cgroup.procs") == "0");
-  BOOST_CHECK_THROW(group->enter(5, 0), std::system_error);  // nobody makes files in a plain directory
+  BOOST_CHECK_THROW(group->enter(5, 0), std::system_error);  // a plain directory gets no files from the kernel
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_without_swap_accounting_limits_memory_all_the_same) {

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(error_handlers_hear_of_every_failure_and_death_handlers_of_
   BOOST_TEST((settle("ThrowsText", R"(,"retry":5)").kind == Outcome::Kind::retry));
   BOOST_TEST(stage.notes().size() == 1u);  // not that of the library next door
   BOOST_TEST((settle("Nobody", R"(,"retry":5)").kind == Outcome::Kind::retry));
-  BOOST_TEST(stage.notes().size() == 2u);  // whose it is nobody knows
+  BOOST_TEST(stage.notes().size() == 2u);  // it belongs to no known job
 }
 
 BOOST_AUTO_TEST_CASE(a_crash_is_told_with_its_report_to_every_library) {

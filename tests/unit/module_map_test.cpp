@@ -31,7 +31,7 @@ std::uint64_t address_of(const void* place) { return reinterpret_cast<std::uint6
 
 int written = 1;
 
-// What a map knows of a library that was loaded before it looked, and since.
+// Checks what a map knows of a library that was loaded before or after the map looked.
 void check_layout(const ModuleMap& modules, const LoadedLayout& library, const std::string& path) {
   const std::uint64_t code = library.address("place_in_decode"), data = library.dynamic_section();
   for (const std::uint64_t address : {code, data}) {

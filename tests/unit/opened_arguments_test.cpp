@@ -1,4 +1,4 @@
-// What the code of an encrypted job is given, by libraries whose headers know nothing of encryption as well.
+// The arguments that the code of an encrypted job gets, also from libraries whose headers do not know encryption.
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a command line is answered with; "" when it is understood.
+// The complaint about a command line; "" if there is none.
 std::string complaint(const std::vector<std::string>& args) {
   try {
     parse_run_options(args);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_table_aligns_its_columns_and_shows_no_control_characters)
   table.add({"a\nb\x1b[31m", "12345"});
   table.add({std::string(500, 'x'), "1"});
   const std::string text = table.text(Style(false));
-  // What is no terminal gets each cell whole.
+  // Output that is no terminal gets each cell whole.
   BOOST_TEST(text.find("  grün" + std::string(496, ' ') + "      5\n") != std::string::npos);
   BOOST_TEST(text.find("  a\\nb\\x1b[31m ") != std::string::npos);
   BOOST_TEST(text.find("  " + std::string(500, 'x') + "      1\n") != std::string::npos);

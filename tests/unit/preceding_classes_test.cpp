@@ -96,7 +96,7 @@ constexpr int fleets = 40;
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(chances_of_draws_are_those_of_the_book) {
-  // Of 10 with 4 marked ones 3 are drawn: C(4,2) C(6,1) / C(10,3) = 36 / 120.
+  // 3 are drawn of 10, 4 of which are marked: C(4,2) C(6,1) / C(10,3) = 36 / 120.
   BOOST_TEST(hypergeometric(2, 3, 4, 10) == 0.3, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(hypergeometric(3, 3, 10, 10) == 1.0, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(hypergeometric(4, 3, 4, 10) == 0.0);

@@ -41,7 +41,7 @@ pid_t worker() {
 
 }  // namespace
 
-// Who left them closes the originals: closed twice, one is by then whatever has its number.
+// The caller closes the originals.  If they were closed twice, another descriptor may have the number by then.
 BOOST_AUTO_TEST_CASE(what_was_left_is_copied_and_the_copies_go_with_the_worker) {
   Pipe control, output;
   const pid_t pid = worker();
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(what_was_left_is_copied_and_the_copies_go_with_the_worker) 
     EventLoop loop;
     Predecessors predecessors(loop, {left});
     BOOST_TEST(predecessors.is_one(pid));
-    BOOST_TEST(waitpid(pid, nullptr, 0) == pid);  // it was told to end
+    BOOST_TEST(waitpid(pid, nullptr, 0) == pid);  // its end was ordered
 
     control.write_end.reset();
     char byte = 0;
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_job_of_theirs_that_prints_waits_for_no_reader) {
     loop.run_once();
   }
   BOOST_TEST(printed >= 1'000'000U);
-  output.write_end.reset();  // the end of the pipe wakes nobody again and again
+  output.write_end.reset();  // the end of the pipe does not wake the loop again and again
   loop.run_once();
   BOOST_TEST(waitpid(pid, nullptr, 0) == pid);
   BOOST_TEST(predecessors.reaped(pid));

@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_place_and_a_slot_whose_worker_is_on_its_way_are_given_to_
   table.reserve(0, 0);
   BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{1}));
   BOOST_TEST(table.free_slot().value() == 1);
-  BOOST_TEST(!table[0].held);  // nobody's jobs wait there for a recovery
+  BOOST_TEST(!table[0].held);  // no jobs wait there for a recovery
   BOOST_CHECK_THROW(table.occupy(0, 1, 4711, noon), std::logic_error);
 
   table.unreserve(0);

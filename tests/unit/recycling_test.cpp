@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(threads_that_are_left_are_counted_and_those_that_were_joine
   while (names_of_other_threads().size() > others) usleep(1000);
   BOOST_TEST(count.left_behind() == 0);
   over = false;
-  // Those that were nobody's are gone: whoever comes now is not one of them.
+  // The unclaimed threads are gone: a new one is not among them.
   std::thread another(until_over);
   BOOST_TEST(count.left_behind() >= 1);
   over = true;

@@ -16,7 +16,7 @@ std::string line_of(const std::string& name) {
   return R"({"name":")" + name + R"(","cron":"@daily","class":"A","queue":"q"})" + "\n";
 }
 
-// What workers tell, and the supervisor that looks.
+// The files of workers, and the supervisor that reads them.
 struct Told {
   TemporaryDirectory directory;
   const std::string path = directory / "here.periodic";

@@ -13,7 +13,7 @@ namespace {
 
 const SteadyTime noon{12h};
 
-// Places and what a roll does to them; workers become ready, and end, when the test says so.
+// Places and what a roll does to them; workers become ready, and end, when the test orders it.
 struct Fleet {
   std::vector<RollPlace> places;
   RollPlan roll;

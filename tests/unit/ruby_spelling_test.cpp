@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_was_typed_is_written_so) {
                              R"("args":[1.5,{"a":1}],"jid":"j","created_at":1795237318.5,"enqueued_at":1795237318.5})");
 }
 
-// What a program pushes is its own to spell: it may take it out of Redis again by its bytes.
+// A program may spell its pushes as it likes, and may take a job out of Redis again by its bytes.
 BOOST_AUTO_TEST_CASE(a_push_of_a_program_keeps_its_arguments) {
   const ClientPush push = prepare_push({.job_class = "A", .args = R"(["any", 1.50])"}, WallTime{});
   BOOST_TEST(push.payload.find(R"("args":["any", 1.50])") != std::string::npos);

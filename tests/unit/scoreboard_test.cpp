@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(an_entry_is_begun_or_taken_back_but_never_both) {
     while (begun < 8 && slot.begin(begun)) ++begun;
     supervisor.join();
     BOOST_REQUIRE(begun <= kept);
-    // Whoever stopped short did so because of the other.
+    // The one that stopped early did so because of the other.
     BOOST_REQUIRE(begun == kept);
   }
 }

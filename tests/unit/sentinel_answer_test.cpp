@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(what_is_down_comes_last_but_is_named) {
   BOOST_TEST((ranked({says(a, 9, true), says(b, 1)}) == std::vector{b, a}));
   BOOST_TEST((ranked({says(a, 9, true), says(a, 9, true)}) == std::vector{a}));
   BOOST_TEST(rank_masters({says(a, 9, true)}).front().is_down);
-  // One of two says so: it may be the one that is cut off.
+  // One of two sees it down: it may be the one that is cut off.
   BOOST_TEST(!rank_masters({says(a, 9, true), says(a, 9)}).front().is_down);
 }
 

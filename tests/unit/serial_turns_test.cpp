@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(of_two_that_wait_for_the_same_recovery_one_has_the_turn_the
 
 BOOST_AUTO_TEST_CASE(a_capsule_that_is_smaller_now_waits_for_all_that_it_gave_up) {
   const std::vector<TurnTaker> scaled{worker(0, 9s), finishing(worker(1, 5s)), finishing(worker(2, 5s))};
-  BOOST_TEST((waiting(scaled) == Slots{0, 1, 2}));  // whoever finishes fetches nothing anyway
+  BOOST_TEST((waiting(scaled) == Slots{0, 1, 2}));  // a worker that finishes fetches nothing anyway
   BOOST_TEST((waiting({worker(0, 9s)}).empty()));
   const std::vector<TurnTaker> rolled{one_of_many(worker(0, 9s)), one_of_many(worker(1, 9s)), worker(2, 1s)};
   BOOST_TEST((waiting(rolled) == Slots{2}));

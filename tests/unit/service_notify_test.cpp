@@ -18,7 +18,7 @@ using namespace brood;
 
 namespace {
 
-// A service manager that reads when the test says so.
+// A service manager that reads when the test orders it.
 struct Manager {
   TemporaryDirectory directory;
   UniqueFd socket{check("socket", ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};

@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_heartbeat_that_is_newer_than_the_look_proves_life) {
   BOOST_TEST(signs.silent(begun + 62s).empty());
 }
 
-// Nobody looks for it any more while there is doubt about another.
+// It is not looked at again while another is in doubt.
 BOOST_AUTO_TEST_CASE(who_has_proved_that_it_lives_need_not_do_so_again) {
   SignsOfLife signs({"a", "b"}, begun);
   signs.seen("a", begun + 61s);

@@ -45,7 +45,7 @@ struct WorkersHandlers {
   }
 };
 
-// What a worker does, in a child.  Returns the child's status as waitpid tells it.
+// Does this in a child, as a worker.  Returns the child's status as waitpid reports it.
 int in_a_worker(
     const std::function<bool(SyscallWatch&)>& holds, const std::function<void()>& before = [] {}) {
   Scoreboard board = Scoreboard::in_memory(1);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(after_a_job_with_calls_some_go_unwatched_and_then_it_watche
                int unwatched = 1;
                while (unwatched < 1000 && makes_calls(watch, idle)) ++unwatched;
                if (!taken_for_one || unwatched > 2) return false;
-               // Who makes calls all the time is hardly ever watched.
+               // A job that makes calls all the time is hardly ever watched.
                for (int job = 0; job < 2000; ++job) makes_calls(watch, call);
                unwatched = 0;
                while (unwatched < 1000 && makes_calls(watch, idle)) ++unwatched;

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(every_system_call_is_in_the_table) {
     if (reach_of(name)) newest_known = number;
   }
   for (const auto& [number, name] : calls) {
-    // What is newer than the table is said of, and fails nobody who builds an old brood.
+    // Calls that are newer than the table are reported, and do not fail the build of an old brood.
     if (number > newest_known)
       BOOST_TEST_MESSAGE("newer than the table: " << name);
     else

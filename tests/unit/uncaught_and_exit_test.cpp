@@ -1,4 +1,4 @@
-// Ends that are no fault of the processor: exceptions that nobody catches, and calls of exit().
+// Ends that are no fault of the processor: exceptions that are not caught, and calls of exit().
 #include <unistd.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 using namespace brood;
 
-// Each vector is held against brood by a test, or says nothing of this version: none is left out by forgetting it.
+// Each vector is checked by a test, or does not concern this version: none is left out by mistake.
 
 namespace {
 

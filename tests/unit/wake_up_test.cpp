@@ -1,7 +1,6 @@
-// The wake-up of an idle worker, played to its end in every order: see worker/worker.cpp,
-// worker/fetching/queue_choice.hpp, supervisor/queues/worker_unblocker.hpp and WorkerOrders::note_queues_changed().  A
-// capsule has the queues "one" and "two"; somebody pauses "one", or lets it go on, while a worker of it starts, looks,
-// fetches and waits.
+// The wake-up of an idle worker, in every order of its steps: see worker/worker.cpp, worker/fetching/queue_choice.hpp,
+// supervisor/queues/worker_unblocker.hpp and WorkerOrders::note_queues_changed().  A capsule has the queues "one" and
+// "two"; another process pauses "one", or resumes it, while a worker of the capsule starts, looks, fetches and waits.
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
@@ -32,7 +31,7 @@ enum class At : std::uint8_t {
   draws_again,    // of the other queues
   looks_again,    // as `looks`, with the queue to wait on chosen before
   says_it_waits,  // its client id
-  checks,         // whether somebody has told it something
+  checks,         // whether it has been woken
   sends_wait,
   waits,  // in Redis
   unblock,
@@ -60,7 +59,7 @@ struct State {
   bool waits_on_one = false;
   bool says_it_waits = false, woken = false;
   bool has_incarnation = true, assigned = false;
-  // What may happen still
+  // Events that may still happen
   std::uint8_t changes_left = 3, losses_left = 2;
   bool nobody_saw = false;   // a change and its undoing between two looks of the supervisor
   bool time_passed = false;  // the longest wait, since the last change
@@ -101,10 +100,10 @@ class Explorer {
   std::size_t states() const { return came_from_.size(); }
 
  private:
-  // Nothing goes on by itself: the worker waits in Redis, and nobody is about to tell it anything.
+  // Nothing goes on by itself: the worker waits in Redis, and no process is about to wake it.
   static std::string judge_rest(const State& state) {
     if (state.at != At::waits) return "it is stuck";
-    // Until the longest wait ends nobody can know of what no look of the supervisor has seen.
+    // A change that no look of the supervisor has seen becomes known when the longest wait ends.
     if (state.nobody_saw && !state.time_passed) return "";
     if (state.paused && state.waits_on_one) return "it waits on a paused queue for ever";
     if (!state.paused && state.believes_paused) return "it is deaf to a queue that is no longer paused";
@@ -143,7 +142,7 @@ class Explorer {
       state.at = At::unblock;
       return steps.push_back({"Redis lets it go", state});
     }
-    // Asked again every few milliseconds while the worker says that it waits, and given up after a while.
+    // Asked again every few milliseconds while the worker's flag shows that it waits, and given up after a while.
     state.unblock_is_under_way = false;
     steps.push_back({"Redis knows of no wait", state});
   }
@@ -288,7 +287,7 @@ class Explorer {
           return add("is woken");
         }
         if (!state.woken) return;
-        // Nobody was as quick as it has patience: it drops its connection, and its incarnation with it.
+        // No reply came within its patience: it drops its connection, and with it its incarnation.
         next.woken = next.says_it_waits = next.has_incarnation = false;
         next.at = At::begins;
         return add("gives its wait up");

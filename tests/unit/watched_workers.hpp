@@ -7,7 +7,7 @@
 
 #include "supervisor/cli/access/machine_status.hpp"
 
-// What the tests of the live view have in common.
+// Shared by the tests of the live view.
 namespace brood {
 
 struct Utf8 {

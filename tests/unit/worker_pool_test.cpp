@@ -28,7 +28,7 @@ struct OneShard : WorkerShards {
   int moves = 0;
 };
 
-// A worker that says that it is ready, waits for one word of its supervisor, and ends.
+// A worker that reports that it is ready, waits for one word of its supervisor, and ends.
 int listen_once(const WorkerSetup& worker_setup) {
   const char ready = static_cast<char>(ControlByte::ready);
   if (write(worker_setup.control, &ready, 1) != 1) return was_not_told;
@@ -36,7 +36,7 @@ int listen_once(const WorkerSetup& worker_setup) {
   return poll(&pipe, 1, 5'000) == 1 ? was_told : was_not_told;
 }
 
-// A worker that says `byte`, with that entry running or none, and waits for what its supervisor answers.
+// A worker that sends `byte`, with that entry running or none, and waits for its supervisor's answer.
 WorkerBody one_that_says(ControlByte byte, int running) {
   return [byte, running](const WorkerSetup& worker_setup) {
     worker_setup.record->current.store(running);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   WorkerPool pool(loop, children, slots, generations, orders, shard, "host:1:a", *config, std::nullopt);
   pool.fill_vacant_places();
 
-  // The loop has not run since, so nobody has read anything.
+  // The loop has not run since, so the supervisor has read nothing.
   orders.note_queues_changed(true);
 
   for (int worker = 0; worker < 2; ++worker) {

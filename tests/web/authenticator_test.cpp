@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_token_or_a_proxy_says_who_comes_and_nobody_else_comes_in)
   BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Bearer wrong"}})));
   BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Basic !"}})));
   BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "nobody")));
-  BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "ann")));  // who has a password says it
+  BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "ann")));  // a user with a password has to send it
   BOOST_TEST(!authenticator.visitor(proxied_by(proxy + 1, "proxied")));
   BOOST_TEST(!authenticator.visitor(request_with({{"x-user", "proxied"}})));
   BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldC4="}})));  // ann:secret.

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(the_page_may_do_what_it_needs) {
         std::thread([&] { has_run = true; }).join();
         return has_run;
       },
-      // Of supervisors that have died scoreboards stay.
+      // Dead supervisors leave their scoreboards.
       [](pid_t) { return !brood::process_lives(highest_pid, 1); },
   };
   BOOST_TEST(first_wrong(tries, std::size(tries)) == 0);

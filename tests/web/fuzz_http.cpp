@@ -36,7 +36,7 @@ void check_event(std::string_view text) {
     require(std::string_view(event).substr(end + 1).starts_with("data: "));
 }
 
-// Whatever the header says, an answer is whole, and told as what it is.
+// An answer is whole and has the right Content-Encoding, whatever the request's header holds.
 void check_compression(const brood::HttpRequest& request) {
   const std::string text(2'000, 'a');
   const brood::HttpResponse response =

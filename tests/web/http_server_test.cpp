@@ -52,7 +52,7 @@ void say(const UniqueFd& client, const std::string& text) {
   BOOST_REQUIRE_EQUAL(send(client.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
 }
 
-// What has come so far; `ended` where the other end has closed.
+// The bytes that have come so far; `ended` if the other end has closed.
 struct Heard {
   std::string text;
   bool ended = false;

@@ -1,4 +1,4 @@
-// A job library that says something wrong of itself; BAD names what.
+// A job library with a wrong description of itself; BAD selects the mistake.
 #include <brood/abi.hpp>
 #include <stdexcept>
 
@@ -89,7 +89,7 @@ const abi::Library library{bad == foreign_abi ? 7u : abi::version,
                            nullptr,
                            nullptr};
 
-// What was meant to be something else.
+// This symbol has the wrong type.
 alignas(8) const
     char words[] = "a library that returns its name in place of what it says of itself, of 88 bytes and more";
 

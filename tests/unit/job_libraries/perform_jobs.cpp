@@ -113,7 +113,7 @@ struct PutsItselfOff {
   void perform() { throw brood::Interrupted{.in = std::chrono::seconds(seconds)}; }
 };
 
-// What comes out was thrown once, whoever caught it on its way.
+// The exception that leaves was thrown once, however often it was caught on its way.
 struct Rethrows {
   [[gnu::noinline]] static void first() { throw std::logic_error("as it was"); }
   [[gnu::noinline]] static void again(std::exception_ptr thrown) { std::rethrow_exception(std::move(thrown)); }
@@ -157,7 +157,7 @@ struct TellsExhausted {
   void perform() { throw Oddities::TooHot(); }
 };
 
-// Writes what its context says.
+// Writes down its context.
 struct TellsContext {
   std::string path;
 

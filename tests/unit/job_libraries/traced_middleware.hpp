@@ -6,7 +6,7 @@
 
 #include <brood/job.hpp>
 
-// Middleware of the tests: it notes what it sees, and does what the payload's member "<name>_does" says.
+// Middleware of the tests: it notes what it sees, and does what the payload's member "<name>_does" orders.
 
 inline void note(const std::string& line) {
   if (const char* path = std::getenv("MIDDLEWARE_TEST_NOTES")) std::ofstream(path, std::ios::app) << line << "\n";

@@ -17,7 +17,7 @@ bool is_digit(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
 }
 
-// Of digits alone, without padding.  Bits at the end that make no byte count for nothing.
+// `digits` has no padding.  Bits at the end that make no byte are ignored.
 std::string decoded(std::string digits) {
   if (digits.size() % 4 == 1) digits.pop_back();
   const std::size_t size = digits.size() * 3 / 4;

@@ -31,7 +31,7 @@ class HeldFiles {
   // The same for a library, which is loaded by its path without links if that still leads to it: from there $ORIGIN
   // counts.
   std::string path_of_library(const std::string& path) const;
-  // What messages call it: the path without links.
+  // Its name in messages: the path without links.
   std::string name_of_library(const std::string& path) const;
 
   // One of them, for the next program in this process, and from the program before.

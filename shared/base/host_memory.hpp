@@ -16,8 +16,8 @@ struct CgroupPlaces {
   std::filesystem::path membership = "/proc/self/cgroup";
 };
 
-// What this process and its workers may have together: all memory of the host, or the least limit of a cgroup above
-// them.  0: not known.
+// How much memory this process and its workers may have together: all of the host's, or the least limit of a cgroup
+// above them. 0 if not known.
 std::uint64_t host_memory_bytes(const CgroupPlaces& places = {});
 
 // How many processes the kernel has killed for want of memory: in this process's own memory cgroup if there is a count

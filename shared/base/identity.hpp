@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// Who a supervisor is, to Sidekiq's tools and to other supervisors.  Fixed for the process's life.
+// The name of a supervisor for Sidekiq's tools and for other supervisors.  Fixed for the process's life.
 struct Identity {
   std::string name;           // <hostname>:<pid>:<12 hex digits>, safe to print in HTML
   std::string hostname;       // characters outside [A-Za-z0-9_.@/-] replaced by '-': keys are cut at its end
@@ -15,7 +15,7 @@ struct Identity {
   std::string pid_namespace;  // "pid:[4026531836]"
   pid_t pid = 0;
   std::uint64_t start_time = 0;   // clock ticks since boot: field 22 of /proc/<pid>/stat
-  std::string runtime_directory;  // of its scoreboard, for adopters of its jobs on this host; empty: not told
+  std::string runtime_directory;  // of its scoreboard, for adopters of its jobs on this host; empty: not known
 
   std::optional<uid_t> user;  // the process's owner; nullopt: an older brood wrote the record without it
 
@@ -40,7 +40,7 @@ bool supervisor_lives(const Identity& identity);
 // True while any process that may be this user's has this pid.
 bool pid_is_taken(pid_t pid);
 
-// What is known of a process that /proc does not show.
+// All that can be known of a process that /proc does not show.
 struct HiddenProcess {
   int error = 0;                   // errno of kill(pid, 0); 0: it may be signalled
   bool asking_is_refused = false;  // by this process's own seccomp filter

@@ -18,7 +18,7 @@ inline constexpr FileLocks no_mark = ~FileLocks{0};  // RLIM_INFINITY
 // is too low for that already; then it is one less.  nullopt: `own` is 0, and no limit is lower.
 std::optional<FileLocks> mark_for_children(pid_t supervisor, std::uint64_t start_time, FileLocks own);
 
-// Pure: the process with this limit descends from exactly this supervisor, or had its limit lowered to say so by a
+// Pure: the process with this limit descends from exactly this supervisor, or its limit was lowered to this value by a
 // process that could signal it as well.
 bool proves_descent(FileLocks limit, pid_t supervisor, std::uint64_t start_time);
 

@@ -40,7 +40,7 @@ std::span<const std::uint8_t> build_id_of(const LoadedObject& object);
 // read, or is not the header of an object with this dynamic section.
 std::optional<LoadedObject> object_with_header(std::uint64_t header, std::uint64_t bias, std::uint64_t dynamic_section);
 
-// The program itself, by what the kernel told it; nullopt if that bias and dynamic section are not the program's.
+// The program itself, by the kernel's figures; nullopt if that bias and dynamic section are not the program's.
 std::optional<LoadedObject> program_with(std::uint64_t bias, std::uint64_t dynamic_section);
 
 }  // namespace brood

@@ -29,12 +29,12 @@ namespace {
 
 constexpr std::size_t ring_bytes = 256 * 1024;
 
-// An open destination and how to write to it without waiting.  Standard error is shared with jobs and with whoever
-// started us, so O_NONBLOCK is never set on it: the flag belongs to the open file, not to the descriptor.
+// An open destination and how to write to it without waiting.  Standard error is shared with jobs and with our parent,
+// so O_NONBLOCK is never set on it: the flag belongs to the open file, not to the descriptor.
 class Destination {
  public:
   static Destination open(const std::string& file) {
-    // O_NONBLOCK: opening a FIFO that nobody reads must not wait.
+    // O_NONBLOCK: opening a FIFO without a reader must not wait.
     if (!file.empty())
       return Destination(
           check(file.c_str(),
@@ -76,14 +76,14 @@ class Destination {
   // False when the file has been moved away or removed: its name leads to another file, or to none.
   bool is_called(const std::string& file) const {
     struct stat status {};
-    // What these say depends on who asks: /dev/stdout of a worker is not its supervisor's.
+    // These differ from process to process: /dev/stdout of a worker is not its supervisor's.
     if (!is_regular_ || file.starts_with("/dev/") || file.starts_with("/proc/")) return true;
     return stat(file.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
   }
 
   int fd() const { return fd_.get(); }
 
-  // Gives up the number without closing it: it is somebody else's now.
+  // Gives up the number without closing it: the number belongs to another file now.
   void abandon() { fd_.release(); }
 
  private:

@@ -54,8 +54,8 @@ CodePoint decode(std::string_view text) {
   return {value, length};
 }
 
-// What a terminal or a log reader would act on: C0, DEL and C1 controls, line separators, and the marks that turn the
-// direction of text and so can disguise a line.
+// Characters that a terminal or a log reader acts on: C0, DEL and C1 controls, line separators, and the marks that turn
+// the direction of text and so can disguise a line.
 bool acts_on_a_reader(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);

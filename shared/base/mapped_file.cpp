@@ -62,7 +62,7 @@ struct sigaction handler_before {};
 // Hands the signal to the handler that was there before.  Ours stays installed: the other one may return or jump away,
 // and the next fault may be one of a file.
 void hand_on(int signal, siginfo_t* fault, void* context) {
-  const bool was_sent = fault->si_code <= 0;  // by somebody; a fault comes again as soon as we return
+  const bool was_sent = fault->si_code <= 0;  // by kill(); a real fault comes again as soon as we return
   const bool is_handler = handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN;
   if (was_sent && handler_before.sa_handler == SIG_IGN) return;
   if (!is_handler || (handler_before.sa_flags & SA_RESETHAND) != 0) ::signal(signal, SIG_DFL);
@@ -79,7 +79,7 @@ void on_bus_error(int signal, siginfo_t* fault, void* context) {
   if (!bring_back_page(*fault)) hand_on(signal, fault, context);
 }
 
-// Our handler runs before the one that is there, say a sanitizer's.
+// Our handler runs before the one that is there, a sanitizer's for example.
 void handle_bus_errors() {
   struct sigaction action {};
   if (sigaction(SIGBUS, nullptr, &action) != 0 || action.sa_sigaction == on_bus_error) return;

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// Which of `known` somebody may have meant by `word`: the fewest letters inserted, left out, replaced or swapped.
-// nullopt when none is near.
+// The one of `known` that `word` may be a slip for: the fewest letters inserted, left out, replaced or swapped. nullopt
+// if none is near.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace brood

@@ -26,9 +26,9 @@ std::string embedded_socket_path(const Environment& environment = process_enviro
 // The configuration of the whole machine, which programs without a --config option read when it is there.
 inline constexpr const char* system_config_path = "/etc/brood/brood.toml";
 
-// The part of an absolute or relative `path` that `user` may change, so that something else is found there: the file
-// itself or a directory above it, which is its owner's or open to this process for writing.  Empty: none, or there is
-// no such file.  What lies in a mount that is read-only here cannot be changed.
+// The part of an absolute or relative `path` that `user` may change, so that another file is found there: the file
+// itself or a directory above it that the user owns, or that is open to this process for writing.  Empty if there is
+// none, or no such file.  A mount that is read-only here cannot be changed.
 std::string changeable_part_of(const std::string& path, uid_t user);
 
 // The directory in which this program was started, by the name that the shell had for it: $PWD, if that led there.  A

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// What the kernel says of a process in /proc/PID/stat, its fields numbered as proc(5) numbers them.
+// The fields of /proc/PID/stat, numbered as in proc(5).
 class ProcessStat {
  public:
   // Nullopt when there is no such process, or it is hidden.

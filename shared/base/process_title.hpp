@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// What `ps` and `top` show for this process from now on.  It is written over the arguments and the environment that the
-// process was started with; the environment is copied away first.  Where the kernel does not tell where these lie, only
+// Sets what `ps` and `top` show for this process.  The title is written over the arguments and the environment that the
+// process was started with; the environment is copied away first.  If the kernel does not tell where these lie, only
 // the short name (PR_SET_NAME) changes.
 void set_process_title(const std::string& wanted);
 

@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// Where the kernel says what a process may use of its processors; tests put plain files there.
+// The kernel's files about the processors that a process may use; tests put plain files there.
 struct ProcessorPlaces {
   std::filesystem::path cgroups = "/sys/fs/cgroup";
   std::filesystem::path membership = "/proc/self/cgroup";

@@ -7,7 +7,7 @@ namespace brood {
 void forget_registers() noexcept {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) {
-    // The compiler uses none of these unless it was told to, and none of them outlives a call.
+    // The compiler uses none of these unless an option allows it, and none of them outlives a call.
 #define BROOD_FORGET(number) asm volatile("vpxord %zmm" #number ", %zmm" #number ", %zmm" #number)
     BROOD_FORGET(16);
     BROOD_FORGET(17);

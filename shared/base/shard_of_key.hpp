@@ -8,9 +8,9 @@
 
 namespace brood {
 
-// The shard that everything with this text goes to, whatever program asks and in whatever order they are configured:
-// the one of the greatest sha1("NAME:KEY").  Of those that stay when one is added or removed, none gets another's keys.
-// Those that are left out count as removed; all are never left out.
+// The shard for this key, the same in every program and in every order of configuration: the one with the greatest
+// sha1("NAME:KEY").  When a shard is added or removed, no key moves between the others.  Shards that are left out count
+// as removed; at least one never is.
 std::size_t shard_of_key(std::span<const std::string> names, std::string_view key,
                          const std::vector<bool>& left_out = {});
 

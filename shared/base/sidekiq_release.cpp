@@ -17,7 +17,7 @@ std::optional<SidekiqRelease> SidekiqRelease::parse(std::string_view text) {
     const auto read = std::from_chars(at, end, *part);
     if (read.ec != std::errc() || *part < 0) return std::nullopt;
     at = read.ptr;
-    // What follows a patch, as in "8.0.0.beta1", changes nothing that matters here.
+    // The rest after a patch, as in "8.0.0.beta1", does not matter here.
     if (at == end || part == &release.patch) break;
     if (*at++ != '.') return std::nullopt;
   }

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What `retry_for` of a payload does beside the count of its retries.
+// How `retry_for` of a payload works beside the count of its retries.
 enum class RetryFor {
   ignored,  // it is stored, and only the count holds
   both,     // whichever limit comes first

@@ -7,7 +7,7 @@ namespace brood {
 // "SIGSEGV", or "signal 65" for one without a name.
 std::string signal_name(int signal);
 
-// What siginfo's si_code says beside the signal: "SEGV_MAPERR", "SI_USER"; empty when nothing is known of it.
+// The name of siginfo's si_code: "SEGV_MAPERR", "SI_USER"; empty if it is unknown.
 std::string signal_code_name(int signal, int code);
 
 // True when siginfo's address means something: one instruction raised the signal.

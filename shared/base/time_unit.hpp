@@ -6,7 +6,7 @@ namespace brood {
 // float seconds.
 enum class TimeUnit { integer_milliseconds, float_seconds };
 
-// Where nothing says which, and no Ruby process runs.  Every release reads seconds; the pages of 6 and 7 take
+// The unit if none is configured and no Ruby process runs.  Every release reads seconds; the pages of 6 and 7 take
 // milliseconds for a date in tens of thousands of years, and a program that scales by latency reads that too.
 inline constexpr TimeUnit usual_time_unit = TimeUnit::float_seconds;
 

@@ -82,7 +82,7 @@ std::string duration_text(std::chrono::milliseconds duration) {
   if (rest < 0) rest = -rest;
   int shown = 0;
   for (const Unit& unit : units) {
-    const bool too_fine = unit.milliseconds == 1 && shown > 0;  // nobody reads the milliseconds of "25s"
+    const bool too_fine = unit.milliseconds == 1 && shown > 0;  // the milliseconds of "25s" do not matter
     if (rest < unit.milliseconds || too_fine) {
       if (shown == 1) break;
       continue;

@@ -10,22 +10,22 @@
 
 namespace brood {
 
-// What becomes of a member of `retry` or `schedule` whose time has come.
+// The new text of a member of `retry` or `schedule` whose time has come.
 struct RewrittenJob {
   std::string queue;    // bare name; empty: no queue can take it, it goes to the dead set
   std::string payload;  // with what Sidekiq's client fills in at a push, or, for the dead set, with why
   std::string reason;   // why it goes to the dead set, a sentence
 };
 
-// What becomes of `retry_count`: a run that a user asked for does not count as an attempt, so Sidekiq subtracts one.
+// How `retry_count` changes: a run that a user asked for does not count as an attempt, so Sidekiq subtracts one.
 enum class RetryCount { as_it_is, one_less };
 
-// What becomes of the clock of `expires_in` (expiry.hpp).
+// How the clock of `expires_in` goes on (expiry.hpp).
 struct ExpiryClock {
   enum class Kind {
     goes_on,       // out of `retry`: it began when the job was first enqueued
     begins,        // out of `schedule`: at `from`, when the job was due
-    begins_again,  // out of `dead`, where somebody wants it to run after all
+    begins_again,  // out of `dead`: a user wants it to run after all
   } kind = Kind::goes_on;
   WallTime from{};
 };

@@ -11,7 +11,7 @@ namespace brood {
 namespace {
 
 constexpr double least_milliseconds_of_expiry = 1e11;  // as in every other time of a payload
-constexpr double latest_expiry_s = 9.2e9;              // that the clock can say; what is later never comes
+constexpr double latest_expiry_s = 9.2e9;              // the latest that the clock can hold; later never comes
 
 std::optional<double> positive_number(const Payload& job, std::string_view key) {
   const std::optional<double> value = job.number(key);

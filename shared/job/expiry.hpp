@@ -7,13 +7,13 @@
 
 namespace brood {
 
-// By when a job must have begun.  Its payload says so: `expires_in`, seconds from when the job was first enqueued, or
-// `expiry`, a point in time, which wins.  Before `enqueued_at` changes, brood writes down as `expiry` what `expires_in`
-// meant.  A value that is no positive number, in quotes or not, says nothing: no job is lost for a slip.
+// By when a job must have begun.  Two members of its payload set that: `expires_in`, seconds from when the job was
+// first enqueued, and `expiry`, a point in time, which wins.  Before `enqueued_at` changes, brood writes `expires_in`
+// down as `expiry`.  A value that is no positive number, in quotes or not, is ignored: no job is lost for a slip.
 
-// The point in time; nullopt: the job does not expire.  A job that has expired once (it has `expired_at`), and that
-// somebody runs all the same, does not expire again.  For a job that only Ruby has handled since it failed,
-// `expires_in` counts from its first failure.
+// The point in time; nullopt if the job does not expire.  A job that has expired once (it has `expired_at`), and that a
+// user runs all the same, does not expire again.  If only Ruby has handled a job since it failed, `expires_in` counts
+// from its first failure.
 std::optional<WallTime> expiry_of(const Payload& job);
 
 // The edit that writes down the end of `expires_in` as `expiry`; nullopt: there is none, or it is written already.
@@ -21,7 +21,7 @@ std::optional<WallTime> expiry_of(const Payload& job);
 std::optional<Payload::Edit> kept_expiry(const Payload& job);
 // The same for a job whose clock begins at `origin`: one that leaves `schedule`.
 std::optional<Payload::Edit> kept_expiry(const Payload& job, WallTime origin);
-// The edit by which a job that somebody takes out of `dead` gets all of its time again.
+// The edit that gives a job all of its time again when a user takes it out of `dead`.
 std::optional<Payload::Edit> renewed_expiry(const Payload& job, WallTime now);
 
 }  // namespace brood

@@ -22,11 +22,11 @@ std::optional<std::int64_t> integer_of(std::string_view json);  // when it is sp
 // True for an option that is a number of seconds: timeout, retry_for, expires_in, expiry, unique_for.
 bool is_seconds_option(std::string_view name);
 
-// Why this value of such an option is refused at a push, a sentence; empty: it is a number, or false or null, which say
-// that the option is not used.
+// Why a push is refused for this value of such an option, as a sentence; empty if it is a number, or false or null,
+// which leave the option unused.
 std::string problem_of_seconds(std::string_view name, std::string_view json);
 
-// The options of a job that say nothing sensible, one "name=value" each.  They are ignored: no job is lost for a slip.
+// The options of a job with invalid values, one "name=value" each.  They are ignored: no job is lost for a slip.
 std::vector<std::string> ignored_options(const Payload& job);
 
 }  // namespace brood

@@ -43,8 +43,8 @@ std::string page_word(std::string text);
 // Whether page_name() would change it.
 bool has_markup(std::string_view text);
 
-// The arguments of a payload as pages and lists show them: of a job that says `encrypt` the last one as
-// "[encrypted data]", as Sidekiq does it.  A text that is no job has none.
+// The arguments of a payload as pages and lists show them: the last one of a job with `encrypt` as "[encrypted data]",
+// as Sidekiq does it.  A text that is no job has none.
 std::string shown_args(std::string_view payload);
 
 // As many arguments, and nothing of them: where it is not known which of them was encrypted.

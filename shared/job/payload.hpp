@@ -38,8 +38,8 @@ class Payload {
 
   const std::string& text() const { return json_.text(); }
 
-  // Raw JSON text of a top-level member as written ("\"default\"", "[1, 2]", "25"); nullopt when absent.  Of a key
-  // given twice the last one counts, as in Ruby.
+  // Raw JSON text of a top-level member as written ("\"default\"", "[1, 2]", "25"); nullopt if absent.  If a key is
+  // given twice, the last one counts, as in Ruby.
   std::optional<std::string_view> raw(std::string_view key) const { return json_.raw(key); }
 
   // The member when it is a string, unescaped; nullopt otherwise.
@@ -67,8 +67,8 @@ class Payload {
   // Seconds since the job was enqueued, or else created; 0 when unknown.
   double latency_seconds(WallTime now) const;
 
-  // What an encrypted argument stands for is known from now on, also to the payloads that with() makes of this one.  No
-  // byte of the text changes: what is retried, given back or dead is what was fetched.
+  // Sets the clear text of encrypted arguments, also for the payloads that with() makes of this one.  No byte of the
+  // text changes: what is retried, given back or dead is what was fetched.
   void open(Secret args) { opened_ = std::move(args); }
   bool is_open() const { return !opened_.empty(); }
 
@@ -80,7 +80,7 @@ class Payload {
   void check();
 
   JsonObject json_;
-  Secret opened_;  // the arguments in clear; empty: they are not encrypted, or nobody has opened them
+  Secret opened_;  // the arguments in clear; empty: they are not encrypted, or were not opened
   std::string job_class_, jid_, counted_class_, display_class_;  // unescaped once
 };
 

@@ -151,7 +151,7 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
                       double jitter, const RetryPolicy& policy) {
   Edits edits;
   if (!job.truthy("retry") && failure.misrouted) {
-    // Whoever pushed it meant another server, and has to hear of it.
+    // Its client meant another server: the record has to show that.
     edits.set("queue", queue_to_retry_in(job, fetched_from));
     note_failure(edits, job, failure, now);
     return {Verdict::Kind::exhausted, edits.applied_to(job), {}};

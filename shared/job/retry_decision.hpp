@@ -19,13 +19,13 @@ struct Failure {
   std::string message;
   std::vector<std::string> backtrace;  // one frame a line, innermost first; may be empty
   bool from_job = true;           // raised inside the job's own code: a missing `retry` then takes the class's option
-  bool always_backtrace = false;  // a crash: stored whatever `backtrace` says
+  bool always_backtrace = false;  // a crash: stored whatever `backtrace` is
   bool crash = false;             // counts in the payload's crash_count; the max_crashes-th moves the job to dead
   bool misrouted = false;         // nothing here performs its class: it has not run, and goes to dead without retries
   std::string crash_json = {};    // the payload's member `crash`, an object; empty: the attempt did not end its worker
 };
 
-// What a job's `retry_in` hook answered.
+// The answer of a job's `retry_in` hook.
 struct HookAnswer {
   enum class Kind { none, delay, discard, kill } kind = Kind::none;
   std::chrono::seconds delay{0};  // > 0 when kind is delay
@@ -65,8 +65,8 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
                       std::optional<RetryOption> class_retry, std::string_view fetched_from, WallTime now,
                       double jitter, const RetryPolicy& policy);
 
-// For a job that somebody ended by hand and that is to be tried again, whatever its `retry` says: its record says why,
-// and no count changes.
+// For a job that a user ended by hand and that is to be tried again, whatever its `retry` is: its record has the
+// reason, and no count changes.
 Verdict retry_uncharged(const Payload& job, const Failure& failure, std::string_view fetched_from, WallTime now,
                         double jitter);
 

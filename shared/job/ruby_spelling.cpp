@@ -14,7 +14,7 @@
 namespace brood {
 namespace {
 
-// What a decimal text says, whatever its spelling: digits without zeros at either end, and where the point is.
+// The value of a decimal text, whatever its spelling: digits without zeros at either end, and where the point is.
 struct Decimal {
   std::string digits;
   long point = 0;  // the value is 0.digits * 10^point

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double longest_unique_for = 1e9;  // seconds
 
-// False, null and 0 say that it is not used.
+// False, null and 0 mean that it is not used.
 std::optional<std::chrono::milliseconds> read_unique_for(std::string_view json) {
   if (json == "false" || json == "null") return std::nullopt;
   const auto seconds = number_of(json);
@@ -37,7 +37,7 @@ Uniqueness::Until read_unique_until(std::string_view json) {
   throw std::invalid_argument("unique_until is start, done or running, not " + std::string(json));
 }
 
-// Absent and null say nothing.
+// Absent and null leave the choice open.
 std::optional<OnConflict> read_on_conflict(std::optional<std::string_view> json) {
   if (!json || *json == "null") return std::nullopt;
   if (*json == R"("drop")") return OnConflict::drop;
@@ -47,13 +47,13 @@ std::optional<OnConflict> read_on_conflict(std::optional<std::string_view> json)
   throw std::invalid_argument("on_conflict is drop, after, replace or extend, not " + std::string(*json));
 }
 
-// What a job is unique by: its class and its arguments.
+// The class and the arguments that a job is unique by.
 struct JobName {
   std::string job_class, args;
 };
 
-// Active Job wraps its jobs in one class, and each into one argument.  Of that its own class and arguments count: its
-// id, times and executions differ from push to push.  nullopt: it is no such job.
+// Active Job wraps its jobs in one class, and each into one argument.  Only the wrapped class and arguments count: its
+// id, times and executions differ from push to push. nullopt if it is no such job.
 std::optional<JobName> active_job_name(std::string_view args, const RawMember& member) {
   const auto wrapped = member("wrapped");
   if (!wrapped || *wrapped == "null" || *wrapped == "false") return std::nullopt;

@@ -12,9 +12,9 @@
 
 namespace brood {
 
-// What the payload of a job of which there is to be one says: `unique_for` (seconds), `unique_until` ("done" if only
-// the other is there), `unique_by` (a JSON array that counts in the place of the arguments) and `on_conflict`.  An
-// Active Job (`wrapped`) is known by the class and the arguments that its author wrote.
+// The members of a unique job's payload: `unique_for` (seconds), `unique_until` ("done" if only the other is there),
+// `unique_by` (a JSON array that counts in the place of the arguments) and `on_conflict`.  An Active Job (`wrapped`) is
+// known by the class and the arguments that its author wrote.
 struct Uniqueness {
   enum class Until {
     start,    // its lock is let go when it begins
@@ -29,11 +29,11 @@ struct Uniqueness {
 // A member's JSON text; nullopt when it is absent.
 using RawMember = std::function<std::optional<std::string_view>(std::string_view)>;
 
-// nullopt: the job is not unique.  Throws std::invalid_argument for members that say nothing sensible.
+// nullopt if the job is not unique.  Throws std::invalid_argument for invalid members.
 std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::string_view queue, std::string_view args,
                                           const RawMember& member);
 
-// Of a payload, whoever made it; what says nothing sensible is no uniqueness.
+// The same for a payload of any client; invalid members make no uniqueness.
 std::optional<Uniqueness> uniqueness_of(const Payload& job);
 
 // False: it is nullopt.  Decided at a glance.

@@ -16,7 +16,7 @@ namespace brood {
 namespace {
 
 constexpr std::uint64_t record_magic = 0x64726f6365724242;  // "BBrecord"
-constexpr std::size_t most_workers = 16'384;                // a page is there only once somebody writes to it
+constexpr std::size_t most_workers = 16'384;                // a page exists only once it is written to
 
 }  // namespace
 

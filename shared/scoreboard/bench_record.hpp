@@ -9,16 +9,16 @@
 
 namespace brood {
 
-// What the jobs of a benchmark note of themselves, in a file that the workers and whoever measures map shared: a job
-// costs no system call and no lock.  Times are nanoseconds of CLOCK_MONOTONIC.
+// The notes of a benchmark's jobs, in a file that the workers and the measuring process map shared: a job costs no
+// system call and no lock.  Times are nanoseconds of CLOCK_MONOTONIC.
 class BenchRecord {
  public:
-  // Of one worker process, written by it alone.
+  // The counts of one worker process, written by it alone.
   struct alignas(64) Worker {
     std::atomic<std::uint64_t> performed;
     std::atomic<std::int64_t> first_start, last_end;
   };
-  // Of one job that leaves a trace.
+  // The times of one job that leaves a trace.
   struct Trace {
     std::int64_t mark;  // the job's own first argument: its number, or when it was pushed or due
     std::int64_t started;
@@ -26,7 +26,7 @@ class BenchRecord {
     std::int64_t worker;
   };
 
-  // What all workers have noted together.
+  // The notes of all workers together.
   struct Sum {
     std::uint64_t performed = 0;
     std::int64_t first_start = 0, last_end = 0;  // 0: no job

@@ -52,14 +52,14 @@ struct PrecedingClass {
 
 // The same in two words of shared memory.  A reader that comes between the two writes sees a part of the older value.
 struct NotedPrecedingClass {
-  std::atomic<std::uint64_t> who;   // 0: nobody; the index plus one, and above its 16 bits what is counted of crashes
+  std::atomic<std::uint64_t> who;   // 0: none; the index plus one, and above its 16 bits what is counted of crashes
   std::atomic<std::uint64_t> odds;  // in millionths
 
   void note(const std::optional<PrecedingClass>& preceding);
   std::optional<PrecedingClass> read() const;  // in bounds, whatever a job wrote there
 };
 
-// What the jobs of one class have used since the supervisor began, in shared memory.
+// The use of one class's jobs since the supervisor began, in shared memory.
 struct alignas(64) UsageEntry : EntryName {
   std::atomic<std::uint64_t> runs, failed, crashed;
   std::atomic<std::uint64_t> ms;                                        // of the runs that ended well
@@ -69,14 +69,14 @@ struct alignas(64) UsageEntry : EntryName {
   std::atomic<std::uint64_t> left_threads;                        // jobs that ended while threads of theirs went on
   std::atomic<std::uint64_t> expired;                             // jobs that came too late to begin: no runs of theirs
   std::array<GenerationCounts, generations_counted> generations;  // by the worker's
-  std::atomic<std::uint32_t> allows_threads;  // not 0: its jobs may leave threads, nobody looks for them
+  std::atomic<std::uint32_t> allows_threads;  // not 0: its jobs may leave threads, which are not looked for
   std::atomic<std::uint32_t> isolated;        // not 0: each ran in a process of its own
   NotedPrecedingClass preceding;              // written by the supervisor
   SharedTimeCounts waited;                    // from when a job was enqueued last until it began
   std::array<std::atomic<std::uint64_t>, crash_ways.size()> crashed_by;  // of `crashed`, written by the supervisor
 };
 
-// What became of the spans of runs.
+// How the spans of runs ended.
 struct SpanCounts {
   std::atomic<std::uint64_t> exported;   // the collector has taken them
   std::atomic<std::uint64_t> unwritten;  // the exporter's pipe was full, or not there
@@ -107,7 +107,7 @@ std::string class_at(const UsageTable& table, int index);
 // countable.
 int usage_index(UsageTable& table, std::string_view job_class);
 
-// What one run of a job, or several together, have used.
+// The use of one run of a job, or of several together.
 struct JobUsage {
   std::chrono::microseconds cpu{}, wall{};
   std::uint64_t peak_rss_kb = 0;  // of any of them
@@ -140,14 +140,14 @@ struct EndedRun {
   bool crashed = false;
 };
 
-// Adds what a worker noted and did not live to add, and forgets the notes.  `cut_short` tells of an entry of the batch
-// whether the worker's end cut its run short.  That run has used `usage`; it has crashed in that way, or somebody has
-// ended it.  Returns what was added.
+// Adds the runs that a worker noted and did not live to add, and forgets the notes.  `cut_short` returns whether the
+// worker's end cut the run of an entry short.  That run has used `usage`; it has crashed in that way, or was ended.
+// Returns what was added.
 std::vector<EndedRun> add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
                                     std::optional<std::size_t> crash, const JobUsage& usage,
                                     std::uint64_t generation = 1);
 
-// What is counted of one class.  Each only grows.
+// The counts of one class.  Each only grows.
 struct ClassTotals {
   std::uint64_t runs = 0, failed = 0, crashed = 0;  // the crashed are not among the failed
   std::uint64_t ms = 0;
@@ -170,7 +170,7 @@ struct ClassUsage : ClassTotals {
   std::uint64_t left_threads =
       0;                        // runs that ended while threads of theirs went on, for which their worker was replaced
   std::uint64_t expired = 0;    // jobs that came too late to begin, and are no runs
-  bool allows_threads = false;  // its jobs may leave threads; nobody looks for them
+  bool allows_threads = false;  // its jobs may leave threads, which are not looked for
   bool isolated = false;        // each runs in a process of its own
   std::optional<PrecedingClass> preceding = std::nullopt;
   std::string preceding_name = {};  // of that class; empty: there is none

@@ -26,7 +26,7 @@ struct FoundMark {
 };
 std::optional<FoundMark> find_job_end_mark(std::string_view line, std::string_view token);
 
-// A token that nobody guesses.  Throws std::system_error.
+// A token that cannot be guessed.  Throws std::system_error.
 std::string random_token();
 
 }  // namespace brood

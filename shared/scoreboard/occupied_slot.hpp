@@ -15,7 +15,7 @@ struct OccupiedSlot {
   int shard = 0;  // that it serves
 };
 
-// Whether nobody knows when it takes its next job.  A job may have written there what it likes.
+// Whether it is not known when it takes its next job.  A job may have written there what it likes.
 inline constexpr std::chrono::seconds short_job{1};  // one that has run for longer is a long one
 inline bool runs_a_long_job(const SlotRecord& record, SteadyTime now) {
   return record.current.load() >= 0 &&

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What becomes of an entry that ended badly.
+// How an entry ended badly.
 struct OutcomeNote {
   std::uint32_t kind = 0;  // an Outcome::Kind
   double score = 0;
@@ -16,8 +16,7 @@ struct OutcomeNote {
 };
 
 // The notes of a worker's batch, in its record until the entries are settled.  Thanks to them the jobs behind a failed
-// one may begin before that one is settled.  Whoever recovers from a worker that did not live to settle them reads them
-// when it is dead.
+// one may begin before that one is settled.  If the worker dies before it settles them, its recovery reads them.
 struct OutcomeNotes {
   static constexpr std::size_t entries = 32, text_bytes = 16 * 1024;
 
@@ -33,7 +32,7 @@ struct OutcomeNotes {
   // `begin` is where the text goes.  False when it does not fit, and nothing is written.
   bool write(int entry, std::uint64_t number, std::size_t begin, const OutcomeNote& note);
 
-  // nullopt when there is none of this entry and number; or somebody has scribbled over it.
+  // nullopt if there is none for this entry and number, or a job has scribbled over it.
   std::optional<OutcomeNote> read(int entry, std::uint64_t number) const;
 };
 

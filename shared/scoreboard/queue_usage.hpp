@@ -16,7 +16,7 @@ class Scoreboard;
 
 inline constexpr int max_usage_queues = 128;
 
-// What the runs of one queue's jobs came to since the supervisor began, in shared memory.
+// The runs of one queue's jobs since the supervisor began, in shared memory.
 struct alignas(64) QueueEntry : EntryName {
   std::atomic<std::uint64_t> failed;  // crashes and runs that were cut short included
   SharedTimeCounts waited;            // from when a job was enqueued last until it began
@@ -46,7 +46,7 @@ struct QueueRuns {
 
 void add_queue_runs(QueueEntry& entry, const QueueRuns& runs);
 
-// What is counted of one queue.  Each count only grows.
+// The counts of one queue.  Each only grows.
 struct QueueUsage : QueueRuns {
   std::string queue;  // empty: all that found no room in the table
 };

@@ -14,7 +14,7 @@ namespace brood {
 struct RunNote {
   enum class State : std::uint8_t {
     none,        // nothing to add
-    begun,       // whether it has ended, the state of the entry says
+    begun,       // the state of the entry shows whether it has ended
     ended_well,  // or interrupted itself
     failed,
   };
@@ -28,10 +28,10 @@ struct RunNote {
   static RunNote read(std::uint64_t word);
 };
 
-// What is known of it when it begins, in a word beside that one.
+// The facts that are known when it begins, in a word beside that one.
 struct RunStart {
   int queue_index = 0;                     // of the table of queues
-  std::optional<std::uint64_t> waited_ms;  // since it was enqueued last; nullopt: its payload does not say when
+  std::optional<std::uint64_t> waited_ms;  // since it was enqueued last; nullopt: its payload has no time
 
   std::uint64_t word() const;
   static RunStart read(std::uint64_t word);  // as above

@@ -194,7 +194,7 @@ Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(ma
 int Scoreboard::slots() const { return slots_; }
 std::string Scoreboard::identity() const { return identity_; }
 
-// In this order: whoever sees the new beat sees the lapse before it.
+// In this order: a reader that sees the new beat sees the lapse before it.
 void Scoreboard::note_beat(BootTime sent, int shard) {
   ShardBeat& beat = this->beat(shard);
   if (is_old(beat.last_beat, sent)) ++beat.lapses;

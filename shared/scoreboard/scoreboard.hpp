@@ -23,7 +23,7 @@ inline constexpr int max_batch_entries = 32;
 inline constexpr std::string_view loading_prefix = "Loading::";  // of a record's class, before a library's path
 inline constexpr int max_shards = 256;  // Redis servers, or parts of a cluster, that one supervisor serves
 
-// What became of one entry of a worker's batch.
+// The state of one entry of a worker's batch.
 enum class EntryState : std::uint8_t {
   none,          // no such entry
   fetched,       // in the in-flight list, not begun
@@ -117,10 +117,10 @@ enum ClassFlag : std::uint32_t {
   class_has_hooks = 1,
   class_has_handlers = 2,
   class_is_unsafe_html = 4,
-  job_is_large = 32,     // too large to be shown to everybody who looks at what runs
+  job_is_large = 32,     // too large to be shown whenever running jobs are listed
   job_is_on_trial = 16,  // its class was in quarantine, and the record has its whole jid and class
 };
-inline constexpr int class_flags_end = 8;  // above that bit: what the class says of retries, see worker/job/retry_flags
+inline constexpr int class_flags_end = 8;  // above that bit: the class's rules for retries, see worker/job/retry_flags
 
 // A consistent-enough copy of a record for one decision.  `entries` holds states whose number bits match `number`; a
 // state with other bits, or no known state, is `none`.
@@ -147,7 +147,7 @@ struct SlotSnapshot {
   std::string capsule;
   bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
   std::string queue, jid, job_class;
-  // Of the entries that are judged; in last_words() alone.
+  // For the entries that are judged; in last_words() alone.
   std::vector<std::optional<OutcomeNote>> outcome_notes;
 };
 
@@ -156,7 +156,7 @@ class WorkerSlot {
  public:
   explicit WorkerSlot(SlotRecord& record) : record_(&record) {}
 
-  void adopt_incarnation(std::uint64_t incarnation);  // clears the entries, then the number, then says whose they are
+  void adopt_incarnation(std::uint64_t incarnation);  // clears the entries, then the number, then sets their owner
   void clear_entries();
   void set_number(std::uint64_t number);  // release
   void set_queue(std::string_view queue);
@@ -169,7 +169,7 @@ class WorkerSlot {
              std::uint32_t class_flags);
   // Between jobs: whose code runs, and may print: a handler's, or `loading_prefix` and a library's path.  Empty: none.
   void set_printing(std::string_view what);
-  // Of the running entry; nullopt: none.
+  // The running entry's; nullopt: none.
   void set_deadline(std::optional<SteadyTime> deadline);
   std::optional<SteadyTime> deadline() const;
   // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor is killing it:
@@ -210,7 +210,7 @@ SlotSnapshot last_words(const SlotRecord& record);
 // assigned in `shard`.  The counters stay.
 void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation, int shard = 0);
 
-// Says where the next occupant runs, before the fork.
+// Sets where the next occupant runs, before the fork.
 void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule);
 
 // Names the queue for a job of which its worker is freed, or soon will be: the worker looks there first.
@@ -231,7 +231,7 @@ bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry);
 // the records lies what each job class has used.
 class Scoreboard {
  public:
-  // What is known of one shard: the supervisor's heartbeat there, and where it is.
+  // The facts of one shard: the supervisor's heartbeat there, and its address.
   struct ShardBeat {
     std::atomic<std::int64_t> last_beat;                    // BootTime of the last one
     std::atomic<std::uint32_t> lapses;                      // how often it has come again after it was old
@@ -259,8 +259,8 @@ class Scoreboard {
   Scoreboard& operator=(Scoreboard&&) noexcept;
   ~Scoreboard();  // unmaps; the file stays
 
-  // Adds zeroed records until there are so many.  What slot() and usage() have returned stays valid.  Throws
-  // std::system_error, and then nothing has changed.
+  // Adds zeroed records until there are so many.  Results of slot() and usage() stay valid.  Throws std::system_error,
+  // and then nothing has changed.
   void grow(int slots);
 
   int slots() const;
@@ -271,7 +271,7 @@ class Scoreboard {
   std::string identity() const;
   std::string instance() const { return instance_; }
   void name_instance(const std::string& instance);
-  // Of all shards, in the order of the configuration.
+  // All shards, in the order of the configuration.
   std::array<ShardBeat, max_shards>& beats() { return header().beats; }
   std::atomic<std::int64_t>& last_beat(int shard = 0) { return beat(shard).last_beat; }
   // Redis has answered a heartbeat that was sent at that time.
@@ -305,7 +305,7 @@ class Scoreboard {
   std::string path_;
   Mapping mapping_;
   std::vector<Mapping> outgrown_;  // of the same file
-  // What the header said when it was opened: a worker may scribble over it later.
+  // As in the header when it was opened: a worker may scribble over that later.
   int slots_ = 0;
   std::string identity_, instance_;
 };

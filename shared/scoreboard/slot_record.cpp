@@ -7,8 +7,8 @@
 namespace brood {
 namespace {
 
-// An entry's word: its state, and the low bits of the number it belongs to, so that a swap by somebody who believes in
-// an older batch fails.
+// An entry's word: its state, and the low bits of the number it belongs to, so that a swap by a process that still
+// holds an older batch fails.
 constexpr std::uint32_t entry_word(EntryState state, std::uint64_t number) {
   return static_cast<std::uint32_t>(state) | static_cast<std::uint32_t>(number & 0xff'ffff) << 8;
 }
@@ -71,7 +71,7 @@ void read_texts(const SlotRecord& record, SlotSnapshot& into) {
 
 constexpr auto furthest_deadline = std::chrono::hours(24 * 366);
 
-// A time that somebody scribbled over must not overflow whoever subtracts it.
+// A time that a job scribbled over must not overflow when a reader subtracts it.
 template <typename Time>
 Time believable(Time written, Time now) {
   return std::clamp(written, Time{}, now + std::chrono::hours(24));

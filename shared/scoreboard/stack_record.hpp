@@ -29,8 +29,8 @@ enum class StackState : std::uint32_t {
 };
 
 // Where one thread of a worker was: its last words when it crashed, or an answer to a dump.  Lies in shared memory and
-// is written by a signal handler that may allocate nothing: fixed sizes, no pointers.  The plain members are read by
-// others only once `state` says so, or the writer is dead.
+// is written by a signal handler that may allocate nothing: fixed sizes, no pointers.  Other processes read the plain
+// members only once `state` is set, or the writer is dead.
 struct StackRecord {
   std::atomic<std::uint32_t> state;    // StackState
   std::atomic<std::uint32_t> request;  // a dump: the request that it answers
@@ -72,14 +72,14 @@ struct CapturedStack {
 
 CapturedStack read_stack(const StackRecord& record);
 
-// What a signal says of itself: "SIGSEGV (SEGV_MAPERR) at 0x10".
+// A signal with its code and address: "SIGSEGV (SEGV_MAPERR) at 0x10".
 std::string describe_signal(const CapturedStack& stack);
 
 // Call it before the slot's next occupant.
 void clear_stack(StackRecord& record);
 
-// Whether a module is the C or C++ runtime, or brood itself, by the name of its file: a frame in abort() does not say
-// who called it.
+// Whether a module is the C or C++ runtime, or brood itself, by the name of its file: a frame in abort() does not show
+// its caller.
 bool is_machinery(std::string_view module);
 
 // The innermost line of a crash's stack that is the job's own; the first line when none is, empty when there is no

@@ -8,8 +8,8 @@
 namespace brood {
 
 // In which unit the clients of this process, and those of the programs that it starts, are to write times: the variable
-// BROOD_TIMESTAMPS, "seconds" or "milliseconds".  Workers and commands set it as their configuration says; whoever has
-// none may set it too.
+// BROOD_TIMESTAMPS, "seconds" or "milliseconds".  Workers and commands set it from their configuration; a process
+// without one may set it too.
 void tell_times(std::optional<TimeUnit> unit);  // nullopt: leaves it alone
 
 // Returns nullopt if the variable is not set or names no unit.

@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// What a supervisor gives a worker that it forks.
+// All that a supervisor hands to a worker that it forks.
 struct WorkerSetup {
   int slot = 0;  // its record's number, by which Redis knows it
   std::uint32_t generation = 1;
@@ -24,18 +24,18 @@ struct WorkerSetup {
   const std::array<Scoreboard::ShardBeat, max_shards>* beats = nullptr;  // what is known of each shard
   const std::atomic<std::uint32_t>* queue_changes = nullptr;             // see Scoreboard::Header
   pid_t supervisor = 0;
-  UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
+  UsageTable* usage = nullptr;    // what each job class has used; nullptr: not counted
   bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself
   std::uint64_t host_bytes = 0;   // what all workers may have together, as seen from outside of a worker's own cgroup
 };
 
-// What the two ends of a control pipe say to each other, a byte each.
+// The messages between the two ends of a control pipe, a byte each.
 enum class ControlByte : char {
   look_at_flags = '!',     // supervisor: your slot's flags, or its incarnation, have changed
   ready = 'R',             // worker: my libraries are loaded
   batching = 'B',          // worker: I begin to fetch more than one job at a time
-  left_wait = 'L',         // worker: I waited on a queue, where now perhaps nobody waits; or I wait outside of Redis
-  need_incarnation = 'I',  // worker: mine was recovered by somebody else, or I have left it in order
+  left_wait = 'L',         // worker: I waited on a queue that may have no waiter now; or I wait outside of Redis
+  need_incarnation = 'I',  // worker: mine was recovered by another process, or I have left it in order
   left_behind = 'A',       // worker: the same, but it stays in its shard, which is away; nothing of it has begun
   redis_moved = 'M',       // worker: I go to another server of my shard than before
 };

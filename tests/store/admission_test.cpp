@@ -26,12 +26,11 @@ struct Gate : Worker {
   Admission admission{*session, channel, config, [](const std::string&) { return true; }};
 
   Gate() {
-    admission.quarantine().follow_pauses([this] { return &paused; });
     next({}, {});
     admission.begin_batch("a", caps);
   }
   Decision decide(const std::string& payload) {
-    admission.look_at_classes();
+    admission.look_at_classes(&paused);
     const Decision decision = admission.decide(payload);
     if (decision.kind != Kind::not_now) admission.note(decision);
     return decision;

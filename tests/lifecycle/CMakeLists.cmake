@@ -341,3 +341,9 @@ brood_test(lifecycle/deploys LINK brood_test_support)
 add_dependencies(lifecycle_deploys_test brood brood_examples roll_jobs_1 roll_jobs_2 roll_jobs_that_die parted_jobs roll_part_2)
 brood_test(lifecycle/settings_at_hup LINK brood_test_support brood_base)
 add_dependencies(lifecycle_settings_at_hup_test brood brood_examples)
+
+# Batches.
+brood_test_job_library(batch_jobs ${CMAKE_CURRENT_LIST_DIR}/batch_jobs.cpp)
+set_target_properties(batch_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/batches LINK brood_test_support brood_api ALONE)
+add_dependencies(lifecycle_batches_test brood batch_jobs)

@@ -399,10 +399,10 @@ std::optional<Message> MessageReader::next() {
   // whole.
   std::uint64_t begun = 0;
   std::memcpy(&begun, bytes_.data(), std::min(bytes_.size(), sizeof begun));
-  if (begun > static_cast<std::uint64_t>(MessageKind::end)) throw BadMessage("it is of an unknown kind");
+  if (begun > static_cast<std::uint64_t>(last_message_kind)) throw BadMessage("it is of an unknown kind");
   if (bytes_.size() < header_size) return std::nullopt;
   BodyReader header(bytes_);
-  const auto kind = static_cast<MessageKind>(header.number(1, static_cast<std::int64_t>(MessageKind::end)));
+  const auto kind = static_cast<MessageKind>(header.number(1, static_cast<std::int64_t>(last_message_kind)));
   const std::int64_t size = header.number();
   if (size < 0 || static_cast<std::uint64_t>(size) > longest_body(kind))
     throw BadMessage("it is larger than its kind allows");

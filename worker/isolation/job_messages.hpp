@@ -37,9 +37,10 @@ enum class MessageKind : std::uint32_t {
   ask_failure_rule,     // it has failed: what rule of `retry_for` holds, and what time is it by Redis?
   take_limits,          // may it go on within these limits?
   give_back_limits,     // it is done with these
-  end,                  // this came of the job
   ask_batch_cancelled,  // was its batch cancelled?
+  end,                  // this came of the job
 };
+inline constexpr MessageKind last_message_kind = MessageKind::end;
 
 struct Message {
   MessageKind kind;

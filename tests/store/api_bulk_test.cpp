@@ -186,10 +186,11 @@ BOOST_AUTO_TEST_CASE(threads_share_one_api) {
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_is_killed_loses_and_doubles_nothing) {
+  constexpr unsigned jobs = 8'000;
   RedisServer redis;
   for (int round = 0; round < 5; ++round) {
     redis.flush();
-    fill(redis, "retry", 20'000, 1000);
+    fill(redis, "retry", jobs, 1000);
     const pid_t child = fork();
     BOOST_REQUIRE(child >= 0);
     if (child == 0) {
@@ -204,15 +205,15 @@ BOOST_AUTO_TEST_CASE(a_client_that_is_killed_loses_and_doubles_nothing) {
     }
     // A moment that differs from round to round, by what has been moved.
     const bool begun =
-        eventually([&] { return redis.size_of("retry") < 20'000u - 1'000u * static_cast<unsigned>(round); });
+        eventually([&] { return redis.size_of("retry") < jobs - 1'000u * static_cast<unsigned>(round); });
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
     BOOST_TEST(begun);
-    check_each_once(redis, 20'000);
+    check_each_once(redis, jobs);
     Api api{redis.url()};
     api.retries().run_all();
     BOOST_TEST(redis.size_of("retry") == 0u);
-    check_each_once(redis, 20'000);
+    check_each_once(redis, jobs);
   }
 }

@@ -289,9 +289,9 @@ void compare(const std::string& zone_name, sys_seconds begin, sys_seconds end, i
 }  // namespace
 
 #ifdef __SANITIZE_ADDRESS__  // ten times as slow
-constexpr int rules_for_a_zone = 2, hostile_texts = 10'000;
+constexpr int rules_for_a_zone = 2, hostile_texts = 10'000, last_month = 5, zones_between = 8;
 #else
-constexpr int rules_for_a_zone = 8, hostile_texts = 60'000;
+constexpr int rules_for_a_zone = 8, hostile_texts = 60'000, last_month = 11, zones_between = 1;
 #endif
 
 BOOST_AUTO_TEST_CASE(a_slow_look_at_every_minute_finds_the_same) {
@@ -305,7 +305,8 @@ BOOST_AUTO_TEST_CASE(a_slow_look_at_every_minute_finds_the_same) {
                                       "Asia/Kathmandu",       // ahead by three quarters
                                       "America/St_Johns"};
   if (!all) {
-    for (unsigned i = 0; i < some.size(); ++i) compare(some[i], utc(2026, 1, 1), utc(2027, 5, 1), rules_for_a_zone, i);
+    for (unsigned i = 0; i < some.size(); ++i)
+      compare(some[i], utc(2026, 1, 1), utc(2026, last_month, 15), rules_for_a_zone, i);
     compare("Pacific/Apia", utc(2011, 9, 1), utc(2012, 5, 1), rules_for_a_zone, 99);    // left out a whole day
     compare("Asia/Pyongyang", utc(2015, 7, 1), utc(2015, 9, 1), rules_for_a_zone, 98);  // put back once, at midnight
     return;
@@ -370,7 +371,8 @@ void check_clocks(const std::string& name, Around around, sys_seconds begin, sys
 BOOST_AUTO_TEST_CASE(clocks_of_each_zone_are_those_of_the_c_library) {
   const std::vector<std::string> names = zones_of_this_machine();
   BOOST_TEST(names.size() > 300u);
-  for (const std::string& name : names) {
+  for (std::size_t i = 0; i < names.size(); i += zones_between) {
+    const std::string& name = names[i];
     go_to(name);
     const Zone zone = Zone::find(name).value();
     check_clocks(

@@ -18,7 +18,7 @@ redis-server --port 0 --unixsocket "$work/redis.sock" --dir "$work" --save '' > 
 redis=$!
 cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 cmake -S "$source/tests/compatibility/consumer/every" -B "$work/project" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/configure.log" ||
+  -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_UNITY_BUILD=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/configure.log" ||
   { cat "$work/configure.log"; exit 1; }
 cmake --build "$work/project" > "$work/build.log" || { cat "$work/build.log"; exit 1; }
 

@@ -33,13 +33,18 @@ def skip(reason):
 
 
 def eventually(condition, patience=PATIENCE, every=0.02):
-    """The first true value of `condition`, asked for `every` so many seconds, or its last one when patience is at an end."""
-    deadline = time.monotonic() + patience
+    """Asks `condition` until its value is true, or until patience is at an end, and returns its last value.
+
+    Asks every `every` seconds at first.  Most questions start several processes, so the longer it waits, the less often
+    it asks: up to every half second.
+    """
+    begin = time.monotonic()
     while True:
         value = condition()
-        if value or time.monotonic() > deadline:
+        waited = time.monotonic() - begin
+        if value or waited > patience:
             return value
-        time.sleep(every)
+        time.sleep(max(every, min(waited / 8, 0.5)))
 
 
 def clean_up_on_signals():

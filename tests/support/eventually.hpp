@@ -1,18 +1,23 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
 namespace brood {
 
-// Asks every few milliseconds until `holds` is true; false when it never was within `time`.
+// Asks until `holds` is true, every 3 ms at first and at most every 20 ms after half a second: a question may start a
+// process or read a long log.  Returns false if it was not true within `time`.
 template <typename Predicate>
 bool within(std::chrono::milliseconds time, Predicate holds) {
-  const auto deadline = std::chrono::steady_clock::now() + time;
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  const auto begin = steady_clock::now();
   for (;;) {
     if (holds()) return true;
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    const auto waited = steady_clock::now() - begin;
+    if (waited >= time) return false;
+    std::this_thread::sleep_for(std::clamp<steady_clock::duration>(waited / 25, milliseconds(3), milliseconds(20)));
   }
 }
 

@@ -101,6 +101,8 @@ inline RedisKey periodic_history(std::string_view name) {
 inline constexpr FixedKey brood_batches{"brood:batches"};
 inline RedisKey batch(std::string_view bid) { return RedisKey("brood:batch:" + std::string(bid)); }
 inline RedisKey batch_states(std::string_view bid) { return RedisKey(batch(bid).name() + ":states"); }
+inline RedisKey batch_steps(std::string_view bid) { return RedisKey(batch(bid).name() + ":steps"); }
+inline RedisKey batch_results(std::string_view bid) { return RedisKey(batch(bid).name() + ":results"); }
 inline RedisKey batch_children(std::string_view bid) { return RedisKey(batch(bid).name() + ":children"); }
 
 // Those of the gem sidekiq-cron, of its releases 1 and 2.  A schedule is named by its whole key.

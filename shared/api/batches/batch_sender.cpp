@@ -135,14 +135,49 @@ void BatchSender::push(const BatchPush& push, std::uint64_t& numbers, std::vecto
   }
 }
 
-std::string BatchSender::callback(Push job) {
+// Its payload has no enqueued_at: the script that pushes it writes that.
+ClientPush BatchSender::prepare_kept(Push job, TimeUnit& times) {
   PushWriter writer = detail::Opening::writer(client_);
-  job.at = std::chrono::system_clock::now();  // so it has no enqueued_at: the script that pushes it writes that
+  job.at = std::chrono::system_clock::now();
   std::optional<ClientPush> prepared = detail::Opening::prepare(client_, writer, std::move(job));
-  if (!prepared) throw std::invalid_argument("a middleware stops the push of a batch's callback");
-  if (prepared->lock) throw std::invalid_argument("a callback of a batch is not unique: it runs once for its event");
-  return callback_value(prepared->queue, writer.times() == TimeUnit::integer_milliseconds, prepared->jid,
-                        prepared->payload);
+  if (!prepared) throw std::invalid_argument("a middleware stops the push of a callback or a step");
+  if (prepared->lock) throw std::invalid_argument("a callback or a step is not unique: it runs once where it belongs");
+  times = writer.times();
+  return *std::move(prepared);
+}
+
+std::string BatchSender::kept(Push job) {
+  TimeUnit times{};
+  const ClientPush push = prepare_kept(std::move(job), times);
+  return callback_value(push.queue, times == TimeUnit::integer_milliseconds, push.jid, push.payload);
+}
+
+std::string BatchSender::kept_step(Push job, const std::string& bid, std::uint32_t index) {
+  TimeUnit times{};
+  ClientPush push = prepare_kept(std::move(job), times);
+  return callback_value(push.queue, times == TimeUnit::integer_milliseconds, push.jid,
+                        with_place_in_batch(std::move(push.payload), bid, index));
+}
+
+void BatchSender::push_steps(const BatchPush& push, const std::vector<NewStep>& steps) {
+  if (const auto receiver = push_receiver()) return receiver->push_steps(push.bid, steps);
+  std::uint64_t slices = 0;
+  std::vector<std::uint32_t> begin;
+  for (std::size_t first = 0; first < steps.size(); first += max_steps_added) {
+    const std::size_t end = std::min(first + max_steps_added, steps.size());
+    const std::vector<NewStep> slice(steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                     steps.begin() + static_cast<std::ptrdiff_t>(end));
+    require(read_batch_answer(run(add_steps(push, ++slices, static_cast<std::uint32_t>(first), slice)).view()),
+            push.bid);
+  }
+  for (std::uint32_t i = 0; i < steps.size(); ++i)
+    if (steps[i].before == 0) begin.push_back(i);
+  for (std::size_t first = 0; first < begin.size(); first += max_steps_added) {
+    const std::size_t end = std::min(first + max_steps_added, begin.size());
+    const std::vector<std::uint32_t> slice(begin.begin() + static_cast<std::ptrdiff_t>(first),
+                                           begin.begin() + static_cast<std::ptrdiff_t>(end));
+    require(read_batch_answer(run(release_steps(push.bid, slice)).view()), push.bid);
+  }
 }
 
 WallTime BatchSender::now() { return detail::Opening::now(client_); }

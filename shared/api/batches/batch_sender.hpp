@@ -11,6 +11,7 @@
 #include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/store/batches/batch.hpp"
+#include "shared/store/batches/flow.hpp"
 
 namespace brood {
 
@@ -31,14 +32,18 @@ class BatchSender {
   std::optional<ClientPush> prepare(Push job);
   // Sends at most max_jobs_pushed_to_batch jobs, in as many scripts as they have destinations.  `numbers` counts these.
   void push(const BatchPush& push, std::uint64_t& numbers, std::vector<ClientPush> jobs);
-  // The value of a callback's field.
-  std::string callback(Push job);
+  // A callback as it is kept in Redis until it is pushed; a step of a flow likewise.
+  std::string kept(Push job);
+  std::string kept_step(Push job, const std::string& bid, std::uint32_t index);
+  // All steps of a flow; those that wait for no other begin.
+  void push_steps(const BatchPush& push, const std::vector<NewStep>& steps);
 
   WallTime now();
 
  private:
   Reply run(const ScriptCall& call);
   bool find_shard(const std::string& bid);
+  ClientPush prepare_kept(Push job, TimeUnit& times);
 
   Client& client_;
   std::optional<std::size_t> shard_;  // its place among the client's

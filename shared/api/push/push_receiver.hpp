@@ -11,6 +11,7 @@
 
 #include "shared/api/push/push_writer.hpp"
 #include "shared/store/batches/batch.hpp"
+#include "shared/store/batches/flow.hpp"
 
 namespace brood {
 
@@ -26,6 +27,7 @@ class BROOD_API PushReceiver {
   virtual void push(std::vector<ClientPush> jobs) = 0;
   // A push into a batch begins, whose jobs come by push() with `bid` and `batch_index` in their payloads; and it ends.
   virtual void open_batch(const NewBatch&) {}
+  virtual void push_steps(const std::string& /*bid*/, const std::vector<NewStep>& /*steps*/) {}
   virtual void close_batch(const std::string& /*bid*/) {}
   virtual void cancel_batch(const std::string& /*bid*/) {}
   // Cancels a scheduled job; with `time`, in epoch seconds, only one scheduled for then.

@@ -114,7 +114,7 @@ class BROOD_API Batch {
   // Sends nothing yet.  The client must outlive the batch.  In a job, a batch with a parent whose push() does not
   // return before the job ends, since its process was killed, is cancelled.
   explicit Batch(Client& client, const BatchOptions& options = {})
-      : Batch(client, options, detail::current_call() ? payload_of(*detail::current_call()) : std::string_view()) {}
+      : Batch(client, options, detail::current_payload()) {}
   // The batch of this job, for more jobs; nullopt: the job is in none.  Uses a Client of the process unless one is
   // given.
   static std::optional<Batch> current(const Context& job) { return current(job.payload(), nullptr); }
@@ -163,12 +163,8 @@ class BROOD_API Batch {
 
    private:
     std::unique_ptr<BatchJobs::State> jobs_;
-    State& batch_;
   };
 
-  static std::string_view payload_of(const abi::Call& call) {
-    return call.payload.data == nullptr ? std::string_view() : std::string_view(call.payload.data, call.payload.size);
-  }
   static std::optional<Batch> current(std::string_view payload, Client* client);
   Batch(Client& client, const BatchOptions& options, std::string_view payload_of_job);
   explicit Batch(std::unique_ptr<State> state);

@@ -38,6 +38,7 @@ namespace brood {
 //     opening                        how many children are being pushed by jobs of this batch
 //     died cancelled                 a job has died, at some time; when it was cancelled, in epoch seconds
 //     description created_at made_by
+//     steps                          of a flow: how many (flow.hpp)
 //   brood:batch:<bid>:states       two bits for each job by its index: 0 pending, 1 failing, 2 dead, 3 succeeded.  So a
 //   million
 //                                  jobs take 250 KB, and a job that runs twice counts once

@@ -7,7 +7,7 @@ if not B.exists(KEYS[1]) then return 0 end
 local batch, heard = B.read(KEYS[1]), false
 for _, event in ipairs({"complete", "success", "finished"}) do heard = B.close(batch, event) or heard end
 if batch.parent then redis.call("SREM", batch.parent .. ":children", batch.bid) end
-for _, part in ipairs({"", ":states", ":children", ":opening", ":steps", ":waiting", ":results"}) do redis.call("UNLINK", KEYS[1] .. part) end
+for _, part in ipairs({"", ":states", ":children", ":opening", ":steps", ":results"}) do redis.call("UNLINK", KEYS[1] .. part) end
 redis.call("ZREM", KEYS[2], batch.bid)
 if heard then B.settle(batch.parent) end
 return 1

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include <brood/abi.hpp>
 
 #pragma GCC visibility push(hidden)
@@ -9,6 +11,13 @@ namespace brood::detail {
 inline const abi::Call*& current_call() {
   static thread_local const abi::Call* call = nullptr;
   return call;
+}
+
+// The payload of its job; empty: none.
+inline std::string_view current_payload() {
+  const abi::Call* const call = current_call();
+  return call == nullptr || call->payload.data == nullptr ? std::string_view()
+                                                          : std::string_view(call->payload.data, call->payload.size);
 }
 
 class CurrentCall {

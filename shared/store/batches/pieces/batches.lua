@@ -8,7 +8,7 @@ local function batches()
   local now_s, now_ms = tonumber(time[1]), string.format("%d%03d", time[1], math.floor(time[2] / 1000))
   local pending_for, ended_for = 2592000, 86400
   local numbers = {"total", "succeeded", "failing", "dead", "open", "opening", "kids", "kids:complete", "kids:success",
-                   "kids:finished", "died", "cancelled"}
+                   "kids:finished", "died", "cancelled", "steps"}
 
   local function read(key)
     local batch, values = {key = key}, redis.call("HMGET", key, "parent", unpack(numbers))
@@ -22,24 +22,37 @@ local function batches()
   local function exists(key) return redis.call("TYPE", key).ok == "hash" end
 
   local function expire(batch, seconds)
-    for _, part in ipairs({"", ":states", ":children", ":opening", ":steps", ":waiting", ":results"}) do
+    for _, part in ipairs({"", ":states", ":children", ":opening", ":steps", ":results"}) do
       redis.call("EXPIRE", batch.key .. part, seconds)
     end
     redis.call("ZADD", batch.prefix .. "brood:batches", now_s + seconds, batch.bid)
   end
 
-  -- Pushes "<queue> <unit of time> <jid> <payload without its last brace>".  A queue that is no list gets nothing: the job
-  -- goes to the dead set.  Returns the jid.
-  local function push_callback(batch, text)
-    local queue, unit, jid, payload = text:match("^(%S+) (%S+) (%S+) (.*)$")
-    local time = unit == "ms" and now_ms or now_ms:sub(1, -4) .. "." .. now_ms:sub(-3)
-    if type(redis.pcall("LPUSH", batch.prefix .. "queue:" .. queue, payload .. ',"enqueued_at":' .. time .. "}")) == "number" then
-      redis.pcall("SADD", batch.prefix .. "queues", queue)
-    else
-      redis.pcall("ZADD", batch.prefix .. "dead", now_s, payload .. ',"error_class":"NoQueue","error_message":"queue:' .. queue ..
-                  ' is no list, or may not be written to","failed_at":' .. time .. "}")
+  -- "<queue> <unit of time> <jid> <payload without its last brace>", as callbacks and the steps of flows are kept.
+  local function read_kept(text)
+    local kept = {}
+    kept.queue, kept.unit, kept.jid, kept.payload = text:match("^(%S+) (%S+) (%S+) (.*)$")
+    kept.time = kept.unit == "ms" and now_ms or now_ms:sub(1, -4) .. "." .. now_ms:sub(-3)
+    return kept
+  end
+
+  -- Returns the entry of the dead set.
+  local function bury(batch, kept, error_class, message)
+    local entry = kept.payload .. ',"error_class":"' .. error_class .. '","error_message":"' .. message .. '","failed_at":' ..
+                  kept.time .. ',"retry_count":0}'
+    redis.pcall("ZADD", batch.prefix .. "dead", now_s, entry)
+    return entry
+  end
+
+  -- A queue that is no list gets nothing: the job goes to the dead set.  Returns whether it was pushed.
+  local function push(batch, kept)
+    local payload = kept.payload .. ',"enqueued_at":' .. kept.time .. "}"
+    if type(redis.pcall("LPUSH", batch.prefix .. "queue:" .. kept.queue, payload)) == "number" then
+      redis.pcall("SADD", batch.prefix .. "queues", kept.queue)
+      return true
     end
-    return jid
+    bury(batch, kept, "NoQueue", "queue:" .. kept.queue .. " is no list, or may not be written to")
+    return false
   end
 
   -- The callbacks of the event have ended.  Returns whether its parent hears of it.
@@ -59,7 +72,9 @@ local function batches()
       local callback = redis.call("HGET", batch.key, "on:" .. event .. ":" .. calls + 1)
       if not callback then break end
       calls = calls + 1
-      redis.call("HSET", batch.key, "callback:" .. push_callback(batch, callback), event)
+      local kept = read_kept(callback)
+      push(batch, kept)
+      redis.call("HSET", batch.key, "callback:" .. kept.jid, event)
     end
     if calls == 0 then return close(batch, event) end
     redis.call("HSET", batch.key, "calls:" .. event, calls)
@@ -87,9 +102,76 @@ local function batches()
     end
   end
 
+  -- The steps of a flow, in a hash of their own; `of` is the index of each:
+  --   name:<of>   queued:<of>: what is pushed when it is released; gone once it was   before:<of>: how many steps it waits for
+  --   after:<of>: the indices of those that wait for it   if_failed:<of>: what becomes of it when one of these dies
+  --   passed:<one>:<of>: it does not wait for this one any more   failed:<of>: its entry in the dead set, after such a death
+  local function set_state(batch, of, state) redis.call("BITFIELD", batch.key .. ":states", "SET", "u2", "#" .. of, state) end
+
+  local function release(batch, of, kept)
+    redis.call("HDEL", batch.key .. ":steps", "queued:" .. of)
+    if not push(batch, kept) then
+      set_state(batch, of, 2)
+      batch.dead, batch.has_death = batch.dead + 1, true
+    end
+  end
+
+  -- Steps that have ended are followed by those that wait for them: `ended` has the index and "done" or "dead" of each.  The
+  -- counts of the batch change in `batch` alone.
+  local function follow(batch, ended)
+    local steps, at = batch.key .. ":steps", 1
+    while ended[at] do
+      local one, how = unpack(ended[at])
+      at = at + 1
+      for of in (redis.call("HGET", steps, "after:" .. one) or ""):gmatch("%d+") do
+        local queued, if_failed, failed = unpack(redis.call("HMGET", steps, "queued:" .. of, "if_failed:" .. of, "failed:" .. of))
+        local kept = queued and read_kept(queued)
+        if kept and how == "dead" and if_failed ~= "run" then
+          if if_failed == "skip" then
+            redis.call("HDEL", steps, "queued:" .. of)
+            set_state(batch, of, 3)
+            batch.succeeded = batch.succeeded + 1
+            ended[#ended + 1] = {of, "done"}
+          elseif not failed then
+            local name = redis.call("HGET", steps, "name:" .. one) or one
+            redis.call("HSET", steps, "failed:" .. of, bury(batch, kept, "DependencyFailed", "the step " .. name .. " has died"))
+            set_state(batch, of, 2)
+            batch.dead = batch.dead + 1
+            ended[#ended + 1] = {of, "dead"}
+          end
+        elseif kept and redis.call("HSETNX", steps, "passed:" .. one .. ":" .. of, 1) == 1 and
+               redis.call("HINCRBY", steps, "before:" .. of, -1) <= 0 then
+          if not failed then
+            release(batch, of, kept)
+          else
+            redis.call("HDEL", steps, "failed:" .. of)
+            if redis.call("ZREM", batch.prefix .. "dead", failed) == 1 then
+              set_state(batch, of, 0)
+              batch.dead = batch.dead - 1
+              release(batch, of, kept)
+            else    -- a person has retried or deleted it
+              redis.call("HDEL", steps, "queued:" .. of)
+            end
+          end
+        end
+      end
+    end
+  end
+
   local function cancel(key)
     redis.call("HSETNX", key, "cancelled", now_s)
     redis.call("HSET", key, "open", 0)
+    local batch = read(key)
+    if batch.steps > 0 then
+      for _, field in ipairs(redis.call("HKEYS", key .. ":steps")) do
+        local of = field:match("^queued:(%d+)$")
+        if of and redis.call("HEXISTS", key .. ":steps", "failed:" .. of) == 0 then
+          redis.call("HDEL", key .. ":steps", field)
+          set_state(batch, of, 3)
+          redis.call("HINCRBY", key, "succeeded", 1)
+        end
+      end
+    end
     settle(key)
   end
 
@@ -122,11 +204,12 @@ local function batches()
     end
     if #looked == 0 then return end
     local before = redis.call(unpack(look))
-    local counts, change = {[0] = 0, 0, 0, 0}, {"BITFIELD", states}
+    local counts, change, followed = {[0] = 0, 0, 0, 0}, {"BITFIELD", states}, {}
     for i, text in ipairs(looked) do
       if before[i] ~= 3 and before[i] ~= ends then
         counts[before[i]] = counts[before[i]] - 1
         counts[ends] = counts[ends] + 1
+        if ends ~= 1 then followed[#followed + 1] = {text, ends == 3 and "done" or "dead"} end
         if ends ~= 3 then
           for _, word in ipairs({"SET", "u2", "#" .. text, ends}) do change[#change + 1] = word end
         end
@@ -134,8 +217,9 @@ local function batches()
     end
     if #change > 2 then redis.call(unpack(change)) end
     batch.failing, batch.dead, batch.succeeded = batch.failing + counts[1], batch.dead + counts[2], batch.succeeded + counts[3]
+    if batch.steps > 0 and batch.cancelled == 0 then follow(batch, followed) end
     redis.call("HSET", key, "failing", batch.failing, "dead", batch.dead, "succeeded", batch.succeeded)
-    local dies = counts[2] > 0 and batch.died == 0
+    local dies = (counts[2] > 0 or batch.has_death) and batch.died == 0
     if dies then
       redis.call("HSET", key, "died", 1)
       expire(batch, math.max(pending_for, tonumber(verdict:match("%d+")) or 0))
@@ -156,6 +240,7 @@ local function batches()
   end
 
   made_batches = {now_s = now_s, pending_for = pending_for, ended_for = ended_for, read = read, exists = exists, expire = expire,
-                  settle = settle, cancel = cancel, close = close, end_jobs = end_jobs, end_callback = end_callback}
+                  settle = settle, cancel = cancel, close = close, end_jobs = end_jobs, end_callback = end_callback, release = release,
+                  read_kept = read_kept}
   return made_batches
 end

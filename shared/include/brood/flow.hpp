@@ -1,0 +1,99 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <brood/batch.hpp>
+#include <brood/client.hpp>
+#include <brood/detail/current_call.hpp>
+#include <brood/detail/pushed_job.hpp>
+#include <brood/enqueue_options.hpp>
+#include <brood/push.hpp>
+
+namespace brood {
+
+// What becomes of a step when one that it waits for has died.
+enum class IfFailed {
+  fail,  // it goes to `dead` (DependencyFailed), and so do the steps after it.  They are taken out of there and go on
+         // when the dead one is retried and succeeds
+  run,   // it runs all the same
+  skip,  // it never runs and counts as succeeded
+};
+
+// The name of a step.
+struct StepName {
+  std::string name;
+  StepName(std::string of) : name(std::move(of)) {}
+  StepName(std::string_view of) : name(of) {}
+  StepName(const char* of) : name(of) {}
+};
+
+struct StepOptions {
+  std::vector<StepName> after = {};  // the steps that must have ended before it begins; also ones that are added later
+  IfFailed if_failed = IfFailed::fail;
+};
+
+struct FlowOptions {
+  std::string description = {};  // as BatchOptions::description
+  std::string parent = {};       // as BatchOptions::parent
+};
+
+// Jobs that wait for each other.  A flow is a batch: it has a bid, the same callbacks, and is shown and cancelled as
+// one.
+//
+//   brood::Flow flow(client, {.description = "video 7"});
+//   const auto split = flow.add("split", Split{.video = 7});
+//   const auto small = flow.add("720p", Encode{7, 720}, {.after = {split}});
+//   const auto large = flow.add("1080p", Encode{7, 1080}, {.after = {split}});
+//   flow.add("merge", Merge{7}, {.after = {small, large}});
+//   flow.on(brood::BatchEvent::success, Publish{7});
+//   flow.push();
+//
+// A step is pushed by the script that settles the last step that it waits for.  What a step has left by job.result(),
+// the steps after it read by job.result_of("split").
+//
+// Two threads may not use one Flow at the same time.
+class BROOD_API Flow {
+ public:
+  // The client must outlive the flow.
+  explicit Flow(Client& client, const FlowOptions& options = {}) : Flow(client, options, detail::current_payload()) {}
+  ~Flow();
+  Flow(Flow&&) noexcept;
+  Flow& operator=(Flow&&) noexcept;
+
+  const std::string& bid() const;
+
+  // Adds a step; at most 1,000.  `name` has 1 to 100 of A-Z a-z 0-9 _ . : - and is the step's own.  Throws
+  // std::invalid_argument if it is not, and as a push does; for a job that is unique or has a time; std::logic_error
+  // after push().
+  template <typename Job>
+  requires(!std::same_as<Job, Push>) StepName
+      add(std::string_view name, const Job& job, const StepOptions& options = {}, const EnqueueOptions& push = {}) {
+    return add(name, detail::pushed_job(job, push), options);
+  }
+  StepName add(std::string_view name, const Push& job, const StepOptions& options = {});
+
+  // As Batch::on().
+  template <typename Job>
+  requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
+    on(event, detail::pushed_job(job, options));
+  }
+  void on(BatchEvent event, const Push& job);
+
+  // Returns when all steps are in Redis.  Throws std::invalid_argument, before anything is sent, for a step that waits
+  // for itself by a circle or for a name that no step has; RedisError and BatchClosed as Batch::push().  Once.
+  void push();
+
+  void cancel();  // as Batch::cancel(); steps that wait are skipped
+
+ private:
+  Flow(Client& client, const FlowOptions& options, std::string_view payload_of_job);
+  struct __attribute__((visibility("hidden"))) State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace brood

@@ -1,0 +1,23 @@
+-- Adds steps to a flow whose push has not returned, unless this slice was added before.  None of them is pushed yet.
+-- KEYS[1] the batch's hash    KEYS[2] its steps
+-- ARGV[1] token of the push    ARGV[2] number of the slice    ARGV[3] who pushes    ARGV[4] the index of the first step
+-- ARGV[5...] of each step: name, what is pushed as a callback is kept, how many steps it waits for, the indices of those that
+-- wait for it, and what becomes of it when one that it waits for dies ("fail", "run" or "skip")
+-- Returns "OK"; or nothing was added: "NONE", "CANCELLED".
+-- include: batches/pieces/batches.lua
+local B = batches()
+if not B.exists(KEYS[1]) then return "NONE" end
+local push = "push:" .. ARGV[1]
+local known = redis.call("HGET", KEYS[1], push)
+if known and tonumber(known:match("^%d+")) >= tonumber(ARGV[2]) then return "OK" end
+if B.read(KEYS[1]).cancelled > 0 then return "CANCELLED" end
+redis.call("HSET", KEYS[1], push, ARGV[2] .. " " .. ARGV[3])
+local of = tonumber(ARGV[4])
+for i = 5, #ARGV, 5 do
+  redis.call("HSET", KEYS[2], "name:" .. of, ARGV[i], "queued:" .. of, ARGV[i + 1], "before:" .. of, ARGV[i + 2],
+             "after:" .. of, ARGV[i + 3], "if_failed:" .. of, ARGV[i + 4])
+  of = of + 1
+end
+redis.call("HSET", KEYS[1], "total", of, "steps", of)
+redis.call("EXPIRE", KEYS[2], B.pending_for)
+return "OK"

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/batches/batch.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// A flow is a batch whose jobs have names and wait for each other.  Each job is a step, and its index in the batch its
+// number.  The script that ends a step pushes those that waited for it alone: see follow() in pieces/batches.lua, which
+// lists the fields of `brood:batch:<bid>:steps`.
+
+inline constexpr std::size_t max_steps = 1'000;
+inline constexpr std::size_t max_steps_added = 250;  // by one script
+
+struct NewStep {
+  std::string name;
+  std::string kept;                       // as callback_value() makes it, of a payload that has its place in the batch
+  std::size_t before = 0;                 // how many steps it waits for
+  std::vector<std::uint32_t> after = {};  // the indices of those that wait for it
+  std::string_view if_failed = "fail";    // "fail", "run" or "skip"
+};
+
+// `first`: the index of the first.  `number` counts the slices of the push from 1.
+ScriptCall add_steps(const BatchPush& push, std::uint64_t number, std::uint32_t first,
+                     const std::vector<NewStep>& steps);
+// Those that wait for no other, once all are added.  At most max_steps_added.
+ScriptCall release_steps(std::string_view bid, const std::vector<std::uint32_t>& steps);
+// Both are read by read_batch_answer().
+
+// For people.
+struct FlowStep {
+  enum class State { waiting, pending, failing, dead, succeeded } state = State::pending;
+  std::string name;
+  std::vector<std::string> after;  // the names of the steps that it waited for
+};
+std::string_view to_string(FlowStep::State state);
+std::vector<Command> ask_steps(std::string_view bid);
+// In the order in which they were added; none: it is no flow.
+std::vector<FlowStep> read_steps(ReplyView steps, ReplyView states);
+
+// What a step has left for those after it, by job.result(): JSON.
+Command ask_step_result(std::string_view bid, std::string_view name);
+
+}  // namespace brood

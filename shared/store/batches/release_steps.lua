@@ -1,0 +1,15 @@
+-- Pushes the steps of a flow that wait for no other, each unless it was pushed before.
+-- KEYS[1] the batch's hash    KEYS[2] its steps    ARGV: their indices
+-- Returns "OK"; or nothing was pushed: "NONE", "CANCELLED".
+-- include: batches/pieces/batches.lua
+local B = batches()
+if not B.exists(KEYS[1]) then return "NONE" end
+local batch = B.read(KEYS[1])
+if batch.cancelled > 0 then return "CANCELLED" end
+for _, of in ipairs(ARGV) do
+  local queued = redis.call("HGET", KEYS[2], "queued:" .. of)
+  if queued then B.release(batch, of, B.read_kept(queued)) end
+end
+redis.call("HSET", KEYS[1], "dead", batch.dead)
+if batch.has_death then redis.call("HSET", KEYS[1], "died", 1) end
+return "OK"

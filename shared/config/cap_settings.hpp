@@ -8,11 +8,12 @@
 
 namespace brood {
 
-// At most so many workers, of all machines, hold jobs of these queues at a time; where classes are named, jobs of these
+// At most so many workers, over all machines, hold jobs of these queues at a time; if classes are named, jobs of these
 // classes.  No queue as a whole is in two caps, and no class in two for one queue.
 //
-// A class is not to be seen in a queue.  So a job of such a class is set aside, by the worker that finds it, into a
-// queue beside its own: "<queue>@<cap>".  That one has the cap as a whole, and whoever serves the queue serves it too.
+// The class of a job cannot be seen from outside of the queue.  So the worker that finds a job of such a class sets it
+// aside, into a queue beside its own: "<queue>@<cap>".  The cap holds for that one as a whole, and a worker that serves
+// the queue serves it too.
 struct CapSettings {
   std::string name;
   std::vector<std::string> queues;  // with classes: none stands for all
@@ -39,7 +40,8 @@ std::vector<std::string> asides_of(const std::vector<CapSettings>& caps, std::st
 // Where a job of this class waits that was fetched from `queue`, or from beside it; empty: it may be run as fetched.
 std::string aside_for(const std::vector<CapSettings>& caps, std::string_view queue, std::string_view job_class);
 
-// What of these caps one of several shards has: places are shared out, so that all of them together have no more.
+// The share of these caps that one of several shards has: places are shared out, so that all shards together have no
+// more.
 std::vector<CapSettings> share_of(std::vector<CapSettings> caps, std::size_t shard, std::size_t shards);
 
 }  // namespace brood

@@ -42,11 +42,11 @@ struct ShardSettings {
   std::string url;
   std::string user, password_file;         // empty: those of [redis]
   std::string private_password_file = {};  // as in RedisSettings
-  bool drain = false;                      // its jobs are performed, and nobody pushes new ones there
+  bool drain = false;                      // its jobs are performed, and no new ones are pushed there
   bool is_empty_place = false;             // it was taken out while brood runs: see shard_places.hpp
 };
 
-// Who we are to the sentinels of a sentinel:// ([redis.sentinel]).
+// How we log in to the sentinels of a sentinel:// ([redis.sentinel]).
 struct SentinelSettings {
   std::string user, password_file;  // empty: they ask for none
 };
@@ -58,7 +58,7 @@ struct RedisSettings {
   std::string user;
   std::string password_file;                           // or "credential:NAME": see password_files.hpp
   std::optional<TlsSettings> tls = {};                 // [redis.tls]
-  std::shared_ptr<TlsCertificates> certificates = {};  // that its files hold; null: nobody has read them yet
+  std::shared_ptr<TlsCertificates> certificates = {};  // from its files; null: not read yet
   SentinelSettings sentinel = {};
   int wait = 0;                                   // how many replicas must confirm what is pushed and settled
   std::chrono::milliseconds wait_timeout{1'000};  // how long they may take
@@ -96,16 +96,16 @@ struct WorkerSettings {
   Preload preload = Preload::automatic;
 };
 
-// What becomes of a job that comes too late to begin.
+// How a job ends that comes too late to begin.
 enum class ExpiredJobs {
   drop,  // nothing: it has ended
   dead,  // it goes to the dead set, unless its option `dead` is false
 };
 
-// What holds for the jobs of one class, in whichever worker they run.
+// Settings for the jobs of one class, in whichever worker they run.
 struct ClassSettings {
-  std::optional<LeftThreads> threads = {};  // nullopt: as its code says, else as the worker's
-  std::optional<Isolation> isolation = {};  // nullopt: as its code says
+  std::optional<LeftThreads> threads = {};  // nullopt: as in its code, else as the worker's
+  std::optional<Isolation> isolation = {};  // nullopt: as in its code
   std::optional<SandboxSettings> sandbox = {};
   std::optional<ExpiredJobs> expired = {};  // nullopt: as Config::expired
   std::string place = {};                   // of the section: "etc/brood.toml:12: classes.Resize"
@@ -133,9 +133,9 @@ struct CommandSettings {
   std::shared_ptr<const HeldFiles> held = {};
 };
 
-// What brood does where releases of Sidekiq differ.
+// Choices where releases of Sidekiq differ.
 struct CompatibilitySettings {
-  // Whose rules hold; nullopt: those of the oldest that runs beside brood.
+  // The release whose rules hold; nullopt: the oldest that runs beside brood.
   std::optional<SidekiqRelease> sidekiq = {};
   // How pushes spell times; nullopt: as that release does.
   std::optional<TimeUnit> timestamps = {};
@@ -169,9 +169,9 @@ struct WebSettings {
   std::string mode = "0660";       // of a Unix socket
   bool read_only = false;          // nothing can be changed by it
   std::vector<std::string> hosts;  // names by which it is asked for, beside those of the address itself
-  std::string users;               // a file of who may come; empty: whoever reaches the socket
-  std::string user_header;         // in which a proxy says who it is; empty: none does
-  std::string proxy_user;          // the proxy's user, by name or number: nobody else's header is believed
+  std::string users;               // a file with the users; empty: every client that reaches the socket
+  std::string user_header;         // in which a proxy names the user; empty: none does
+  std::string proxy_user;          // the proxy's user, by name or number: no other process's header is believed
   enum class Metrics {
     elected,  // what this host does; and what is true of the whole Redis where no other host tells it
     all,
@@ -205,7 +205,7 @@ struct Config {
   std::chrono::milliseconds max_iteration_runtime{0};  // of one run of an iterable job; 0: no limit
   ExpiredJobs expired = ExpiredJobs::drop;
   std::vector<std::string> labels;
-  std::int64_t dead_max_jobs = 10'000;  // no_limit_of_dead for a command that no configuration told of its server's
+  std::int64_t dead_max_jobs = 10'000;  // no_limit_of_dead for a command without its server's configuration
   std::chrono::seconds dead_timeout{180 * 86'400};
   RedisSettings redis;
   log::Options log;
@@ -213,7 +213,7 @@ struct Config {
   WorkerSettings worker;  // of the default capsule; the others take from it what they do not set
   std::map<std::string, ClassSettings> classes;
   std::map<std::string, CommandSettings> commands;
-  std::optional<CommandSettings> on_error;  // a program that is told of every failure; its words are taken literally
+  std::optional<CommandSettings> on_error;  // a program that is run for every failure; its words are taken literally
   CompatibilitySettings compatibility;
   RestartSettings restart;
   PressureSettings pressure;

@@ -18,7 +18,7 @@ std::string told_shard(const Environment& environment = process_environment);
 // no Redis either: "1=/etc/brood/key1,2=/etc/brood/key2,active=1".  Never a key.
 void tell_jobs_of_keys(const EncryptionSettings& settings, bool share_with_jobs);
 
-// What that says; no keys where it says nothing.  Throws ConfigError.
+// The keys in that variable; none if it is not set.  Throws ConfigError.
 EncryptionSettings keys_told(const Environment& environment = process_environment);
 
 }  // namespace brood

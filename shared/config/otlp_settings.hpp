@@ -19,13 +19,13 @@ enum class TracePropagation {
 
 // Where the spans of jobs go ([otlp]).
 struct OtlpSettings {
-  std::string endpoint;            // as HttpEndpoint reads it; empty: nobody is told
+  std::string endpoint;            // as HttpEndpoint reads it; empty: no spans are sent
   std::optional<TlsSettings> tls;  // to an https:// endpoint; none: the system's authorities are trusted
   std::string headers_file;        // of further lines of each request; or "credential:NAME": see password_files.hpp
   std::string service_name;
   std::vector<std::pair<std::string, std::string>> resource;  // further attributes of the resource
   TracePropagation propagation = TracePropagation::link;
-  double sample = 1;  // the share of runs in traces of their own that are told
+  double sample = 1;  // the share of runs in traces of their own that are sent
 
   bool operator==(const OtlpSettings&) const = default;
 };

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "redis-password.";  // and the pid of the owner, who has locked it
 
-// Of each shard, or of the only Redis; empty where no file is needed.
+// The password of each shard, or of the only Redis; empty if no file is needed.
 std::vector<Secret> passwords_to_share(const RedisSettings& settings) {
   std::vector<Secret> passwords;
   if (!settings.share_with_jobs || settings.share_password_in_url) return passwords;

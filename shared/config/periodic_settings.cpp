@@ -70,7 +70,7 @@ std::string_view name_of(Overlap overlap) { return word_of(overlap_words, overla
 
 namespace {
 
-// Never waits: what a job has left in its place, a FIFO say, is not opened.
+// Never waits: it does not open what a job has left in the file's place, a FIFO for example.
 void replace(const std::string& path, const std::string& text) {
   const std::string partial = path + "." + std::to_string(getpid());
   unlink(partial.c_str());

@@ -12,9 +12,9 @@
 
 namespace brood {
 
-// What is to be run again and again: [periodic.NAME].
+// A job to be run again and again: [periodic.NAME].
 struct PeriodicSettings {
-  enum class CatchUp { none, last, all };     // of the ticks that nobody was there for
+  enum class CatchUp { none, last, all };     // of the ticks that no supervisor was there for
   enum class Overlap { allow, skip, queue };  // while the job of the tick before has not ended
   static constexpr std::chrono::hours longest_within{366 * 24}, longest_jitter{24};
 
@@ -39,15 +39,15 @@ struct PeriodicSettings {
   std::chrono::seconds late_at_most() const;
 };
 
-// Of the words of a configuration; nullopt: another word.
+// By the words of a configuration; nullopt: another word.
 std::optional<PeriodicSettings::CatchUp> catch_up_of(std::string_view word);
 std::optional<PeriodicSettings::Overlap> overlap_of(std::string_view word);
 std::string_view name_of(PeriodicSettings::CatchUp catch_up);
 std::string_view name_of(PeriodicSettings::Overlap overlap);
 
-// What job libraries have registered as periodic, on its way from the workers, which load them, to the supervisor,
-// which does not: a file beside the scoreboard, whose first line is the generation that wrote it, and then a line of
-// JSON for each.
+// The periodic jobs of job libraries, on their way from the workers, which load the libraries, to the supervisor, which
+// does not: a file beside the scoreboard, whose first line is the generation that wrote it, followed by a line of JSON
+// for each.
 std::string registered_periodic_path(const std::string& runtime_directory, const std::string& identity);
 
 // In a worker: leaves a file of a later generation alone.

@@ -201,7 +201,7 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
     }
   }
   if (address.must_be_found() && (settings.tls || is_told_of_tls(environment)))
-    address.tls.emplace();  // the schemes of such addresses do not say whether TLS is spoken
+    address.tls.emplace();  // the schemes of such addresses do not show whether TLS is spoken
   address.wait = {settings.wait, settings.wait_timeout};
   address.certificates = settings.certificates;
   if (address.tls) address.tls = tls_settings(settings, environment);
@@ -277,8 +277,8 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
 }
 
 void tell_tls(const std::optional<TlsSettings>& settings) {
-  if (!settings) return;  // what the environment says holds for them as well
-  // As paths: a program that is told of them may have other credentials than this service.
+  if (!settings) return;  // the environment holds for them as well
+  // As paths: a program that finds them there may have other credentials than this service.
   const TlsSettings tls = with_paths(*settings);
   tell(told_ca, tls.ca.path);
   tell(told_cert, tls.cert.path);

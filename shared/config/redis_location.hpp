@@ -17,8 +17,8 @@ std::string redis_url(const RedisSettings& settings, const Environment& environm
 // True when the supervisor starts a redis-server of its own.
 bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
-// How TLS is spoken where it is: as the settings say, else as the variables say: BROOD_REDIS_TLS_CA, _CERT, _KEY,
-// _SERVER_NAME and _MIN_VERSION.  Throws AddressError.
+// The settings of TLS where it is spoken: from the configuration, else from the variables BROOD_REDIS_TLS_CA, _CERT,
+// _KEY, _SERVER_NAME and _MIN_VERSION.  Throws AddressError.
 TlsSettings tls_settings(const RedisSettings& settings, const Environment& environment = process_environment);
 
 // The address behind redis_url(), with the settings' user, the content of their password file, and tls_settings().
@@ -29,27 +29,27 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
 std::vector<RedisAddress> locate_shards(const RedisSettings& settings,
                                         const Environment& environment = process_environment);
 
-// From now on locate_shards() answers of these settings, and of copies of them, what it answers now, whatever becomes
-// of the files with their passwords.  For a process that lives for long: a file that is away for a moment, while
-// somebody puts a new one in its place, must not end it.  Throws AddressError.
+// From now on locate_shards() returns for these settings, and for copies of them, what it returns now, even if the
+// files with their passwords change.  For a process that lives for long: a file that is away for a moment, while a new
+// one is put in its place, must not end it.  Throws AddressError.
 void remember_shards(RedisSettings& settings);
 
-// Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER,
-// BROOD_REDIS_PASSWORD_FILE, BROOD_REDIS_TLS_... and what goes with them of its environment; with several shards
+// Sets the variables that tell jobs which Redis their worker uses: BROOD_REDIS_URL, BROOD_REDIS_USER,
+// BROOD_REDIS_PASSWORD_FILE, BROOD_REDIS_TLS_... and what belongs to them in its environment; with several shards
 // BROOD_REDIS_SHARDS names them all, in the place of the first.  A client in a job, and a brood command in a program
-// that a job starts, prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL is told.
-// The environment holds no password: the URL is told without it, also in the variable that gave the worker its URL, and
-// the password is in the file. With share_password_in_url both have it, and with share_with_jobs = false nothing is
-// told, and that variable is removed.
+// that a job starts, prefer it to the Redis of the machine's configuration.  If redis_url() throws, no URL is set.  The
+// environment holds no password: the URL is set without it, also in the variable that gave the worker its URL, and the
+// password is in the file.  With share_password_in_url both have it, and with share_with_jobs = false nothing is set,
+// and that variable is removed.
 void tell_jobs_of_redis(const RedisSettings& settings);
 
 // Tells how TLS is spoken by the variables that locate_redis() reads: to jobs, and to the clients of this process.
 void tell_tls(const std::optional<TlsSettings>& settings);
 
-// The files that a client of a job reads to find Redis, as they were told: the password and what TLS needs.
+// The files that a client of a job reads to find Redis, from these variables: the password and the files of TLS.
 std::vector<std::string> files_told_to_jobs(const Environment& environment = process_environment);
 
-// What a worker has told; nullopt: this is no job, nor was it started by one.
+// The settings in the variables that a worker has set; nullopt: this is no job, nor was it started by one.
 std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment = process_environment);
 
 }  // namespace brood

@@ -7,10 +7,11 @@
 
 namespace brood {
 
-// What the jobs of a class may reach: [classes.NAME.sandbox].  What is not said is not limited.
+// The files, network and so on that the jobs of a class may reach: [classes.NAME.sandbox].  What is not set is not
+// limited.
 struct SandboxSettings {
   bool network = true;  // false: no sockets, not even local ones
-  // What they may write and read, with all below it; absolute paths.  nullopt: whatever the user may.
+  // The paths that they may write and read, with all below them; absolute. nullopt: whatever the user may.
   std::optional<std::vector<std::string>> write = {}, read = {};
   std::uint64_t memory_bytes = 0;  // of each process, and 64 MB more of all together; 0: no limit
   double cpu = 0;                  // processors, of a job and all that it starts; 0: no limit

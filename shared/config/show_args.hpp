@@ -15,12 +15,12 @@ enum class ShowArgs {
   all,
 };
 
-// [web] show_args, and what [classes.NAME] says beside it.
+// [web] show_args, and the settings of [classes.NAME] beside it.
 struct ShowArgsSettings {
   ShowArgs usual = ShowArgs::all;
   std::map<std::string, ShowArgs> of_class = {};
 
-  // Of a class with these names.  Where several are named, the one that tells least holds.
+  // For a class with these names.  If several are named, the one that shows least holds.
   ShowArgs of(std::initializer_list<std::string> names) const {
     std::optional<ShowArgs> least;
     for (const std::string& name : names) {
@@ -29,7 +29,7 @@ struct ShowArgsSettings {
     }
     return least.value_or(usual);
   }
-  // Of a job whose class cannot be read: it may be any.
+  // For a job whose class cannot be read: it may be any.
   ShowArgs of_any() const {
     ShowArgs least = usual;
     for (const auto& [name, shows] : of_class) least = std::min(least, shows);

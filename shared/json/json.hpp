@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// A text that is not JSON, or that Ruby would not read: what() says what is wrong, and at which byte.
+// A text that is not JSON, or that Ruby would not read: what() has the error and its byte.
 class BadJson : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -46,8 +46,8 @@ bool is_json(std::string_view text);
 // The raw texts of an array's elements.  Throws BadJson when `text` is no array.
 std::vector<std::string> json_elements(std::string_view text);
 
-// The same value with `scalar` in place of each scalar: what it is made of, and nothing of what it says but the keys of
-// its objects.  Throws BadJson.
+// The same value with `scalar` in place of each scalar: its structure, without any of its content but the keys of its
+// objects.  Throws BadJson.
 std::string json_shape(std::string_view text, std::string_view scalar);
 
 // JSON text of a string as Ruby writes it: only ", \ and control characters escaped, bytes that are no UTF-8
@@ -65,7 +65,7 @@ void json_unescape(std::string_view quoted, std::string& into);
 // True when the scalar is spelled without fraction and exponent, and so an Integer to Ruby.
 bool is_json_integer(std::string_view scalar);
 
-// What a JSON number's text stands for; nullopt for other JSON.  1E400 is infinite, as in Ruby.
+// The value of a JSON number's text; nullopt for other JSON. 1E400 is infinite, as in Ruby.
 std::optional<double> json_number(std::string_view scalar);
 // The same when it is spelled as an integer and fits 64 bits.
 std::optional<std::int64_t> json_integer(std::string_view scalar);

@@ -11,7 +11,7 @@
 namespace brood {
 
 // The text of one JSON object, read and edited member by member.  Every byte that is not edited is carried through:
-// number spelling, order, escapes, white space.  Of a key given twice the last one counts, as in Ruby.
+// number spelling, order, escapes, white space.  If a key is given twice, the last one counts, as in Ruby.
 class JsonObject {
  public:
   // Throws BadJson, also for JSON of another kind.
@@ -40,8 +40,8 @@ class JsonObject {
     std::optional<std::string> raw;  // JSON text; absent: remove the member
   };
 
-  // The object with members changed in place and new ones appended, in the order given, without white space.  Of two
-  // edits of one key the later counts.  Throws BadJson when a raw value is not JSON.
+  // The object with members changed in place and new ones appended, in the order given, without white space.  If a key
+  // is edited twice, the later edit counts.  Throws BadJson if a raw value is not JSON.
   JsonObject with(const std::vector<Edit>& edits) const;
 
  private:

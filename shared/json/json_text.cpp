@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// Reads a double that is too large or too small for from_chars, which does not say which of the two it is.
+// Reads a double that is too large or too small for from_chars, which does not report which of the two it is.
 double rounded_to_range(const std::string& text) {
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
   return strtod_l(text.c_str(), nullptr, c_locale);

@@ -12,8 +12,8 @@
 
 namespace brood {
 
-// Writes a JSON object member by member, without white space.  Keys are ours and need no escapes.  What is not there
-// (an empty optional) is null.
+// Writes a JSON object member by member, without white space.  Keys are ours and need no escapes.  An empty optional
+// becomes null.
 class JsonWriter {
  public:
   JsonWriter& text(std::string_view key, std::string_view value) { return json(key, json_string(value)); }

@@ -22,18 +22,18 @@ struct RunKey {
 
 // Where a run stands among the spans of others.
 struct RunTrace {
-  SpanContext own;                      // its flags say whether anybody is told of it
+  SpanContext own;                      // its flags show whether it is sent
   std::optional<SpanContext> producer;  // the span that pushed the job, if its payload names one that counts
   bool is_child = false;                // of the producer; otherwise it is linked to it
   std::string state;                    // the producer's `tracestate`
 };
 
 // `traceparent` and `tracestate` as the payload has them; empty: not at all.  A producer decides for its children
-// whether they are told; otherwise `sample` does.
+// whether they are sent; otherwise `sample` does.
 RunTrace trace_of_run(const OtlpSettings& settings, const RunKey& run, std::string_view traceparent,
                       std::string_view tracestate);
 
-// One run of a job, as it is told to a collector.
+// One run of a job, as it is sent to a collector.
 struct RunSpan {
   enum class End : std::uint8_t { well, interrupted, failed, crashed };
 

@@ -19,7 +19,7 @@ struct SpanContext {
   bool operator==(const SpanContext&) const = default;
 };
 
-// Reads a `traceparent`; returns nullopt if the standard calls it invalid.  Of a version later than 00, it reads the
+// Reads a `traceparent`; returns nullopt if the standard calls it invalid.  If its version is later than 00, reads the
 // members that version 00 has.
 std::optional<SpanContext> parse_traceparent(std::string_view text);
 

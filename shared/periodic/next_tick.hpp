@@ -19,7 +19,7 @@ namespace brood {
 std::optional<std::chrono::sys_seconds> next_tick(const CronRule& rule, const Zone& zone,
                                                   std::chrono::sys_seconds after);
 
-// What becomes of the ticks that have come since the last one that was claimed.
+// The ticks that have come since the last one that was claimed.
 struct DueTicks {
   std::vector<std::chrono::sys_seconds> claims;         // whose jobs run now, the oldest first
   std::int64_t missed = 0;                              // that are older; at least so many

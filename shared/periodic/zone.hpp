@@ -10,8 +10,8 @@
 
 namespace brood {
 
-// What a file below /usr/share/zoneinfo says of a time zone's clocks (RFC 8536, "TZif"): when they were changed, and by
-// which rule they will be.  Read here, and not by a library: of the same data the C++ library makes other times than
+// The content of a file below /usr/share/zoneinfo (RFC 8536, "TZif"): when a time zone's clocks were changed, and by
+// which rule they will be.  Read here, and not by a library: from the same data the C++ library makes other times than
 // the C library, and other ones in each release.
 class ZoneFile {
  public:

@@ -20,7 +20,7 @@ class AddressError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Somebody who knows where the server is: a sentinel, or a node of a cluster.
+// A process that knows where the server is: a sentinel, or a node of a cluster.
 struct RedisSeed {
   std::string host;  // a name or a number
   std::uint16_t port = 0;
@@ -29,7 +29,7 @@ struct RedisSeed {
 
 // How many replicas must have what is written before it counts as written.
 struct ReplicaWait {
-  int replicas = 0;  // 0: nobody is asked
+  int replicas = 0;  // 0: none is asked
   std::chrono::milliseconds timeout{1'000};
 };
 
@@ -59,7 +59,7 @@ struct RedisAddress {
   std::string sentinel_password_file;
   ReplicaWait wait;
   std::optional<TlsSettings> tls;  // rediss://, or sentinels and servers that are spoken to in TLS
-  // What the files of `tls` hold, for all connections of this process; null: each connection reads them as it begins.
+  // The content of `tls`' files, for all connections of this process; null: each connection reads them as it begins.
   std::shared_ptr<TlsCertificates> certificates;
 
   // Throws AddressError with a sentence: unknown scheme, bad port, ...

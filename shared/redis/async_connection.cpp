@@ -50,7 +50,7 @@ std::string no_master(const Reply& reply) {
   return classify_error(error) == ErrorKind::not_applied_reconnect ? std::string(error) : std::string();
 }
 
-// What a subscription brings, as RESP2 has it: "message", the channel, the message itself.
+// A subscription's message, in RESP2: "message", the channel, the message itself.
 bool is_message(ReplyView reply) {
   return reply.is_array() && reply.size() == 3 && reply[0].is_string() && reply[0].text() == "message";
 }
@@ -67,7 +67,7 @@ Owned<uv_timer_t> new_timer(uv_loop_t* loop, void* owner) {
 // When a callback destroys the AsyncConnection, the function that is running keeps its state alive.
 struct AsyncConnection::State : std::enable_shared_from_this<State> {
   enum class Phase {
-    closed,         // nobody wants a connection
+    closed,         // no connection is wanted
     resting,        // the next attempt is due when the rest is over
     connecting,     // the socket is on its way
     shaking_hands,  // as TLS does
@@ -160,7 +160,7 @@ void AsyncConnection::State::create_timers() {
   post_timer = new_timer(loop, this);
 }
 
-// Runs `act`, which may find the connection lost, or call back somebody who closes, reopens or destroys it.
+// Runs `act`, which may find the connection lost, or call back a user that closes, reopens or destroys it.
 template <typename Act>
 void AsyncConnection::State::guarded(const Act& act) {
   const auto alive = shared_from_this();
@@ -341,7 +341,7 @@ void AsyncConnection::State::subscribe(std::string_view channel, milliseconds ti
 
 void AsyncConnection::State::expect(milliseconds timeout, Callback callback) {
   const SteadyTime now = steady_now();
-  // What waits in the kernel already has to get through before it.
+  // The bytes that wait in the kernel already have to get through before it.
   const std::uint64_t through = unanswered.empty() ? stream->moved() : stream->through();
   unanswered.push_back({now, timeout, Pace(now + timeout, timeout, through), std::move(callback)});
   arm(now + std::min<milliseconds>(timeout, look_interval));
@@ -480,7 +480,7 @@ void AsyncConnection::State::look_at_deadline() {
 
 // ---- The next turn
 
-// Callbacks of a failure run on a later turn: whoever called send() is not yet ready for them.
+// Callbacks of a failure run on a later turn: the caller of send() is not yet ready for them.
 void AsyncConnection::State::post(std::function<void()> act) {
   posted.push_back(std::move(act));
   if (posted.size() > 1) return;

@@ -20,12 +20,13 @@ struct uv_loop_s;
 
 namespace brood {
 
-// The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, says so, and
-// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  When a server answers that it is no
-// master (READONLY, say), the connection is closed: the next one may find the master.
+// The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, reports that,
+// and after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  If a server answers that it is no
+// master (READONLY, for example), the connection is closed: the next one may find the master.
 //
 // Callbacks run from the loop, never from within a call of ours, and may send, open, close or destroy the connection.
-// A std::runtime_error that one throws (an UnexpectedReply, say) costs the connection and is reported as the reason.
+// A std::runtime_error that one throws (an UnexpectedReply, for example) costs the connection and is reported as the
+// reason.
 class AsyncConnection {
  public:
   class Scope;
@@ -63,7 +64,7 @@ class AsyncConnection {
   bool connected() const;
   // When the oldest command that has no answer yet was sent; nullopt: there is none.
   std::optional<SteadyTime> waits_since() const;
-  // In its words, how the server refused us (a wrong password, say) when this connection last failed; empty: it
+  // The server's words of refusal (a wrong password, for example) when this connection last failed; empty: it
   // connected, or did not even answer.
   const std::string& refusal() const;
   const RedisAddress& address() const;  // that open() was last given

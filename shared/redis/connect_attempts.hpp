@@ -9,9 +9,9 @@
 
 namespace brood {
 
-// How a connection that is lost comes back: which of its endpoints is tried next, after which rest (50 ms doubling to
-// 5 s, half of it by chance), and which failures its owner is told.  A host with several endpoints has failed when each
-// of them has.  Pure, but for chance.
+// How a connection that is lost comes back: which of its endpoints is tried next, after which rest (50 ms doubling to 5
+// s, half of it by chance), and which failures are reported to its owner.  A host with several endpoints has failed
+// when each of them has.  Pure, but for chance.
 class ConnectAttempts {
  public:
   struct Verdict {
@@ -21,7 +21,7 @@ class ConnectAttempts {
 
   explicit ConnectAttempts(std::uint32_t seed) : random_(seed) {}
 
-  // Nobody has tried yet.
+  // No endpoint has been tried yet.
   void begin();
   // Which of so many endpoints is tried now.
   std::size_t next_endpoint(std::size_t count);
@@ -31,7 +31,7 @@ class ConnectAttempts {
   // is lost that had stood for so long; one that ends as soon as it has begun counts as a failed attempt.
   Verdict failed(const std::string& why, bool refused, std::optional<std::chrono::nanoseconds> stood);
 
-  // Why there is no connection: if several endpoints fail, the one that has refused us says why.
+  // Why there is no connection: if several endpoints fail, the reason of the one that has refused us.
   const std::string& last_failure() const { return last_failure_; }
   void note(std::string why) { last_failure_ = std::move(why); }
   // How the server refused us when this last failed; empty: it did not even answer.

@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds longest_doubt{1'000};
 // How often who waits looks whether the server has moved.
 constexpr std::chrono::milliseconds look_for_move{250};
 
-// What a node tells of its cluster.
+// The size of a node's description of its cluster.
 constexpr std::size_t longest_cluster_reply = 4 << 20;
 
 int milliseconds_until(SteadyTime deadline) {
@@ -133,9 +133,9 @@ struct Connection::State : RedirectedSender {
   short wait(int fd, short events, SteadyTime deadline, const char* what_for);
 };
 
-// Waits until `fd` (-1: none) has one of `events` or an error.  When the deadline passes first, throws ConnectionLost
-// for `what_for`, or returns 0 when that is null.  Who is about to connect to a server that is not the master any more
-// need not wait for it, which may be cut off.
+// Waits until `fd` (-1: none) has one of `events` or an error.  If the deadline passes first, throws ConnectionLost for
+// `what_for`, or returns 0 if that is null.  Before a connect it does not wait for a server that is not the master any
+// more, which may be cut off.
 short Connection::State::wait(int fd, short events, SteadyTime deadline, const char* what_for) {
   for (;;) {
     // No POLLIN: unread bytes in the pipe must not wake us, only its end.
@@ -278,7 +278,7 @@ Reply Connection::State::next_reply(Pace& pace, Wait how) {
 }
 
 // Notices a server that restarted or dropped an idle client before anything is sent, when it is still safe to connect
-// anew.  Bytes that nobody asked for would be taken for our reply.
+// anew.  Unrequested bytes would be taken for our reply.
 void Connection::State::connect_if_needed(std::chrono::milliseconds longest) {
   if (stream && (has_moved() || !stream->silent())) stream.reset();
   if (!stream) connect(longest);
@@ -433,7 +433,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
         if (!limit) continue;
         if (steady_now() + *limit < pace.deadline())
           pace = begin_pace(steady_now(), std::chrono::ceil<std::chrono::milliseconds>(*limit));
-        wake_fd = -1;  // nobody can hurry us any more
+        wake_fd = -1;  // the wait cannot be cut short any more
         continue;
       }
       if (watched[0].revents & POLLOUT) stream->write_some();

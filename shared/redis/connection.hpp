@@ -49,7 +49,7 @@ class Channel {
   // How often it has connected: another number means another connection.
   virtual std::uint64_t connections() const { return 0; }
 
-  // What its keys begin with.
+  // The prefix of its keys.
   virtual const Keyspace& keyspace() const;
 
   // Closes the connection; the next call connects anew.
@@ -58,8 +58,8 @@ class Channel {
 
 // A blocking connection for workers, clients and short-lived children.  Connects at the first call (AUTH, SELECT,
 // CLIENT SETNAME), and again at the first call after a loss, and finds the server anew each time: see find_server.hpp.
-// It sends a command again only where that was not applied: a script whose SHA Redis does not know goes once more by
-// its text, and a node of a Redis Cluster may say that a slot is, or is on its way, elsewhere.
+// It sends a command again only if that was not applied: a script whose SHA Redis does not know goes once more by its
+// text, and a node of a Redis Cluster may answer that a slot is, or is on its way, elsewhere.
 class Connection : public Channel {
  public:
   struct Timeouts {
@@ -86,8 +86,8 @@ class Connection : public Channel {
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
 
-  // Whether the server at the other end is the one that is found now.  Where sentinels tell, at least one has to say
-  // so.
+  // Whether the server at the other end is the one that is found now.  With sentinels, at least one has to confirm
+  // that.
   bool is_at_master();
 
   // Waiting also ends, within a second, when `moves` has grown since this connection began: the server is elsewhere by

@@ -44,7 +44,7 @@ std::string text_of(const RedisSeed& seed) {
                                                   : fmt::format("[{}]:{}", seed.host, seed.port);
 }
 
-// What earlier searches of this process, or of the one that forked it, have learnt.
+// The results of earlier searches by this process, or by the one that forked it.
 struct Known {
   std::vector<Teller> sentinels;
   std::optional<RedisSeed> master;
@@ -340,7 +340,7 @@ class Inquiry {
   std::optional<SteadyTime> first_answer_;
   SteadyTime at_least_until_{};
   bool asked_others_ = false;
-  std::string unknown_;  // hosts whose names nobody knows
+  std::string unknown_;  // hosts whose names cannot be resolved
 };
 
 // A replica, which follows another server.

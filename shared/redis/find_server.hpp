@@ -17,8 +17,8 @@ struct Teller {
 
 // Where the server is now, and who said so.
 struct FoundServer {
-  RedisAddress server;          // host and port, or socket; never sentinels.  Of a name the number is known
-  std::vector<Teller> tellers;  // none where nobody had to be asked
+  RedisAddress server;          // host and port, or socket; never sentinels.  A host's name is resolved
+  std::vector<Teller> tellers;  // none if none had to be asked
 };
 
 // The server's place, with its numeric address.
@@ -26,13 +26,13 @@ RedisSeed place_of(const RedisAddress& server);
 
 // Finds the server behind `address`: an ordinary one is itself.  Sentinels are asked all at once: those of the address
 // and, if needed, those that these know of.  The server that most of them name is connected to.  It is the master only
-// if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that this
-// process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
+// if its own ROLE confirms that; else the next one named is tried.  If no sentinel answers, the last master that this
+// process knew is tried in the same way.  In a cluster it is the node that owns the shard's slot: see
 // find_slot_owner.hpp.
 //
-// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now):
-// login_refused when sentinels or server refuse us or do not know the master's name, host_unknown when no sentinel's
-// name is known.
+// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost if there is no master (now):
+// login_refused if sentinels or server refuse us or do not know the master's name, host_unknown if no sentinel's name
+// is known.
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
 
 // One of the sentinels of `address`, and who we are to it.

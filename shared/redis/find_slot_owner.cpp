@@ -63,11 +63,11 @@ std::vector<RedisSeed> nodes_to_ask(const RedisAddress& shard) {
   return nodes;
 }
 
-// What kept the nodes from answering.
+// Why the nodes did not answer.
 struct Failures {
   std::string refusal, unknown, others;
 
-  // A refusal says most: the nodes of a cluster have the same users.
+  // A refusal tells most: the nodes of a cluster have the same users.
   [[noreturn]] void raise() const {
     if (!refusal.empty()) throw ConnectionLost(Loss::login_refused, refusal);
     if (others.empty() && !unknown.empty()) throw ConnectionLost(Loss::host_unknown, unknown);
@@ -75,7 +75,7 @@ struct Failures {
   }
 };
 
-// Whom the first node names that works and is not the owner; nobody: none answered in time.
+// The owner as the first working node names it, other than the owner itself; empty if none answered in time.
 struct OthersWord {
   std::optional<RedisSeed> named;
   bool there_are_others = false;
@@ -196,8 +196,8 @@ RedisSeed read_node(ReplyView node) {
   return {is_known ? std::string(node[0].text()) : "", static_cast<std::uint16_t>(port)};
 }
 
-// Of a node, by the third and the seventh word of its line in CLUSTER NODES: whether it is the one that answers, and
-// how young its claim to its slots is; 0: not told.
+// A node's third and seventh word in CLUSTER NODES: whether it is the one that answers, and how young its claim to its
+// slots is; 0: unknown.
 struct NodeLine {
   bool is_teller = false;
   std::uint64_t epoch = 0;

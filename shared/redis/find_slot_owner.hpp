@@ -16,30 +16,30 @@
 namespace brood {
 
 // Finds the node of a Redis Cluster that owns the slot of a shard.  Nodes are asked one after the other, those that are
-// known from an earlier search and those of the address, until one says who the owner is and that the cluster works;
-// where none says that, the youngest claim is believed.  By then another node may own the slot: the one found then
-// answers MOVED, or not at all.
+// known from an earlier search and those of the address, until one names the owner and confirms that the cluster works;
+// if none does, the youngest claim is believed.  By then another node may own the slot: the one found then answers
+// MOVED, or not at all.
 //
-// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when no node answers or none
-// owns the slot: login_refused when all that answer refuse us, host_unknown when no node's name is known.
+// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost if no node answers or none
+// owns the slot: login_refused if all that answer refuse us, host_unknown if no node's name is known.
 RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline);
 
-// Whether another node says that `owner` owns that slot, and that the cluster works: one that is cut off from the
-// others does not know it.  True where there is no other.  Blocks as find_slot_owner() does.
+// Whether another node confirms that `owner` owns that slot, and that the cluster works: a node that is cut off from
+// the others does not know it.  True if there is no other.  Blocks as find_slot_owner() does.
 bool others_name_owner(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline);
 
-// Whether another node says that somebody else owns that slot, and that the cluster works.  Blocks as find_slot_owner()
-// does.
+// Whether another node names another owner of that slot, and confirms that the cluster works.  Blocks as
+// find_slot_owner() does.
 bool others_name_another(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline);
 
-// A node of the cluster, and who we are to it.  `host` may be empty: it is that of `teller`, who told of it.
+// A node of the cluster, and how we log in there.  `host` may be empty: it is that of `teller`, which named the node.
 RedisAddress node_address(const RedisAddress& shard, const RedisSeed& node, const std::string& teller);
 
 // Lets this process, and its children to come, know the nodes that another has found.
 void remember_nodes(const RedisAddress& shard, const std::vector<RedisSeed>& nodes);
 std::vector<RedisSeed> known_nodes(const RedisAddress& shard);
 
-// What a Redis Cluster says of itself: which node owns which slot.  All of this is pure.
+// A Redis Cluster's description of itself: which node owns which slot.  All of this is pure.
 
 inline constexpr int cluster_slots = 16'384;
 
@@ -50,7 +50,7 @@ int slot_of(std::string_view key);
 // Whether this may be the name of a node's host: such a name is looked up, and logged.
 bool fits_a_host(std::string_view host);
 
-// Who owns a slot, as one node sees it.
+// The owner of a slot, as one node sees it.
 struct SlotOwner {
   RedisSeed node;
   std::uint64_t epoch = 0;  // of the owner's claim: of two nodes that see it differently the higher one is right
@@ -58,7 +58,7 @@ struct SlotOwner {
   std::vector<RedisSeed> others{};  // all nodes that are known, the owner too, but no more than 1,000
 };
 
-// Asks a node who owns a slot.  nullopt: nobody owns the slot.  Throws UnexpectedReply.
+// Asks a node which node owns a slot. nullopt: none does.  Throws UnexpectedReply.
 std::vector<Command> ask_slot_owners();
 std::optional<SlotOwner> read_slot_owner(int slot, std::span<const Reply> replies);
 // Whether that node takes commands: one that sees too few of the others does not, and may be mistaken in all of this.

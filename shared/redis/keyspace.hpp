@@ -7,8 +7,7 @@
 
 namespace brood {
 
-// What stands in front of every key of one shard; nothing where the keys are Sidekiq's own.  A connection knows it and
-// writes it: nobody above it does.
+// The prefix of every key of one shard; empty if the keys are Sidekiq's own.  Only a connection knows it and writes it.
 class Keyspace {
  public:
   Keyspace() = default;
@@ -25,7 +24,7 @@ class Keyspace {
 };
 
 // A key, or a pattern of keys, without the prefix of its shard.  It converts neither from text nor to text by itself:
-// so a command knows which of its arguments are keys, and no function can forget to say so.
+// so a command knows which of its arguments are keys, and no function can forget to mark one.
 class RedisKey {
  public:
   explicit RedisKey(std::string name) : name_(std::move(name)) {}
@@ -49,10 +48,10 @@ class FixedKey {
   std::string_view name_;
 };
 
-// The last key of every script where the keys have a prefix: one that nobody ever writes.  While Redis Cluster moves
-// the slot of a shard to another node, it refuses (TRYAGAIN) a command of which one key is not there, before that has
-// changed anything.  Without it a script could run on a node that has some of its keys already given away, and be
-// stopped half-way.
+// The last key of every script if the keys have a prefix: one that is never written.  While Redis Cluster moves the
+// slot of a shard to another node, it refuses (TRYAGAIN) a command if one of its keys is not there, before the command
+// has changed anything.  Without this key a script could run on a node that has some of its keys already given away,
+// and be stopped half-way.
 inline constexpr FixedKey guard_key{"brood:guard"};
 // Stands before the text of such a script, which does not know of the guard.
 inline constexpr std::string_view guard_prologue = "table.remove(KEYS)\n";

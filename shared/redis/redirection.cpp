@@ -84,7 +84,7 @@ constexpr std::chrono::seconds longest_redirection{2};
 constexpr std::chrono::milliseconds shortest_pause{5}, longest_pause{100};
 constexpr int redirections_without_pause = 3;
 
-// If something else was sent and applied before, the error of a failure must not say that nothing was applied.
+// If another command was sent and applied before, the error of a failure must not claim that nothing was applied.
 template <typename Send>
 auto send_again(bool nothing_was_applied, Send send) {
   try {
@@ -95,7 +95,7 @@ auto send_again(bool nothing_was_applied, Send send) {
   }
 }
 
-// Of two answers to WAIT; one that is no number confirms nothing.
+// Compares two answers to WAIT; one that is no number confirms nothing.
 bool confirms_less(const Reply& one, const Reply& other) {
   const auto count = [](const Reply& reply) { return reply.view().is_integer() ? reply.view().integer() : -1; };
   return count(one) < count(other);
@@ -118,7 +118,7 @@ void follow_redirections(std::span<const Command> commands, std::vector<Reply>& 
       pause = std::min(2 * pause, longest_pause);
     }
     std::vector<std::size_t> places = redirected->places;
-    // Of several, others may have been redirected otherwise.
+    // If there are several, others may have been redirected otherwise.
     if (asks && redirected->with_wait)
       places = {places.front(), places.back()};
     else if (asks)
@@ -128,7 +128,7 @@ void follow_redirections(std::span<const Command> commands, std::vector<Reply>& 
     if (asks) {
       std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return sender.ask(to.node, again); });
       replies[places.front()] = std::move(answers.front());
-      // What stayed here has been confirmed here; whoever confirms less counts.
+      // Commands that stayed here have been confirmed here; the lower confirmation counts.
       if (answers.size() > 1 && confirms_less(answers.back(), replies[places.back()]))
         replies[places.back()] = std::move(answers.back());
       continue;

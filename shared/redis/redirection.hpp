@@ -14,7 +14,7 @@
 
 namespace brood {
 
-// What an error reply says of where the keys of a command are.  Nothing of the command was applied.
+// Where the keys of a command are, by an error reply.  Nothing of the command was applied.
 struct Redirection {
   enum class Kind {
     moved,      // that node owns the slot from now on
@@ -27,7 +27,7 @@ struct Redirection {
 std::optional<Redirection> read_redirection(std::string_view error);
 
 // Of commands that were sent together, those to send again, in order; `redirection` is that of the first one that was
-// redirected.  Where one command of a transaction was, all of it is sent again, from MULTI to EXEC: none of it was
+// redirected.  If one command of a transaction was, all of it is sent again, from MULTI to EXEC: none of it was
 // applied.  A WAIT behind a redirected command is sent again, too: it asked whether replicas have what was not written.
 struct Redirected {
   std::vector<std::size_t> places;
@@ -37,8 +37,7 @@ struct Redirected {
 };
 std::optional<Redirected> find_redirected(std::span<const Command> commands, std::span<const Reply> replies);
 
-// Whoever can send commands to the nodes that a cluster redirects them to.  Its functions throw what a Connection
-// throws.
+// Sends commands to the nodes that a cluster redirects them to.  Its functions throw what a Connection throws.
 class RedirectedSender {
  public:
   virtual ~RedirectedSender() = default;

@@ -13,7 +13,7 @@ bool is_kind(const redisReply* reply, int kind) { return reply != nullptr && rep
 
 std::string_view words(const redisReply* reply) { return {reply->str, reply->len}; }
 
-// What came instead, for somebody who reads it in a log: error text in full, anything else by kind.
+// Reports the reply that came instead, for the log: error text in full, anything else by kind.
 [[noreturn]] void unexpected(const redisReply* reply, std::string_view wanted) {
   std::string_view kind = "a reply of another kind";
   if (reply == nullptr) {

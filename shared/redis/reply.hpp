@@ -56,7 +56,7 @@ class Reply {
   std::unique_ptr<redisReply, Free> reply_;
 };
 
-// What an error reply means for the command that got it.
+// The meaning of an error reply for the command that got it.
 enum class ErrorKind {
   none,                   // no error
   not_applied_retry,      // BUSY, MISCONF, NOREPLICAS, OOM, TRYAGAIN, ASK: wait and send again

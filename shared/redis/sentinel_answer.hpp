@@ -12,17 +12,17 @@
 
 namespace brood {
 
-// What one sentinel says of a master.
+// One sentinel's answer about a master.
 struct SentinelAnswer {
   RedisSeed master;
-  std::string run_id;              // the sentinel's own; empty: it does not say
-  std::int64_t config_epoch = -1;  // grows with each failover that the sentinels agreed on; -1: it does not say
-  bool is_down = false;            // it says that it cannot reach the master
+  std::string run_id;              // the sentinel's own; empty: not given
+  std::int64_t config_epoch = -1;  // grows with each failover that the sentinels agreed on; -1: not given
+  bool is_down = false;            // it cannot reach the master
   std::vector<RedisSeed> others;   // further sentinels that it knows
   bool is_seed = false;            // the URL names it; others are known only by a sentinel's word
 };
 
-// What to ask a sentinel, and what it answered: one reply each.  A user of the sentinel needs only the right to the
+// The questions to a sentinel, and its answers: one reply each.  A user of the sentinel needs only the right to the
 // first command.
 std::vector<Command> ask_sentinel(const std::string& master);
 struct SentinelReply {
@@ -31,16 +31,16 @@ struct SentinelReply {
 };
 SentinelReply read_sentinel(const std::string& master, const std::vector<Reply>& replies);
 
-// The masters that were named, the likeliest first, each once.  One that most of those who answered name, and reach,
-// outvotes the rest; otherwise the highest epoch wins, then the number of votes.  What is said to be down comes last.
-// Once most of several `seeds` have answered, their majority alone counts: one sentinel may name as many others as it
-// likes.  Two answers are one sentinel's if they bear one run id and name one master.  Pure.
+// The masters that were named, the likeliest first, each once.  One that most of the answering sentinels name, and
+// reach, outvotes the rest; otherwise the highest epoch wins, then the number of votes.  A master that is reported down
+// comes last.  Once most of several `seeds` have answered, their majority alone counts: one sentinel may name as many
+// others as it likes.  Two answers are one sentinel's if they bear one run id and name one master.  Pure.
 struct NamedMaster {
   RedisSeed at;
   int votes = 0;  // of sentinels that reach it
   int votes_of_seeds = 0;
   std::int64_t config_epoch = -1;
-  bool is_down = true;  // everybody who names it says so
+  bool is_down = true;  // each sentinel that names it reports it down
 };
 std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers, std::size_t seeds = 0);
 

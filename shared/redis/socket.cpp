@@ -57,8 +57,8 @@ void set_tcp_options(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
 }
 
-// When nobody listens on a local port of the ephemeral range, the kernel may give the connecting socket that very port,
-// and it is then connected to itself: our own commands would come back as replies.
+// If no process listens on a local port of the ephemeral range, the kernel may give the connecting socket that very
+// port, and it is then connected to itself: our own commands would come back as replies.
 bool connected_to_itself(int fd) {
   sockaddr_storage ours{}, theirs{};
   socklen_t our_length = sizeof ours, their_length = sizeof theirs;

@@ -26,9 +26,9 @@ class Stream {
 
   // The TLS handshake is under way: write_some() and read_some() carry it on, and commands wait until it is done.
   bool shakes_hands() const { return tls_ && !tls_->is_established(); }
-  // Finds out whether a server that has not said a word yet is a plain Redis.  That one takes the handshake for the
-  // beginning of a command, and says that it is too long once it has got enough bytes.  Call it only before giving up:
-  // no handshake survives it.
+  // Finds out whether a server that has not sent a word yet is a plain Redis.  A plain Redis takes the handshake for
+  // the beginning of a command, and answers that it is too long once it has got enough bytes.  Call it only before
+  // giving up: no handshake survives it.
   void ask_whether_plain();
 
   int fd() const { return socket_.get(); }

@@ -31,7 +31,7 @@ bool load_authorities(SSL_CTX* context, const std::string& path) {
   return SSL_CTX_load_verify_file(context, path.c_str()) == 1;
 }
 
-// Reads every file of the directory.  OpenSSL would only take files under names of its own making, which whoever fills
+// Reads every file of the directory.  OpenSSL would only take files under names of its own making, which the owner of
 // the directory need not know.
 void load_directory(SSL_CTX* context, const TlsSettings::File& ca) {
   std::error_code error;
@@ -56,7 +56,7 @@ void load_trust(SSL_CTX* context, const TlsSettings::File& ca) {
     load_directory(context, ca);
   else if (!load_authorities(context, ca.path))
     refuse(ca, "holds no certificate");
-  // Whoever the file names is trusted, an intermediate authority too.
+  // Every authority in the file is trusted, an intermediate one too.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
 }
 

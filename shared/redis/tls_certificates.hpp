@@ -36,8 +36,8 @@ struct ssl_ctx_st;
 
 namespace brood {
 
-// How TLS is spoken, ready for use: whom we trust and who we are, as the files of the settings say.  Read once, for any
-// number of sessions.
+// The certificates of the settings, ready for use: the trusted authorities and our own.  Read once, for any number of
+// sessions.
 class TlsCertificates {
  public:
   // Reads the files.  Throws TlsError.

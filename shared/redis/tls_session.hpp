@@ -42,19 +42,19 @@ class TlsSession {
   // The server has said that nothing more will come.
   bool is_closed() const { return is_closed_; }
 
-  // What came from the wire.  It must be read empty before it goes away: read() returns 0 then.
+  // Takes bytes from the wire.  It must be read empty before it goes away: read() returns 0 then.
   void receive(std::span<const char> wire);
 
   // The next bytes for the caller; 0: there are none, or the handshake is not done.  Throws a ConnectionLost of
-  // Loss::login_refused when the handshake fails (and says who refuses whose certificate, and why), ConnectionLost when
-  // what comes later is no TLS.
+  // Loss::login_refused if the handshake fails (its text has which side refuses whose certificate, and why), and
+  // ConnectionLost if what comes later is no TLS.
   std::size_t read(char* bytes, std::size_t size);
 
   // Encrypts `bytes`.  Throws ConnectionLost.
   void send(std::string_view bytes);
 
-  // What waits to go out on the wire: of the handshake, of send(), and what the protocol itself has to say.  The owner
-  // takes it from here.
+  // The bytes that wait to go out on the wire: of the handshake, of send(), and of the protocol itself.  The owner
+  // takes them from here.
   std::string& wire() { return wire_; }
   const std::string& wire() const { return wire_; }
 

@@ -23,7 +23,7 @@ struct TlsSettings {
   enum class Version { tls_1_2, tls_1_3 };
 
   File ca;                  // whom to trust: certificates in a file, or in the files of a directory; none: the system's
-  File cert;                // who we are, with the certificates between us and the authority; none: nobody
+  File cert;                // ours, with the certificates between it and the authority; none: we show none
   File key;                 // of `cert`; none: it is in that file
   std::string server_name;  // what the server's certificate must be for; empty: the host of the address
   Version min_version = Version::tls_1_2;

@@ -10,8 +10,8 @@
 
 namespace brood {
 
-// Where a connection finds the server of its address.  An ordinary server is where the address says; of others,
-// sentinels or the nodes of a cluster tell.
+// Where a connection finds the server of its address.  An ordinary server is at the address itself; others are found by
+// sentinels or the nodes of a cluster.
 class Whereabouts {
  public:
   explicit Whereabouts(RedisAddress address) : address_(std::move(address)) {}
@@ -34,11 +34,11 @@ class Whereabouts {
   // A node of the same cluster as the one found last.
   RedisAddress node(const RedisSeed& node) const;
 
-  // Whether other nodes know another owner of the slot than the one found.  True once for each server: should they call
-  // it by another name, they would say so for ever.  Blocks until `deadline` at most.
+  // Whether other nodes name another owner of the slot than the one found.  True once for each server: if they know it
+  // by another name, they would name another for ever.  Blocks until `deadline` at most.
   bool others_name_another(SteadyTime deadline);
-  // Whether the server that was found is the one that would be found now.  Where sentinels tell, at least one has to
-  // say so.  Blocks until `deadline` at most.
+  // Whether the server that was found is the one that would be found now.  With sentinels, at least one has to confirm
+  // that.  Blocks until `deadline` at most.
   bool is_at_master(SteadyTime deadline) const;
 
  private:

@@ -43,7 +43,7 @@ bool StatsdSocket::send(const std::string& datagram) {
     if (::sendto(fd_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to, to_size_) >= 0)
       return true;
     if (errno != EBADF && errno != ENOTSOCK) return false;
-    fd_.release();  // it is nobody's, or another's
+    fd_.release();  // the number is closed, or belongs to another file
   }
   return false;
 }

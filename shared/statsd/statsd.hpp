@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// Sends datagrams and waits for nobody: what the kernel does not take at once is lost.  The receiver may come and go.
+// Sends datagrams without waiting: what the kernel does not take at once is lost.  The receiver may come and go.
 class StatsdSocket {
  public:
   // "127.0.0.1:8125", "[::1]:8125" or "unix:/path".  Throws std::invalid_argument.

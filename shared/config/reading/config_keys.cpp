@@ -69,7 +69,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };
 
-// What Sidekiq calls our keys.
+// Sidekiq's names of our keys.
 const std::map<std::string, std::string> names_of_sidekiq = {
     {"timeout", "shutdown_timeout"},
     {"average_scheduled_poll_interval", "poll_interval"},

@@ -8,7 +8,7 @@ namespace brood {
 // The keys of the configuration file's section `kind`: "" is the top level, "capsules.*" any section of that kind.
 const std::vector<std::string>& keys_of_section(const std::string& kind);
 
-// What somebody who wrote `key` into a section of those `known` keys may have meant; "" when nothing is like it.
+// The one of the `known` keys of a section that `key` may be a slip for; "" if none is like it.
 std::string meant_key(const std::string& key, const std::vector<std::string>& known);
 
 }  // namespace brood

@@ -21,7 +21,7 @@ class ConfigSection {
   ConfigSection(const std::string& file, std::string name, const std::string& kind, const toml::table& table);
 
   bool has(const std::string& key) const { return table_.contains(key); }
-  // Of a key that is there.
+  // The place of a key that is there.
   setting::Place where_is(const std::string& key) const;
 
   template <typename Number>
@@ -65,7 +65,7 @@ class ConfigSection {
   void named_sections(
       const std::string& key,
       const std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>& take) const;
-  // Of this section: a section for each name that is no key.
+  // This section has a section for each name that is no key.
   void own_sections(
       const std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>& take) const;
 

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What the command line says; absent members leave the file's value alone.
+// Settings from the command line; absent members leave the file's value alone.
 struct ConfigOverrides {
   std::optional<int> concurrency = {};
   std::vector<std::string> queues = {};              // "name" or "name,weight"; replaces the default capsule's
@@ -19,8 +19,9 @@ struct ConfigOverrides {
 };
 
 // Reads `path` (empty: built-in defaults), applies `overrides`, and checks every value.  Relative paths of job
-// libraries are made absolute against the working directory.  Where nobody names an environment, APP_ENV, RAILS_ENV and
-// RACK_ENV do, as for Sidekiq; the variables that say where Redis is are left to redis_location. Throws ConfigError.
+// libraries are made absolute against the working directory.  If no environment is named, APP_ENV, RAILS_ENV and
+// RACK_ENV name it, as for Sidekiq; the variables with the address of Redis are left to redis_location.  Throws
+// ConfigError.
 Config load_config(const std::string& path, const ConfigOverrides& overrides);
 // The same for a file that was read before.
 Config load_config(const std::string& path, const ConfigFile& file, const ConfigOverrides& overrides);

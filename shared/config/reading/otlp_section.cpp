@@ -24,7 +24,7 @@ std::pair<std::string, std::string> read_attribute(const Place& at, const std::s
   return {text.substr(0, equals), check_no_nul(at, text.substr(equals + 1))};
 }
 
-// Of one name the later value counts.
+// If a name comes twice, the later value counts.
 void set_attribute(const Place& at, std::pair<std::string, std::string> attribute, OtlpSettings& otlp) {
   std::erase_if(otlp.resource, [&](const auto& known) { return known.first == attribute.first; });
   if (attribute.first == name_of_service) {

@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// Reads [otlp].  What a section leaves out the standard environment variables say; where there is no section, nobody
-// asks them.
+// Reads [otlp].  The standard environment variables fill in what the section leaves out; without the section they are
+// not read.
 void read_otlp(const ConfigSection& section, OtlpSettings& otlp);
 
 }  // namespace brood

@@ -61,7 +61,7 @@ void read_compatibility(const ConfigSection& section, CompatibilitySettings& com
   section.boolean("sidekiq_unique_jobs", compatibility.serves_unique_jobs_gem);
 }
 
-// Of Redis servers or shards.
+// Counts Redis servers or shards.
 std::int64_t shard_count(const Config& config) {
   if (config.redis.url.starts_with("cluster://")) return config.redis.shards;
   return std::max<std::int64_t>(static_cast<std::int64_t>(config.redis.shard_list.size()), 1);

@@ -8,7 +8,7 @@
 
 #include "shared/config/config.hpp"
 
-// What makes one value usable, wherever it was written.  Every check returns its argument or throws ConfigError.
+// Checks of single values, wherever they were written.  Every check returns its argument or throws ConfigError.
 namespace brood::setting {
 
 inline constexpr std::chrono::milliseconds longest_time = std::chrono::hours(365 * 24);  // that a setting may be

@@ -10,7 +10,7 @@ using namespace setting;
 
 constexpr std::size_t most_tags = 10;
 
-// What would end a line of StatsD, or one of its words.
+// Refuses characters that would end a line of StatsD, or one of its words.
 void check_word(const Place& at, const std::string& word, std::string_view forbidden) {
   if (word.size() > 200) at.refuse("must have 200 bytes at most");
   for (const char c : word) {

@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// Reads [web]; refuses what would let somebody in whom nobody named.
+// Reads [web]; refuses settings that would let in clients that were not named.
 void read_web(const ConfigSection& section, WebSettings& web);
 
 // Reads show_args of [web] or of a class.

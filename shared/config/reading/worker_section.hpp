@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// Reads [worker], and what a capsule says of its own.
+// Reads [worker], and a capsule's own settings of it.
 void read_worker(const ConfigSection& section, WorkerSettings& worker);
 
 }  // namespace brood

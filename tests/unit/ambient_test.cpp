@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(attributes_of_sidekiq_8_have_names_and_are_carried_on_as_ac
   BOOST_TEST(carried() == R"(cattr:[["tenant",42],[)" + symbol + R"(,null],["more",1]])");
 }
 
-BOOST_AUTO_TEST_CASE(of_an_attribute_given_twice_the_last_counts) {
+BOOST_AUTO_TEST_CASE(the_last_counts_of_an_attribute_given_twice) {
   const Cleared cleared;
   for (const char* twice : {R"({"tenant":1,"tenant":2})", R"([["tenant",1],["tenant",2]])"}) {
     carried_on(std::string("\"cattr\":") + twice);

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(sets_pairs_and_tuples_travel_as_arrays) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(of_a_variant_the_first_type_that_fits_is_taken) {
+BOOST_AUTO_TEST_CASE(a_variant_takes_the_first_type_that_fits) {
   using Any = std::variant<std::monostate, bool, int, double, std::vector<int>, std::string>;
   check_travels(Any(), "[null]");
   check_travels(Any(true), "[true]");

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_process_of_the_same_user_and_another_group_shows_its_mark
   check("waitpid", waitpid(job, nullptr, 0));
 }
 
-BOOST_AUTO_TEST_CASE(of_a_process_that_has_gone_no_limit_is_known) {
+BOOST_AUTO_TEST_CASE(the_limit_of_a_process_that_has_gone_is_unknown) {
   const pid_t child = check("fork", fork());
   if (child == 0) _exit(0);
   check("waitpid", waitpid(child, nullptr, 0));

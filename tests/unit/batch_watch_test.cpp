@@ -65,7 +65,7 @@ BOOST_FIXTURE_TEST_CASE(the_next_batch_begins_anew, OneWorker) {
   BOOST_TEST(!holds_up(start + 30ms));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_last_job_of_a_batch_holds_up_nobody, OneWorker) {
+BOOST_FIXTURE_TEST_CASE(the_last_job_of_a_batch_holds_up_no_other, OneWorker) {
   for (int i = 0; i < 3; ++i) perform(i, start);
   begin(3, start);
   BOOST_TEST(!holds_up(start + 1h));

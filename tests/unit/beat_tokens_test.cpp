@@ -14,7 +14,7 @@ bool knows(const BeatTokens& tokens, std::uint64_t token) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(who_begins_knows_no_token) { BOOST_TEST(BeatTokens().known() == ""); }
+BOOST_AUTO_TEST_CASE(a_new_list_knows_no_token) { BOOST_TEST(BeatTokens().known() == ""); }
 
 BOOST_AUTO_TEST_CASE(what_was_added_is_known_one_after_the_other) {
   BeatTokens tokens;

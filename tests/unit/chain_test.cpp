@@ -84,14 +84,14 @@ BOOST_AUTO_TEST_CASE(what_has_no_place_is_refused_and_changes_nothing) {
   BOOST_TEST(traced(chain) == "a(b(.))");
 }
 
-BOOST_AUTO_TEST_CASE(who_does_not_go_on_stops_what_is_inside) {
+BOOST_AUTO_TEST_CASE(middleware_that_does_not_go_on_stops_what_is_inside) {
   Tested chain = chain_of("a");
   chain.add("stop", [](Subject& subject, const Next&) { subject.trace += "!"; });
   chain.add("c", noting("c"));
   BOOST_TEST(traced(chain) == "a(!)");
 }
 
-BOOST_AUTO_TEST_CASE(who_goes_on_twice_does_what_is_inside_twice) {
+BOOST_AUTO_TEST_CASE(middleware_that_goes_on_twice_does_what_is_inside_twice) {
   Tested chain;
   chain.add("twice", [](Subject&, const Next& next) {
     next();

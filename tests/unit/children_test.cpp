@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_was_moved_tells_its_end_still) {
   BOOST_TEST(test.told.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_is_told_may_let_go_and_start_another) {
+BOOST_AUTO_TEST_CASE(a_callback_may_destroy_its_child_and_start_another) {
   Family test;
   Child child;
   int ends = 0;
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(whoever_is_told_may_let_go_and_start_another) {
   BOOST_TEST(!has_children());
 }
 
-BOOST_AUTO_TEST_CASE(an_overdue_child_is_killed_with_its_group_also_when_nobody_waits_for_it) {
+BOOST_AUTO_TEST_CASE(an_overdue_child_is_killed_with_its_group_also_without_a_callback) {
   for (const bool is_awaited : {true, false}) {
     Family test;
     std::array<int, 2> ends{};

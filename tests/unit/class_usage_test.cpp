@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(runs_are_counted_by_the_generation_of_their_worker_too) {
   BOOST_TEST(class_of_entry(batch.board, max_usage_classes) == "");
 }
 
-BOOST_AUTO_TEST_CASE(who_precedes_crashes_is_read_as_it_was_noted) {
+BOOST_AUTO_TEST_CASE(a_class_that_precedes_crashes_is_read_as_it_was_noted) {
   Scoreboard board = Scoreboard::in_memory(1);
   const int decode = usage_index(board.usage(), "Decode");
   UsageEntry& mail = entry_of(board, "Mail");

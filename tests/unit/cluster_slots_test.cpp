@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(the_owner_of_a_slot_is_known_with_the_age_of_its_claim) {
   BOOST_TEST(owner_of(7).others.size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(who_may_not_ask_for_the_nodes_knows_the_owner_all_the_same) {
+BOOST_AUTO_TEST_CASE(a_user_who_may_not_ask_for_the_nodes_knows_the_owner_all_the_same) {
   const SlotOwner owner = read_slot_owner(1, answers(two_ranges, refused_on_wire)).value();
   BOOST_TEST((owner.node == RedisSeed{"10.0.0.1", 7000}));
   BOOST_TEST(owner.epoch == 0U);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(no_node_has_a_host_that_one_could_not_look_up) {
   BOOST_TEST(read_redirection("MOVED 1 " + std::string(255, 'a') + ":7000").has_value());
 }
 
-BOOST_AUTO_TEST_CASE(of_very_many_nodes_a_thousand_are_known) {
+BOOST_AUTO_TEST_CASE(a_thousand_of_very_many_nodes_are_known) {
   std::string nodes;
   for (int i = 0; i < 1'500; ++i)
     nodes += node("10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250), 1, "x");

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_path_that_is_no_readable_file_is_refused_without_waiting)
   BOOST_TEST(complaint_about_path(directory.write("fits", std::string(1 << 20, '#'))) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_file_that_everybody_may_change_or_that_shows_a_password_is_warned_of) {
+BOOST_AUTO_TEST_CASE(a_file_that_any_user_may_change_or_that_shows_a_password_is_warned_of) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("brood.toml", "[redis]\nurl = 'redis://:secret@localhost'\n");
   chmod(path.c_str(), 0600);

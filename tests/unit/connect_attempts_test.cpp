@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(the_endpoints_take_turns_and_after_a_success_the_first_c
   BOOST_TEST(attempts.next_endpoint(1) == 0U);  // it has fewer by now
 }
 
-BOOST_FIXTURE_TEST_CASE(of_several_that_fail_the_one_that_refuses_says_why, Attempts) {
+BOOST_FIXTURE_TEST_CASE(the_refusal_is_the_reason_where_several_fail, Attempts) {
   fail(2, "WRONGPASS no", true);
   BOOST_TEST(attempts.refusal().empty());
   fail(2, "nobody listens");

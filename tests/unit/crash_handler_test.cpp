@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_crashes_ends_by_the_first_signal_and_the_hea
   BOOST_TEST(child.crash().signal == SIGABRT);
 }
 
-BOOST_AUTO_TEST_CASE(of_threads_that_crash_at_once_one_is_told_whole) {
+BOOST_AUTO_TEST_CASE(one_of_several_threads_that_crash_at_once_is_told_whole) {
   for (int round = 0; round < 20; ++round) {
     Child child([](SlotRecord&) {
       std::barrier together(3);

@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_core_file_is_found_by_the_kernels_pattern) {
   BOOST_TEST(found("") == "none");
 }
 
-BOOST_AUTO_TEST_CASE(an_old_core_file_that_names_no_process_is_somebody_elses) {
+BOOST_AUTO_TEST_CASE(an_old_core_file_that_names_no_process_belongs_to_another) {
   const TemporaryDirectory directory;
   CrashFacts facts = dumped();
   facts.working_directory = directory.path();
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(an_old_core_file_that_names_no_process_is_somebody_elses) {
   BOOST_TEST(!core_file(facts, "core", false, wall_now() + 1h).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(of_a_core_that_a_program_took_only_systemds_can_be_asked_for) {
+BOOST_AUTO_TEST_CASE(only_systemds_program_can_be_asked_for_a_core_that_it_took) {
   BOOST_TEST(core_file(dumped(), "|/lib/systemd/systemd-coredump %P %u", false, now).value() ==
              "coredumpctl info 4711");
   BOOST_TEST(core_file(dumped(), "@@/run/systemd/coredump", false, now).value() ==

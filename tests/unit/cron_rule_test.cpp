@@ -483,7 +483,7 @@ BOOST_AUTO_TEST_CASE(a_tick_that_has_come_is_claimed_and_nothing_before_it) {
   BOOST_TEST(due_text("0 3 * * *", utc(2026, 11, 23, 3), utc(2026, 11, 24, 3), 1min, false) == "11-24 03:00, 0 missed");
 }
 
-BOOST_AUTO_TEST_CASE(of_ticks_that_nobody_was_there_for_the_last_comes_unless_it_is_too_old) {
+BOOST_AUTO_TEST_CASE(the_last_of_the_missed_ticks_comes_unless_it_is_too_old) {
   BOOST_TEST(due_text("0 * * * *", utc(2026, 11, 24, 3), utc(2026, 11, 24, 7, 30), 1h, false) ==
              "11-24 07:00, 3 missed");
   BOOST_TEST(due_text("0 3 * * *", utc(2026, 11, 20, 3), utc(2026, 11, 24, 7, 30), 1h, false) ==

@@ -52,11 +52,11 @@ BOOST_AUTO_TEST_CASE(a_capped_queue_is_looked_at_since_a_peek_would_ring_while_i
   BOOST_TEST(plan.looked_at == (Names{"default"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(with_nobody_idle_there_is_nothing_to_do) {
+BOOST_AUTO_TEST_CASE(without_idle_workers_there_is_nothing_to_do) {
   BOOST_TEST(plan_doorbells(two_capsules, {}, {}).doorbells.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_capsule_with_nobody_idle_needs_no_doorbell) {
+BOOST_AUTO_TEST_CASE(a_capsule_without_idle_workers_needs_no_doorbell) {
   const WatchedQueues plan = plan_doorbells(two_capsules, {{3, 1, "images"}}, {});
   BOOST_TEST(plan.doorbells == (Names{"low"}), boost::test_tools::per_element());
 }
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(only_a_worker_whose_capsule_has_the_queue_is_freed) {
   BOOST_TEST(!worker_to_free("images", two_capsules, {{0, 0, "critical"}}).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_freed_for_a_queue_that_somebody_waits_on) {
+BOOST_AUTO_TEST_CASE(no_worker_is_freed_for_a_queue_that_has_a_waiter) {
   BOOST_TEST(!worker_to_free("low", two_capsules, {{0, 0, "critical"}, {3, 1, "low"}}).has_value());
 }
 
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(one_of_two_waiters_is_freed_before_the_only_one_of_its_queu
       1);
 }
 
-BOOST_AUTO_TEST_CASE(of_only_waiters_the_one_of_the_last_queue_is_freed) {
+BOOST_AUTO_TEST_CASE(among_waiters_alone_the_one_of_the_last_queue_is_freed) {
   BOOST_TEST(worker_to_free("low", two_capsules, {{0, 0, "critical"}, {1, 0, "default"}}).value_or(-1) == 1);
 }
 

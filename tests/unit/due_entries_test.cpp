@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(due_entries_are_members_with_their_scores) {
   BOOST_CHECK_THROW(DueEntries(reply_from_wire(wrong_type_on_wire)), UnexpectedReply);
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_that_redis_refuses_is_nobodys) {
+BOOST_AUTO_TEST_CASE(a_lock_that_redis_refuses_has_no_holder) {
   BOOST_CHECK(holder("$8\r\nhere:1:a\r\n") == SchedulerLock::ours);
   BOOST_CHECK(holder("$9\r\nthere:1:b\r\n") == SchedulerLock::of_another);
   for (const std::string& wire : {nil_on_wire, refused_on_wire, wrong_type_on_wire})

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(base64_is_read_back_and_no_text_means_the_same_as_another) 
   BOOST_TEST((read_base64_of_any_kind("+/8=") == "\xfb\xff"));
 }
 
-BOOST_AUTO_TEST_CASE(keys_are_32_bytes_or_their_base64_and_not_for_everybody_to_read) {
+BOOST_AUTO_TEST_CASE(keys_are_32_bytes_or_their_base64_and_not_readable_by_all) {
   const std::string key = some_key(-16);  // with bytes that are / and + in base64
   const std::string envelope = seal(ring_of(key), "x", owner);
   const std::string text = base64url_of(key);

@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(afterwards_pushes_go_to_redis_again) {
   BOOST_CHECK_THROW(client.push({.job_class = "A"}), RedisError);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_no_error_that_nobody_can_tell_where_redis_is) {
+BOOST_AUTO_TEST_CASE(an_unknown_address_of_redis_is_no_error) {
   setenv("REDIS_PROVIDER", "NOT_SET", 1);
   std::optional<Client> client;
   {

@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(inline_performs_what_is_behind_a_job_that_throws) {
   BOOST_TEST(what_comes_out({"T", true}) == "first");
 }
 
-BOOST_AUTO_TEST_CASE(of_jobs_that_are_unique_while_they_run_one_waits_or_is_dropped) {
+BOOST_AUTO_TEST_CASE(one_of_two_jobs_that_are_unique_while_they_run_waits_or_is_dropped) {
   for (const OnConflict on_conflict : {OnConflict::after, OnConflict::drop}) {
     const Strings wanted = on_conflict == OnConflict::after ? Strings{"begins 1", "ends 1", "begins 2", "ends 2"}
                                                             : Strings{"begins 1", "ends 1"};

@@ -98,7 +98,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_on_its_way_is_asked_for_one_by_one, Told) {
   BOOST_TEST((log == (Wires{"ask c B", "ask c C"})));
 }
 
-BOOST_FIXTURE_TEST_CASE(of_a_transaction_all_is_sent_again_where_it_was, Told) {
+BOOST_FIXTURE_TEST_CASE(a_whole_transaction_is_sent_again_where_it_was, Told) {
   answers = {{"+OK", "+QUEUED", "*0"}};
   std::vector<Reply> all = replies({"+OK", "+OK", asks, "-EXECABORT x"});
   const std::vector<Command> made = commands({"A", "MULTI", "B", "EXEC"});
@@ -108,7 +108,7 @@ BOOST_FIXTURE_TEST_CASE(of_a_transaction_all_is_sent_again_where_it_was, Told) {
   BOOST_TEST(all[3].view().is_array());
 }
 
-BOOST_FIXTURE_TEST_CASE(who_is_to_try_again_waits_longer_each_time, Told) {
+BOOST_FIXTURE_TEST_CASE(each_further_attempt_waits_longer, Told) {
   answers = {{try_again}, {try_again}, {try_again}, {try_again}, {try_again}, {try_again}, {"+OK"}};
   BOOST_TEST((follow({"A"}, {try_again}) == (Wires{"OK"})));
   BOOST_TEST((pauses == (std::vector{5ms, 10ms, 20ms, 40ms, 80ms, 100ms, 100ms})));
@@ -120,7 +120,7 @@ BOOST_FIXTURE_TEST_CASE(nodes_that_send_each_other_s_commands_back_are_asked_slo
   BOOST_TEST((pauses == (std::vector{5ms, 10ms})));
 }
 
-BOOST_AUTO_TEST_CASE(after_a_while_whoever_asked_gets_the_error) {
+BOOST_AUTO_TEST_CASE(after_a_while_the_caller_gets_the_error) {
   struct Never : Told {
     std::vector<Reply> send(std::span<const Command>) override { return replies({try_again}); }
     void pause(std::chrono::milliseconds time) override {

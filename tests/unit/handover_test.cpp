@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(it_can_be_read_twice_from_its_descriptor) {
   check_same(read_handover(file.get()), example());
 }
 
-BOOST_AUTO_TEST_CASE(nobody_changes_what_is_handed_over_and_a_rehearsal_is_signed) {
+BOOST_AUTO_TEST_CASE(a_handover_cannot_be_changed_and_a_rehearsal_is_signed) {
   const UniqueFd file = write_handover(example());
   BOOST_CHECK_THROW(sign_rehearsal(file.get()), std::system_error);
   BOOST_TEST(!is_signed(file.get()));

@@ -23,7 +23,7 @@ std::string read_library(const std::string& path) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_library_that_nobody_touched_is_where_it_was) {
+BOOST_AUTO_TEST_CASE(an_unchanged_library_is_where_it_was) {
   const TemporaryDirectory directory;
   const std::string path = directory / "lib.so";
   write_library(path, "one");

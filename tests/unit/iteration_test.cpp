@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(batches_are_found_by_their_first) {
   check(sizes(2, 5), {});
 }
 
-BOOST_AUTO_TEST_CASE(who_has_said_that_there_is_no_more_is_not_asked_again) {
+BOOST_AUTO_TEST_CASE(a_source_that_has_reported_its_end_is_not_asked_again) {
   int asked = 0;
   auto items = batches_of(2, [&]() -> std::optional<Step<int>> {
     return ++asked == 4 ? std::nullopt : std::optional(Step<int>{asked, asked});

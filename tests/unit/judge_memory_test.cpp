@@ -42,7 +42,7 @@ WorkerExit killed_in_a_leaf(const MemoryEvents& events) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_kill_while_the_kernel_killed_nobody_for_memory_is_not_memory) {
+BOOST_AUTO_TEST_CASE(a_kill_while_the_kernel_killed_none_for_memory_is_not_memory) {
   BOOST_TEST(judge_memory(killed(false, 9 * gigabyte)) == not_memory);
 }
 
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(under_host_pressure_only_more_than_an_equal_share_is_charge
   BOOST_TEST(judge_memory(killed(true, 2 * gigabyte + 1024)) == host_pressure_guilty);
 }
 
-BOOST_AUTO_TEST_CASE(an_unknown_host_charges_nobody) {
+BOOST_AUTO_TEST_CASE(an_unknown_host_charges_no_job) {
   WorkerExit exit = killed(true, 9 * gigabyte);
   exit.host_bytes = 0;
   BOOST_TEST(judge_memory(exit) == host_pressure_innocent);
@@ -61,12 +61,12 @@ BOOST_AUTO_TEST_CASE(a_leaf_that_reached_its_limit_is_guilty) {
   BOOST_TEST(judge_memory(killed_in_a_leaf({.oom_kill = 1, .oom_group_kill = 1, .max = 12, .oom = 1})) == own_limit);
 }
 
-BOOST_AUTO_TEST_CASE(a_kill_that_came_from_an_ancestor_charges_nobody) {
+BOOST_AUTO_TEST_CASE(a_kill_that_came_from_an_ancestor_charges_no_job) {
   BOOST_TEST(judge_memory(killed_in_a_leaf({.oom_kill = 1})) == host_pressure_innocent);
   BOOST_TEST(judge_memory(killed_in_a_leaf({.oom_kill = 1, .max = 3})) == host_pressure_innocent);
 }
 
-BOOST_AUTO_TEST_CASE(a_leaf_in_which_nobody_was_killed_is_not_memory_whatever_the_host_did) {
+BOOST_AUTO_TEST_CASE(a_leaf_without_kills_is_not_memory_whatever_the_host_did) {
   BOOST_TEST(judge_memory(killed_in_a_leaf({})) == not_memory);
   BOOST_TEST(judge_memory(killed_in_a_leaf({.max = 7, .oom = 0})) == not_memory);
 }
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(each_kill_explains_one_death) {
   BOOST_TEST(!kills.take(10));
 }
 
-BOOST_AUTO_TEST_CASE(a_kill_that_explains_no_death_for_long_was_somebody_elses) {
+BOOST_AUTO_TEST_CASE(a_kill_that_explains_no_death_for_long_was_of_another_process) {
   OomKills kills(0);
   const SteadyTime start{};
   kills.forget_old(3, start);

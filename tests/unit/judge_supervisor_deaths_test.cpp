@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_process_of_this_host_is_judged_without_knowing_the_conver
 }
 
 // A clone of this machine has the same boot, and its pids mean nothing here.
-BOOST_AUTO_TEST_CASE(who_has_the_same_boot_and_left_nothing_here_is_judged_by_its_heartbeat) {
+BOOST_AUTO_TEST_CASE(a_supervisor_of_the_same_boot_that_left_nothing_here_is_judged_by_its_heartbeat) {
   SupervisorDeathJudge judge(own, left_no_files, nobody_lives);
   for (auto t = 0s; t < 300s; t += 10s) BOOST_TEST(judge.judge({{neighbour, true}}, "run 1", at(t)).empty());
   for (auto t = 300s; t < 360s; t += 10s) BOOST_TEST(judge.judge({{neighbour, false}}, "run 1", at(t)).empty());
@@ -69,12 +69,12 @@ BOOST_AUTO_TEST_CASE(who_has_the_same_boot_and_left_nothing_here_is_judged_by_it
   BOOST_TEST(!dead[0].same_host);
 }
 
-BOOST_AUTO_TEST_CASE(who_has_the_same_boot_and_lives_here_needs_no_files) {
+BOOST_AUTO_TEST_CASE(a_supervisor_of_the_same_boot_that_lives_here_needs_no_files) {
   SupervisorDeathJudge judge(own, left_no_files, everybody_lives);
   for (auto t = 0s; t < 300s; t += 10s) BOOST_TEST(judge.judge({{neighbour, false}}, "run 1", at(t)).empty());
 }
 
-BOOST_AUTO_TEST_CASE(of_a_dead_process_the_files_and_the_token_of_its_heartbeat_are_asked_for) {
+BOOST_AUTO_TEST_CASE(the_files_and_the_heartbeat_token_of_a_dead_process_are_asked_for) {
   std::vector<std::string> asked;
   SupervisorDeathJudge judge(
       own,
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_left_and_came_back_has_its_minute_anew) {
   BOOST_TEST(watch_missing(judge, 60s, 110s).empty());
 }
 
-BOOST_AUTO_TEST_CASE(who_is_seen_here_is_not_asked_for_and_who_has_died_here_is) {
+BOOST_AUTO_TEST_CASE(a_process_seen_here_is_not_asked_for_and_one_that_died_here_is) {
   using Standing = SupervisorDeathJudge::Standing;
   BOOST_CHECK((SupervisorDeathJudge(own, left_files, everybody_lives).standing(neighbour) == Standing::lives));
   BOOST_CHECK((SupervisorDeathJudge(own, left_files, nobody_lives).standing(own) == Standing::lives));

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_sigkill_of_unknown_origin_is_charged) {
   BOOST_TEST(end.cause->error_class == "SIGKILL");
 }
 
-BOOST_AUTO_TEST_CASE(a_kill_of_our_own_charges_nobody) {
+BOOST_AUTO_TEST_CASE(a_kill_of_our_own_charges_no_job) {
   for (const ExitStatus status : {killed_by(SIGKILL), killed_by(SIGSEGV), exited(3)}) {
     const WorkerEnd end = judge(status, in_a_job(), EndedBy::brood);
     BOOST_TEST(end.in_order);
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_left_without_retiring_has_something_to_recove
   BOOST_TEST(!end.nothing_to_recover);
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_refused_to_boot_is_no_end_in_order_and_charges_nobody) {
+BOOST_AUTO_TEST_CASE(a_worker_that_refused_to_boot_is_no_end_in_order_and_charges_no_job) {
   const WorkerEnd end = judge(exited(78), idle());
   BOOST_TEST(!end.in_order);
   BOOST_TEST(!end.began_a_job);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_job_ended_by_hand_says_so) {
   BOOST_TEST(!cause.counts_as_crash);
 }
 
-BOOST_AUTO_TEST_CASE(memory_is_charged_to_whoever_used_it_up) {
+BOOST_AUTO_TEST_CASE(memory_is_charged_to_the_job_that_used_it_up) {
   WorkerExit exit = exit_of(killed_by(SIGKILL), in_a_job());
   exit.memory_limit_bytes = 64 << 20;
   exit.memory = MemoryVerdict::own_limit;

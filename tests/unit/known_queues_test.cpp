@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_CASE(a_star_stands_for_the_known_queues_that_are_not_listed) {
   BOOST_TEST(expand_queues({"x", "a"}, known) == (Names{"x", "a"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(paused_queues_are_left_out_whoever_names_them) {
+BOOST_AUTO_TEST_CASE(paused_queues_are_left_out_of_every_order) {
   const KnownQueues known{.names = {"a", "b", "c"}, .paused = {"a", "b", "elsewhere"}};
   BOOST_TEST(expand_queues({"a", "*", "x"}, known) == (Names{"c", "x"}), boost::test_tools::per_element());
   BOOST_TEST(expand_queues({"a", "b"}, known).empty());
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_refused_count_of_queues_throws) {
   BOOST_CHECK_THROW(read_queue_count(reply_from_wire(wrong_type_on_wire).view()), UnexpectedReply);
 }
 
-BOOST_AUTO_TEST_CASE(who_lists_a_star_fetches_from_every_queue_whose_name_is_safe) {
+BOOST_AUTO_TEST_CASE(a_star_fetches_from_every_queue_whose_name_is_safe) {
   BOOST_TEST(fetches_from(Names{"a", "b"}, "b"));
   BOOST_TEST(!fetches_from(Names{"a", "b"}, "c"));
   BOOST_TEST(fetches_from(Names{"a", "*"}, "c"));

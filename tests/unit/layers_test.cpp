@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_library_in_the_wrong_place_is_found) {
   Tree().expect_refused("supervisor/cli/run.cpp", "#include <CLI/CLI.hpp>\n");
 }
 
-BOOST_AUTO_TEST_CASE(who_knows_a_key_of_redis_lives_in_the_store) {
+BOOST_AUTO_TEST_CASE(only_the_store_knows_keys_of_redis) {
   Tree tree;
   tree.add("shared/store/keys.hpp", "");
   tree.add("shared/store/queues/known_queues.cpp", "#include \"shared/store/keys.hpp\"\n");

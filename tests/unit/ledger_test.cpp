@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(two_runs_at_one_time_overlap) {
   BOOST_TEST(cut_off.overlapped == Ids{"0"}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_job_nobody_enqueued_is_unexpected) {
+BOOST_AUTO_TEST_CASE(a_job_that_was_not_enqueued_is_unexpected) {
   const auto verdict = judge("S 7 10 1 100\nD 7 10 200\n", 0);
   BOOST_TEST(verdict.unexpected == Ids{"7"}, boost::test_tools::per_element());
 }

@@ -38,12 +38,12 @@ Liveness judged(const Seen& seen) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(of_this_host_lives_whose_process_is_there_with_or_without_a_heartbeat) {
+BOOST_AUTO_TEST_CASE(a_supervisor_of_this_host_lives_if_its_process_is_there_with_or_without_a_heartbeat) {
   BOOST_CHECK(judged({.lives = true}) == Liveness::lives);
   BOOST_CHECK(judged({.lives = true, .has_heartbeat = true}) == Liveness::lives);
 }
 
-BOOST_AUTO_TEST_CASE(of_this_host_is_dead_whose_process_and_workers_are_gone_whatever_its_heartbeat_says) {
+BOOST_AUTO_TEST_CASE(a_supervisor_of_this_host_is_dead_if_its_process_and_workers_are_gone_whatever_its_heartbeat) {
   BOOST_CHECK(judged({}) == Liveness::dead);
   BOOST_CHECK(judged({.has_heartbeat = true}) == Liveness::dead);
 }
@@ -53,18 +53,18 @@ BOOST_AUTO_TEST_CASE(a_dead_supervisors_living_workers_may_finish) {
 }
 
 // Clones of this machine have the same boot id.
-BOOST_AUTO_TEST_CASE(who_has_left_nothing_here_is_seen_as_one_of_another_host) {
+BOOST_AUTO_TEST_CASE(a_supervisor_that_has_left_nothing_here_is_seen_as_one_of_another_host) {
   BOOST_CHECK(judged({.has_heartbeat = true, .workers_live = std::nullopt}) == Liveness::lives);
   BOOST_CHECK(judged({.has_heartbeat = false, .workers_live = std::nullopt}) == Liveness::silent);
   BOOST_CHECK(judged({.lives = true, .workers_live = std::nullopt}) == Liveness::lives);
 }
 
-BOOST_AUTO_TEST_CASE(of_another_host_only_the_heartbeat_is_seen_and_its_absence_proves_nothing) {
+BOOST_AUTO_TEST_CASE(a_supervisor_of_another_host_shows_only_its_heartbeat_whose_absence_proves_nothing) {
   BOOST_CHECK(judged({.here = false, .lives = true}) == Liveness::silent);
   BOOST_CHECK(judged({.here = false, .has_heartbeat = true}) == Liveness::lives);
 }
 
-BOOST_AUTO_TEST_CASE(without_a_record_nobody_is_of_this_host) {
+BOOST_AUTO_TEST_CASE(a_supervisor_without_a_record_is_not_of_this_host) {
   InFlightHolder holder;
   const auto never = [](const Identity&) -> std::optional<bool> { throw std::logic_error("asked"); };
   BOOST_CHECK(liveness_of(holder, own, never) == Liveness::silent);

@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_opened_is_reported_and_the_old_one_st
   BOOST_TEST(contents(directory.file("e/log")).find("event=still_here") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_full_pipe_that_nobody_reads_delays_nobody_and_what_does_not_fit_is_counted_and_reported) {
+BOOST_AUTO_TEST_CASE(a_full_pipe_without_a_reader_delays_no_writer_and_what_does_not_fit_is_counted_and_reported) {
   Pipe pipe;
   const StandardError replaced(pipe.write_end.get());
   log::open({});
@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_keeps_the_descriptor_logs_there_whatever_becom
   BOOST_TEST(lines(left) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_full_socket_delays_nobody) {
+BOOST_AUTO_TEST_CASE(a_full_socket_delays_no_writer) {
   int fds[2];
   check("socketpair", socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
   const UniqueFd ours(fds[0]), theirs(fds[1]);

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_name_that_stands_twice_is_read_once) {
   BOOST_TEST(only(metrics).runs == 100u);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_who_listens_again_is_told_of_what_was_before) {
+BOOST_AUTO_TEST_CASE(forgotten_runs_are_not_sent_later) {
   Metrics metrics;
   metrics.observe({usage("A", 5)}, at(0s));
   metrics.forget_unflushed();

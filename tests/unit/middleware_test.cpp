@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_library_without_jobs_is_around_those_of_all_the_first_out
   BOOST_TEST_LINES(stage.notes(), "all before NoArguments[]", "too before NoArguments[]", "too after", "all after");
 }
 
-BOOST_AUTO_TEST_CASE(whoever_stops_a_job_has_done_it) {
+BOOST_AUTO_TEST_CASE(middleware_that_stops_a_job_has_done_it) {
   Stage stage{"for_all", "wrapped_jobs"};
   for (const char* name : {"all", "own"}) {
     BOOST_TEST(succeeded(stage.run(job("Says", R"(["hello"])", R"(,")" + std::string(name) + R"(_does":"stop")"))));

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(redis_log_format_and_check_have_long_names_alone) {
   BOOST_TEST(options.check);
 }
 
-BOOST_AUTO_TEST_CASE(of_a_flag_given_twice_the_last_one_counts) {
+BOOST_AUTO_TEST_CASE(the_last_one_counts_of_a_flag_given_twice) {
   BOOST_TEST(parse_run_options({"-c", "1", "-c", "2"}).overrides.concurrency.value() == 2);
   BOOST_TEST(parse_run_options({"-g", "a", "--tag=b"}).overrides.tag.value() == "b");
 }

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_CASE(lines_come_back_in_their_order_without_blank_ones) {
   BOOST_TEST(OutputTail().lines().empty());
 }
 
-BOOST_AUTO_TEST_CASE(of_many_lines_the_last_are_kept_and_whole) {
+BOOST_AUTO_TEST_CASE(the_last_of_many_lines_are_kept_and_whole) {
   OutputTail tail;
   for (int i = 0; i < 100'000; ++i) tail.add("line " + std::to_string(i) + "\n");
   const auto lines = tail.lines();

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(an_owner_whose_record_cannot_be_read_keeps_its_name) {
   BOOST_CHECK_THROW(read_owner_records(reply_from_wire(wrong_type_on_wire).view()), UnexpectedReply);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_sets_the_key_may_prune) {
+BOOST_AUTO_TEST_CASE(the_process_that_sets_the_key_may_prune) {
   BOOST_TEST(read_may_prune(reply_from_wire("+OK\r\n").view()));
   for (const std::string& wire : {nil_on_wire, refused_on_wire})
     BOOST_TEST(!read_may_prune(reply_from_wire(wire).view()));

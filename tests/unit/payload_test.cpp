@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(display_class_prefers_what_was_asked_for) {
   BOOST_TEST(with_members(R"("wrapped":null,"display_class":7)").display_class() == "A");
 }
 
-BOOST_AUTO_TEST_CASE(of_a_key_given_twice_the_last_counts) {
+BOOST_AUTO_TEST_CASE(the_last_counts_of_a_key_given_twice) {
   const Payload job = Payload::parse(R"({"class":1,"args":[],"class":"First","cl\u0061ss":"Last"})");
   BOOST_TEST(job.job_class() == "Last");
   BOOST_TEST(job.with({{"class", "\"New\""}}).text() == R"({"class":1,"args":[],"class":"First","cl\u0061ss":"New"})");

@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(the_throw_of_what_came_out_is_found) {
   BOOST_TEST(of_runtime.find("ThrowsFromRuntime::look() at perform_jobs.cpp:") != of_runtime.npos, of_runtime);
 }
 
-BOOST_AUTO_TEST_CASE(throws_that_nobody_watches_are_not_noted) {
+BOOST_AUTO_TEST_CASE(throws_that_are_not_watched_are_not_noted) {
   {
     const ThrowWatch ended;
     run(job("Rethrows"));

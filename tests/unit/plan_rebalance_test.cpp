@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(an_idle_one_of_many_is_called) {
   BOOST_TEST(are(called({idle(0, 1), idle(1, 2), idle(2, 2), busy(3, 2)}), {1}));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_of_another_capsule_is_called) { BOOST_TEST(called({idle(0, 1)}, {1}).empty()); }
+BOOST_AUTO_TEST_CASE(no_worker_of_another_capsule_is_called) { BOOST_TEST(called({idle(0, 1)}, {1}).empty()); }
 
 BOOST_AUTO_TEST_CASE(one_that_is_on_its_way_is_waited_for_but_not_for_ever) {
   MovableWorker comes = called_to(9, idle(0, 1));
@@ -52,13 +52,13 @@ BOOST_AUTO_TEST_CASE(one_that_is_called_elsewhere_is_left_alone) {
   BOOST_TEST(called({called_to(3, idle(0, 1))}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(with_nobody_idle_all_are_called_for_one_of_them_to_come) {
+BOOST_AUTO_TEST_CASE(without_idle_workers_all_are_called_for_one_of_them_to_come) {
   const Rebalance found = plan_rebalance(9, any, {busy(0, 1), busy(1, 2)}, now);
   BOOST_TEST(are(found.slots, {0, 1}));
   BOOST_TEST(found.only_the_first);
 }
 
-BOOST_AUTO_TEST_CASE(busy_ones_stay_when_somebody_is_there_already) {
+BOOST_AUTO_TEST_CASE(busy_ones_stay_when_another_is_there_already) {
   BOOST_TEST(called({busy(0, 1), busy(1, 9)}).empty());
 }
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(an_idle_one_goes_though_it_has_just_come) {
   BOOST_TEST(are(called({fresh}), {0}));
 }
 
-BOOST_AUTO_TEST_CASE(busy_ones_count_where_their_capsule_has_nobody) {
+BOOST_AUTO_TEST_CASE(busy_ones_count_where_their_capsule_has_no_other) {
   BOOST_TEST((capsules_to_call(9, {busy(0, 1)}) == std::set<int>{0}));
   BOOST_TEST(capsules_to_call(9, {busy(0, 1), busy(1, 9)}).empty());
   BOOST_TEST((capsules_to_call(9, {busy(0, 1), in_a_long_job(1, 9)}) == std::set<int>{0}));

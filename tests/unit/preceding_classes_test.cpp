@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(chances_of_draws_are_those_of_the_book) {
   BOOST_TEST(hypergeometric(0, 3, 8, 10) == 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_spoils_the_memory_of_its_worker_is_named) {
+BOOST_AUTO_TEST_CASE(a_class_that_spoils_the_memory_of_its_worker_is_named) {
   Workshop spoiled;
   spoiled.crashes = [](int job_class, const std::vector<int>& before, int, int) {
     return job_class == victim && follows(before, culprit) ? 0.03 : 0.0;
@@ -135,12 +135,12 @@ BOOST_AUTO_TEST_CASE(it_is_named_too_where_the_other_crashes_now_and_then_by_its
   BOOST_TEST(named >= workshops - 1);
 }
 
-BOOST_AUTO_TEST_CASE(crashes_that_have_nothing_to_do_with_it_are_nobodys) {
+BOOST_AUTO_TEST_CASE(independent_crashes_name_no_class) {
   Workshop innocent;
   BOOST_TEST(innocent.alarms(fleets, an_hour) <= 1);
 }
 
-BOOST_AUTO_TEST_CASE(many_classes_that_crash_by_themselves_suspect_nobody) {
+BOOST_AUTO_TEST_CASE(many_classes_that_crash_by_themselves_suspect_none) {
   Workshop innocent;
   innocent.classes = [](int, int) { return std::vector<double>(12, 1.0); };
   innocent.crashes = [](int, const std::vector<int>&, int, int) { return 0.01; };
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(many_classes_that_crash_by_themselves_suspect_nobody) {
 }
 
 // An hourly batch that comes when the input is bad.
-BOOST_AUTO_TEST_CASE(who_only_comes_at_the_same_time_is_not_suspected) {
+BOOST_AUTO_TEST_CASE(a_class_that_only_comes_at_the_same_time_is_not_suspected) {
   Workshop innocent;
   innocent.classes = [](int, int second) {
     return second / 600 % 3 == 1 ? std::vector<double>{4, 4, 2, 2, 1, 1} : std::vector<double>{4, 0.1, 1, 2, 2, 1};
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(who_only_comes_at_the_same_time_is_not_suspected) {
 }
 
 // The longer a worker has lived, the more classes it has had; and it may crash for what it has grown to.
-BOOST_AUTO_TEST_CASE(who_is_seen_in_old_workers_alone_is_not_suspected) {
+BOOST_AUTO_TEST_CASE(a_class_that_is_seen_in_old_workers_alone_is_not_suspected) {
   Workshop innocent;
   innocent.classes = [](int, int) { return std::vector<double>{4, 0.5, 4, 1, 1, 1}; };
   innocent.crashes = [](int job_class, const std::vector<int>& before, int, int) {
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(who_is_seen_in_old_workers_alone_is_not_suspected) {
   BOOST_TEST(innocent.alarms(fleets, an_hour) <= 1);
 }
 
-BOOST_AUTO_TEST_CASE(who_is_at_home_in_workers_with_less_memory_is_not_suspected) {
+BOOST_AUTO_TEST_CASE(a_class_in_workers_with_less_memory_is_not_suspected) {
   Workshop innocent;
   innocent.workers_of_capsule = 2;
   innocent.classes = [](int worker, int) {

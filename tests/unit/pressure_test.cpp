@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_kill_is_pressure_whatever_else_is_said) {
   BOOST_TEST((host.look({.killed = true}) == Allowed(2)));
 }
 
-BOOST_AUTO_TEST_CASE(a_cgroup_at_its_limit_is_under_pressure_sooner_and_only_if_somebody_waits) {
+BOOST_AUTO_TEST_CASE(a_cgroup_at_its_limit_is_under_pressure_sooner_and_only_if_processes_wait) {
   Host host;
   BOOST_TEST((host.look({.stalled = 4.9, .at_limit = true}) == std::nullopt));
   BOOST_TEST((host.look({.stalled = 5, .at_limit = true}) == Allowed(4)));

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_full_table_waits_for_no_refill) {
   BOOST_TEST(!table.next_refill(noon).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_place_and_a_slot_whose_worker_is_on_its_way_are_given_to_nobody_else) {
+BOOST_AUTO_TEST_CASE(a_place_and_a_slot_whose_worker_is_on_its_way_are_given_to_no_other) {
   ProcessTable table = table_of(2);
   table.reserve(0, 0);
   BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{1}));
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_free_again_when_the_place_that_it_was_for_is_gone
   BOOST_TEST(table.free_slot().value() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(places_that_may_be_filled_already_are_waited_for_by_nobody) {
+BOOST_AUTO_TEST_CASE(places_that_may_be_filled_already_are_not_waited_for) {
   ProcessTable table = table_of(2);
   table.places().at(1).rests_until = noon + 1s;
   BOOST_TEST((table.next_refill(noon) == noon + 1s));

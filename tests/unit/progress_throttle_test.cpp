@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(a_sentence_is_told_when_it_is_another_one_and_again_every_t
   BOOST_TEST(told.is_due("1 job still runs", start + 29s));
 }
 
-BOOST_AUTO_TEST_CASE(who_comes_later_hears_it_at_once) {
+BOOST_AUTO_TEST_CASE(a_later_listener_hears_it_at_once) {
   const SteadyTime start = steady_now();
   ProgressThrottle told;
   BOOST_TEST(told.is_due("1 job still runs", start));

@@ -17,4 +17,4 @@ BOOST_AUTO_TEST_CASE(it_is_the_least_value_that_so_large_a_share_of_them_does_no
   BOOST_TEST(quantile({7, 5, 6}, 0.5) == 6);
 }
 
-BOOST_AUTO_TEST_CASE(of_no_values_there_is_none) { BOOST_CHECK_THROW(quantile({}, 0.5), std::runtime_error); }
+BOOST_AUTO_TEST_CASE(no_values_have_no_quantile) { BOOST_CHECK_THROW(quantile({}, 0.5), std::runtime_error); }

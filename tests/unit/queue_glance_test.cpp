@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(an_empty_queue_is_told_from_a_key_that_is_no_list) {
   BOOST_TEST(!glances[2].paused);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_paused_who_was_not_asked_for) {
+BOOST_AUTO_TEST_CASE(a_glance_that_does_not_ask_for_pauses_shows_none) {
   const auto replies = wire::replies({wire::number(1), wire::text("a"), wire::number(1), wire::text("b")});
   const auto glances = read_queue_glances(replies, AskPaused::no);
   BOOST_REQUIRE(glances.size() == 2u);

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_any_more_is_given_up_as_far_as_it_must) {
   BOOST_TEST(known() == 82'800'005);
 }
 
-BOOST_AUTO_TEST_CASE(of_another_redis_nothing_is_known_until_it_tells) {
+BOOST_AUTO_TEST_CASE(the_time_of_another_redis_is_unknown_until_it_answers) {
   note(24h, asked, asked);
   forget_redis_time();
   BOOST_TEST(!redis_time_is_fresh());

@@ -40,19 +40,19 @@ BOOST_AUTO_TEST_CASE(the_longest_rest_stays_the_longest_however_often_it_fails) 
   BOOST_TEST(failed_start(policy) == 30'000);
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_began_a_job_delays_nobody) {
+BOOST_AUTO_TEST_CASE(a_worker_that_began_a_job_delays_no_refill) {
   RestartPolicy policy;
   BOOST_TEST(policy.rest_after({.uptime = 1ms, .was_ready = true, .began_a_job = true}).count() == 0);
   BOOST_TEST(policy.failed_starts() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_lived_a_second_delays_nobody) {
+BOOST_AUTO_TEST_CASE(a_worker_that_lived_a_second_delays_no_refill) {
   RestartPolicy policy;
   BOOST_TEST(policy.rest_after({.uptime = 999'999'999ns, .was_ready = true}).count() == 100);
   BOOST_TEST(policy.rest_after({.uptime = 1s, .was_ready = true}).count() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_ended_in_order_delays_nobody) {
+BOOST_AUTO_TEST_CASE(a_worker_that_ended_in_order_delays_no_refill) {
   RestartPolicy policy;
   BOOST_TEST(policy.rest_after({.in_order = true}).count() == 0);
 }

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(as_many_start_at_a_time_as_may_be_unavailable) {
   BOOST_TEST(most_starting == 3);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_told_to_finish_before_a_new_worker_is_ready_and_has_stood_its_trial) {
+BOOST_AUTO_TEST_CASE(no_worker_is_to_finish_before_a_new_one_is_ready_and_has_stood_its_trial) {
   Fleet fleet;
   fleet.add(2, false);
   fleet.add(2, true);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_worker_makes_up_for_one_of_its_own_capsule_alone) {
   BOOST_TEST((fleet.step().give_up == std::vector<int>{1}));
 }
 
-BOOST_AUTO_TEST_CASE(who_fetches_nothing_goes_first_and_who_is_in_a_job_last) {
+BOOST_AUTO_TEST_CASE(workers_that_fetch_nothing_go_first_and_those_in_a_job_last) {
   Fleet fleet;
   fleet.add(4, false);
   fleet.at(0).busy = true;
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(capsules_come_go_and_change_their_size) {
   BOOST_TEST(fleet.count(true, State::ready) == 4);
 }
 
-BOOST_AUTO_TEST_CASE(with_nobody_to_come_it_is_done_at_once) {
+BOOST_AUTO_TEST_CASE(with_no_worker_to_come_it_is_done_at_once) {
   Fleet fleet;
   BOOST_TEST((fleet.step().verdict == Verdict::done));
 }
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_new_worker_that_is_never_ready_ends_the_roll_some_day) {
   BOOST_TEST((fleet.step().verdict == Verdict::failed));
 }
 
-BOOST_AUTO_TEST_CASE(a_new_worker_that_dies_later_on_lets_nobody_go_until_it_is_replaced) {
+BOOST_AUTO_TEST_CASE(a_new_worker_that_dies_later_on_lets_no_worker_go_until_it_is_replaced) {
   Fleet fleet(2);
   fleet.add(3, false);
   fleet.add(3, true);

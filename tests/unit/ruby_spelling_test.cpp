@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_number_beyond_a_float_keeps_its_text) {
     BOOST_TEST(ruby_spelling(number) == number);
 }
 
-BOOST_AUTO_TEST_CASE(of_a_key_given_twice_the_last_value_counts_in_the_place_of_the_first) {
+BOOST_AUTO_TEST_CASE(the_last_value_of_a_key_given_twice_counts_in_the_place_of_the_first) {
   BOOST_TEST(ruby_spelling(R"({"a":1,"b":2,"a":{"c":1,"c":2}})") == R"({"a":{"c":2},"b":2})");
 }
 

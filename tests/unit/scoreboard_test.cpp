@@ -372,7 +372,7 @@ BOOST_AUTO_TEST_CASE(a_heartbeat_at_any_time_at_all_is_old_or_not) {
   BOOST_TEST(!is_old(board.last_beat(), BootTime{1s}));
 }
 
-BOOST_AUTO_TEST_CASE(of_the_tokens_that_were_noted_the_last_four_are_known) {
+BOOST_AUTO_TEST_CASE(the_last_four_noted_tokens_are_known) {
   const Directory directory;
   Scoreboard made = Scoreboard::create(directory.path(), identity, 1);
   const Scoreboard read = Scoreboard::open(made.path(), false);

@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(what_is_said_of_the_old_master_is_not_said_of_the_one_that_
   BOOST_TEST(!reply.answer->is_down);
 }
 
-BOOST_AUTO_TEST_CASE(who_is_no_use_says_why) {
+BOOST_AUTO_TEST_CASE(a_useless_answer_has_its_reason) {
   const std::string no = "-ERR No such master with that name\r\n";
   BOOST_TEST(read({"*-1\r\n", no, no, bulk("f00")}).refusal.find("no master by the name mymaster") !=
              std::string::npos);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_is_asked_twice_has_one_vote) {
   BOOST_TEST(rank_masters(answers).front().votes == 2);
 }
 
-BOOST_AUTO_TEST_CASE(who_borrows_the_run_id_of_another_takes_no_vote_from_it) {
+BOOST_AUTO_TEST_CASE(a_sentinel_that_borrows_the_run_id_of_another_takes_no_vote_from_it) {
   const SentinelAnswer honest = says(a), also_honest = says(a);
   SentinelAnswer lies = says(b), lies_again = says(b);
   lies.run_id = honest.run_id;
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(it_is_settled_once_most_of_all_sentinels_agree) {
   BOOST_TEST(!is_settled({says(a, 1, true), says(a, 1, true), says(a, 1, true)}, 3));
 }
 
-BOOST_AUTO_TEST_CASE(who_knows_nobody_else_settles_it_only_where_nobody_else_is_asked) {
+BOOST_AUTO_TEST_CASE(a_sentinel_that_knows_no_other_settles_it_only_where_no_other_is_asked) {
   SentinelAnswer alone = says(a);
   alone.others.clear();
   BOOST_TEST(is_settled({alone}, 1));

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_new_worker_waits_until_the_one_before_it_is_gone) {
   BOOST_TEST((waiting({worker(1, 1s)}).empty()));
 }
 
-BOOST_AUTO_TEST_CASE(of_workers_forked_at_one_moment_one_has_the_turn) {
+BOOST_AUTO_TEST_CASE(one_of_the_workers_forked_at_one_moment_has_the_turn) {
   BOOST_TEST((waiting({worker(4, 1s), worker(3, 1s)}) == Slots{4}));
 }
 
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(one_that_died_in_another_shard_is_not_waited_for) {
   BOOST_TEST((waiting({elsewhere, worker(1, 0s)}).empty()));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_one_that_has_never_fetched) {
+BOOST_AUTO_TEST_CASE(no_worker_waits_for_one_that_has_never_fetched) {
   TurnTaker fresh = finishing(worker(1, 1s));
   fresh.never_fetched = true;
   BOOST_TEST((waiting({worker(0, 5s), fresh}) == Slots{1}));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_one_that_has_never_fetched) {
   BOOST_TEST((waiting({dead(fresh, 1s), worker(2, 0s)}).empty()));
 }
 
-BOOST_AUTO_TEST_CASE(of_two_that_wait_for_the_same_recovery_one_has_the_turn_then) {
+BOOST_AUTO_TEST_CASE(one_of_two_that_wait_for_the_same_recovery_has_the_turn_then) {
   TurnTaker first = worker(1, 2s), second = worker(2, 1s);
   first.never_fetched = second.never_fetched = true;
   BOOST_TEST((waiting({dead(worker(0, 5s), 1s), first, second}) == Slots{1, 2}));
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_capsule_that_is_smaller_now_waits_for_all_that_it_gave_up
   BOOST_TEST((waiting(rolled) == Slots{2}));
 }
 
-BOOST_AUTO_TEST_CASE(other_capsules_and_larger_ones_wait_for_nobody) {
+BOOST_AUTO_TEST_CASE(other_capsules_and_larger_ones_do_not_wait) {
   TurnTaker images = worker(1, 1s);
   images.capsule = "images";
   BOOST_TEST((waiting({worker(0, 5s), images}).empty()));

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(what_the_manager_waits_for_is_sent_again_until_it_has_room_
   BOOST_TEST(manager.read().empty());
 }
 
-BOOST_AUTO_TEST_CASE(who_stops_is_not_ready_any_more) {
+BOOST_AUTO_TEST_CASE(a_supervisor_that_stops_is_not_ready_any_more) {
   const Manager manager;
   ServiceNotify notify;
   for (int i = 0; i < 1000; ++i) notify.status(std::to_string(i));

@@ -11,7 +11,7 @@ namespace {
 const SteadyTime begun{1h};
 }
 
-BOOST_AUTO_TEST_CASE(who_has_no_heartbeat_for_a_minute_is_silent) {
+BOOST_AUTO_TEST_CASE(a_supervisor_without_a_heartbeat_for_a_minute_is_silent) {
   const SignsOfLife signs({"a"}, begun);
   BOOST_TEST((signs.doubtful(begun + 59s) == Names{"a"}));
   BOOST_TEST(signs.silent(begun + 59s).empty());
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_heartbeat_that_is_newer_than_the_look_proves_life) {
 }
 
 // It is not looked at again while another is in doubt.
-BOOST_AUTO_TEST_CASE(who_has_proved_that_it_lives_need_not_do_so_again) {
+BOOST_AUTO_TEST_CASE(a_supervisor_that_has_proved_its_life_need_not_do_so_again) {
   SignsOfLife signs({"a", "b"}, begun);
   signs.seen("a", begun + 61s);
   signs.seen("b", begun + 60s);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(who_has_proved_that_it_lives_need_not_do_so_again) {
 }
 
 // As after a flush: the first is missing until the next beat.
-BOOST_AUTO_TEST_CASE(who_beats_again_before_the_minute_is_over_lives) {
+BOOST_AUTO_TEST_CASE(a_supervisor_that_beats_again_before_the_minute_is_over_lives) {
   SignsOfLife signs({"a", "b"}, begun);
   for (auto at = 10s; at <= 62s; at += 2s) signs.seen("a", begun + at);
   BOOST_TEST(signs.doubtful(begun + 62s).empty());

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_sleeping_process_tells_where_it_is_and_sleeps_on) {
   BOOST_TEST(waitpid(child.pid(), nullptr, WNOHANG) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(dumps_inside_malloc_and_the_dynamic_linker_harm_nobody) {
+BOOST_AUTO_TEST_CASE(dumps_inside_malloc_and_the_dynamic_linker_harm_no_job) {
   Child child([](SlotRecord& record) {
     for (;;) {
       errno = EDOM;
@@ -120,7 +120,7 @@ JOB_CODE void spin_on_a_smashed_stack(SlotRecord& record) {
   frame[1] = return_address;
 }
 
-BOOST_AUTO_TEST_CASE(a_dump_of_a_broken_stack_harms_nobody) {
+BOOST_AUTO_TEST_CASE(a_dump_of_a_broken_stack_harms_no_job) {
   Child child([](SlotRecord& record) {
     spin_on_a_smashed_stack(record);
     _exit(21);

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(one_look_kills_a_bounded_number) {
   BOOST_TEST(own_children(1000).empty());
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_looked_for_when_there_are_none) {
+BOOST_AUTO_TEST_CASE(no_stray_is_looked_for_when_there_are_none) {
   const TemporaryDirectory directory;
   log::open({.file = directory / "log"});
   EventLoop loop;

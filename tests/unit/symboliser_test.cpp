@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(what_the_time_does_not_suffice_for_stays_without_names) {
   BOOST_TEST(is_raw(site.frames({.budget = std::chrono::milliseconds(0)})));
 }
 
-BOOST_AUTO_TEST_CASE(whoever_watches_is_told_after_each_frame_that_took_work) {
+BOOST_AUTO_TEST_CASE(a_watcher_hears_of_each_frame_that_took_work) {
   Site site;
   int told = 0;
   site.frames({.frame_done = [&] { ++told; }});

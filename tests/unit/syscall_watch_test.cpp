@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_workers_own_handler_may_make_calls_during_a_watched_job) 
              }) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(where_a_library_handles_signals_nobody_is_watched) {
+BOOST_AUTO_TEST_CASE(where_a_library_handles_signals_no_job_is_watched) {
   BOOST_TEST(in_a_worker(
                  [](SyscallWatch& watch) {
                    for (int job = 0; job < 1000; ++job) {

@@ -7,7 +7,7 @@
 using namespace brood;
 using namespace std::chrono_literals;
 
-BOOST_AUTO_TEST_CASE(counters_that_nobody_has_raised_are_zero) {
+BOOST_AUTO_TEST_CASE(counters_that_were_never_raised_are_zero) {
   BOOST_TEST(ask_totals().size() == totals_asked);
   const auto replies = wire::replies({wire::nil(), wire::text("3"), wire::number(1), wire::number(2), wire::number(0)});
   const auto totals = read_totals(replies);

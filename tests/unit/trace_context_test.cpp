@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_linked_to_its_producer_or_its_child_or_neither) {
   BOOST_TEST(!trace_of_run(by(TracePropagation::child), run_of("a"), "00-rubbish", "rojo=1").is_child);
 }
 
-BOOST_AUTO_TEST_CASE(the_producer_decides_whether_anybody_is_told_of_its_children_and_the_sample_of_the_others) {
+BOOST_AUTO_TEST_CASE(the_producer_decides_whether_its_children_are_sent_and_the_sample_decides_for_the_others) {
   const std::string untold = valid.substr(0, 53) + "00";
   BOOST_TEST(!trace_of_run(by(TracePropagation::child), run_of("a"), untold, "").own.is_sampled());
   BOOST_TEST(trace_of_run(by(TracePropagation::child, 0), run_of("a"), valid, "").own.is_sampled());

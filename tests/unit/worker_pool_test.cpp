@@ -132,6 +132,6 @@ BOOST_AUTO_TEST_CASE(a_worker_that_found_its_redis_elsewhere_is_heard) {
   BOOST_TEST(shard.moves == 1);
 }
 
-BOOST_AUTO_TEST_CASE(with_one_shard_nobody_leaves_anything_behind) {
+BOOST_AUTO_TEST_CASE(with_one_shard_no_worker_leaves_anything_behind) {
   BOOST_TEST(is_killed(end_of(one_that_says(ControlByte::left_behind, -1))));
 }

@@ -43,13 +43,13 @@ Authenticator doors_with_users(bool read_only = false) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(without_users_whoever_reaches_the_socket_may_do_everything) {
+BOOST_AUTO_TEST_CASE(without_users_each_client_that_reaches_the_socket_may_do_everything) {
   const Authenticator authenticator({.hosts = {}});
   BOOST_REQUIRE(authenticator.visitor({}));
   BOOST_CHECK(authenticator.visitor({})->role == Role::admin);
 }
 
-BOOST_AUTO_TEST_CASE(a_token_or_a_proxy_says_who_comes_and_nobody_else_comes_in) {
+BOOST_AUTO_TEST_CASE(only_a_token_or_a_proxy_names_the_user) {
   const Authenticator authenticator = doors_with_users();
   BOOST_TEST(!authenticator.visitor({}));
   BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Bearer wrong"}})));
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_token_or_a_proxy_says_who_comes_and_nobody_else_comes_in)
   BOOST_TEST(!proxied->brings_token);
 }
 
-BOOST_AUTO_TEST_CASE(a_line_that_names_nobody_is_an_error) {
+BOOST_AUTO_TEST_CASE(a_line_without_a_name_is_an_error) {
   for (const char* const line : {"ann", "ann king -", "ann admin secret", "ann admin sha256:12", "ann admin - more"})
     BOOST_CHECK_THROW(Users::parse(line), std::runtime_error);
 }
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(each_user_has_so_many_requests_a_second_and_twice_as_many_a
   BOOST_TEST(!RequestRate(0).wait_of("ann", begin));
 }
 
-BOOST_AUTO_TEST_CASE(who_asked_longest_ago_is_forgotten_where_too_many_ask) {
+BOOST_AUTO_TEST_CASE(the_client_that_asked_longest_ago_is_forgotten_where_too_many_ask) {
   using namespace std::chrono_literals;
   RequestRate rate(1);
   for (int i = 0; i < 5'000; ++i) rate.wait_of("user" + std::to_string(i), SteadyTime(i * 1ms));

@@ -31,7 +31,7 @@ struct Heartbeat::Sent {
   BootTime boot;
 };
 
-// What is sent once the heartbeat itself has been answered.
+// The commands that are sent once the heartbeat itself has been answered.
 struct Heartbeat::Rest {
   bool shows_work;
   std::vector<RunningJob> running;

@@ -30,7 +30,7 @@ class Heartbeat {
    public:
     virtual ~Workers() = default;
     virtual std::vector<SeenSlot> slots() const = 0;  // all of them
-    // What job classes have done in all shards together and no Redis has received yet.
+    // The runs of job classes, in all shards together, that no Redis has received yet.
     virtual Metrics& metrics() = 0;
     // Adds what they have done since to metrics().  Returns false if another shard's heartbeat sends them.
     virtual bool observe_classes(SteadyTime now) = 0;
@@ -38,7 +38,7 @@ class Heartbeat {
     // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
     virtual void note_beat(BootTime sent) = 0;
   };
-  // What has happened since the last take_news().
+  // Events since the last take_news().
   struct News {
     bool has_beaten = false;  // a beat was answered, after note_beat()
     // Redis has lost our record from brood:processes, and perhaps those of dead supervisors too.

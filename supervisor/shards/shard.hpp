@@ -49,7 +49,7 @@ namespace brood {
 // due jobs, sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
 class Shard {
  public:
-  // What a shard goes by: the present generation's configuration, and what follows from it.
+  // The present generation's configuration, and what follows from it.
   struct Settings {
     std::shared_ptr<const Config> config;
     ProcessFacts facts;
@@ -63,7 +63,7 @@ class Shard {
     RedisLink::Patience give_up_after{};
     BeatTokens beat_tokens = {};  // those of the program before us in the same process
   };
-  // What all shards of a supervisor share.
+  // The parts that all shards of a supervisor share.
   struct Parts {
     EventLoop& loop;
     Children& children;
@@ -79,7 +79,7 @@ class Shard {
   };
   Shard(const Parts& parts, Setup setup, Settings settings);
 
-  // What has happened since the last take_news(), as far as it concerns more than this shard.
+  // Events since the last take_news(), if they concern more than this shard.
   struct News {
     std::optional<RedisTrouble> trouble = {};  // see RedisLink::News
     bool has_moved = false;                    // as well
@@ -117,7 +117,7 @@ class Shard {
     if (is_served()) doorbell_.look();
   }
 
-  // What workers fetch from: see Generations::capsules().
+  // The capsules that workers fetch for: see Generations::capsules().
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
   // The present generation is another.
   void follow_config(Settings settings);

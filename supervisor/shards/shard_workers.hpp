@@ -44,7 +44,7 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
     std::erase_if(seen, [this](const SeenSlot& slot) { return pool_.shard_of(slot.number) != shard_; });
     return seen;
   }
-  // What job classes do is counted for all shards together, and sent to the first that can be used.
+  // The runs of job classes are counted for all shards together, and sent to the first that can be used.
   Metrics& metrics() override { return metrics_; }
   bool observe_classes(SteadyTime now) override {
     if (moves_.first_usable() != shard_) return false;

@@ -62,7 +62,7 @@ struct Action {
   std::string text = {};
 };
 
-// What a key means where the user looks now.
+// The meaning of a key in the pane that the user looks at.
 Action action_for(const View& view, const KeyPress& press);
 
 }  // namespace brood::watch

@@ -10,7 +10,7 @@
 
 namespace brood::watch {
 
-// What a view shows while it is moved.
+// The sizes of a view's content while the user moves in it.
 struct ViewContext {
   const Model& model;
   const Listing& listing;  // of the view's pane, arranged
@@ -19,7 +19,7 @@ struct ViewContext {
   WallTime now{};
 };
 
-// What the view cannot do itself.
+// The actions that the view cannot do itself.
 struct Effect {
   bool quit = false, redraw = false;
   std::vector<std::string> command = {};  // of brood, to be run

@@ -30,7 +30,7 @@ struct Row {
   std::vector<Cell> cells;  // one for each column
 };
 
-// What a pane shows, before it is fitted to a screen.
+// The content of a pane, before it is fitted to a screen.
 struct Listing {
   std::vector<Column> columns;
   std::vector<Row> rows;

@@ -9,7 +9,7 @@
 
 namespace brood::watch {
 
-// What the looks so far have shown, and what only several looks together tell, such as rates.
+// The results of the looks so far, and figures that need several looks, such as rates.
 class Model {
  public:
   explicit Model(std::size_t looks_in_a_bar = 1);  // of the series

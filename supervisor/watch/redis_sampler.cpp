@@ -35,7 +35,7 @@ namespace {
 
 constexpr auto longest_stop = 300ms;
 
-// What is remembered of one shard from look to look.
+// The state of one shard from look to look.
 struct Conversation {
   std::string shard;
   std::unique_ptr<Connection> redis;

@@ -7,7 +7,7 @@
 
 namespace brood::watch {
 
-// What a terminal can show.
+// The characters that a terminal can show.
 struct Glyphs {
   bool utf8 = true;    // else text beyond ASCII becomes question marks
   bool blocks = true;  // else bars and lines are drawn with ASCII

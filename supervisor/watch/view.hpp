@@ -29,13 +29,13 @@ struct Detail {
   std::size_t top = 0;
 };
 
-// What is to be done when it is confirmed, as words of brood's own command line.
+// The command to run when the user confirms it, as words of brood's own command line.
 struct Proposal {
   std::vector<std::string> questions;  // the same question in fewer and fewer words
   std::vector<std::string> command;
 };
 
-// What the user looks at.
+// The place that the user looks at.
 struct View {
   Pane pane = Pane::workers;
   std::array<Choice, panes> choices;

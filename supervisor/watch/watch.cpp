@@ -199,7 +199,7 @@ class Watch {
     }
     try {
       command_ = std::make_unique<CommandProcess>(brood_, command);
-    } catch (const std::system_error& error) {  // the program was removed, say
+    } catch (const std::system_error& error) {  // the program was removed, for example
       view_.notice = fmt::format("brood {} cannot be started: {}", command.front(), error.what());
       return;
     }
@@ -246,7 +246,7 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
   try {
     const std::vector<RedisAddress> shards = access.shards();
     address = shards.size() == 1 ? shards.front().without_password() : fmt::format("{} shards", shards.size());
-  } catch (const ConnectionLost&) {  // the thread that asks Redis will say so, and try again
+  } catch (const ConnectionLost&) {  // the thread that asks Redis reports it, and tries again
   }
   bool is_stopped = false;
   {

@@ -82,8 +82,8 @@ Admission::Answer Admission::cap() {
 }
 
 // A job that came too late ends, whatever its class waits for.  Asked again after its lock, which may take long while
-// Redis is away.  A clock that may be wrong drops no job: Redis is asked for the time first, which it has told a moment
-// ago in general, and where it does not tell the job runs.
+// Redis is away.  A clock that may be wrong drops no job: Redis is asked for the time first, which is usually fresh,
+// and if Redis does not answer the job runs.
 Admission::Answer Admission::expiry() {
   const std::optional<WallTime> expiry = expired_ ? std::nullopt : expiry_of(job_);
   if (!expiry || redis_now() <= *expiry) return std::nullopt;
@@ -104,7 +104,7 @@ Admission::Answer Admission::order() {
   return deferred_ > 0 ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;
 }
 
-// What is done waits for no job that may be long.
+// Jobs that are done wait for no job that may be long.
 Admission::Answer Admission::length() {
   const bool may_be_long = begun_ > 0 && !short_classes_.contain(job_.job_class());
   return may_be_long ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;

@@ -20,7 +20,7 @@
 
 namespace brood {
 
-// What becomes of a fetched job whose turn it is.
+// The decision about a fetched job whose turn it is.
 struct Decision {
   enum class Kind {
     run,         // it begins now

@@ -126,7 +126,7 @@ void Quarantine::ended(const Payload& job) {
   tell_of_passed();
 }
 
-// Sent twice, it counts once: the key names the probe that is under way.  What could not be sent goes with the next
+// Sent twice, it counts once: the key names the probe that is under way.  If it cannot be sent, it goes with the next
 // look, or before the next job.
 void Quarantine::tell_of_passed() try {
   if (!passed_) return;

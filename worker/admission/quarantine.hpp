@@ -16,7 +16,7 @@
 
 namespace brood {
 
-// What a worker with these libraries does with a job of a class, as far as quarantine goes.
+// How a worker with these libraries treats a job of a class, as far as quarantine goes.
 enum class QuarantineAnswer {
   perform,
   probe,  // one at a time: the class crashed with other libraries
@@ -49,7 +49,7 @@ class Quarantine {
   void ended(const Payload& job);
   void does_not_begin(const Payload& job);
 
-  // Whether the job that is to begin is on trial, and the heartbeat is to say so as long as it runs.
+  // Whether the job that is to begin is on trial, which the heartbeat is to keep up as long as the job runs.
   bool is_kept_trial() const { return probe_.has_value() && is_kept_; }
 
   bool is_on() const { return rules_.after > 0; }

@@ -155,7 +155,7 @@ std::size_t QuarantinedJobs::release_from(std::size_t first, std::size_t& looked
   return released;
 }
 
-// A queue that Redis refuses, one of another type, say, keeps only its own jobs from going on.
+// A queue that Redis refuses, one of another type for example, keeps only its own jobs from going on.
 QuarantinedJobs::PutBack QuarantinedJobs::put_back(const Payload& job) {
   try {
     const std::string queue = job.string("queue").value_or("default");

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// Which classes' jobs took less than a few milliseconds when this worker last ran one.  What has become of a job may
-// wait for the next settle behind such jobs alone: neither its retry nor its locks wait for a long one.  Pure.
+// The classes whose jobs took less than a few milliseconds when this worker last ran one.  Outcomes may wait for the
+// next settle behind such jobs alone: neither a retry nor a lock waits for a long job.  Pure.
 class ShortClasses {
  public:
   void ran(std::string_view job_class, std::chrono::nanoseconds took) {

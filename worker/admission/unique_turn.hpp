@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// What a unique job asks of Redis before it begins; most ask nothing.
+// The question of a unique job to Redis before it begins; most jobs ask nothing.
 enum class UniqueTurn {
   begins,   // at once
   holds,    // it has the lock while it runs: it is settled at once, which lets go of that

@@ -247,7 +247,7 @@ class RecoveryChild {
       log::error("crash_facts", {{"jid", job.jid()}, {"facts", report.failure.crash_json}});
   }
 
-  // Nobody knows how its worker ended, so the job is not charged.  But a job that takes its supervisor down each time
+  // It is unknown how its worker ended, so the job is not charged.  But a job that takes its supervisor down each time
   // must not do so for ever.
   Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
     const Reply before = redis_.run(orphan_return_count(payload));
@@ -257,7 +257,7 @@ class RecoveryChild {
     return {Outcome::Kind::give_back, "", 0};
   }
 
-  // The script counts a job that is given back for an unknown end as charged; everybody else counts it as given back.
+  // The script counts a job that is given back for an unknown end as charged; all reports count it as given back.
   void add_to_total(const RecoveryResult& result) {
     const int returned = std::min(result.charged, returned_);
     total_.acknowledged += result.acknowledged;

@@ -12,11 +12,10 @@
 namespace brood {
 
 // The body of a short-lived child: empties the in-flight lists of dead workers, charges the jobs that they died of, and
-// reports each crash.  It loads libraries only for a class that has hooks or death handlers, and for an orphan, since
-// nobody knows whether its class has any.  A library, its debug information or the job's own texts may end this
-// process: never call it in one that must go on.  Returns the exit status: 0 when every death was handled, 75 when
-// Redis went away or refused something (call again), 78 when a library cannot be used.  `bytes` counts what moves to
-// and from Redis.
+// reports each crash.  It loads libraries only for a class that has hooks or death handlers, and for an orphan, whose
+// class may have some.  A library, its debug information or the job's own texts may end this process: never call it in
+// one that must go on.  Returns the exit status: 0 when every death was handled, 75 when Redis went away or refused
+// something (call again), 78 when a library cannot be used.  `bytes` counts what moves to and from Redis.
 int run_recovery_child(const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode, const Config& config,
                        const RedisAddress& redis, std::atomic<std::uint64_t>* bytes = nullptr);
 

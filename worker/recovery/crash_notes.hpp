@@ -19,7 +19,7 @@ struct ChargedCrash {
   std::string job_class;  // as the payload calls it
 };
 
-// nullopt: what somebody ended by hand is no crash.
+// nullopt: a job that a user ended by hand has not crashed.
 std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
                                           const CrashReport& report);
 

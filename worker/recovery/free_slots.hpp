@@ -14,13 +14,13 @@ struct SlotWitnesses {
   OwnIncarnations own;
   std::set<std::string> shards;  // the names of those that are configured
   std::function<Channel&(const std::string& shard)> shard;
-  // Of supervisors those that have given no sign of life for so long that they are dead.
+  // Those of the supervisors that have given no sign of life for so long that they are dead.
   std::function<std::set<std::string>(const std::set<std::string>& supervisors)> silent;
 };
 
-// Frees the slots of all limits in this shard whose holders are known not to hold them any more.  A shard that does not
-// answer says nothing, and slots that are held from there stay held.  Returns how many it freed.  Throws ConnectionLost
-// or UnexpectedReply of this shard.
+// Frees the slots of all limits in this shard whose holders are known not to hold them any more.  If a shard does not
+// answer, slots that are held from there stay held.  Returns how many it freed.  Throws ConnectionLost or
+// UnexpectedReply of this shard.
 int free_slots_of_the_gone(Channel& redis, const SlotWitnesses& witnesses);
 
 }  // namespace brood

@@ -23,7 +23,7 @@ class RecoveryConnection : public Connection {
   void step_done() const;
 
  private:
-  std::atomic<std::uint64_t>* progress_;  // null: nobody watches
+  std::atomic<std::uint64_t>* progress_;  // null: not watched
 };
 
 // Does the work and returns the child's exit status: 0; 75 when Redis went away or refused something, since a recovery

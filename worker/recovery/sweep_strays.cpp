@@ -44,7 +44,7 @@ class Sweep {
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
   }
 
-  // Locks that somebody's deletion has left, of jobs and of fields.
+  // Locks of jobs and of fields that were deleted by hand.
   void let_go_of_locks() {
     std::set<std::string> others;
     let_go_of_stray_locks(redis_, [&](const RunningHolder& holder) {
@@ -59,7 +59,7 @@ class Sweep {
     let_go_of_abandoned_locks(redis_);
   }
 
-  // Slots that nobody has asked for since their holders ended, or their holders' shard was taken out.
+  // Slots that were not asked for since their holders ended, or their holders' shard was taken out.
   void free_slots(const std::vector<RedisAddress>& shards) {
     std::map<std::string, std::optional<RecoveryConnection>> others;
     for (const RedisAddress& shard : shards) others[shard.shard];

@@ -168,7 +168,7 @@ enum AnswerKind : std::uint32_t {
   answer_threw = 4
 };
 
-// What a hook answered.
+// The answer of a hook.
 struct Answer {
   std::size_t size;
   std::uint32_t kind;  // AnswerKind

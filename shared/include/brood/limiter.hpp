@@ -180,7 +180,7 @@ class Limiters {
   friend class Limiter;
   explicit Limiters(std::vector<Limiter> limiters) : limiters_(std::move(limiters)) {}
 
-  // What is taken, as long as it lives.
+  // Holds what was taken, as long as it lives.
   class Taken {
    public:
     explicit Taken(const Limiters& limiters) {
@@ -270,7 +270,7 @@ class Limiters {
     const Limiter* over_ = nullptr;
   };
 
-  // Says how many points were used, whatever way the function ends.
+  // Reports how many points were used, whatever way the function ends.
   struct UsedPoints {
     const Taken& taken;
     const Points& points;

@@ -44,7 +44,7 @@ struct PeriodicOptions {
 
 namespace detail {
 
-// One line of JSON, as the worker is told of it.
+// One line of JSON, in the form that the worker reads.
 template <typename Job>
 std::string periodic_line(std::string_view name, std::string_view cron, const Job& job,
                           const PeriodicOptions& options) {

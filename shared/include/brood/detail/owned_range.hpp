@@ -28,8 +28,8 @@ inline constexpr bool is_initializer_list = false;
 template <typename Element>
 inline constexpr bool is_initializer_list<std::initializer_list<Element>> = true;
 
-// Whether a view, such as std::views::all or filter, or what it adapts, was made of a range with a name, or of two
-// places in one: it refers to that range, and nothing in its text says so.
+// Whether a view, such as std::views::all or filter, or the range it adapts, was made of a range with a name, or of two
+// places in one: it refers to that range, and nothing in its text shows that.
 template <typename View>
 constexpr bool hides_a_reference() {
   if constexpr (is_ref_view<View> || is_subrange<View>) {

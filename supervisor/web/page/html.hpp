@@ -124,10 +124,6 @@ class Html {
     append(pattern.markup(), {in_page(values)...});
     return *this;
   }
-  Html& add_text(std::string_view text) {
-    text_ += html_escaped(text);
-    return *this;
-  }
   Html& operator+=(const Html& other) {
     text_ += other.text_;
     return *this;

@@ -378,11 +378,11 @@ void Shard::note_crashes() {
   BOOST_TEST(!latest_crash_mark(redis).empty());
   BOOST_TEST(read_counted_crash(run(count_quarantine_crash({"A", "f", "lib", "w"}, {1, 600s})).view()).begins);
   BOOST_TEST(read_quarantined(ask(ask_quarantined()).view()).size() == 1u);
-  BOOST_TEST(run(begin_probe("A", "1")).view().integer() == 1);
+  BOOST_TEST(run(begin_probe("A", "1", "new")).view().integer() == 1);
   BOOST_TEST(run(keep_probe("A", "1")).view().integer() == 1);
   BOOST_TEST(ask(ask_probe("A")).view().integer() == 1);
   BOOST_TEST(run(leave_probe("A", "1")).view().integer() == 1);
-  run(begin_probe("A", "1"));
+  run(begin_probe("A", "1", "new"));
   run(pass_probe("A", "1"));
   BOOST_TEST(read_claimed_look(ask(claim_quarantine_look("lib", 1min)).view()));
   ask(Command{"ZADD", RedisKey(quarantined_set), "1", job("k")});

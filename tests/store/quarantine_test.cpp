@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(crashes_of_long_ago_do_not_count) {
 BOOST_AUTO_TEST_CASE(with_other_libraries_one_crash_is_enough_and_ends_the_trial) {
   Quarantined all;
   for (const char* worker : {"a 0.1", "a 0.2", "a 0.3"}) all.crash(worker);
-  BOOST_TEST(all.answer(begin_probe("Decode", "j1")) == 1);
+  BOOST_TEST(all.answer(begin_probe("Decode", "j1", "new")) == 1);
   const CountedCrash again = all.crash("a 0.4", "new", "f9");
   BOOST_TEST((again.crashes == 1 && again.begins));
   BOOST_TEST(all.classes().at("Decode").libraries == "new,old");
@@ -77,13 +77,23 @@ BOOST_AUTO_TEST_CASE(with_other_libraries_one_crash_is_enough_and_ends_the_trial
   BOOST_TEST(all.redis.call(ask_probe("Decode")).view().integer() == 0);
 }
 
+// Until it has asked Redis again, a worker believes that nothing has crashed with its libraries.
+BOOST_AUTO_TEST_CASE(after_a_crash_no_second_job_is_tried_with_the_same_libraries) {
+  Quarantined all;
+  for (const char* worker : {"a 0.1", "a 0.2", "a 0.3"}) all.crash(worker);
+  BOOST_TEST(all.answer(begin_probe("Decode", "j1", "new")) == 1);
+  all.crash("a 0.4", "new");
+  BOOST_TEST(all.answer(begin_probe("Decode", "j2", "new")) == 0);
+  BOOST_TEST(all.answer(begin_probe("Decode", "j2", "ne")) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(one_job_is_tried_at_a_time_and_three_set_the_class_free) {
   Quarantined all;
   for (const char* worker : {"a 0.1", "a 0.2", "a 0.3"}) all.crash(worker);
   for (const char* jid : {"j1", "j2", "j3"}) {
-    BOOST_TEST(all.answer(begin_probe("Decode", jid)) == 1);
-    BOOST_TEST(all.answer(begin_probe("Decode", jid)) == 1);  // the answer was lost
-    BOOST_TEST(all.answer(begin_probe("Decode", "other")) == 0);
+    BOOST_TEST(all.answer(begin_probe("Decode", jid, "new")) == 1);
+    BOOST_TEST(all.answer(begin_probe("Decode", jid, "new")) == 1);  // the answer was lost
+    BOOST_TEST(all.answer(begin_probe("Decode", "other", "new")) == 0);
     BOOST_TEST(all.answer(pass_probe("Decode", "other")) == 0);  // it was not the one
     BOOST_TEST(all.answer(pass_probe("Decode", jid)) == (std::string(jid) == "j3" ? 1 : 0));
     BOOST_TEST(all.answer(pass_probe("Decode", jid)) == 0);  // again
@@ -95,7 +105,7 @@ BOOST_AUTO_TEST_CASE(one_job_is_tried_at_a_time_and_three_set_the_class_free) {
 BOOST_AUTO_TEST_CASE(a_trial_of_a_class_that_was_set_free_meanwhile_sets_nothing_free) {
   Quarantined all;
   for (const char* rubbish : {"", "nonsense"}) {
-    all.answer(begin_probe("Decode", "j1"));
+    all.answer(begin_probe("Decode", "j1", "new"));
     if (*rubbish != 0) all.redis.call({"HSET", "brood:quarantine", "Decode", rubbish});
     BOOST_TEST(all.answer(pass_probe("Decode", "j1")) == 0);
     BOOST_TEST(all.redis.call(ask_probe("Decode")).view().integer() == 0);
@@ -104,17 +114,17 @@ BOOST_AUTO_TEST_CASE(a_trial_of_a_class_that_was_set_free_meanwhile_sets_nothing
 
 BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_makes_room_for_another) {
   Quarantined all;
-  all.answer(begin_probe("Decode", "j1"));
+  all.answer(begin_probe("Decode", "j1", "new"));
   BOOST_TEST(all.answer(leave_probe("Decode", "j2")) == 0);  // it was not the one
-  BOOST_TEST(all.answer(begin_probe("Decode", "j2")) == 0);
+  BOOST_TEST(all.answer(begin_probe("Decode", "j2", "new")) == 0);
   BOOST_TEST(all.answer(leave_probe("Decode", "j1")) == 1);
   BOOST_TEST(all.answer(leave_probe("Decode", "j1")) == 0);
-  BOOST_TEST(all.answer(begin_probe("Decode", "j2")) == 1);
+  BOOST_TEST(all.answer(begin_probe("Decode", "j2", "new")) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_trial_that_nobody_ends_is_over_some_time) {
   Quarantined all;
-  all.answer(begin_probe("Decode", "j1"));
+  all.answer(begin_probe("Decode", "j1", "new"));
   const std::int64_t left = all.redis.call({"TTL", "brood:quarantine:probe:Decode"}).view().integer();
   BOOST_TEST((left > 0 && left <= 600));
 }
@@ -125,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_trial_lasts_as_long_as_somebody_says_that_its_job_runs) {
   const auto seconds_left = [&] {
     return quarantined.redis.call({"TTL", "brood:quarantine:probe:Resize"}).view().integer();
   };
-  BOOST_TEST(answers(begin_probe("Resize", "a")) == 1);
+  BOOST_TEST(answers(begin_probe("Resize", "a", "new")) == 1);
   quarantined.redis.call({"EXPIRE", "brood:quarantine:probe:Resize", "5"});
   BOOST_TEST(answers(keep_probe("Resize", "b")) == 0);
   BOOST_TEST(seconds_left() <= 5);
@@ -134,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_trial_lasts_as_long_as_somebody_says_that_its_job_runs) {
   BOOST_TEST(answers(leave_probe("Resize", "a")) == 1);
   BOOST_TEST(answers(keep_probe("Resize", "a")) == 0);  // a heartbeat that comes late begins none
   BOOST_TEST(seconds_left() == -2);
-  BOOST_TEST(answers(begin_probe("Resize", "c", false)) == 1);
+  BOOST_TEST(answers(begin_probe("Resize", "c", "new", false)) == 1);
   BOOST_TEST(seconds_left() > 80'000);
 }
 
@@ -153,10 +163,10 @@ BOOST_AUTO_TEST_CASE(a_timeout_does_not_count_and_ends_the_trial_of_its_job) {
     ++death.worker.incarnation;
     count_for_quarantine(quarantined.redis, charged, death, quarantined.rules);
   };
-  BOOST_TEST(quarantined.answer(begin_probe("Decode", "j1")) == 1);
+  BOOST_TEST(quarantined.answer(begin_probe("Decode", "j1", "new")) == 1);
   for (int i = 0; i < 5; ++i) dies(false);
   BOOST_TEST(quarantined.classes().empty());
-  BOOST_TEST(quarantined.answer(begin_probe("Decode", "j2")) == 1);
+  BOOST_TEST(quarantined.answer(begin_probe("Decode", "j2", "new")) == 1);
   for (int i = 0; i < 3; ++i) dies(true);
   BOOST_TEST(quarantined.classes().size() == 1u);
 }
@@ -182,15 +192,18 @@ BOOST_AUTO_TEST_CASE(a_full_redis_lets_a_job_go_back) {
 
 BOOST_AUTO_TEST_CASE(keys_of_another_type_are_named_before_anything_is_written) {
   const ScriptCall counts = count_quarantine_crash({"Decode", "f1", "old", "a 0.1"}, {3, 600s}),
-                   passes = pass_probe("Decode", "j1"), releases = release_quarantined(payload, "images");
+                   begins = begin_probe("Decode", "j2", "new"), passes = pass_probe("Decode", "j1"),
+                   releases = release_quarantined(payload, "images");
   const std::string crashes = "brood:quarantine:crashes:f1";
   const std::vector<std::pair<std::string, const ScriptCall*>> cases{
-      {"brood:quarantine", &counts},    {crashes, &counts},    {"brood:quarantine", &passes},
-      {"brood:quarantined", &releases}, {"queues", &releases}, {"queue:images", &releases}};
+      {"brood:quarantine", &counts},    {crashes, &counts},
+      {"brood:quarantine", &begins},    {"brood:quarantine", &passes},
+      {"brood:quarantined", &releases}, {"queues", &releases},
+      {"queue:images", &releases}};
   for (const auto& [key, call] : cases) {
     Quarantined all;
     all.redis.call({"ZADD", "brood:quarantined", "5", payload});
-    all.answer(begin_probe("Decode", "j1"));
+    all.answer(begin_probe("Decode", "j1", "new"));
     all.redis.call({"DEL", RedisKey(key)});
     all.redis.call({"SET", RedisKey(key), "text"});
     const std::vector<std::string> before = all.server.keys();

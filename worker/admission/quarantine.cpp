@@ -93,7 +93,7 @@ bool Quarantine::has_crashed(const Payload& job) {
   if (judge(job) == QuarantineAnswer::probe) {
     try {
       is_kept_ = fits_a_record(job.jid(), job.job_class()) && job.display_class() == job.job_class();
-      if (redis_.run(begin_probe(job.job_class(), job.jid(), is_kept_)).view().integer() == 1) {
+      if (redis_.run(begin_probe(job.job_class(), job.jid(), libraries_, is_kept_)).view().integer() == 1) {
         probe_ = job.jid();
         log::info("quarantine_probe", {{"jid", job.jid()}, {"class", job.display_class()}, {"passed", found->passed}});
         return false;

@@ -50,10 +50,11 @@ ScriptCall count_quarantine_crash(const QuarantineCrash& crash, const Quarantine
 
 CountedCrash read_counted_crash(ReplyView reply) { return {reply[0].integer(), reply[1].integer() == 1}; }
 
-ScriptCall begin_probe(std::string_view job_class, std::string_view jid, bool is_kept) {
+ScriptCall begin_probe(std::string_view job_class, std::string_view jid, std::string_view libraries, bool is_kept) {
   const auto length = is_kept ? longest_probe : longest_probe_unkept;
-  return {
-      &scripts::begin_probe, {keys::quarantine_probe(job_class)}, {std::string(jid), std::to_string(length.count())}};
+  return {&scripts::begin_probe,
+          {keys::brood_quarantine, keys::quarantine_probe(job_class)},
+          {std::string(job_class), std::string(jid), std::string(libraries), std::to_string(length.count())}};
 }
 
 ScriptCall keep_probe(std::string_view job_class, std::string_view jid) {

@@ -53,8 +53,10 @@ struct CountedCrash {
 CountedCrash read_counted_crash(ReplyView reply);
 
 // With other libraries its jobs are tried one at a time.  Answers 1 where this job is the one, for ten minutes, if
-// keep_probe() lengthens that as long as it runs, else for a day.
-ScriptCall begin_probe(std::string_view job_class, std::string_view jid, bool is_kept = true);
+// keep_probe() lengthens that as long as it runs, else for a day.  Answers 0 if the class has crashed with `libraries`
+// too, which the worker may not know yet.
+ScriptCall begin_probe(std::string_view job_class, std::string_view jid, std::string_view libraries,
+                       bool is_kept = true);
 ScriptCall keep_probe(std::string_view job_class, std::string_view jid);
 // It does not begin after all, and another may try.
 ScriptCall leave_probe(std::string_view job_class, std::string_view jid);

@@ -124,3 +124,33 @@ BOOST_AUTO_TEST_CASE(a_trial_of_which_redis_could_not_be_told_is_told_of_later) 
   BOOST_TEST(!worker.redis.get("brood:quarantine:probe:Decode").has_value());
   BOOST_TEST(worker.redis.hget("brood:quarantine", "Decode").value() == "old f1 1795237318 3 1");
 }
+
+// A worker that did not know yet that the pause had ended may have laid them aside, and have ended itself since.
+BOOST_AUTO_TEST_CASE(a_new_worker_puts_back_soon_what_a_pause_has_left) {
+  Onlooker worker;
+  worker.lay_aside(1, job("Free", 1));
+  worker.look_for(6s);
+  BOOST_TEST(worker.redis.size_of("queue:default") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_comes_to_another_shard_looks_at_once_and_once_more) {
+  Onlooker worker;
+  worker.look_for(20s);
+  worker.quarantine.forget();
+  worker.jobs.forget();
+  worker.lay_aside(1, job("Free", 1));
+  worker.look_for(1s);
+  BOOST_TEST(worker.redis.size_of("queue:default") == 1u);
+  worker.lay_aside(2, job("Free", 2));
+  worker.look_for(6s);
+  BOOST_TEST(worker.redis.size_of("queue:default") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_has_not_heard_of_a_crash_tries_no_second_job) {
+  Onlooker worker(3);
+  worker.fall_ill("Decode");
+  worker.look_for(50ms);
+  worker.connection.run(begin_probe("Decode", "j1", worker.quarantine.libraries()));
+  worker.connection.run(count_quarantine_crash({"Decode", "f1", worker.quarantine.libraries(), "a 1.1"}, {3, 600s}));
+  BOOST_TEST(worker.quarantine.defers(Payload::parse(job("Decode", 2))).has_value());
+}

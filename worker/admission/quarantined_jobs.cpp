@@ -41,19 +41,23 @@ void QuarantinedJobs::forget() {
   waiting_ = 0;
   looked_through_ = 0;
   looks_again_ = looks_at_all_ = false;
+  looks_after_change_ = looks_after_a_change;
   paused_ = {};
   next_look_ = SteadyTime{};
 }
 
 // Without Redis it goes on with what it knew.
 void QuarantinedJobs::look(SteadyTime now, const NameSet* paused) {
-  if (!next_look_) next_look_ = quarantine_.is_on() ? now : now + between_looks_for_pauses;
+  if (!next_look_) {
+    next_look_ = now;
+    looks_after_change_ = looks_after_a_change;  // a pause may have ended after its predecessor looked last
+  }
   if (paused == nullptr) return;  // else it would put back what is paused
   quarantine_.note_pauses(paused);
   note_changes(now);
   if (now < *next_look_) return;
   const bool after_change = looks_after_change_ > 0;
-  if (after_change) --looks_after_change_;
+  if (after_change && !looks_again_) --looks_after_change_;  // else it goes on with the look before
   next_look_ = now + until_next_look(now);
   quarantine_.tell_of_passed();
   try {

@@ -22,7 +22,8 @@ class QuarantinedJobs {
   QuarantinedJobs(Channel& redis, Quarantine& quarantine, std::function<bool(const std::string&)> knows);
 
   // Every few seconds asks Redis which classes are in quarantine, and puts back what need not wait.  Without a
-  // quarantine it looks after each change of the pauses, and once a minute.  `paused`: see Quarantine::note_pauses().
+  // quarantine it looks at first, after each change of the pauses, and once a minute.  `paused`: see
+  // Quarantine::note_pauses().
   void look(SteadyTime now, const NameSet* paused);
 
   // Whether jobs may wait that need not soon: look() is to be called again before long.

@@ -213,3 +213,4 @@ brood_test(unit/dead_files LINK brood_supervisor brood_test_support)
 # The C library keeps what it has read of LOCPATH.
 set_tests_properties(unit_locale PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 brood_test(unit/shard_set LINK brood_supervisor)
+brood_test(unit/operators LINK brood_supervisor brood_test_support)

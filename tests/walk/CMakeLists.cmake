@@ -6,7 +6,7 @@ endforeach()
 target_compile_definitions(walk_jobs_bad PRIVATE WALK_BAD)
 
 add_executable(brood_walk)
-foreach(source IN ITEMS drawn_config job_book site walk walk_main)
+foreach(source IN ITEMS commands drawn_config job_book pusher scene site walk walk_main)
   target_sources(brood_walk PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${source}.cpp)
 endforeach()
 target_compile_definitions(brood_walk PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}")

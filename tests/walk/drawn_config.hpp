@@ -14,7 +14,8 @@ constexpr int no_cap = 1'000'000;
 
 // A configuration of brood that the dice have drawn, and what the verdict must know of it.
 struct DrawnConfig {
-  std::string text;        // without [redis] and [log]
+  std::string text;        // without what `site` has, and [log]
+  std::string site;        // its Redis and its keys
   int workers = 0;         // in all capsules
   int queue_cap = no_cap;  // of the jobs of the queue "capped"
   int class_cap = no_cap;  // of WalkHeavy

@@ -12,37 +12,45 @@ namespace {
 
 bool is_tick(const std::string& text) { return text.find(R"("class":"WalkTick")") != std::string::npos; }
 
-std::string jid_in(const std::string& payload) {
-  const std::string mark = "\"jid\":\"";
-  const std::size_t at = payload.find(mark);
-  if (at == std::string::npos) return payload;
-  return payload.substr(at + mark.size(), payload.find('"', at + mark.size()) - at - mark.size());
-}
-
-int bound_at(const std::vector<Bound>& bounds, std::int64_t time) {
+// What holds at that time: the most of all bounds, or all of them together.
+int bound_at(const std::vector<Bound>& bounds, std::int64_t time, bool adds) {
   int most = 0;
   for (const Bound& bound : bounds) {
-    if (bound.from <= time && time <= bound.until) most = std::max(most, bound.most);
+    if (bound.from <= time && time <= bound.until) most = adds ? most + bound.most : std::max(most, bound.most);
   }
   return most;
 }
 
 // Returns the first run that began while as many others as may were under way; nullptr if none did.  Only the beginning
 // is known of a run that was cut off.
-const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>& bounds) {
+const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>& bounds, bool adds = false) {
   std::sort(runs.begin(), runs.end(), [](const auto* one, const auto* other) { return one->began < other->began; });
   for (const WalkRun* run : runs) {
     int count = 0;
     for (const WalkRun* other : runs) count += other == run || (other->began < run->began && run->began < other->ended);
-    if (count > bound_at(bounds, run->began)) return run;
+    if (count > bound_at(bounds, run->began, adds)) return run;
   }
   return nullptr;
 }
 
 const std::vector<Bound> one_at_a_time{{0, INT64_MAX, 1}};
-const std::vector<Bound> two_at_a_time{{0, INT64_MAX, 2}};
+const std::vector<Bound> two_at_a_time{{0, INT64_MAX, 2}}, four_at_a_time{{0, INT64_MAX, 4}};
+
+// A kill that is settled ends this run without a charge, or the job with it.
+bool is_killed(const WalkRun& run, const WalkJob& job) {
+  return run.end == 0 && std::any_of(job.kills.begin(), job.kills.end(), [&](const WalkJob::Kill& kill) {
+           return kill.is_settled && run.began < kill.answered && run.is_last_before(kill.answered);
+         });
+}
 
 }  // namespace
+
+std::string jid_in(const std::string& payload) {
+  const std::string mark = "\"jid\":\"";
+  const std::size_t at = payload.find(mark);
+  if (at == std::string::npos) return payload;
+  return payload.substr(at + mark.size(), payload.find('"', at + mark.size()) - at - mark.size());
+}
 
 std::int64_t now_ns() {
   timespec time{};
@@ -71,11 +79,23 @@ void JobBook::read() {
   }
 }
 
+std::vector<std::string> JobBook::running() const {
+  std::vector<std::string> jids;
+  const std::int64_t now = now_ns();
+  for (const WalkRun& run : runs_of(lines_)) {
+    if (run.end == 0 && now - run.began < second_ns && jobs_.contains(run.jid)) jids.push_back(run.jid);
+  }
+  return jids;
+}
+
 std::vector<WalkRun> JobBook::runs_of(const std::vector<Line>& lines) const {
   std::vector<WalkRun> runs;
   std::map<std::pair<std::string, pid_t>, std::size_t> open;
   for (const Line& line : lines) {
     if (line.what == 'S') {
+      for (WalkRun& before : runs) {
+        if (before.jid == line.jid && before.next_began == 0) before.next_began = line.time;
+      }
       open[{line.jid, line.pid}] = runs.size();
       runs.push_back({.jid = line.jid,
                       .queue = line.second,
@@ -166,8 +186,11 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
                  other.second.answered > job.asked && other.second.answer != WalkJob::Answer::refused;
         });
     const bool was_dropped = job.on_conflict == "drop" && job.job_class == "WalkAlone" && waited;
-    const bool has_ended = count('D') > 0 || count('X') > 0 || is_dead || job.deleted > 0 || was_replaced ||
-                           was_dropped || (job.stores_nothing && (count('F') > 0 || count('Z') > 0));
+    const bool was_discarded = std::any_of(job.kills.begin(), job.kills.end(),
+                                           [](const WalkJob::Kill& kill) { return kill.outcome == "discard"; });
+    const bool has_ended = count('D') > 0 || count('C') > 0 || count('X') > 0 || is_dead || job.deleted > 0 ||
+                           was_replaced || was_discarded || was_dropped ||
+                           (job.stores_nothing && (count('F') > 0 || count('Z') > 0));
     if (!has_ended && !is_placed && job.answer == WalkJob::Answer::accepted) find(jid, "it is lost");
 
     // A job must not run again after its end.
@@ -185,6 +208,16 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
       ++runs_again;
       again += " " + jid;
     }
+    for (const WalkJob::Kill& kill : job.kills) {
+      if (!kill.is_settled || kill.outcome == "retry" || job.moved > kill.asked) continue;
+      const bool ran = std::any_of(own_runs.begin(), own_runs.end(), [&](const WalkRun* run) {
+        return run->began > kill.answered || run->ended > kill.answered;
+      });
+      if (ran) find(jid, "it ran after it had been killed for good");
+      if (kill.outcome == "discard" && is_placed) find(jid, "it was discarded, and is there");
+    }
+    if (count('C') > 0 && job.cancel_asked == 0) find(jid, "it was cancelled by no command");
+    if (count('E') > 0) find(jid, "its encrypted argument did not come as it was pushed");
     if (beyond(own_runs, one_at_a_time) != nullptr) find(jid, "two runs of it overlapped");
 
     // A job is charged for each run that failed or was cut off, and for nothing else.
@@ -192,7 +225,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     for (const WalkRun* run : own_runs) {
       most_over = std::max(most_over, run->retry_count - unsuccessful);
       most_under = std::max(most_under, failed - run->retry_count);
-      unsuccessful += run->end == 'F' || run->end == 0;
+      unsuccessful += run->end == 'F' || (run->end == 0 && !is_killed(*run, job));
       failed += run->end == 'F';
     }
     if (job.was_touched) most_under = 0;
@@ -200,13 +233,14 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     if (most_under > 0) under += " " + jid;
     overcharged += most_over;
     undercharged += most_under;
-    if (is_dead && unsuccessful == 0 && count('X') == 0 && !job.was_touched && !job.is_text && job.has_class) {
+    if (is_dead && unsuccessful == 0 && count('X') == 0 && job.kills.empty() && !job.was_touched && !job.is_text &&
+        job.has_class) {
       ++dead_without_cause;
       without_cause += " " + jid;
     }
 
     // A job must not begin after its expiry.
-    if (job.expires_in_ns && !job.is_scheduled && !job.was_touched && !job.was_kept) {
+    if (job.expires_in_ns && !job.is_scheduled && !job.was_touched && !job.was_kept && !excuses.redis_was_slow) {
       const bool is_limited = job.job_class.starts_with("WalkLimited");
       for (const Line& line : lines_) {
         if (line.jid != jid || line.what != (is_limited ? 'B' : 'S')) continue;
@@ -216,7 +250,16 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     }
     if (count('X') > 0 && !job.expires_in_ns) find(jid, "it expired, and cannot expire");
 
-    if (job.items > 0 && count('D') > 0) {
+    if (job.items > 0 && job.cancelled > 0) {
+      // It ends at its next save, or when it begins again.
+      const auto begins = std::find_if(own_runs.begin(), own_runs.end(),
+                                       [&](const WalkRun* run) { return run->began > job.cancelled; });
+      for (const Line& line : lines_) {
+        if (line.jid != jid || line.what != 'I') continue;
+        if (begins != own_runs.end() && line.time > (*begins)->began)
+          find(jid, fmt::format("item {} was done in a run that began after it was cancelled", line.first));
+      }
+    } else if (job.items > 0 && count('D') > 0) {
       const auto& own_items = items[jid];
       for (int item = 0; item < job.items; ++item) {
         if (!own_items.contains(item))
@@ -251,11 +294,13 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   for (const auto& [key, group] : unique) {
     if (const WalkRun* run = beyond(group, one_at_a_time)) find(run->jid, "it ran beside another one like it: " + key);
   }
-  if (const WalkRun* run = beyond(limited, two_at_a_time)) find(run->jid, "it ran beyond the limit of two");
-  if (const WalkRun* run = beyond(capped, queue_cap))
-    find(run->jid, fmt::format("it ran beyond the cap of its queue, {}", bound_at(queue_cap, run->began)));
-  if (const WalkRun* run = beyond(heavy, class_cap))
-    find(run->jid, fmt::format("it ran beyond the cap of its class, {}", bound_at(class_cap, run->began)));
+  const bool adds = excuses.shards_change;
+  if (const WalkRun* run = beyond(limited, adds ? four_at_a_time : two_at_a_time))
+    find(run->jid, "it ran beyond the limit of two");
+  if (const WalkRun* run = beyond(capped, queue_cap, adds))
+    find(run->jid, fmt::format("it ran beyond the cap of its queue, {}", bound_at(queue_cap, run->began, adds)));
+  if (const WalkRun* run = beyond(heavy, class_cap, adds))
+    find(run->jid, fmt::format("it ran beyond the cap of its class, {}", bound_at(class_cap, run->began, adds)));
   return findings;
 }
 
@@ -272,6 +317,11 @@ std::string JobBook::history(const std::string& jid, std::int64_t since) const {
                         job.lock.empty() ? "" : ", lock " + job.lock + " " + job.on_conflict);
     if (job.deleted > 0) text += fmt::format("  {:.3f} deleted by a command\n", seconds(job.deleted));
     if (job.was_touched) text += "  a command moved it\n";
+    for (const WalkJob::Kill& kill : job.kills)
+      text += fmt::format("  {:.3f}-{:.3f} killed: {}{}\n", seconds(kill.asked), seconds(kill.answered), kill.outcome,
+                          kill.is_settled ? "" : ", not settled yet");
+    if (job.cancelled > 0)
+      text += fmt::format("  {:.3f}-{:.3f} cancelled\n", seconds(job.cancel_asked), seconds(job.cancelled));
   }
   for (const Line& line : lines_) {
     if (line.jid == jid)

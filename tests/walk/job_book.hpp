@@ -35,7 +35,19 @@ struct WalkJob {
   bool has_class = true;     // there is code for it
   std::int64_t deleted = 0;  // by a command that said so
   bool was_touched = false;  // a command moved it
+  std::int64_t moved = 0;    // so that it may run again
+  // `brood kill`
+  struct Kill {
+    std::string outcome;
+    std::int64_t asked = 0, answered = 0;
+    bool is_settled = false;  // it is where it is to be
+  };
+  std::vector<Kill> kills{};
+  std::int64_t cancel_asked = 0, cancelled = 0;  // while it iterated
 };
+
+// What the last argument of an encrypted job begins with.
+inline const std::string secret_mark = "in-clear-";
 
 // What the ledger says of one run.
 struct WalkRun {
@@ -44,6 +56,9 @@ struct WalkRun {
   std::int64_t began = 0, ended = 0;  // 0: cut off
   char end = 0;                       // D, F, P; 0: cut off
   int retry_count = 0;
+  std::int64_t next_began = 0;  // when its job began to run again; 0: it did not
+
+  bool is_last_before(std::int64_t time) const { return next_began == 0 || next_began >= time; }
 };
 
 // Where something lies in Redis.
@@ -51,6 +66,8 @@ struct Whereabouts {
   int shard = 0;
   std::string key, payload;
 };
+
+std::string jid_in(const std::string& payload);
 
 struct Finding {
   std::string jid;  // empty: it is about none in particular
@@ -67,6 +84,10 @@ struct Bound {
 struct Excuses {
   int kills = 0;         // of processes of brood that are no supervisor
   int lost_batches = 0;  // jobs in flight when a supervisor and all its workers were killed
+  // Shards come and go: workers of two configurations divide caps otherwise, and a limit moves between two of them.
+  bool shards_change = false;
+  // Redis took longer than a worker waits for its time.  A job that may have come too late runs then.
+  bool redis_was_slow = false;
 };
 
 // A pause of a queue or a class: from when all workers must know of it until it was lifted.
@@ -88,6 +109,7 @@ class JobBook {
 
   void read();  // the ledger, anew
   std::size_t lines() const { return lines_.size(); }
+  std::vector<std::string> running() const;  // the jobs that began a moment ago, and have not ended
 
   void note_pause(Pause pause) { pauses_.push_back(std::move(pause)); }
 

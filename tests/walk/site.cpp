@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -40,16 +41,25 @@ bool is_negative(const std::string& text) {
 
 }  // namespace
 
-Fleet::Fleet(const TemporaryDirectory& directory, std::string name, std::string redis_config, bool preloads,
-             std::string planted)
-    : directory_(directory),
-      name_(std::move(name)),
-      redis_config_(std::move(redis_config)),
-      preloads_(preloads),
-      planted_(std::move(planted)) {}
+// At its limit, and a megabyte over what jobs that end can free.
+void Shard::fill() {
+  server.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  server.command({"SET", "filling", std::string(2 << 20, 'x')});
+  server.command({"CONFIG", "SET", "maxmemory", "1mb"});
+  is_full = true;
+}
+
+void Shard::make_room() {
+  server.command({"CONFIG", "SET", "maxmemory", "0"});
+  server.command({"DEL", "filling"});
+  is_full = false;
+}
+
+Fleet::Fleet(const TemporaryDirectory& directory, std::string name, bool preloads, std::string planted)
+    : directory_(directory), name_(std::move(name)), preloads_(preloads), planted_(std::move(planted)) {}
 
 void Fleet::write_config(const DrawnConfig& config) {
-  const std::string text = config.text + redis_config_ + "[log]\nlog_jobs = true\n";
+  const std::string text = config.text + config.site + "[log]\nlog_jobs = true\n";
   if (process_) process_->configure(text);
   const std::string path = *home_ / "brood.toml";
   std::filesystem::rename(home_->write("brood.toml.next", text), path);
@@ -78,7 +88,7 @@ void Fleet::start(const DrawnConfig& config) {
     config_ = config;
     BroodOptions options{.says_workers = false,
                          .libraries = {directory_ / "libwalk.so"},
-                         .config = config.text + redis_config_ + "[log]\nlog_jobs = true\n",
+                         .config = config.text + config.site + "[log]\nlog_jobs = true\n",
                          .environment = {{"WALK_LEDGER", directory_ / "ledger"}},
                          .home = home_};
     if (preloads_) options.environment["WALK_PRELOADS"] = "1";
@@ -144,19 +154,33 @@ std::vector<Helper> Fleet::helpers() const {
   return found;
 }
 
-Site::Site(int shard_count, bool has_two_fleets, bool preloads, bool clients_keep, const std::string& planted) {
-  std::string redis = "[redis]\n";
-  for (int i = 0; i < shard_count; ++i) {
+Site::Site(const SiteShape& its_shape, const std::string& planted) : shape(its_shape) {
+  for (const int key : {1, 2}) {
+    const std::string path = directory.write(fmt::format("key{}", key), std::string(32, static_cast<char>('a' + key)));
+    chmod(path.c_str(), 0400);
+  }
+  setenv("BROOD_ENCRYPTION_KEYS", fmt::format("1={},2={}", directory / "key1", directory / "key2").c_str(), 1);
+  for (int i = 0; i < shape.all_shards(); ++i) {
     shards.emplace_back();
-    const std::string url = shards.back().proxy.url();
-    shards.back().client.emplace(url);
-    if (clients_keep) shards.back().client->buffer();
-    redis += shard_count == 1 ? fmt::format("url = \"{}\"\n", url)
-                              : fmt::format("[[redis.shard]]\nname = \"s{}\"\nurl = \"{}\"\n", i, url);
+    shards.back().client.emplace(shards.back().proxy.url());
+    if (shape.clients_keep) shards.back().client->buffer();
   }
   use_library(false);
-  fleets.emplace_back(directory, "A", redis, preloads, planted);
-  if (has_two_fleets) fleets.emplace_back(directory, "B", redis, preloads, planted);
+  fleets.emplace_back(directory, "A", shape.preloads, planted);
+  if (shape.has_two_fleets) fleets.emplace_back(directory, "B", shape.preloads, planted);
+}
+
+std::string Site::config(Spare spare, int active_key) const {
+  std::string text = fmt::format("[encryption]\nactive = {}\n[encryption.keys]\n1 = \"{}\"\n2 = \"{}\"\n[redis]\n",
+                                 active_key, directory / "key1", directory / "key2");
+  if (shape.all_shards() == 1) return text + fmt::format("url = \"{}\"\n", shards[0].proxy.url());
+  const int count = spare == Spare::absent ? shape.shards : shape.all_shards();
+  for (int i = 0; i < count; ++i) {
+    text += fmt::format("[[redis.shard]]\nname = \"s{}\"\nurl = \"{}\"\n", i,
+                        shards[static_cast<std::size_t>(i)].proxy.url());
+    if (i >= shape.shards && spare == Spare::drained) text += "drain = true\n";
+  }
+  return text;
 }
 
 void Site::use_library(bool bad) const {
@@ -222,6 +246,21 @@ std::vector<std::string> Site::leftovers() {
     }
   }
   return left;
+}
+
+std::vector<std::string> Site::secrets_in_clear() const {
+  std::vector<std::string> found;
+  for (const Shard& shard : shards) {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(shard.server.directory())) {
+      if (file.is_regular_file() && text_of_file(file.path()).find(secret_mark) != std::string::npos)
+        found.push_back("an encrypted argument is in clear in " + file.path().filename().string());
+    }
+  }
+  for (const Fleet& fleet : fleets) {
+    if (fleet.log().find(secret_mark) != std::string::npos)
+      found.push_back("an encrypted argument is in clear in the log of fleet " + fleet.name());
+  }
+  return found;
 }
 
 }  // namespace brood::walk

@@ -24,9 +24,14 @@ namespace brood::walk {
 struct Shard {
   Shard() : server(RedisServer::Options{.append_only = true}), proxy(server.socket_path()) {}
 
+  // Until then each write that takes memory is refused.
+  void fill();
+  void make_room();
+
   RedisServer server;
   TcpProxy proxy;
   std::optional<Client> client{};
+  bool is_full = false;
 };
 
 // A process of brood below a supervisor.
@@ -40,8 +45,7 @@ class Fleet {
  public:
   enum class State { running, quiet, ended };
 
-  Fleet(const TemporaryDirectory& directory, std::string name, std::string redis_config, bool preloads,
-        std::string planted);
+  Fleet(const TemporaryDirectory& directory, std::string name, bool preloads, std::string planted);
 
   void start(const DrawnConfig& config);  // for the first time, or after its end
   void hup(const DrawnConfig& config);    // while it runs
@@ -71,7 +75,7 @@ class Fleet {
   void close_caps(std::size_t before, std::int64_t at);
 
   const TemporaryDirectory& directory_;
-  const std::string name_, redis_config_;
+  const std::string name_;
   const bool preloads_;
   const std::string planted_;
   std::shared_ptr<TemporaryDirectory> home_ = std::make_shared<TemporaryDirectory>();
@@ -83,9 +87,23 @@ class Fleet {
   std::size_t ends_awaited_ = 0;
 };
 
+// What a site is made of.
+struct SiteShape {
+  int shards = 1;  // that each configuration has
+  bool has_spare = false;
+  bool has_two_fleets = false, preloads = false, clients_keep = false;
+
+  int all_shards() const { return shards + (has_spare ? 1 : 0); }
+};
+
+// What a configuration does with the spare shard, to which jobs are always pushed.
+enum class Spare { absent, served, drained };
+
 // All that a walk goes over.
 struct Site {
-  Site(int shard_count, bool has_two_fleets, bool preloads, bool clients_keep, const std::string& planted);
+  Site(const SiteShape& shape, const std::string& planted);
+
+  std::string config(Spare spare, int active_key) const;
 
   void use_library(bool bad) const;
   std::vector<Whereabouts> whereabouts();
@@ -93,7 +111,10 @@ struct Site {
   void make_due(const std::string& set);
   // Returns what is held in Redis although all fleets have ended: locks, places, jobs in flight; and negative numbers.
   std::vector<std::string> leftovers();
+  // Returns where an argument that was to be encrypted is found in clear: in any write that Redis has kept, or a log.
+  std::vector<std::string> secrets_in_clear() const;
 
+  SiteShape shape;
   TemporaryDirectory directory;
   std::string ledger = directory.write("ledger", "");
   std::deque<Shard> shards;

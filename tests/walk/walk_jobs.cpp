@@ -6,6 +6,8 @@
 //   I jid pid time item                an item of an iterable job is done
 //   X jid pid time                     the job came too late to begin
 //   Z jid pid time                     the job will not be tried again
+//   C jid pid time                     an iterable job ends, since it was cancelled
+//   E jid pid time                     its encrypted argument is not what was pushed
 // Built with WALK_BAD the library crashes in every second plain job, so that a canary rolls it back.
 #include <fcntl.h>
 #include <signal.h>
@@ -185,41 +187,36 @@ struct WalkPatient {
 };
 
 // There is to be one of each key.
-struct WalkUnique {
-  int key = 0, version = 0, milliseconds = 0, fails = 0;
-  static constexpr brood::JobOptions options{.unique = true};
-  static constexpr auto unique_by = std::tuple{&WalkUnique::key};
-  WALK_HOOKS
-  void perform(brood::Context& job) {
-    run(job, [&] {
-      take(milliseconds);
-      fail(job, fails);
-    });
-  }
-};
+#define WALK_UNIQUE(UniqueJob, until_when)                                                  \
+  struct UniqueJob {                                                                        \
+    int key = 0, version = 0, milliseconds = 0, fails = 0;                                  \
+    static constexpr brood::JobOptions options{.unique = true, .unique_until = until_when}; \
+    static constexpr auto unique_by = std::tuple{&UniqueJob::key};                          \
+    WALK_HOOKS                                                                              \
+    void perform(brood::Context& job) {                                                     \
+      run(job, [&] {                                                                        \
+        take(milliseconds);                                                                 \
+        fail(job, fails);                                                                   \
+      });                                                                                   \
+    }                                                                                       \
+  };
+WALK_UNIQUE(WalkUnique, brood::UniqueUntil::done)
+WALK_UNIQUE(WalkUniqueToStart, brood::UniqueUntil::start)
+WALK_UNIQUE(WalkAlone, brood::UniqueUntil::running)
 
-struct WalkUniqueToStart {
-  int key = 0, version = 0, milliseconds = 0, fails = 0;
-  static constexpr brood::JobOptions options{.unique = true, .unique_until = brood::UniqueUntil::start};
-  static constexpr auto unique_by = std::tuple{&WalkUniqueToStart::key};
+// Its last argument is encrypted, and tells which job it is.
+struct WalkSecret {
+  int times = 0, crashes = 0, milliseconds = 0;
+  std::string secret;
+  static constexpr brood::JobOptions options{.encrypt = true};
   WALK_HOOKS
   void perform(brood::Context& job) {
     run(job, [&] {
+      if (secret != "in-clear-" + std::string(job.jid()) || job.payload().find(secret) != std::string_view::npos)
+        append("E", job.jid());
       take(milliseconds);
-      fail(job, fails);
-    });
-  }
-};
-
-struct WalkAlone {
-  int key = 0, version = 0, milliseconds = 0, fails = 0;
-  static constexpr brood::JobOptions options{.unique = true, .unique_until = brood::UniqueUntil::running};
-  static constexpr auto unique_by = std::tuple{&WalkAlone::key};
-  WALK_HOOKS
-  void perform(brood::Context& job) {
-    run(job, [&] {
-      take(milliseconds);
-      fail(job, fails);
+      if (job.retry_count() < times && crashes != 0) raise(SIGSEGV);
+      fail(job, times);
     });
   }
 };
@@ -256,6 +253,7 @@ struct WalkLimitedApart {
   }                                                                   \
   void on_start(brood::Iteration& job) { append_begin(job); }         \
   void on_resume(brood::Iteration& job) { append_begin(job); }        \
+  void on_cancel(brood::Iteration& job) { append("C", job.jid()); }   \
   void on_complete(brood::Iteration& job) { append("D", job.jid()); } \
   WALK_HOOKS
 
@@ -283,5 +281,5 @@ void brood_setup(brood::Setup& setup) {
 }
 
 BROOD_JOBS(WalkPlain, WalkApart, WalkHeavy, WalkFails, WalkFailsApart, WalkCrashes, WalkCrashesApart, WalkSlow,
-           WalkPatient, WalkUnique, WalkUniqueToStart, WalkAlone, WalkLimited, WalkLimitedApart, WalkItems,
+           WalkPatient, WalkUnique, WalkUniqueToStart, WalkAlone, WalkSecret, WalkLimited, WalkLimitedApart, WalkItems,
            WalkItemsApart, WalkTick)

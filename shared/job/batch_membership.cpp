@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "shared/base/plain_number.hpp"
+
 namespace brood {
 namespace {
 
@@ -15,8 +17,30 @@ bool has_mark(std::string_view payload, std::string_view mark) {
   return memmem(payload.data(), payload.size(), mark.data(), mark.size()) != nullptr;
 }
 
-bool may_name_one(std::string_view payload) {
-  return has_mark(payload, mark_of_batch_job) || has_mark(payload, mark_of_batch_callback);
+// Takes `end` off the end of the text; false if it does not end so.
+bool take_end(std::string_view& text, std::string_view end) {
+  if (!text.ends_with(end)) return false;
+  text.remove_suffix(end.size());
+  return true;
+}
+
+// Of a payload as it was pushed, which ends with `,"bid":"<bid>","batch_index":<index>}`.  These are members of the
+// object itself, and the last ones of their names: the last brace is the object's, and no quotation mark stands in a
+// string without a backslash before it.
+std::optional<BatchMembership> membership_at_end(std::string_view payload) {
+  if (!take_end(payload, "}")) return std::nullopt;
+  const std::size_t before = payload.find_last_not_of("0123456789");
+  if (before == payload.npos) return std::nullopt;
+  const auto index = plain_number<std::int32_t>(payload.substr(before + 1));
+  payload = payload.substr(0, before + 1);
+  if (!index || !take_end(payload, "\",\"batch_index\":")) return std::nullopt;
+  const std::size_t quote = payload.rfind('"');
+  if (quote == payload.npos) return std::nullopt;
+  const std::string_view bid = payload.substr(quote + 1);
+  payload = payload.substr(0, quote + 1);
+  if (!is_bid(bid) || !take_end(payload, ",\"bid\":\"")) return std::nullopt;
+  return BatchMembership{
+      .bid = std::string(bid), .index = static_cast<std::uint32_t>(*index), .callback = "", .jid = ""};
 }
 
 template <typename Job>
@@ -38,7 +62,11 @@ std::optional<BatchMembership> membership_in(const Job& job) {
 }  // namespace
 
 std::optional<BatchMembership> batch_named_by(std::string_view payload) {
-  if (!may_name_one(payload)) return std::nullopt;
+  const bool may_be_callback = has_mark(payload, mark_of_batch_callback);
+  if (!may_be_callback) {
+    if (auto membership = membership_at_end(payload)) return membership;
+    if (!has_mark(payload, mark_of_batch_job)) return std::nullopt;
+  }
   try {
     return membership_in(JsonObject::parse(payload));
   } catch (const BadJson&) {  // counts nowhere
@@ -47,7 +75,13 @@ std::optional<BatchMembership> batch_named_by(std::string_view payload) {
 }
 
 std::optional<BatchMembership> batch_named_by(const Payload& job) {
-  return may_name_one(job.text()) ? membership_in(job) : std::nullopt;
+  const std::string_view text = job.text();
+  const bool may_be_callback = has_mark(text, mark_of_batch_callback);
+  if (!may_be_callback) {
+    if (auto membership = membership_at_end(text)) return membership;
+    if (!has_mark(text, mark_of_batch_job)) return std::nullopt;
+  }
+  return membership_in(job);
 }
 
 bool is_bid(std::string_view text) {

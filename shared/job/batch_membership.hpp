@@ -16,7 +16,7 @@ struct BatchMembership {
   std::string bid;  // empty: it counts in no batch of ours
   std::uint32_t index = 0;
   std::string callback;  // the batch of a callback; empty: it is none
-  std::string jid;
+  std::string jid;       // of a callback
 };
 
 inline constexpr std::string_view mark_of_batch_job = "\"batch_index\"", mark_of_batch_callback = "\"cbid\"";

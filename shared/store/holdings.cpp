@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/base/planted_bug.hpp"
 #include "shared/job/batch_membership.hpp"
 #include "shared/json/json_object.hpp"
@@ -28,6 +29,19 @@ std::optional<NamedLock> lock_in(const Job& job) {
   return NamedLock{std::move(*lock), std::move(*jid)};
 }
 
+// Adds an index to "7,8-12".
+void add_index(std::string& indices, std::uint32_t index) {
+  const std::string_view last = std::string_view(indices).substr(indices.find_last_of(',') + 1);
+  const std::size_t dash = last.find('-');
+  const auto end = plain_number<std::uint32_t>(last.substr(dash == last.npos ? 0 : dash + 1));
+  if (!end || *end + 1 != index)
+    indices += ',' + std::to_string(index);
+  else if (dash == last.npos)
+    indices += '-' + std::to_string(index);
+  else
+    indices.replace(indices.size() - (last.size() - dash - 1), std::string::npos, std::to_string(index));
+}
+
 // Many jobs of one batch that end together are one thing.
 void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                   std::int64_t dead_timeout_s) {
@@ -44,7 +58,7 @@ void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t
     return other.of == entry && other.what == "batch" && other.key.name() == key.name() && other.verdict == verdict;
   });
   if (same != all.rend())
-    same->member += "," + std::to_string(membership->index);
+    add_index(same->member, membership->index);
   else
     all.push_back({entry, "batch", std::move(key), std::to_string(membership->index), std::move(verdict)});
 }
@@ -70,7 +84,8 @@ std::vector<std::string_view> marks_of_holders() {
 }
 
 bool may_hold(std::string_view payload) {
-  return std::ranges::any_of(marks_of_holders(), [&](std::string_view mark) { return has_mark(payload, mark); });
+  return has_mark(payload, mark_of_unique_lock) || has_mark(payload, mark_of_batch_job) ||
+         has_mark(payload, mark_of_batch_callback) || (gem_locks_are_served() && has_mark(payload, mark_of_gem_lock));
 }
 
 std::optional<NamedLock> lock_named_by(std::string_view payload) {

@@ -36,3 +36,11 @@ target_link_libraries(bench_crashes PRIVATE brood_bench brood_test_support)
 target_compile_definitions(bench_crashes PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}" BROOD_MENAGERIE_JOBS="$<TARGET_FILE:menagerie_jobs>")
 add_dependencies(bench_crashes brood brood_examples menagerie_jobs)
 brood_test_once(bench_crashes COMMAND bench_crashes --crashes 5 --storm 20 --good 60 --rounds 1 --json)
+
+# What batches cost.
+add_executable(bench_batches bench/bench_batches.cpp)
+target_link_libraries(bench_batches PRIVATE brood_bench brood_api brood_test_support)
+target_compile_definitions(bench_batches PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}" BROOD_BENCH_JOBS="$<TARGET_FILE:brood_bench_jobs>")
+target_compile_options(bench_batches PRIVATE -O2)
+add_dependencies(bench_batches brood brood_bench_jobs)
+brood_test_once(bench_batches COMMAND bench_batches --jobs 20000 --turns 1)

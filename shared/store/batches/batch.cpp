@@ -111,6 +111,13 @@ ScriptCall push_to_batch(const BatchPush& push, std::uint64_t number, std::strin
   ScriptCall call{&scripts::push_to_batch,
                   {keys::batch(push.bid), queue.empty() ? RedisKey(keys::schedule) : keys::queue(queue), keys::queues},
                   {push.token, std::to_string(number), push.pusher}};
+  const bool is_plain =
+      !queue.empty() && std::ranges::none_of(jobs, [](const BatchJob& job) { return job.lock.has_value(); });
+  if (is_plain) {
+    call.args.emplace_back();
+    for (BatchJob& job : jobs) call.args.push_back(up_to_index(std::move(job.payload), push.bid));
+    return call;
+  }
   for (BatchJob& job : jobs) {
     call.args.push_back(std::move(job.jid));
     call.args.push_back(std::move(job.score_text));

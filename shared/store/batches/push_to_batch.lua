@@ -1,10 +1,10 @@
 -- Pushes jobs into a batch, unless this slice was pushed before.
 -- KEYS[1] the batch's hash    KEYS[2] the queue, or "schedule"    KEYS[3] "queues"    KEYS[4...] the locks of unique jobs
 -- ARGV[1] token of the push    ARGV[2] number of the slice, one more with each    ARGV[3] who pushes, as open_batch.lua has it
--- ARGV[4...] of each job: jid, score ("" for the queue), milliseconds that its lock lives at most ("" for a job without one, "0":
+-- ARGV[4] "": behind it are payloads alone, of jobs for the queue that need no lock; else of each job from ARGV[4] on: jid, score ("" for the queue), milliseconds that its lock lives at most ("" for a job without one, "0":
 -- as long as the job), what becomes of it when another holds its lock ("": it is not pushed; "after": it is pushed all the
 -- same; "extend": that lock lives longer), and its payload up to where its index goes
--- Returns {"OK", for each the jid that holds its lock, "" where it was pushed}; {"AGAIN"}: the slice was pushed before; or nothing
+-- Returns {"OK", and of jobs that are not plain, for each the jid that holds its lock, "" where it was pushed}; {"AGAIN"}: the slice was pushed before; or nothing
 -- was pushed: {"NONE"}: there is no such batch, {"CANCELLED"}, {"ENDED"}.
 -- include: batches/pieces/batches.lua
 local B = batches()
@@ -20,11 +20,16 @@ local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
 end
-local scheduled = ARGV[5] ~= ""
+local is_plain = ARGV[4] == ""
+local scheduled = not is_plain and ARGV[5] ~= ""
 local refusal = must_be(scheduled and "zset" or "list", KEYS[2]) or must_be("set", KEYS[3])
 if refusal then return refusal end
 local answer, jobs, locks, extended, taken, next_lock, index = {"OK"}, {}, {}, {}, {}, 4, batch.total
-for i = 4, #ARGV, 5 do
+for i = 5, is_plain and #ARGV or 0 do
+  jobs[#jobs + 1] = ARGV[i] .. string.format("%d", index) .. "}"
+  index = index + 1
+end
+for i = 4, is_plain and 0 or #ARGV, 5 do
   local jid, lives, conflict, holder = ARGV[i], ARGV[i + 2], ARGV[i + 3], nil
   if lives ~= "" then
     local lock = KEYS[next_lock]

@@ -314,11 +314,14 @@ module BroodUniqueJobs
 
     def raw_push(payloads)
       return super if BroodUniqueJobs.testing?
-      unique, others = payloads.partition { |job| BroodUniqueJobs.locked?(job) }
+      unique, others = payloads.partition { |job| BroodUniqueJobs.locked?(job) && !goes_into_batch?(job) }
       unique.each_slice(JOBS_PER_CALL) { |jobs| push_with_locks(jobs) }
       super(others) unless others.empty?
       true
     end
+
+    # brood_batch.rb takes the lock of such a job where it pushes it.
+    def goes_into_batch?(job) = defined?(Brood::Batch) && Brood::Batch.takes?(job)
 
     def push_with_locks(jobs)
       with_primary do |connection|

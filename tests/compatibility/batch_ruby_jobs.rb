@@ -57,6 +57,17 @@ class Interrupting
 end
 SIDEKIQ_HAS_INTERRUPTS = Sidekiq::VERSION.to_i >= 7
 
+# Outlasts the process that begins it.
+class Stopped
+  include JOB
+
+  def perform(file)
+    return if File.exist?(file)
+    File.write(file, "")
+    sleep
+  end
+end
+
 # What ActiveJob's adapter does for a class with retry_on: it enqueues the job again while it runs.
 class Wrapper
   include JOB

@@ -365,6 +365,22 @@ class BatchesTest < CompatibilityTest
     assert_equal [1, 1, 0, 0], counts(made)
   end
 
+  def test_a_job_whose_process_stops_has_not_ended
+    file = File.join(redis.directory, "stopped")
+    made = batch(queue: "default")
+    made.jobs { Sidekiq::Client.push("class" => "Stopped", "queue" => "stopped", "args" => [file]) }
+    counts_while = lambda do |&wait|
+      ruby = RubySidekiq.new(redis, ["-q", "stopped"], jobs: File.join(__dir__, "batch_ruby_jobs.rb"))
+      wait.call
+      counts(made)
+    ensure
+      ruby.stop
+    end
+    assert_equal([1, 0, 0, 0], counts_while.call { eventually("it runs") { File.exist?(file) } })
+    assert_equal [[1, 0, 0, 0], [], 1], [counts(made), events(made), waiting("stopped").size]
+    assert_equal([1, 1, 0, 0], counts_while.call { closed(made, "success") })
+  end
+
   def test_an_active_job_that_is_enqueued_again_goes_on_in_its_place
     ruby_sidekiq
     made = batch

@@ -49,7 +49,7 @@ module Brood
 
       def initialize(name)
         @name = name
-        @text = with_pieces(File.read(File.join(FOLDER, "#{name}.lua"), encoding: "UTF-8")).freeze
+        @text = with_pieces(read(File.join(FOLDER, "#{name}.lua"))).freeze
         @digest = Digest::SHA1.hexdigest(@text)
       end
 
@@ -62,11 +62,14 @@ module Brood
 
       private
 
+      def read(path) = File.read(path, encoding: "UTF-8")
+
       # A piece lies below the script's folder, or below the one above it.
       def with_pieces(text)
         text.gsub(INCLUDE) do
-          path = [FOLDER, File.dirname(FOLDER)].map { |folder| File.join(folder, Regexp.last_match(1)) }.find { |file| File.exist?(file) }
-          with_pieces(File.read(path, encoding: "UTF-8"))
+          name = Regexp.last_match(1)
+          paths = [FOLDER, File.dirname(FOLDER)].map { |folder| File.join(folder, name) }
+          with_pieces(read(paths.find { |path| File.exist?(path) } || paths.first))
         end
       end
 
@@ -105,7 +108,7 @@ module Brood
 
       # Whether its push adds it to the batch whose block this thread is in.  A job that was pushed before, or belongs to another
       # batch, stays what it is.
-      def takes?(job) = !Push.here.nil? && !job.key?("bid")
+      def takes?(job) = !Push.here.nil? && job["bid"].nil?
 
       # Its place in a batch of brood's; nil: it is in none, or in one of Sidekiq Pro's.
       def index_of(job)
@@ -182,7 +185,7 @@ module Brood
         count(job, verdict) if job.is_a?(Hash)
       rescue StandardError => error
         Sidekiq.logger.error do
-          "#{job["class"]} #{job["jid"]} is not counted in its batch (#{verdict.split.first}), which `brood batches check` mends: #{error.message}"
+          "#{job["class"]} #{job["jid"]} is not counted in its batch as #{verdict.split.first}: #{error.message}; see brood batches check"
         end
       end
 
@@ -223,7 +226,7 @@ module Brood
     # an error, or is left by break, return or throw, the batch is cancelled, unless it is the current job's own.  May be
     # called again until the batch has ended.  Raises Closed.
     def jobs
-      return yield if Batch.testing?
+      return tap { yield self } if Batch.testing?
       unless Sidekiq::Client.ancestors.include?(IntoBatch)
         raise "call Brood::Batch.install first, in an initializer: else these jobs would be in no batch"
       end
@@ -474,7 +477,7 @@ module Brood
 
       # Active Job enqueues the job again while it runs, for `retry_on`: that one has its place in the batch.
       def give_place(pushed)
-        return if pushed.key?("bid") || !Batch.index_of(@job) || !same_active_job?(pushed)
+        return if pushed["bid"] || !Batch.index_of(@job) || !same_active_job?(pushed)
         pushed["bid"], pushed["batch_index"] = @job.values_at("bid", "batch_index")
       end
 
@@ -546,8 +549,11 @@ module Brood
 
       def in_batch?(job) = !Batch.testing? && (Batch.index_of(job) || Batch.batch_of_callback(job))
 
+      # Where Redis does not say so, the job runs: Sidekiq might lose it if it failed now.
       def cancelled?(job)
         Batch.index_of(job) && [true, 1].include?(Sidekiq.redis { |connection| connection.hexists(Batch.key(job["bid"]), "cancelled") })
+      rescue StandardError
+        false
       end
 
       def skip(job)

@@ -60,9 +60,7 @@ class BatchesTest < CompatibilityTest
       25.times { |n| push(queue, "single-#{n}", 20) }
       Sidekiq::Client.push_bulk("class" => "Ledger", "queue" => queue, "args" => Array.new(25) { |n| [@ledger.path, "bulk-#{n}", 20] })
     end
-    closed(made)
-    closed(made, "success")
-    closed(made, "complete")
+    %w[complete success finished].each { |event| closed(made, event) }
     assert_equal [50, 50, 0, 0], counts(made)
     assert_equal 50, (@ledger.done - callbacks).uniq.size
     assert_equal %w[complete! finished! success!], callbacks.sort
@@ -89,8 +87,7 @@ class BatchesTest < CompatibilityTest
     { "default" => "ruby", "ruby" => "default" }.each do |of_jobs, of_callbacks|
       made = batch(queue: of_callbacks)
       made.jobs { push(of_jobs, "job") }
-      closed(made)
-      closed(made, "success")
+      %w[complete success finished].each { |event| closed(made, event) }
       assert_equal [1, 1, 0, 0], counts(made)
     end
     assert_equal %w[complete! complete! finished! finished! success! success!], callbacks.sort
@@ -253,8 +250,7 @@ class BatchesTest < CompatibilityTest
     eventually("it is complete") { events(made) == %w[complete] }
     assert_equal [2, 1, 1, 0], counts(made)
     File.write(file, "")
-    closed(made, "success")
-    closed(made)
+    %w[complete success finished].each { |event| closed(made, event) }
     assert_equal [2, 2, 0, 0], counts(made)
     assert_equal %w[complete! finished! success!], callbacks.sort
   end
@@ -262,17 +258,19 @@ class BatchesTest < CompatibilityTest
   def test_a_dead_job_that_is_retried_heals_its_batch
     ruby_sidekiq
     file = File.join(redis.directory, "healed")
-    made = batch
-    jid = nil
-    made.jobs { jid = Sidekiq::Client.push("class" => "Ending", "queue" => "ruby", "retry" => 0, "args" => ["well if #{file}"]) }
-    closed(made)
-    assert_equal [[1, 0, 0, 1], %w[complete death finished]], [counts(made), events(made)]
-    assert_equal [jid], jids("dead")
-    File.write(file, "")
-    Sidekiq::DeadSet.new.each(&:retry)
-    closed(made, "success")
-    assert_equal [1, 1, 0, 0], counts(made)
-    assert_equal %w[complete! death! finished! success!], callbacks.sort
+    { "ruby" => ["Ending", "well if #{file}"], "default" => ["FailOnce", "#{file} by brood"] }.each do |queue, (job_class, argument)|
+      made = batch(queue: queue)
+      jid = nil
+      made.jobs { jid = Sidekiq::Client.push("class" => job_class, "queue" => queue, "retry" => 0, "args" => [argument]) }
+      closed(made)
+      assert_equal [[1, 0, 0, 1], %w[complete death finished]], [counts(made), events(made)]
+      assert_equal [jid], jids("dead")
+      File.write(file, "")
+      Sidekiq::DeadSet.new.each(&:retry)
+      closed(made, "success")
+      assert_equal [1, 1, 0, 0], counts(made)
+    end
+    eventually("all callbacks have ended") { callbacks.sort == %w[complete! death! finished! success!].flat_map { |event| [event, event] } }
   end
 
   def test_every_end_in_ruby_is_counted
@@ -399,7 +397,7 @@ class BatchesTest < CompatibilityTest
     ruby_sidekiq
     made = batch
     made.jobs { Sidekiq::Client.push("class" => "Iterating", "queue" => "ruby", "args" => [@ledger.path]) }
-    closed(made, "success")
+    %w[complete success finished].each { |event| closed(made, event) }
     assert_operator redis.command("GET", "interrupts").to_i, :>, 1
     assert_equal [1, 1, 0, 0], counts(made)
     assert_equal %w[complete! finished! success!], callbacks.sort

@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead batches quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -38,6 +38,7 @@ _brood() {
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;
     dead) options="$filters --all --limit --page --dry-run --yes --json $where $every" verbs="list show run delete clear" ;;
     processes) options="--json $where $every" verbs="list quiet resume stop dump" ;;
+    batches) options="--limit --page --description --parent --on-success --on-death --on-complete --on-finished --callback-queue --unchecked --json $where $every" verbs="list show check cancel delete push" ;;
     quarantine) options="--json $where $every" verbs="list release" ;;
     classes) options="--json $where $every" verbs="list pause unpause" ;;
     periodic) options="--json $where $every" verbs="list next history run pause unpause check" ;;
@@ -69,6 +70,9 @@ _brood() {
   case $command:$previous in
     *:--class) _brood_names classes; return ;;
     enqueue:-q | *:--queue | replay:-q) [ "$command" = run ] || _brood_names queues; return ;;
+    batches:--callback-queue) _brood_names queues; return ;;
+    batches:--parent) _brood_names batches; return ;;
+    batches:--on-*) _brood_names classes; return ;;
     *:--pid) _brood_names pids; return ;;
     *:--instance) [ "$command" = run ] || _brood_names instances; return ;;
     scale:--process) _brood_names supervisors; return ;;
@@ -76,7 +80,7 @@ _brood() {
     status:--crash) _brood_names crashes; return ;;
     *:--shard) _brood_names shards; return ;;
   esac
-  if [[ -n $verbs && " $filters --limit --page --in --at " == *" $previous "* && $previous == --* ]]; then
+  if [[ -n $verbs && " $filters --limit --page --in --at --description " == *" $previous "* && $previous == --* ]]; then
     return    # a value that nobody can guess
   fi
   case $command:$previous in
@@ -102,9 +106,11 @@ _brood() {
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
       elif [ -n "$verbs" ] && [ "$COMP_CWORD" -eq 2 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
+      elif [[ $command == batches && ${COMP_WORDS[2]} == push ]]; then
+        compopt -o default
       elif [ "$command" = queues ]; then
         _brood_names queues
-      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic || $command == locks || $command == limits ]]; then
+      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == batches || $command == periodic || $command == locks || $command == limits ]]; then
         _brood_names "$command"
       elif [ "$command" = quarantine ]; then
         _brood_names quarantined

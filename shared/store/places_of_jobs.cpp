@@ -21,6 +21,8 @@ std::vector<PlaceOfJobs> sets_of_waiting_jobs() {
           {.kind = PlaceOfJobs::Kind::quarantine, .key = keys::brood_quarantined}};
 }
 
+PlaceOfJobs place_of_dead_jobs() { return {.kind = PlaceOfJobs::Kind::dead, .key = keys::dead}; }
+
 void for_each_place_of_jobs(Channel& redis, const std::function<void(const PlaceOfJobs&)>& look) {
   const std::vector<PlaceOfJobs> sets = sets_of_waiting_jobs();
   for (const PlaceOfJobs& set : sets) look(set);

@@ -27,6 +27,7 @@ struct PlaceOfJobs {
 // The sets whose jobs run later without a person's help: the schedule, the retries, and what waits in quarantine or for
 // its paused class.
 std::vector<PlaceOfJobs> sets_of_waiting_jobs();
+PlaceOfJobs place_of_dead_jobs();
 
 // Calls `look` with each place of this Redis where a job waits or is in flight.  The order is the one in which jobs
 // go, and ends with the sets once more: so a job that moves meanwhile is met further on, perhaps twice.  Finds queues

@@ -24,6 +24,7 @@ int scheduled_command(const std::vector<std::string>& args);
 int dead_command(const std::vector<std::string>& args);
 int limits_command(const std::vector<std::string>& args);
 int quarantine_command(const std::vector<std::string>& args);
+int batches_command(const std::vector<std::string>& args);
 int classes_command(const std::vector<std::string>& args);
 int periodic_command(const std::vector<std::string>& args);
 int locks_command(const std::vector<std::string>& args);

@@ -34,6 +34,7 @@ const std::vector<NamedCommand>& commands() {
       {"retries", "show failed jobs; run, kill, delete or reschedule them", retries_command},
       {"scheduled", "the same for jobs that are not yet due", scheduled_command},
       {"dead", "the same for jobs that will not be retried", dead_command},
+      {"batches", "show, check, cancel and push batches of jobs", batches_command},
       {"quarantine", "show and release classes whose jobs wait because they crash", quarantine_command},
       {"classes", "show job classes, and pause them", classes_command},
       {"periodic", "show, run and pause periodic jobs", periodic_command},

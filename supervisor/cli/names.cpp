@@ -11,6 +11,7 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/store/batches/batch.hpp"
 #include "shared/store/in_flight/caps.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/lock_list.hpp"
@@ -117,6 +118,11 @@ void add_locks(Connection& redis, Names& names) {
 }
 
 const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis = {
+    {"batches",
+     [](Connection& redis, Names& names) {
+       const Reply reply = redis.call(ask_batches(0, most_names));
+       for (std::string& bid : read_batches(reply.view())) names.insert(std::move(bid));
+     }},
     {"limits", add_limits},
     {"locks", add_locks},
     {"running", add_running},

@@ -6,6 +6,7 @@
 #include "shared/base/plain_number.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 
@@ -24,10 +25,10 @@ std::string up_to_index(std::string payload, const std::string& bid) {
 
 std::int64_t number_or_0(std::string_view text) { return plain_number<std::int64_t>(text).value_or(0); }
 
-BatchState state_of(const BatchRecord& batch, std::int64_t open) {
+BatchState state_of(const BatchRecord& batch) {
   const auto has = [&](const char* event) { return batch.fired.contains(event); };
   if (batch.cancelled_at) return BatchState::cancelled;
-  if (open > 0) return BatchState::open;
+  if (batch.open > 0) return BatchState::open;
   if (has("success")) return BatchState::success;
   if (has("finished")) return BatchState::finished;
   if (has("complete")) return BatchState::complete;
@@ -154,6 +155,10 @@ ScriptCall end_jobs_in_batch(std::string_view bid, std::string_view indices, std
   return {&scripts::end_in_batch, {keys::batch(bid)}, {"job", std::string(indices), std::string(end)}};
 }
 
+ScriptCall end_callback_in_batch(std::string_view bid, std::string_view jid, std::string_view end) {
+  return {&scripts::end_in_batch, {keys::batch(bid)}, {"callback", std::string(jid), std::string(end)}};
+}
+
 Command ask_batch_cancelled(std::string_view bid) { return {"HEXISTS", keys::batch(bid), "cancelled"}; }
 bool read_batch_cancelled(ReplyView reply) { return !reply.is_error() && reply.integer() == 1; }
 
@@ -176,8 +181,11 @@ std::string_view to_string(BatchState state) {
 }
 
 std::vector<Command> ask_batch(std::string_view bid) {
-  return {{"HGETALL", keys::batch(bid)},
-          {"SSCAN", keys::batch_children(bid), "0", "COUNT", std::to_string(most_children_shown)}};
+  return {{"HGETALL", keys::batch(bid)}, ask_children(bid, scan_begins)};
+}
+
+Command ask_children(std::string_view bid, std::string_view position) {
+  return {"SSCAN", keys::batch_children(bid), position, "COUNT", std::to_string(most_children_shown)};
 }
 
 std::optional<BatchRecord> read_batch(std::string_view bid, ReplyView hash, ReplyView children) {
@@ -194,6 +202,8 @@ std::optional<BatchRecord> read_batch(std::string_view bid, ReplyView hash, Repl
   batch.failing = number("failing");
   batch.dead = number("dead");
   batch.kids = number("kids");
+  batch.open = number("open");
+  batch.steps = number("steps");
   batch.pending = batch.total - batch.succeeded - batch.dead;
   if (const std::int64_t ms = number("created_at"); ms > 0) batch.created_at = WallTime(std::chrono::milliseconds(ms));
   if (const std::int64_t s = number("cancelled"); s > 0) batch.cancelled_at = WallTime(std::chrono::seconds(s));
@@ -208,7 +218,7 @@ std::optional<BatchRecord> read_batch(std::string_view bid, ReplyView hash, Repl
     callback.has_ended = fields.contains("fired:" + callback.event) && !fields.contains("callback:" + callback.jid);
     batch.callbacks.push_back(std::move(callback));
   }
-  batch.state = state_of(batch, number("open"));
+  batch.state = state_of(batch);
   if (!children.is_error() && children.size() == 2) {
     for (std::size_t i = 0; i < children[1].size() && i < most_children_shown; ++i)
       batch.children.emplace_back(children[1][i].text());

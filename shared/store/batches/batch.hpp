@@ -111,6 +111,7 @@ bool read_batch_exists(ReplyView reply);
 
 // `indices` as "7,8".  `end` is "done", "failed" or "dead <seconds>".
 ScriptCall end_jobs_in_batch(std::string_view bid, std::string_view indices, std::string_view end);
+ScriptCall end_callback_in_batch(std::string_view bid, std::string_view jid, std::string_view end);
 
 Command ask_batch_cancelled(std::string_view bid);
 bool read_batch_cancelled(ReplyView reply);
@@ -124,6 +125,8 @@ struct BatchRecord {
   std::string bid, description, parent;
   BatchState state = BatchState::running;
   std::int64_t total = 0, pending = 0, failing = 0, dead = 0, succeeded = 0;
+  std::int64_t steps = 0;  // of a flow; 0: it is none
+  std::int64_t open = 0;   // how many of its pushers hold it open; jobs that push into their own batch do not
   std::optional<WallTime> created_at, cancelled_at;
   std::vector<std::string> children;                  // at most most_children_shown
   std::int64_t kids = 0;                              // how many there are
@@ -139,6 +142,8 @@ inline constexpr std::size_t most_children_shown = 1'000;
 
 std::vector<Command> ask_batch(std::string_view bid);
 std::optional<BatchRecord> read_batch(std::string_view bid, ReplyView hash, ReplyView children);
+// A page of a batch's children, which read_scan() reads; the first begins at scan_begins.
+Command ask_children(std::string_view bid, std::string_view position);
 
 // A page of those that are kept longest: with dead jobs first, then the pending ones, the latest first.
 Command ask_batches(std::size_t first, std::size_t count);

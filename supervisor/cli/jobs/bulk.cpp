@@ -1,23 +1,17 @@
 #include "supervisor/cli/jobs/bulk.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <fstream>
-#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "shared/api/push/member_names.hpp"
-#include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
+#include "supervisor/cli/jobs/job_lines.hpp"
 
 namespace brood {
 namespace {
@@ -94,49 +88,22 @@ class Slices {
   std::optional<NotConfirmed> unconfirmed_;
 };
 
-std::size_t size_of(const std::string& path) {
-  struct stat status {};
-  const bool known = path != "-" && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-  return known ? static_cast<std::size_t>(status.st_size) : 0;
-}
-
-void open_lines(std::ifstream& file, const std::string& path) {
-  file.open(path);
-  if (file.is_open()) file.peek();  // a directory can be opened, and only reading fails
-  if (!file.is_open() || file.bad()) throw std::invalid_argument(path + ": " + std::strerror(errno));
-  file.clear();
-}
-
 }  // namespace
 
 PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options) {
-  std::ifstream file;
-  if (path != "-") open_lines(file, path);
-  std::istream& lines = path == "-" ? std::cin : file;
-
-  BulkProgress progress(size_of(path));
+  JobLines lines(path, options);
+  BulkProgress progress(lines.total_bytes());
   Slices slices(client, {.spread = options.spread});
-  std::size_t number = 0, bytes = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    bytes += line.size() + 1;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    try {
-      Push push = Push::parse(line);
-      push.shard_by = options.shard_by;
-      if (!options.unchecked) check_member_names(push);
-      if (options.spread && push.at) throw std::invalid_argument("a job with a time of its own cannot be spread");
-      spell_as_ruby(push);
-      prepare_push(push, wall_now());  // the client checks a whole slice at once, and could not say which line is wrong
-      slices.add(std::move(push), line.size());
-    } catch (const std::invalid_argument& error) {
-      slices.send();
-      throw std::invalid_argument(
-          fmt::format("{}:{}: {}; the {} jobs before it were pushed", path, number, error.what(), slices.pushed()));
+  try {
+    while (auto push = lines.next()) {
+      slices.add(*std::move(push), lines.bytes_of_line());
+      progress.show(slices.pushed(), lines.bytes_read());
     }
-    progress.show(slices.pushed(), bytes);
+  } catch (const std::invalid_argument& error) {
+    slices.send();
+    throw std::invalid_argument(
+        fmt::format("{}: {}; the {} jobs before it were pushed", lines.place(), error.what(), slices.pushed()));
   }
-  if (lines.bad()) throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
   slices.send();
   slices.complain();
   return slices.result();

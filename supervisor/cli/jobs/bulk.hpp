@@ -1,18 +1,12 @@
 #pragma once
 
 #include <brood/client.hpp>
-#include <chrono>
 #include <cstddef>
-#include <optional>
 #include <string>
 
-namespace brood {
+#include "supervisor/cli/jobs/job_lines.hpp"
 
-struct LineOptions {
-  std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within this time from now
-  std::string shard_by = {};                             // as in Push
-  bool unchecked = false;                                // members that are not known are pushed too
-};
+namespace brood {
 
 struct PushedLines {
   std::size_t pushed = 0;

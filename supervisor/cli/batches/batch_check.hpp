@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+#include "supervisor/cli/batches/batch_list.hpp"
+
+namespace brood {
+
+// Why a batch has not ended, or what was wrong with it.
+struct BatchFinding {
+  enum class Kind {
+    push,      // one has not returned
+    jobs,      // they wait, or run
+    missing,   // jobs are nowhere any more, or died where no script saw it
+    callback,  // one has not ended
+    child,     // a batch below it has not ended
+  } kind;
+  std::string text;  // one sentence without a full stop
+  bool is_mended = false;
+  bool needs_person = false;
+};
+
+struct CheckedBatch {
+  ListedBatch batch;  // as it is after the check
+  std::vector<BatchFinding> findings;
+};
+
+struct BatchCheck {
+  std::int64_t dead_timeout_s = 0;  // for how long a batch with a death is kept
+  // Between two looks at all places of jobs.  Where Ruby processes run it is longer than the time between two of their
+  // heartbeats: what they run is in their memory alone until the next one.
+  std::chrono::milliseconds pause{2'000}, pause_beside_ruby{12'000};
+  std::optional<SteadyTime> until = {};  // nullopt: the looks may take as long as they do
+};
+
+// Looks why batches have not ended: the one with this bid and those below it, or all of them.  Mends what is certain:
+//   - a push whose process is gone: its batch is cancelled, with those below it;
+//   - jobs that two looks have found nowhere, or in the dead set, count as dead;
+//   - so do callbacks that are nowhere.
+// Returns those that have something to be said about.  An unknown bid: nothing.
+std::vector<CheckedBatch> check_batches(ShardConnections& shards, const std::optional<std::string>& bid,
+                                        const BatchCheck& check);
+
+bool needs_person(const std::vector<CheckedBatch>& checked);
+std::string checked_batch_json(const CheckedBatch& checked);
+
+}  // namespace brood

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/store/batches/batch.hpp"
+#include "shared/store/batches/flow.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+
+namespace brood {
+
+struct ListedBatch {
+  BatchRecord batch;
+  std::string shard;  // that it lies on; empty: there is only one
+  std::vector<FlowStep> steps = {};
+};
+
+// The batches of all shards, without their steps: those in trouble first, then those that have not ended, then the
+// others; the newest first. Of each shard not more than `most`, of those that are kept longest.
+std::vector<ListedBatch> list_batches(ShardConnections& shards,
+                                      std::size_t most = std::numeric_limits<std::size_t>::max());
+std::optional<ListedBatch> find_batch(ShardConnections& shards, std::string_view bid);
+// Of one shard; the list is in the order of Redis.
+std::vector<ListedBatch> list_batches_of(ShardConnections::Shard& shard, std::size_t most);
+std::optional<BatchRecord> find_batch(Connection& redis, std::string_view bid);
+std::vector<FlowStep> steps_of(Connection& redis, const BatchRecord& batch);
+// How many steps each follows, one after the other; 0 for one that waits for none.
+std::vector<std::size_t> depths_of(const std::vector<FlowStep>& steps);
+
+// No job of it will run any more, unless a dead one is retried.
+bool has_ended(const BatchRecord& batch);
+// Jobs have failed, and it may not come to success by itself.
+bool is_in_trouble(const BatchRecord& batch);
+
+// How many of 100 parts have ended; 100 without jobs.
+int percent_ended(const BatchRecord& batch);
+// "[######....]  62%"
+std::string bar_of(const BatchRecord& batch);
+// "waits", "is pushed, and has not ended" or "has ended".
+std::string callback_state(const BatchRecord& batch, const BatchRecord::Callback& callback);
+
+// For programs: one JSON object; of one batch with its callbacks and pushers too.
+enum class TellOf { list, one };
+std::string batch_json(const ListedBatch& batch, TellOf tells);
+
+// Cancels a batch and all below it, from the top on: so no child is made meanwhile.  Returns how many were cancelled;
+// nullopt: there is no such batch.  0: it has ended, and so have those below it.
+std::optional<std::size_t> cancel_with_children(ShardConnections& shards, std::string_view bid);
+std::optional<std::size_t> cancel_with_children(Connection& redis, std::string_view bid);
+
+// Forgets a batch.  Returns false if there is none.
+bool forget_batch(ShardConnections& shards, std::string_view bid);
+
+// Those below a batch, and how deep each lies; a batch stands before its children.  Not more than `most`.
+struct BatchBelow {
+  std::size_t depth = 1;
+  std::string bid;
+  std::optional<BatchRecord> batch;  // nullopt: it is gone
+};
+struct BatchesBelow {
+  std::vector<BatchBelow> batches;
+  bool is_cut = false;
+};
+BatchesBelow batches_below(Connection& redis, std::string_view bid, std::size_t most);
+
+}  // namespace brood

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <brood/push.hpp>
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <istream>
+#include <optional>
+#include <string>
+
+namespace brood {
+
+struct LineOptions {
+  std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within this time from now
+  std::string shard_by = {};                             // as in Push
+  bool unchecked = false;                                // members that are not known are pushed too
+};
+
+// The jobs of a file ("-": standard input), each line a JSON object with class and args; blank lines are skipped.
+class JobLines {
+ public:
+  // Throws std::invalid_argument if the file cannot be read.
+  JobLines(std::string path, LineOptions options);
+
+  // The next job, checked; nullopt: there are no more.  Throws std::invalid_argument with a sentence without the line's
+  // place if it is no job; std::runtime_error if reading fails.
+  std::optional<Push> next();
+
+  std::string place() const;  // of the line that was read last: "jobs.ndjson:7"
+  std::size_t bytes_of_line() const { return line_.size(); }
+  std::size_t bytes_read() const { return bytes_; }
+  std::size_t total_bytes() const;  // 0: not known
+  bool can_be_read_twice() const { return total_bytes() > 0; }
+
+ private:
+  std::string path_;
+  LineOptions options_;
+  std::ifstream file_;
+  std::istream& lines_;
+  std::string line_;
+  std::size_t number_ = 0, bytes_ = 0;
+};
+
+}  // namespace brood

@@ -1,0 +1,73 @@
+#include "supervisor/cli/jobs/push_batch.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "shared/api/push/push_writer.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/log_line.hpp"
+#include "supervisor/cli/arguments/command_line.hpp"
+
+namespace brood {
+namespace {
+
+// Of "Ruby::Alarm:[7]" the place of its last colon; npos: it is a class alone.
+std::size_t end_of_class(const std::string& text) {
+  for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(':', at + 2)) {
+    if (at + 1 == text.size() || text[at + 1] != ':') return at;
+  }
+  return std::string::npos;
+}
+
+[[noreturn]] void refuse_line(const JobLines& lines, const std::invalid_argument& error, const char* what_now) {
+  throw std::invalid_argument(fmt::format("{}: {}; {}", lines.place(), error.what(), what_now));
+}
+
+}  // namespace
+
+Push callback_of(const std::string& text, const std::optional<std::string>& queue) {
+  Push push;
+  const std::size_t end = end_of_class(text);
+  push.job_class = text.substr(0, end);
+  if (end != std::string::npos) push.args = text.substr(end + 1);
+  if (queue) push.queue = *queue;
+  try {
+    spell_as_ruby(push);
+    prepare_push(push, wall_now());
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("the callback \"{}\" must be CLASS or CLASS:[JSON, ...]: {}",
+                                 log::printable(text.substr(0, 80)), log::printable(error.what())));
+  }
+  return push;
+}
+
+PushedBatch push_batch(Client& client, const BatchOfLines& order) {
+  const LineOptions options{.unchecked = order.unchecked};
+  Batch batch(client, {.description = order.description.value_or(""), .parent = order.parent.value_or("")});
+  for (const auto& [event, callback] : order.callbacks) batch.on(event, callback_of(callback, order.callback_queue));
+
+  JobLines lines(order.path, options);
+  if (lines.can_be_read_twice()) {
+    JobLines checked(order.path, options);
+    try {
+      while (checked.next()) continue;
+    } catch (const std::invalid_argument& error) {
+      refuse_line(checked, error, "nothing was pushed");
+    }
+  }
+  PushedBatch pushed{batch.bid()};
+  batch.push([&](BatchJobs& jobs) {
+    try {
+      while (auto push = lines.next()) {
+        jobs.push(*std::move(push));
+        ++pushed.jobs;
+      }
+    } catch (const std::invalid_argument& error) {
+      refuse_line(lines, error, "the batch is cancelled");
+    }
+  });
+  return pushed;
+}
+
+}  // namespace brood

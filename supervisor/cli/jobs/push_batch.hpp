@@ -1,0 +1,36 @@
+#pragma once
+
+#include <brood/batch.hpp>
+#include <brood/client.hpp>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/cli/jobs/job_lines.hpp"
+
+namespace brood {
+
+// A batch whose jobs are the lines of a file.
+struct BatchOfLines {
+  std::string path;  // "-": standard input
+  std::optional<std::string> description, parent, callback_queue;
+  std::vector<std::pair<BatchEvent, std::string>> callbacks;  // each "CLASS" or "CLASS:JSON-ARRAY"
+  bool unchecked = false;
+};
+
+struct PushedBatch {
+  std::string bid;
+  std::size_t jobs = 0;  // in the batch, or refused since other jobs hold their locks
+};
+
+// "Ruby::Alarm:[7]".  Throws UsageError.
+Push callback_of(const std::string& text, const std::optional<std::string>& queue);
+
+// Pushes all lines as one batch, or none: a file is checked as a whole before anything is sent; when a line of
+// something that can be read only once is wrong, the batch is cancelled.  Throws std::invalid_argument, which names the
+// line; BatchClosed, for a parent that takes no more children; RedisError.
+PushedBatch push_batch(Client& client, const BatchOfLines& batch);
+
+}  // namespace brood

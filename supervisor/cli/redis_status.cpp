@@ -9,6 +9,7 @@
 #include "shared/api/process_record.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/base/clock.hpp"
+#include "shared/store/batches/batch.hpp"
 #include "shared/store/in_flight/census.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/process_list.hpp"
@@ -157,6 +158,11 @@ void ask_quarantine(Connection& redis, RedisStatus& status) {
   status.quarantined = replies[1].view().is_integer() ? replies[1].view().integer() : 0;
 }
 
+void ask_number_of_batches(Connection& redis, RedisStatus& status) {
+  const Reply reply = redis.call(count_batches());
+  if (reply.view().is_integer()) status.batches = reply.view().integer();
+}
+
 void ask_periodic_jobs(Connection& redis, RedisStatus& status) {
   const std::vector<std::string> names = read_periodic_names(redis.call(ask_periodic_names()).view());
   if (names.empty()) return;
@@ -244,6 +250,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     sum.retries += one.retries;
     sum.dead += one.dead;
     sum.quarantined += one.quarantined;
+    sum.batches += one.batches;
     sum.limits.insert(sum.limits.end(), one.limits.begin(), one.limits.end());
     if (sum.locks && one.locks) {
       sum.locks->unique += one.locks->unique;
@@ -272,6 +279,7 @@ RedisStatus ask_redis(Connection& redis) {
   note_in_flight(in_flight_census(redis), status);
   status.crashes = ask_crashes(redis);
   ask_quarantine(redis, status);
+  ask_number_of_batches(redis, status);
   ask_periodic_jobs(redis, status);
   ask_limits(redis, status);
   ask_locks(redis, status);

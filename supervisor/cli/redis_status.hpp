@@ -50,6 +50,7 @@ struct RedisStatus {
   QuarantinedClasses quarantine;     // by class
   NameSet paused_classes;
   std::int64_t quarantined = 0;                   // jobs that wait, of classes in quarantine or paused
+  std::int64_t batches = 0;                       // those that are kept, also after their end
   std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
   std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read
   std::optional<LockCounts> locks = {};           // of unique jobs; nullopt: too many keys to count them

@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from support import SKIPPED, Browser, Directory, Page, Redis, crash, eventually, hold, job, quarantine  # noqa: E402
 
-VIEWS = ["", "workers", "crashes", "quarantine", "queues", "retries", "scheduled", "dead", "periodic", "limits", "locks", "classes", "processes"]
+VIEWS = ["", "workers", "crashes", "quarantine", "queues", "retries", "scheduled", "dead", "batches", "periodic", "limits", "locks", "classes", "processes"]
 HOSTILE = "\"><img src=x onerror=window.bad=1><script>window.bad=1</script>'`{{7*7}}&lt;"
 CONTRAST = """(() => {
   const parts = color => color.match(/[\\d.]+/g).map(Number);

@@ -20,7 +20,7 @@ from urllib.parse import quote
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, crash, eventually, hold, job, quarantine, read_answer  # noqa: E402
 
-GETS = ["/", "/workers", "/crashes", "/quarantine", "/queues", "/retries", "/scheduled", "/dead", "/periodic", "/limits", "/locks", "/classes", "/processes"]
+GETS = ["/", "/workers", "/crashes", "/quarantine", "/queues", "/retries", "/scheduled", "/dead", "/batches", "/periodic", "/limits", "/locks", "/classes", "/processes"]
 HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onclick='x", "{{7*7}}", "</title></pre>", "a\r\nSet-Cookie: x=y",
            "\u202egnp.exe", "&lt;b&gt;", "javascript:alert(1)"]
 
@@ -1083,6 +1083,42 @@ class Holdings(PageTest):
         self.assertEqual(page.press(f"/locks/release?key={quote(key)}&jid={jid}").status, 303)
         self.assertEqual(self.redis("EXISTS", key), 0)
         self.assertEqual(page.press(f"/locks/release?key={quote(key)}&jid={jid}").status, 409)
+
+    def test_a_batch_is_shown_with_its_children_and_callbacks_checked_cancelled_and_deleted(self):
+        line = '{"class":"Report","args":[1]}\n'
+        bid = self.said("batches", "push", "-", "--description", "import <7>", "--on-success", "Notify:[7]", "--on-death", "Alarm", stdin=2 * line).strip()
+        child = self.said("batches", "push", "-", "--parent", bid, stdin=line).strip()
+        page = self.page()
+        listed = page.get("/batches").text
+        self.assertIn(f"/batches/one?bid={bid}", listed)
+        self.assertIn("import &lt;7&gt;", listed)
+        self.assertIn('<progress max="100" value="0"', listed)
+        shown = page.get(f"/batches/one?bid={bid}").text
+        for text in ("import &lt;7&gt;", "Notify", "Alarm", f"/batches/one?bid={child}", "waits"):
+            self.assertIn(text, shown)
+        self.assertIn(f"/batches/one?bid={bid}", page.get(f"/batches/one?bid={child}").text)
+
+        self.assertEqual(page.get("/api/v1/batches").json, json.loads(self.said("batches", "--json")))
+        self.assertEqual(page.get(f"/api/v1/batches/{bid}").json, json.loads(self.said("batches", "show", bid, "--json")))
+        self.assertEqual(len(page.get("/api/v1/batches?limit=1").json), 1)
+        self.assertEqual(page.get("/api/v1/batches?limit=1&page=2").json, [])
+        for path in ("/api/v1/batches/AAAAAAAAAAAAAA", "/api/v1/batches/%00", "/api/v1/batches/", f"/api/v1/batches/{bid}/x", "/batches/one?bid=AAAAAAAAAAAAAA", "/batches/one"):
+            self.assertEqual(page.get(path).status, 404, path)
+
+        job = self.redis("LRANGE", "queue:default", 2, 2)[0]
+        self.assertIn(f"/batches/one?bid={bid}", page.get(f"/jobs/one?jid={json.loads(job)['jid']}").text)
+        self.assertEqual(self.redis("LREM", "queue:default", 1, job), 1)
+        answer = page.press(f"/batches/check?bid={bid}")
+        self.assertEqual(answer.status, 303)
+        self.assertIn("counts%20as%20dead%20now", answer.headers["location"])
+        self.assertEqual(page.get(f"/api/v1/batches/{bid}").json["dead"], 1)
+
+        self.assertEqual(page.press(f"/batches/cancel?bid={bid}").status, 303)
+        self.assertEqual([page.get(f"/api/v1/batches/{one}").json["state"] for one in (bid, child)], ["cancelled", "cancelled"])
+        self.assertEqual(page.press(f"/batches/delete?bid={bid}").status, 303)
+        for action in ("check", "cancel", "delete"):
+            self.assertEqual(page.press(f"/batches/{action}?bid={bid}").status, 404)
+        self.assertIn("brood_batches 1", page.get("/metrics").text)
 
     def test_a_class_in_quarantine_is_shown_with_its_jobs_and_released_for_the_crash_that_was_shown(self):
         crash(self.redis, "0a1b2c3d4e5f")

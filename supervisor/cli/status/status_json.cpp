@@ -200,6 +200,7 @@ std::string status_json(const StatusReport& report) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)
         .number("quarantined", redis->quarantined)
+        .number("batches", redis->batches)
         .each("paused_classes", redis->paused_classes, [](const std::string& name) { return json_string(name); })
         .each("periodic", redis->periodic, json_of_periodic)
         .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
@@ -208,6 +209,7 @@ std::string status_json(const StatusReport& report) {
     json.null("crashes")
         .null("quarantine")
         .null("quarantined")
+        .null("batches")
         .null("paused_classes")
         .null("periodic")
         .null("limits")

@@ -279,6 +279,11 @@ void add_locks(Exposition& out, const MetricSources& sources) {
   }
 }
 
+void add_batches(Exposition& out, const MetricSources& sources) {
+  out.gauge("brood_batches", "Batches, also those that have ended and are still kept.");
+  for (const MetricSource& source : sources) out.sample(source.labels({}), static_cast<double>(source.redis->batches));
+}
+
 void add_workers(Exposition& out, const MachineStatus& machine) {
   static const std::vector<std::string> states = {"starting", "idle", "busy", "quiet", "stopping", "gone", "resting"};
   std::map<std::string, std::map<std::string, int>> counts;
@@ -495,6 +500,7 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
     add_periodic(out, sources);
     add_limits(out, sources);
     add_locks(out, sources);
+    add_batches(out, sources);
   }
   if (scope == MetricsScope::redis) return out.text();
   add_certificates(out, sources);

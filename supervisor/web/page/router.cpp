@@ -40,6 +40,13 @@ std::string told(const Call& call) {
   return std::string(utf8_prefix(text, most_bytes_told));
 }
 
+// A path that ends in "*" stands for one name there.
+bool is_path_of(const Route& route, std::string_view path) {
+  if (!route.path.ends_with("/*")) return route.path == path;
+  const std::string_view before = route.path.substr(0, route.path.size() - 1);
+  return path.size() > before.size() && path.starts_with(before) && path.find('/', before.size()) == path.npos;
+}
+
 }  // namespace
 
 HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route) {
@@ -72,7 +79,7 @@ Routed find_route(std::string_view method, std::string_view path) {
   const bool posts = method == "POST";
   bool is_known = false;
   for (const Route& route : routes()) {
-    if (route.path != path) continue;
+    if (!is_path_of(route, path)) continue;
     is_known = true;
     if (posts == route.posts()) return {&route, 200};
   }

@@ -36,7 +36,7 @@ struct Route {
     order,   // POST of JSON, for programs
   };
   Kind kind;
-  std::string_view path;
+  std::string_view path;  // "/api/v1/batches/*": with one more name
   Role role;
   Lane lane;
   HttpResponse (*handler)(Call&);

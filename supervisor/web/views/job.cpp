@@ -83,6 +83,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
     if (const auto error = payload.string("error_class")) facts.add("Error", *error);
   } catch (const BadJson&) {  // the search has read it, so it is JSON
   }
+  if (const auto batch = batch_of(job.payload)) facts.add("Batch", *batch);
   if (!job.score_text.empty()) facts.add("Time", ago(leading_number<double>(job.score_text)));
   if (job.returns > 0)
     facts.add("Came back",

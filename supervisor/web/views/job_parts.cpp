@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "shared/job/batch_membership.hpp"
 #include "shared/json/json.hpp"
 #include "supervisor/web/page/parts.hpp"
 #include "supervisor/web/page/site.hpp"
@@ -34,6 +35,14 @@ std::string told_args(ShowArgs shows, const std::string& args, std::size_t most_
   const std::string told = shows == ShowArgs::keys ? json_shape(args, "…") : args;
   const std::string shown = utf8_prefix(told, most_characters);
   return shown.size() < told.size() ? shown + "…" : shown;
+}
+
+std::optional<Html> batch_of(const std::string& payload) {
+  const auto named = batch_named_by(payload);
+  if (!named) return std::nullopt;
+  const std::string& bid = named->bid.empty() ? named->callback : named->bid;
+  const Html to_it = link(Url("/batches/one").with("bid", bid), bid);
+  return named->bid.empty() ? Html("callback of {}", to_it) : to_it;
 }
 
 double epoch_of(Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }

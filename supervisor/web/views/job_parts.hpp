@@ -2,6 +2,7 @@
 
 #include <brood/api.hpp>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "shared/config/show_args.hpp"
@@ -18,6 +19,9 @@ Html args_of(const Call& call, const JobRecord& job);
 
 // The arguments, a JSON text, as far as `shows` allows.
 std::string told_args(ShowArgs shows, const std::string& args, std::size_t most_characters);
+
+// A link to the batch that the job, or the callback, is of; nullopt: it is of none.
+std::optional<Html> batch_of(const std::string& payload);
 
 double epoch_of(Time time);
 

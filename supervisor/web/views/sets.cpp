@@ -410,6 +410,7 @@ HttpResponse show_entry(Call& call) {
   if (entry.created_at) facts.add("Made", ago(epoch_of(*entry.created_at)));
   if (entry.failed_at) facts.add("Failed first", ago(epoch_of(*entry.failed_at)));
   if (entry.retried_at) facts.add("Failed last", ago(epoch_of(*entry.retried_at)));
+  if (const auto batch = batch_of(entry.payload)) facts.add("Batch", *batch);
   if (entry.retry_count) facts.add("Tries", std::to_string(*entry.retry_count + 1));
   for (std::size_t i = 0; i < std::min(entry.tags.size(), most_tags_shown); ++i)
     facts.add("Tag", shown_name(entry.tags[i]));

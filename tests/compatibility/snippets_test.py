@@ -25,7 +25,7 @@ from document import blocks  # noqa: E402
 BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 COMPILER, FLAGS = sys.argv[3], sys.argv[4]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "packaging/template/README.md"]
-WALKED = ["cookbook.md", "cpp.md", "ruby.md"]  # by walkthrough_test.py, as CMake says
+WALKED = ["batches.md", "cookbook.md", "cpp.md", "ruby.md"]  # by walkthrough_test.py, as CMake says
 CONTEXTS = SOURCE / "tests/compatibility/snippets"
 # Programs of a machine on which things are installed and served; all others must be there.
 ELSEWHERE = {"sudo", "systemctl", "systemd-sysusers", "systemd-tmpfiles", "ldconfig", "journalctl", "apt", "bundle", "sidekiq", "logger", "rails"}

@@ -1,6 +1,8 @@
 #include <simdjson.h>
 
 #include <boost/test/unit_test.hpp>
+#include <brood/batch.hpp>
+#include <brood/flow.hpp>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/json_member.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/shard_servers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
@@ -177,7 +180,68 @@ BOOST_AUTO_TEST_CASE(unique_jobs_whose_locks_are_held_are_said_to_be_left_out) {
   BOOST_TEST(member(result.output, "refused") == "1");
 }
 
+BOOST_AUTO_TEST_CASE(the_batches_of_all_shards_are_listed_and_each_is_found_on_its_own) {
+  ShardServers shards(2);
+  TemporaryDirectory directory;
+  const std::string file = directory.write("jobs.ndjson", R"({"class":"Greet","args":[1]})");
+  const auto brood = [&](Words words) {
+    words.insert(words.begin(), "batches");
+    words.insert(words.end(), {"-C", shards.config()});
+    return run_brood(words);
+  };
+  Words bids;
+  for (const std::size_t shard : {0u, 1u}) {
+    const CommandResult pushed = brood({"push", file, "--shard", ShardServers::name(shard)});
+    BOOST_TEST_REQUIRE(pushed.status == 0, pushed.errors);
+    bids.push_back(pushed.output.substr(0, 14));
+    BOOST_TEST(shards[shard].size_of("brood:batches") == 1u);
+  }
+  const CommandResult child = brood({"push", file, "--parent", bids[1]});
+  BOOST_TEST(child.status == 0, child.errors);
+  BOOST_TEST(shards[1].size_of("brood:batches") == 2u);
+  BOOST_TEST(brood({}).output.find("there are 3 batches") != std::string::npos);
+  shards[1].command({"DEL", "queue:default"});
+  const CommandResult checked = brood({"check"});
+  BOOST_TEST(checked.status == 0, checked.errors);
+  for (std::size_t i = 0; i < bids.size(); ++i) {
+    const std::string shown = brood({"show", bids[i], "--json"}).output;
+    BOOST_TEST(member(shown, "shard") == quoted(ShardServers::name(i)));
+    BOOST_TEST(member(shown, "dead") == std::to_string(i));
+  }
+  BOOST_TEST(member(brood({"cancel", bids[0], "--json"}).output, "cancelled") == "1");
+  BOOST_TEST(brood({"delete", bids[1]}).status == 0);
+  BOOST_TEST(brood({"show", bids[1]}).status == 1);
+}
+
 // ---- check
+
+BOOST_AUTO_TEST_CASE(steps_of_a_flow_that_wait_for_others_are_shown_and_not_counted_as_missing) {
+  RedisServer redis;
+  Client client(redis.url());
+  Flow flow(client, {.description = "video 7"});
+  flow.add("merge", Push{.job_class = "Merge"}, {.after = {"720p", "1080p"}});
+  flow.add("split", Push{.job_class = "Split"});
+  flow.add("720p", Push{.job_class = "Encode"}, {.after = {"split"}});
+  flow.add("1080p", Push{.job_class = "Encode"}, {.after = {"split"}});
+  flow.push();
+  const std::string shows = batches(redis, {"show", flow.bid()}).output;
+  BOOST_TEST(shows.find("    split  pending\n      720p  waiting, after split\n      1080p  waiting, after split\n"
+                        "        merge  waiting, after ") != std::string::npos,
+             shows);
+  BOOST_TEST(shown(redis, flow.bid(), "steps").find(R"({"name":"720p","state":"waiting","after":["split"]})") !=
+             std::string::npos);
+  const CommandResult quiet = batches(redis, {"check"});
+  BOOST_TEST(
+      quiet.output.find("jobs that have not ended: 1 in queues, 3 waiting for other steps\n") != std::string::npos,
+      quiet.output);
+  BOOST_TEST(shown(redis, flow.bid(), "dead") == "0");
+
+  redis.command({"DEL", "queue:default"});
+  const CommandResult checked = batches(redis, {"check"});
+  BOOST_TEST(checked.status == 0);
+  BOOST_TEST(checked.output.find("mended: 1 job is nowhere any more") != std::string::npos, checked.output);
+  BOOST_TEST(shown(redis, flow.bid(), "dead") == "4");  // those after it die of that
+}
 
 BOOST_AUTO_TEST_CASE(a_job_that_was_deleted_behind_our_back_counts_as_dead_after_a_check) {
   RedisServer redis;

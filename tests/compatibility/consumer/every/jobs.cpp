@@ -1,5 +1,7 @@
 #include "jobs.hpp"
 
+#include <brood/batch.hpp>
+
 #include <stdexcept>
 #include <thread>
 
@@ -96,4 +98,16 @@ void Limited::perform() const {
        (ran && left_out ? " as told, over " : " otherwise, over ") + over);
 }
 
-BROOD_JOBS(Everything, Ends, Lingers, Replaced, Limited, Lines, Batches, Steps)
+void InBatch::perform(const brood::Context& job) const {
+  note("batch: " + what + (job.bid().empty() ? "" : " of its batch"));
+  if (what == "reopens") {
+    static brood::Client client;
+    brood::Batch::current(job, client)->push([](brood::BatchJobs& jobs) { jobs.enqueue(InBatch{"reopened"}); });
+    if (!brood::Batch::current(job)) note("batch: otherwise");
+  }
+  if (what != "until cancelled") return;
+  while (!job.batch_cancelled() && !job.stopping()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  note("batch: was cancelled");
+}
+
+BROOD_JOBS(Everything, Ends, InBatch, Lingers, Replaced, Limited, Lines, Batches, Steps)

@@ -140,6 +140,13 @@ struct Lines {
   void on_complete() const;
 };
 
+// Notes what it is, and that it is in a batch.
+struct InBatch {
+  std::string what;
+
+  void perform(const brood::Context& job) const;
+};
+
 // Items in batches.
 struct Batches {
   int count = 0;

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
       use_sets(argv[2]);
     } else {
       use_jobs(argv[2], argv[3]);
+      use_batches(argv[2], argv[3]);
       use_processes(argv[2], argv[3]);
     }
   } catch (const std::exception& error) {

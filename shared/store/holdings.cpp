@@ -53,14 +53,17 @@ void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t
   if (!membership->callback.empty())
     all.push_back({entry, "batch_callback", keys::batch(membership->callback), membership->jid, verdict});
   if (membership->bid.empty()) return;
-  RedisKey key = keys::batch(membership->bid);
+  static const std::string empty_key = keys::batch("").name();
   const auto same = std::find_if(all.rbegin(), all.rend(), [&](const LetGo& other) {
-    return other.of == entry && other.what == "batch" && other.key.name() == key.name() && other.verdict == verdict;
+    const std::string& name = other.key.name();
+    return other.of == entry && other.what == "batch" && other.verdict == verdict &&
+           name.size() == empty_key.size() + membership->bid.size() && name.ends_with(membership->bid);
   });
   if (same != all.rend())
     add_index(same->member, membership->index);
   else
-    all.push_back({entry, "batch", std::move(key), std::to_string(membership->index), std::move(verdict)});
+    all.push_back(
+        {entry, "batch", keys::batch(membership->bid), std::to_string(membership->index), std::move(verdict)});
 }
 
 void append_lock(std::vector<LetGo>& all, const std::optional<NamedLock>& held, std::size_t entry) {

@@ -23,9 +23,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Noop {
-  long number = 0;
-  static constexpr std::string_view job_class = "BroodBench::Noop";
+struct Nothing {
+  static constexpr std::string_view job_class = "BroodBench::Nothing";
   void perform() {}
 };
 
@@ -36,14 +35,14 @@ struct Turn {
 using Push = std::function<void(Client&, long jobs)>;
 
 void push_alone(Client& client, long jobs) {
-  std::vector<Noop> slice(1000);
+  const std::vector<Nothing> slice(1000);
   for (long first = 0; first < jobs; first += 1000) client.enqueue_bulk(slice);
 }
 
 void push_in_batch(Client& client, long jobs) {
   Batch batch(client);
   batch.push([&](BatchJobs& into) {
-    for (long i = 0; i < jobs; ++i) into.enqueue(Noop{i});
+    for (long i = 0; i < jobs; ++i) into.enqueue(Nothing{});
   });
 }
 
@@ -71,6 +70,7 @@ Turn turn_of(const Push& push, long jobs, int workers) {
       redis, {.workers = workers, .libraries = {BROOD_BENCH_JOBS}, .config = "[log]\nlevel = \"warn\"\n"});
   begin = std::chrono::steady_clock::now();
   if (!eventually([&] { return redis.size_of("queue:default") == 0; }, 600s)) throw std::runtime_error("jobs are left");
+  if (redis.size_of("retry") > 0) throw std::runtime_error("jobs have failed");
   turn.perform = seconds_since(begin);
   turn.redis_cpu = cpu() - cpu_before;
   return turn;

@@ -119,7 +119,7 @@ void BatchSender::push(const BatchPush& push, std::uint64_t& numbers, std::vecto
   writer_.reset();
   if (const auto receiver = push_receiver()) {
     for (ClientPush& job : jobs) {
-      job.payload = with_place_in_batch(std::move(job.payload), push.bid, received_++);
+      job.payload = with_place_in_batch(job.payload, push.bid, next_++);
       job.shard_by.clear();
     }
     return receiver->push(std::move(jobs));
@@ -130,8 +130,14 @@ void BatchSender::push(const BatchPush& push, std::uint64_t& numbers, std::vecto
     by_queue[std::move(queue)].push_back(batch_job(std::move(job)));
   }
   for (auto& [queue, its_jobs] : by_queue) {
-    const ScriptCall call = push_to_batch(push, ++numbers, queue, std::move(its_jobs));
-    require(read_pushed_to_batch(run(call).view()).answer, push.bid);
+    ++numbers;
+    for (bool is_sent = false; !is_sent;) {
+      const PushedToBatch pushed =
+          read_pushed_to_batch(run(push_to_batch(push, numbers, next_, queue, its_jobs)).view());
+      is_sent = !pushed.moved;
+      require(pushed.answer, push.bid);
+      next_ = pushed.next.value_or(next_);
+    }
   }
 }
 
@@ -156,7 +162,7 @@ std::string BatchSender::kept_step(Push job, const std::string& bid, std::uint32
   TimeUnit times{};
   ClientPush push = prepare_kept(std::move(job), times);
   return callback_value(push.queue, times == TimeUnit::integer_milliseconds, push.jid,
-                        with_place_in_batch(std::move(push.payload), bid, index));
+                        with_place_in_batch(push.payload, bid, index));
 }
 
 void BatchSender::push_steps(const BatchPush& push, const std::vector<NewStep>& steps) {

@@ -48,7 +48,7 @@ class BatchSender {
   Client& client_;
   std::optional<std::size_t> shard_;  // its place among the client's
   std::optional<PushWriter> writer_;  // of the jobs that are sent next
-  std::uint32_t received_ = 0;        // jobs that a test has received in place of Redis
+  std::uint32_t next_ = 0;            // the index of the batch's next job, if nobody else pushes into it
 };
 
 }  // namespace brood

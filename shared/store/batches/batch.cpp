@@ -17,10 +17,13 @@ extern const Script open_batch, reopen_batch, close_push, cancel_batch, delete_b
 
 namespace {
 
-// The payload up to where the script writes the job's index.
-std::string up_to_index(std::string payload, const std::string& bid) {
-  payload.pop_back();
-  return payload.append(",\"bid\":\"").append(bid).append("\",\"batch_index\":");
+// The payload up to where its index goes.
+std::string up_to_index(std::string_view payload, std::string_view bid) {
+  constexpr std::string_view before_bid = ",\"bid\":\"", before_index = "\",\"batch_index\":";
+  constexpr std::size_t longest_index = 12;  // with the last brace
+  std::string text;
+  text.reserve(payload.size() + before_bid.size() + bid.size() + before_index.size() + longest_index);
+  return text.append(payload.substr(0, payload.size() - 1)).append(before_bid).append(bid).append(before_index);
 }
 
 std::int64_t number_or_0(std::string_view text) { return plain_number<std::int64_t>(text).value_or(0); }
@@ -107,27 +110,27 @@ BatchAnswer read_batch_answer(ReplyView reply) {
   throw UnexpectedReply("a script of batches answered " + std::string(reply.text()));
 }
 
-ScriptCall push_to_batch(const BatchPush& push, std::uint64_t number, std::string_view queue,
-                         std::vector<BatchJob> jobs) {
+ScriptCall push_to_batch(const BatchPush& push, std::uint64_t number, std::uint32_t next, std::string_view queue,
+                         const std::vector<BatchJob>& jobs) {
   ScriptCall call{&scripts::push_to_batch,
                   {keys::batch(push.bid), queue.empty() ? RedisKey(keys::schedule) : keys::queue(queue), keys::queues},
                   {push.token, std::to_string(number), push.pusher}};
   const bool is_plain =
       !queue.empty() && std::ranges::none_of(jobs, [](const BatchJob& job) { return job.lock.has_value(); });
   if (is_plain) {
-    call.args.emplace_back();
-    for (BatchJob& job : jobs) call.args.push_back(up_to_index(std::move(job.payload), push.bid));
+    call.args.insert(call.args.end(), {"plain", std::to_string(next)});
+    for (const BatchJob& job : jobs) call.args.push_back(with_place_in_batch(job.payload, push.bid, next++));
     return call;
   }
-  for (BatchJob& job : jobs) {
-    call.args.push_back(std::move(job.jid));
-    call.args.push_back(std::move(job.score_text));
-    call.args.push_back(job.lock ? std::to_string(job.lock->longest.count()) : "");
-    call.args.emplace_back(!job.lock                                     ? ""
-                           : job.lock->on_conflict == OnConflict::after  ? "after"
-                           : job.lock->on_conflict == OnConflict::extend ? "extend"
-                                                                         : "");
-    call.args.push_back(up_to_index(std::move(job.payload), push.bid));
+  for (const BatchJob& job : jobs) {
+    const bool waits = job.lock && job.lock->on_conflict == OnConflict::after;
+    const bool extends = job.lock && job.lock->on_conflict == OnConflict::extend;
+    call.args.insert(call.args.end(),
+                     {job.jid, job.score_text, job.lock ? std::to_string(job.lock->longest.count()) : "",
+                      waits     ? "after"
+                      : extends ? "extend"
+                                : "",
+                      up_to_index(job.payload, push.bid)});
     if (job.lock) call.keys.push_back(keys::unique_lock(job.lock->name));
   }
   return call;
@@ -139,13 +142,15 @@ PushedToBatch read_pushed_to_batch(ReplyView reply) {
     pushed.before = true;
     return pushed;
   }
-  pushed.answer = read_batch_answer(reply[0]);
-  for (std::size_t i = 1; i < reply.size(); ++i) pushed.holders.emplace_back(reply[i].text());
+  pushed.moved = reply[0].text() == "MOVED";
+  if (!pushed.moved) pushed.answer = read_batch_answer(reply[0]);
+  if (reply.size() > 1) pushed.next = static_cast<std::uint32_t>(reply[1].integer());
+  for (std::size_t i = 2; i < reply.size(); ++i) pushed.holders.emplace_back(reply[i].text());
   return pushed;
 }
 
-std::string with_place_in_batch(std::string payload, const std::string& bid, std::uint32_t index) {
-  return up_to_index(std::move(payload), bid) + std::to_string(index) + "}";
+std::string with_place_in_batch(std::string_view payload, std::string_view bid, std::uint32_t index) {
+  return up_to_index(payload, bid).append(std::to_string(index)).append("}");
 }
 
 Command ask_batch_exists(std::string_view bid) { return {"EXISTS", keys::batch(bid)}; }

@@ -93,18 +93,21 @@ struct BatchJob {
   };
   std::optional<Lock> lock = {};
 };
-// For one queue, or with none for the schedule.  `number` counts the slices of the push from 1.
-ScriptCall push_to_batch(const BatchPush& push, std::uint64_t number, std::string_view queue,
-                         std::vector<BatchJob> jobs);
+// For one queue, or with none for the schedule.  `number` counts the slices of the push from 1; `next` is the index
+// that the next job of the batch has, as far as the sender knows.
+ScriptCall push_to_batch(const BatchPush& push, std::uint64_t number, std::uint32_t next, std::string_view queue,
+                         const std::vector<BatchJob>& jobs);
 struct PushedToBatch {
   BatchAnswer answer = BatchAnswer::ok;
-  bool before = false;               // this slice had been pushed
-  std::vector<std::string> holders;  // as read_holders() has them
+  bool before = false;                     // this slice had been pushed
+  bool moved = false;                      // nothing was pushed: send it again with `next`
+  std::optional<std::uint32_t> next = {};  // the index of the next job; nullopt: not told
+  std::vector<std::string> holders;        // as read_holders() has them
 };
 PushedToBatch read_pushed_to_batch(ReplyView reply);  // throws UnexpectedReply
 
 // The payload of a job at this place in a batch, as the script writes it.
-std::string with_place_in_batch(std::string payload, const std::string& bid, std::uint32_t index);
+std::string with_place_in_batch(std::string_view payload, std::string_view bid, std::uint32_t index);
 
 Command ask_batch_exists(std::string_view bid);
 bool read_batch_exists(ReplyView reply);

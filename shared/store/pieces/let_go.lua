@@ -29,10 +29,15 @@ if going > 0 then
       local field = ARGV[1] .. " holds"
       if one.verdict == "" then redis.call("HDEL", one.key, field) else redis.call("HSET", one.key, field, one.verdict) end
     end},
-    -- What a batch counts: see batches/batch.hpp.  A job has ended, so that nothing here may stop the script.
-    batch = {"hash", {"HDEL", "~"}, function(one) pcall(batches().end_jobs, one.key, one.member, one.verdict) end},
-    batch_callback = {"hash", {"HDEL", "~"}, function(one) pcall(batches().end_callback, one.key, one.member, one.verdict) end},
   }
+  -- What a batch counts: see batches/batch.hpp.  A job has ended, and nothing here may stop the script.
+  local function count_in_batch(one)
+    pcall(function()
+      if one.what == "batch_callback" then return batches().end_callback(one.key, one.member, one.verdict) end
+      if one.verdict == "done" and end_jobs_in_order(one.key, one.member) then return end
+      batches().end_jobs(one.key, one.member, one.verdict)
+    end)
+  end
   local all = {}
   for i = going, 1, -1 do
     local last = #ARGV
@@ -42,15 +47,19 @@ if going > 0 then
   end
   local holders
   for _, one in ipairs(all) do
+    local counts = one.what == "batch" or one.what == "batch_callback"
+    if counts then one.go = count_in_batch end
     local way = ways[one.what]
-    if not way then return redis.error_reply("ERR nothing is let go as " .. one.what) end
+    if not way and not counts then return redis.error_reply("ERR nothing is let go as " .. one.what) end
     if one.what == "note" then noted = one.member end
-    local is_there = redis.call("TYPE", one.key).ok == way[1]    -- of another type it is nobody's of ours
     if one.what == "gem_holders" then holders = one.key end
     one.holders = holders
-    if is_there and way[3] == delete then is_there = redis.call("GET", one.key) == one.member end
-    if is_there then one.go = way[3] end
-    redis.call(way[2][1], one.key .. "~", unpack(way[2], 2))
+    if way then
+      local is_there = redis.call("TYPE", one.key).ok == way[1]    -- of another type it is nobody's of ours
+      if is_there and way[3] == delete then is_there = redis.call("GET", one.key) == one.member end
+      if is_there then one.go = way[3] end
+      redis.call(way[2][1], one.key .. "~", unpack(way[2], 2))
+    end
   end
   let_go = function(entry)
     for _, one in ipairs(all) do

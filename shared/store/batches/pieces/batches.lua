@@ -1,3 +1,25 @@
+-- Most jobs of a batch end in the order in which they were pushed, and nothing is due: so whole bytes of states, which hold four
+-- each, go from pending to succeeded.  Returns false, and changes nothing, where that is otherwise.
+local function end_jobs_in_order(key, indices)
+  local first, last = indices:match("^(%d+)%-(%d+)$")
+  local total, succeeded, failing, dead, steps, opening = unpack(redis.call("HMGET", key, "total", "succeeded", "failing", "dead",
+                                                                            "steps", "opening"))
+  first, last, total = tonumber(first), tonumber(last), tonumber(total or nil)
+  if not first or not total or last >= total or steps or (tonumber(opening or nil) or 0) > 0 then return false end
+  local pending = total - (succeeded or 0) - (dead or 0) - (last - first + 1)
+  if pending <= (tonumber(failing or nil) or 0) then return false end
+  local from, to = math.floor(first / 4), math.floor(last / 4)
+  local states = redis.call("GETRANGE", key .. ":states", from, to)
+  local front, back = states:byte(1) or 0, states:byte(to - from + 1) or 0
+  local own_front, others_back = 4 ^ (4 - first % 4), 4 ^ (3 - last % 4)    -- the first is in the highest bits of a byte
+  if from == to or front % own_front > 0 or back >= others_back or states:find("[^%z]", 2) ~= nil and
+     states:find("[^%z]", 2) <= to - from then return false end
+  redis.call("SETRANGE", key .. ":states", from, string.char(front + own_front - 1) .. string.rep("\255", to - from - 1) ..
+             string.char(256 - others_back + back))
+  redis.call("HINCRBY", key, "succeeded", last - first + 1)
+  return true
+end
+
 -- What becomes of batches, whose keys batch.hpp lists.  Made when it is first used, as most calls have nothing to do with
 -- one.  batches().end_jobs() counts jobs that have ended, end_callback() a callback; settle() fires the events that are due;
 -- cancel() cancels.  Each takes the key of the batch's hash.
@@ -188,49 +210,29 @@ local function batches()
     end
   end
 
-  -- Most jobs of a batch end in the order in which they were pushed: four states of a byte are set at once where none of the
-  -- four was set before.  Returns how many, and what is left of the range at its ends.
-  local function end_whole_bytes(states, first, last)
-    local from, to = math.ceil(first / 4), math.floor((last + 1) / 4) - 1
-    if to < from then return 0, {{first, last}} end
-    local now = redis.call("GETRANGE", states, from, to)
-    if now ~= string.rep("\0", #now) then return 0, {{first, last}} end
-    redis.call("SETRANGE", states, from, string.rep("\255", to - from + 1))
-    return 4 * (to - from + 1), {{first, 4 * from - 1}, {4 * to + 4, last}}
-  end
-
   -- Jobs by their indices, as "7" or "7,8-12".  `verdict` is "done", "failed", or "dead" and how many seconds the batch is kept
   -- then.  The states: 0 pending, 1 failing, 2 dead, 3 succeeded.  A job that has succeeded stays so.
   local function end_jobs(key, indices, verdict)
+    if not exists(key) then return end
     local batch, states, ended = read(key), key .. ":states", {}
     local ends = verdict == "done" and 3 or verdict == "failed" and 1 or 2
     local look, looked = {"BITFIELD", states}, {}
     local counts = {[0] = 0, 0, 0, 0}
-    local is_plain = ends == 3 and batch.steps == 0 and batch.opening == 0
     for first, last in indices:gmatch("(%d+)%-?(%d*)") do
-      first, last = tonumber(first), math.min(tonumber(last) or tonumber(first), batch.total - 1)
-      local left = {{first, last}}
-      if is_plain and last - first >= 8 then
-        local whole
-        whole, left = end_whole_bytes(states, first, last)
-        counts[3] = counts[3] + whole
-      end
-      for _, range in ipairs(left) do
-        for index = range[1], range[2] do
-          local text = string.format("%d", index)
-          if not ended[text] then
-            ended[text] = true
-            looked[#looked + 1] = text
-            look[#look + 1] = ends == 3 and "SET" or "GET"
-            look[#look + 1] = "u2"
-            look[#look + 1] = "#" .. text
-            if ends == 3 then look[#look + 1] = 3 end
-          end
+      for index = tonumber(first), math.min(tonumber(last) or tonumber(first), batch.total - 1) do
+        local text = string.format("%d", index)
+        if not ended[text] then
+          ended[text] = true
+          looked[#looked + 1] = text
+          look[#look + 1] = ends == 3 and "SET" or "GET"
+          look[#look + 1] = "u2"
+          look[#look + 1] = "#" .. text
+          if ends == 3 then look[#look + 1] = 3 end
         end
       end
     end
-    if #looked == 0 and counts[3] == 0 then return end
-    local before = #looked > 0 and redis.call(unpack(look)) or {}
+    if #looked == 0 then return end
+    local before = redis.call(unpack(look))
     local change, followed = {"BITFIELD", states}, {}
     for i, text in ipairs(looked) do
       if before[i] ~= 3 and before[i] ~= ends then
@@ -257,7 +259,7 @@ local function batches()
 
   -- A callback that is dead has ended for all events but success: that waits until it is retried.
   local function end_callback(key, jid, verdict)
-    if verdict == "failed" then return end
+    if verdict == "failed" or not exists(key) then return end
     local event = redis.call("HGET", key, "callback:" .. jid)
     local batch = read(key)
     if batch.opening > 0 then cancel_opened_by(batch, function(by) return by == jid end) end

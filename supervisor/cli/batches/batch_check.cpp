@@ -352,9 +352,11 @@ std::vector<BatchRecord> batches_to_check(ShardConnections::Shard& shard, const 
   if (bid) {
     auto batch = find_batch(shard.redis, *bid);
     if (!batch) return {};
+    const bool has_children = batch->kids > 0;
     all.push_back(*std::move(batch));
-    for (BatchBelow& below : batches_below(shard.redis, *bid, most_batches_checked).batches) {
-      if (below.batch) all.push_back(*std::move(below.batch));
+    const BatchesBelow below = has_children ? batches_below(shard.redis, *bid, most_batches_checked) : BatchesBelow();
+    for (const BatchBelow& one : below.batches) {
+      if (one.batch) all.push_back(*one.batch);
     }
   } else {
     for (ListedBatch& listed : list_batches_of(shard, most_batches_checked)) all.push_back(std::move(listed.batch));

@@ -81,6 +81,8 @@ std::size_t cancel_below(Connection& redis, const std::string& bid, std::set<std
   const BatchAnswer answer = read_batch_answer(redis.run(cancel_batch(bid)).view());
   if (answer == BatchAnswer::none) return 0;
   std::size_t count = answer == BatchAnswer::ok ? 1 : 0;
+  const auto batch = find_batch(redis, bid);
+  if (!batch || batch->kids == 0) return count;
   std::string position(scan_begins);
   do {
     const Reply reply = redis.call(ask_children(bid, position));

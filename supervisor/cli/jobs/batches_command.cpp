@@ -85,6 +85,11 @@ std::string shown_count(std::int64_t count) {
   return grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, count)));
 }
 
+// "BID  what it is for"
+std::string after_name(const std::string& description) {
+  return description.empty() ? "\n" : "  " + log::printable(description) + "\n";
+}
+
 std::string shown_time(const std::optional<WallTime>& time) { return time ? iso_time(*time) : ""; }
 
 std::string table_of_batches(const std::vector<ListedBatch>& batches) {
@@ -132,8 +137,7 @@ std::string line_below(const BatchBelow& below) {
       fmt::format("    {}{}  ", std::string(2 * (below.depth - 1), ' '), log::printable(below.bid));
   if (!below.batch) return line + "is gone\n";
   const BatchRecord& batch = *below.batch;
-  return line + fmt::format("{:<9} {}{}\n", to_string(batch.state), bar_of(batch),
-                            batch.description.empty() ? "" : "  " + log::printable(batch.description));
+  return line + fmt::format("{:<9} {}{}", to_string(batch.state), bar_of(batch), after_name(batch.description));
 }
 
 // Why it has not ended, as far as its own hash tells.
@@ -170,7 +174,7 @@ std::string lines_of_steps(const std::vector<FlowStep>& steps) {
 
 std::string text_of_batch(const ListedBatch& listed, const BatchesBelow& below) {
   const BatchRecord& batch = listed.batch;
-  std::string text = fmt::format("{}  {}\n", log::printable(batch.bid), log::printable(batch.description));
+  std::string text = log::printable(batch.bid) + after_name(batch.description);
   const auto add = [&](std::string_view name, const std::string& value) {
     text += fmt::format("  {:<10} {}\n", name, value);
   };
@@ -236,8 +240,8 @@ int check_some_batches(const BatchesOrder& order) {
   for (const CheckedBatch& one : checked) {
     if (order.json) break;
     const BatchRecord& batch = one.batch.batch;
-    std::string text = fmt::format("{}  {}  {}  {}\n", log::printable(batch.bid), to_string(batch.state), bar_of(batch),
-                                   log::printable(batch.description));
+    std::string text = fmt::format("{}  {}  {}{}", log::printable(batch.bid), to_string(batch.state), bar_of(batch),
+                                   after_name(batch.description));
     for (const BatchFinding& finding : one.findings)
       text += fmt::format("  {}{}\n",
                           finding.is_mended      ? "mended: "

@@ -307,12 +307,7 @@ class Checked {
 
   void end_those(const std::set<std::uint32_t>& jobs, const char* where) {
     if (jobs.empty()) return;
-    std::string text = fmt::format("{} {}", counted(jobs.size(), "job is", "jobs are"), where);
-    // Ruby's pushes count their jobs a moment before they push them.
-    if (batch_.open > 0) {
-      add(Kind::missing, text + "; they count as dead if that is so once the push has returned");
-      return;
-    }
+    const std::string text = fmt::format("{} {}", counted(jobs.size(), "job is", "jobs are"), where);
     count_as_dead(redis_, batch_.bid, jobs, check_.dead_timeout_s);
     add(Kind::missing, text + (jobs.size() == 1 ? ": it counts as dead now" : ": they count as dead now")).is_mended =
         true;

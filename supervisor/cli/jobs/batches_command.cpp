@@ -235,7 +235,10 @@ int check_some_batches(const BatchesOrder& order) {
     for (const CheckedBatch& one : checked) array.add(checked_batch_json(one));
     array.end();
   } else if (checked.empty()) {
-    print(bid ? "It has ended.\n" : "All batches have ended.\n");
+    const auto batch = bid ? find_batch(shards, *bid) : std::nullopt;
+    print(!bid                                ? "All batches have ended.\n"
+          : batch && !has_ended(batch->batch) ? "Nothing was found that it waits for.\n"
+                                              : "It has ended.\n");
   }
   for (const CheckedBatch& one : checked) {
     if (order.json) break;

@@ -496,7 +496,7 @@ class BatchesTest < CompatibilityTest
 
   def test_every_script_is_installed_beside_the_file
     Dir.mktmpdir do |directory|
-      install = Open3.capture2e("cmake", "-D", "CMAKE_INSTALL_PREFIX=#{directory}", "-D", "CMAKE_INSTALL_LOCAL_ONLY=1", "-P", File.join(BUILD, "packaging/cmake_install.cmake"))
+      install = Open3.capture2e("cmake", "-D", "CMAKE_INSTALL_PREFIX=#{directory}", "-D", "CMAKE_INSTALL_COMPONENT=Unspecified", "-P", File.join(BUILD, "packaging/cmake_install.cmake"))
       file = File.join(directory, "share/brood/ruby/brood_batch.rb")
       assert File.exist?(file), install.first
       output, status = Open3.capture2e(RbConfig.ruby, "-r", file, "-e", "puts Brood::Batch::Script::FOLDER, Brood::Batch::OPEN.digest")

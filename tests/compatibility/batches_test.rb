@@ -39,6 +39,8 @@ class BatchesTest < CompatibilityTest
   def waiting(queue) = Sidekiq::Queue.new(queue)
   def jids(set) = { "dead" => Sidekiq::DeadSet, "retry" => Sidekiq::RetrySet }.fetch(set).new.map(&:jid)
 
+  def shown(batch) = JSON.parse(brood(redis, "batches", "show", batch.is_a?(String) ? batch : batch.bid, "--json"))
+
   # A batch whose callbacks write their event into the ledger.
   def batch(queue: "ruby", events: Brood::Batch::EVENTS, **options)
     Brood::Batch.new(**options).tap do |made|
@@ -482,7 +484,25 @@ class BatchesTest < CompatibilityTest
     eventually("all that is counted was pushed, and performed") { counts(bid).then { |total, succeeded| total == succeeded } }
     assert_equal ["1", []], [field(bid, "open"), events(bid)]
     assert_equal ["job"], @ledger.done.uniq
-    assert_match(/\A\d+ \S+ #{child.pid} \d+\z/, redis.command("HGETALL", key(bid)).each_slice(2).find { |name, _| name.start_with?("push:") }.last)
+    assert_equal "open", shown(bid)["state"]
+    assert_includes brood(redis, "batches", "check", bid, may_end: [0, 1]), "whose process is gone"
+    assert_equal ["cancelled", %w[finished]], [shown(bid)["state"], events(bid)]
+  end
+
+  def test_a_check_counts_what_a_killed_process_has_lost
+    file = File.join(redis.directory, "lost")
+    made = batch(queue: "default")
+    made.jobs { Sidekiq::Client.push("class" => "Stopped", "queue" => "stopped", "args" => [file]) }
+    ruby = RubySidekiq.new(redis, ["-q", "stopped"], jobs: File.join(__dir__, "batch_ruby_jobs.rb"))
+    eventually("it runs") { File.exist?(file) }
+    identity = eventually("its heartbeat") { Sidekiq::ProcessSet.new.find { |process| process["pid"] == ruby.pid }&.identity }
+    ruby.signal("KILL")
+    ruby.wait_exit
+    assert_equal ["running", 1], shown(made).values_at("state", "pending")
+    redis.command("DEL", identity, "#{identity}:work", "#{identity}:workers") # as Redis does a minute later
+    brood(redis, "batches", "check", made.bid, may_end: [0, 1])
+    closed(made)
+    assert_equal ["finished", 1, 0, 1], shown(made).values_at("state", "total", "pending", "dead")
   end
 
   # -- The scripts, and where they run.

@@ -190,7 +190,9 @@ module Brood
       end
 
       def dead_timeout
-        options = Sidekiq.respond_to?(:default_configuration) ? Sidekiq.default_configuration : Sidekiq.options
+        options = if SIDEKIQ >= 7 then Sidekiq.default_configuration
+                  else Sidekiq.respond_to?(:[]) ? Sidekiq : Sidekiq.options # 6.5, 6.4
+                  end
         options[:dead_timeout_in_seconds].to_i
       end
     end

@@ -42,30 +42,6 @@ void add_index(std::string& indices, std::uint32_t index) {
     indices.replace(indices.size() - (last.size() - dash - 1), std::string::npos, std::to_string(index));
 }
 
-// Many jobs of one batch that end together are one thing.
-void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
-                  std::int64_t dead_timeout_s) {
-  const auto membership = batch_named_by(payload);
-  if (!membership) return;
-  std::string verdict = end == JobEnding::done     ? "done"
-                        : end == JobEnding::failed ? "failed"
-                                                   : "dead " + std::to_string(kept_for(dead_timeout_s));
-  if (!membership->callback.empty())
-    all.push_back({entry, "batch_callback", keys::batch(membership->callback), membership->jid, verdict});
-  if (membership->bid.empty()) return;
-  static const std::string empty_key = keys::batch("").name();
-  const auto same = std::find_if(all.rbegin(), all.rend(), [&](const LetGo& other) {
-    const std::string& name = other.key.name();
-    return other.of == entry && other.what == "batch" && other.verdict == verdict &&
-           name.size() == empty_key.size() + membership->bid.size() && name.ends_with(membership->bid);
-  });
-  if (same != all.rend())
-    add_index(same->member, membership->index);
-  else
-    all.push_back(
-        {entry, "batch", keys::batch(membership->bid), std::to_string(membership->index), std::move(verdict)});
-}
-
 void append_lock(std::vector<LetGo>& all, const std::optional<NamedLock>& held, std::size_t entry) {
   if (held) all.push_back({entry, "unique", keys::unique_lock(held->lock), held->jid});
 }
@@ -106,6 +82,30 @@ std::optional<NamedLock> lock_named_by(const Payload& job) {
 
 void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry) {
   append_lock(all, lock_named_by(job), entry);
+}
+
+// Many jobs of one batch that end together are one thing.
+void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
+                  std::int64_t dead_timeout_s) {
+  const auto membership = batch_named_by(payload);
+  if (!membership) return;
+  std::string verdict = end == JobEnding::done     ? "done"
+                        : end == JobEnding::failed ? "failed"
+                                                   : "dead " + std::to_string(kept_for(dead_timeout_s));
+  if (!membership->callback.empty())
+    all.push_back({entry, "batch_callback", keys::batch(membership->callback), membership->jid, verdict});
+  if (membership->bid.empty()) return;
+  static const std::string empty_key = keys::batch("").name();
+  const auto same = std::find_if(all.rbegin(), all.rend(), [&](const LetGo& other) {
+    const std::string& name = other.key.name();
+    return other.of == entry && other.what == "batch" && other.verdict == verdict &&
+           name.size() == empty_key.size() + membership->bid.size() && name.ends_with(membership->bid);
+  });
+  if (same != all.rend())
+    add_index(same->member, membership->index);
+  else
+    all.push_back(
+        {entry, "batch", keys::batch(membership->bid), std::to_string(membership->index), std::move(verdict)});
 }
 
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,

@@ -59,6 +59,9 @@ std::optional<JobEnding> end_of_job(Outcome::Kind kind);
 // job is kept for `dead_timeout_s`.
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                  std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds);
+// The batch that counts the job alone.
+void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
+                  std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds);
 // The unique lock alone.
 void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry);
 // Each job that holds something has one of these in its text.

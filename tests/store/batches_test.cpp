@@ -322,6 +322,30 @@ BOOST_FIXTURE_TEST_CASE(a_unique_job_whose_lock_another_holds_is_not_in_the_batc
   BOOST_TEST(redis.keys("brood:unique:*") == Strings{});
 }
 
+BOOST_FIXTURE_TEST_CASE(a_job_that_another_replaces_is_counted_as_skipped, Batches) {
+  Batch batch = batch_with_callbacks();
+  batch.push([](BatchJobs& jobs) { jobs.enqueue(OneAtATime{1}); });
+  client.enqueue(OneAtATime{1}, {.on_conflict = OnConflict::replace});
+  BOOST_TEST(redis.size_of("queue:rows") == 1u);
+  BOOST_TEST(counts(batch.bid()) == "success: 1 = 1 + 0 + 0, 0 failing");
+}
+
+BOOST_FIXTURE_TEST_CASE(every_key_of_a_batch_expires, Batches) {
+  Batch parent = batch_with_callbacks();
+  parent.push([&](BatchJobs& jobs) {
+    for (int row = 0; row < 20; ++row) jobs.enqueue(ImportRow{row});
+    Batch child(client, {.parent = parent.bid()});
+    push_rows(child, 1);
+  });
+  Flow flow(client);
+  flow.add("one", ImportRow{1});
+  flow.add("two", ImportRow{2}, {.after = {"one"}});
+  flow.push();
+  perform("rows", std::vector<Kind>(12, Kind::acknowledge));
+  perform("rows", {Kind::retry, Kind::move_to_dead});
+  for (const std::string& key : redis.keys("brood:batch:*")) BOOST_TEST(redis.integer({"TTL", RedisKey(key)}) > 0, key);
+}
+
 BOOST_FIXTURE_TEST_CASE(scheduled_jobs_count_too, Batches) {
   Batch batch = batch_with_callbacks();
   batch.push([](BatchJobs& jobs) {
@@ -373,7 +397,7 @@ BOOST_FIXTURE_TEST_CASE(hostile_places_in_a_batch_count_nowhere, Batches) {
     perform("rows", {Kind::acknowledge});
     BOOST_TEST(counts(batch.bid()) == "running: 1 = 0 + 1 + 0, 0 failing", index);
   }
-  BOOST_TEST(redis.keys("brood:batch:*:states") == Strings{});
+  BOOST_TEST(redis.get("brood:batch:" + batch.bid() + ":states").value() == std::string(1, '\0'));
   redis.command({"DEL", RedisKey("brood:batch:" + batch.bid())});
   redis.command({"SET", RedisKey("brood:batch:" + batch.bid()), "no hash"});
   perform("rows", {Kind::acknowledge});  // is settled all the same

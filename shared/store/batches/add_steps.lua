@@ -19,5 +19,5 @@ for i = 5, #ARGV, 5 do
   of = of + 1
 end
 redis.call("HSET", KEYS[1], "total", of, "steps", of)
-redis.call("EXPIRE", KEYS[2], B.pending_for)
+redis.call("PEXPIRE", KEYS[2], math.max(redis.call("PTTL", KEYS[1]), 1000))
 return "OK"

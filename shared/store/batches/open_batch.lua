@@ -21,16 +21,18 @@ if ARGV[6] ~= "" then
 end
 redis.call("HSET", KEYS[1], "made_by", ARGV[2], "open", 1, push, "0 " .. ARGV[3], "created_at", ARGV[4], "description", ARGV[5],
            "depth", depth, "total", 0)
+redis.call("SETRANGE", KEYS[1] .. ":states", 0, "\0")    -- so that it expires with the others
 for i = 9, #ARGV, 2 do redis.call("HSET", KEYS[1], ARGV[i], ARGV[i + 1]) end
 if parent then
   redis.call("HSET", KEYS[1], "parent", ARGV[6])
   redis.call("HINCRBY", KEYS[3], "kids", 1)
   redis.call("SADD", KEYS[3] .. ":children", ARGV[1])
+  redis.call("PEXPIRE", KEYS[3] .. ":children", math.max(redis.call("PTTL", KEYS[3]), B.pending_for * 1000))
   if KEYS[4] and B.exists(KEYS[4]) then
     redis.call("HSET", KEYS[4] .. ":opening", ARGV[1], ARGV[8])
     redis.call("HINCRBY", KEYS[4], "opening", 1)
     redis.call("HSET", KEYS[1], "opened_in", KEYS[4]:match("brood:batch:([%w_-]+)$"))
-    redis.call("EXPIRE", KEYS[4] .. ":opening", B.pending_for)
+    redis.call("PEXPIRE", KEYS[4] .. ":opening", math.max(redis.call("PTTL", KEYS[4]), B.pending_for * 1000))
   end
 end
 -- Those that have expired are forgotten here; and a parent outlives its children.

@@ -90,6 +90,9 @@ ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, c
     call.args.push_back(std::to_string(batch->number));
     call.args.emplace_back(batch_number_kept_s);
   }
+  std::vector<LetGo> let_go;
+  append_batch(let_go, holder.payload, 1, JobEnding::done);
+  append(call, let_go);
   return call;
 }
 

@@ -6,8 +6,10 @@
 -- ARGV[4] jid of the new one, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
 -- payload
 -- ARGV[8] the batch's number and for how many seconds that is kept; with KEYS[5]
+-- Behind these keys and arguments: the batch that counts the one that waits; its lock passes on.
 -- Returns 1, also when this batch was pushed before; 0 when the lock is another's by now, or the job waits there no more: then
 -- nothing is changed.
+-- include: pieces/let_go.lua
 local lock, from, to, queues, number_key = unpack(KEYS)
 local holder, old, old_score, jid, longest, score, new, number, kept_for = unpack(ARGV)
 local last = number_key and (redis.call("GET", number_key) or "0")
@@ -51,4 +53,5 @@ else
 end
 if longest == "0" then redis.call("SET", lock, jid) else redis.call("SET", lock, jid, "PX", longest) end
 if number_key then redis.call("SET", number_key, number, "EX", kept_for) end
+if let_go then let_go(1) end
 return 1

@@ -1,48 +1,20 @@
 #include "supervisor/cli/jobs/bulk.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "shared/base/clock.hpp"
 #include "supervisor/cli/jobs/job_lines.hpp"
 
 namespace brood {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::size_t slice_jobs = 1'000;
 constexpr std::size_t slice_bytes = 4 << 20;  // a slice ends here too, so that long lines do not pile up in memory
-
-// One line on standard error, rewritten in place and gone at the end.
-class BulkProgress {
- public:
-  explicit BulkProgress(std::size_t total_bytes) : total_bytes_(total_bytes), shown_(isatty(STDERR_FILENO)) {}
-  ~BulkProgress() {
-    if (drawn_) fmt::print(stderr, "\r\x1b[K");
-  }
-
-  void show(std::size_t jobs, std::size_t bytes) {
-    if (!shown_ || steady_now() - last_ < 100ms) return;
-    last_ = steady_now();
-    drawn_ = true;
-    const std::string percent =
-        total_bytes_ > 0 ? fmt::format(" ({}%)", std::min<std::size_t>(100, bytes * 100 / total_bytes_)) : "";
-    fmt::print(stderr, "\r\x1b[K{} jobs pushed{}", jobs, percent);
-  }
-
- private:
-  std::size_t total_bytes_;
-  bool shown_, drawn_ = false;
-  SteadyTime last_{};
-};
 
 class Slices {
  public:
@@ -92,12 +64,12 @@ class Slices {
 
 PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options) {
   JobLines lines(path, options);
-  BulkProgress progress(lines.total_bytes());
+  PushProgress progress(lines);
   Slices slices(client, {.spread = options.spread});
   try {
     while (auto push = lines.next()) {
       slices.add(*std::move(push), lines.bytes_of_line());
-      progress.show(slices.pushed(), lines.bytes_read());
+      progress.show(slices.pushed());
     }
   } catch (const std::invalid_argument& error) {
     slices.send();

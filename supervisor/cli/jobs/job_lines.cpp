@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -11,9 +13,10 @@
 
 #include "shared/api/push/member_names.hpp"
 #include "shared/api/push/push_writer.hpp"
-#include "shared/base/clock.hpp"
 
 namespace brood {
+
+using namespace std::chrono_literals;
 
 JobLines::JobLines(std::string path, LineOptions options)
     : path_(std::move(path)), options_(std::move(options)), lines_(path_ == "-" ? std::cin : file_) {
@@ -47,6 +50,23 @@ std::optional<Push> JobLines::next() {
   }
   if (lines_.bad()) throw std::runtime_error(fmt::format("{}: {}", path_, std::strerror(errno)));
   return std::nullopt;
+}
+
+PushProgress::PushProgress(const JobLines& lines)
+    : lines_(lines), total_bytes_(lines.total_bytes()), shown_(isatty(STDERR_FILENO) == 1) {}
+
+PushProgress::~PushProgress() {
+  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void PushProgress::show(std::size_t jobs) {
+  if (!shown_ || steady_now() - last_ < 100ms) return;
+  last_ = steady_now();
+  drawn_ = true;
+  const std::string percent =
+      total_bytes_ > 0 ? fmt::format(" ({}%)", std::min<std::size_t>(100, lines_.bytes_read() * 100 / total_bytes_))
+                       : "";
+  fmt::print(stderr, "\r\x1b[K{} jobs pushed{}", jobs, percent);
 }
 
 }  // namespace brood

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "shared/base/clock.hpp"
+
 namespace brood {
 
 struct LineOptions {
@@ -39,6 +41,24 @@ class JobLines {
   std::istream& lines_;
   std::string line_;
   std::size_t number_ = 0, bytes_ = 0;
+};
+
+// How many jobs are pushed, and how much of the file that is: one line on standard error, rewritten in place and gone
+// at the end.  Nothing where standard error is no terminal.
+class PushProgress {
+ public:
+  explicit PushProgress(const JobLines& lines);
+  ~PushProgress();
+  PushProgress(const PushProgress&) = delete;
+  PushProgress& operator=(const PushProgress&) = delete;
+
+  void show(std::size_t jobs);
+
+ private:
+  const JobLines& lines_;
+  std::size_t total_bytes_;
+  bool shown_, drawn_ = false;
+  SteadyTime last_{};
 };
 
 }  // namespace brood

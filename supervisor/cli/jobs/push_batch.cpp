@@ -57,11 +57,12 @@ PushedBatch push_batch(Client& client, const BatchOfLines& order) {
     }
   }
   PushedBatch pushed{batch.bid()};
+  PushProgress progress(lines);
   batch.push([&](BatchJobs& jobs) {
     try {
       while (auto push = lines.next()) {
         jobs.push(*std::move(push));
-        ++pushed.jobs;
+        progress.show(++pushed.jobs);
       }
     } catch (const std::invalid_argument& error) {
       refuse_line(lines, error, "the batch is cancelled");

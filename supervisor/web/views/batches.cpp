@@ -22,8 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t batches_a_page = 50, most_batches_looked_at = 2'000;  // of each shard, to put them in order
-constexpr std::size_t batches_told = 100, most_batches_told = 1'000;        // for programs
+// Of each shard, to put them in order: each costs two commands.
+constexpr std::size_t most_on_page = 500, most_for_programs = 2'000;
+constexpr std::size_t batches_a_page = 50, batches_told = 100, most_batches_told = 1'000;
 constexpr std::size_t most_below_on_page = 200, most_steps_on_page = 200;
 constexpr auto longest_check = 20s;
 constexpr std::string_view path_of_batches = "/api/v1/batches/";
@@ -128,10 +129,10 @@ std::size_t limit_of(const Call& call) {
 }  // namespace
 
 HttpResponse show_batches(Call& call) {
-  const std::vector<ListedBatch> all = list_batches(call.site.shards(), most_batches_looked_at);
+  const std::vector<ListedBatch> all = list_batches(call.site.shards(), most_on_page);
   Page page{.title = "Batches", .body = {}};
-  page.beside_title =
-      Html("<p class=\"dim\">{} of jobs that are counted together</p>", counted(all.size(), "batch", "batches"));
+  const std::string total = (all.size() >= most_on_page ? "at least " : "") + counted(all.size(), "batch", "batches");
+  page.beside_title = Html("<p class=\"dim\">{} of jobs that are counted together</p>", total);
   PageTable table("Batches, those with failed or dead jobs first", {{"Batch"},
                                                                     {"Description"},
                                                                     {"State"},
@@ -150,8 +151,7 @@ HttpResponse show_batches(Call& call) {
   }
   page.body += table.html(call, all.empty() ? "There is no batch." : "There are no more batches.");
   if (all.size() > batches_a_page)
-    page.body +=
-        pager(Url("/batches"), number, first + batches_a_page < all.size(), counted(all.size(), "batch", "batches"));
+    page.body += pager(Url("/batches"), number, first + batches_a_page < all.size(), total);
   return page_response(call, std::move(page));
 }
 
@@ -230,7 +230,7 @@ HttpResponse check_one_batch(Call& call) {
 }
 
 HttpResponse answer_batches(Call& call) {
-  const std::vector<ListedBatch> all = list_batches(call.site.shards(), most_batches_looked_at);
+  const std::vector<ListedBatch> all = list_batches(call.site.shards(), most_for_programs);
   const std::size_t limit = limit_of(call), first = std::min(page_number(call) * limit, all.size());
   const std::vector<ListedBatch> page(all.begin() + static_cast<std::ptrdiff_t>(first),
                                       all.begin() + static_cast<std::ptrdiff_t>(std::min(first + limit, all.size())));

@@ -28,6 +28,7 @@ enum class BatchEvent {
   finished,  // every job has ended, well or dead
 };
 
+// What a batch is made with.
 struct BatchOptions {
   std::string description = {};  // for people, at most 1,000 bytes
   // The bid of a batch that waits for this one: its callbacks are pushed after those of this one have run.  It must not
@@ -49,11 +50,13 @@ class BROOD_API BatchJobs {
   std::string enqueue(const Job& job, const EnqueueOptions& options = {}) {
     return push(detail::pushed_job(job, options));
   }
+  // As Client::enqueue_in().
   template <typename Number, typename Period, typename Job>
   std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
                          const EnqueueOptions& options = {}) {
     return push_in(std::chrono::duration<double>(delay).count(), detail::pushed_job(job, options));
   }
+  // As Client::enqueue_at().
   template <typename Duration, typename Job>
   std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job,
                          const EnqueueOptions& options = {}) {
@@ -71,6 +74,7 @@ class BROOD_API BatchJobs {
     }
     return count;
   }
+  // As Client::push(): a job given by its parts.
   std::string push(Push job);
 
  private:
@@ -132,6 +136,7 @@ class BROOD_API Batch {
   requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
     on(event, detail::pushed_job(job, options));
   }
+  // The same for a callback given by its parts.
   void on(BatchEvent event, const Push& job);
 
   // Calls `fill` with a BatchJobs&, and returns when all of its jobs are in Redis.  If `fill` or a push throws, the

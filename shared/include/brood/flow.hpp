@@ -26,17 +26,19 @@ enum class IfFailed {
 
 // The name of a step.
 struct StepName {
-  std::string name;
-  StepName(std::string of) : name(std::move(of)) {}
-  StepName(std::string_view of) : name(of) {}
-  StepName(const char* of) : name(of) {}
+  std::string name;                                  // as Flow::add() takes it
+  StepName(std::string of) : name(std::move(of)) {}  // any text stands for a name
+  StepName(std::string_view of) : name(of) {}        // the same
+  StepName(const char* of) : name(of) {}             // the same
 };
 
+// When a step begins.
 struct StepOptions {
   std::vector<StepName> after = {};  // the steps that must have ended before it begins; also ones that are added later
-  IfFailed if_failed = IfFailed::fail;
+  IfFailed if_failed = IfFailed::fail;  // when one of these dies
 };
 
+// What a flow is made with.
 struct FlowOptions {
   std::string description = {};  // as BatchOptions::description
   std::string parent = {};       // as BatchOptions::parent
@@ -65,7 +67,7 @@ class BROOD_API Flow {
   Flow(Flow&&) noexcept;
   Flow& operator=(Flow&&) noexcept;
 
-  const std::string& bid() const;
+  const std::string& bid() const;  // as Batch::bid()
 
   // Adds a step; at most 1,000.  `name` has 1 to 100 of A-Z a-z 0-9 _ . : - and is the step's own.  Throws
   // std::invalid_argument if it is not, and as a push does; for a job that is unique or has a time; std::logic_error
@@ -75,6 +77,7 @@ class BROOD_API Flow {
       add(std::string_view name, const Job& job, const StepOptions& options = {}, const EnqueueOptions& push = {}) {
     return add(name, detail::pushed_job(job, push), options);
   }
+  // The same for a job given by its parts.
   StepName add(std::string_view name, const Push& job, const StepOptions& options = {});
 
   // As Batch::on().
@@ -82,6 +85,7 @@ class BROOD_API Flow {
   requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
     on(event, detail::pushed_job(job, options));
   }
+  // The same for a callback given by its parts.
   void on(BatchEvent event, const Push& job);
 
   // Returns when all steps are in Redis.  Throws std::invalid_argument, before anything is sent, for a step that waits

@@ -21,7 +21,8 @@ bool noted(const std::string& ledger, const std::string& line) {
 }
 
 void use_batch(brood::Client& client, const std::string& ledger) {
-  brood::Batch batch(client, {.description = "of the consumer", .parent = ""});
+  const brood::BatchOptions options{.description = "of the consumer", .parent = ""};
+  brood::Batch batch(client, options);
   EXPECT(batch.bid().size() == 14);
   batch.on(brood::BatchEvent::success, InBatch{"success"}, {.retry = 1});
   batch.on(brood::BatchEvent::complete, brood::Push{.job_class = "InBatch", .args = R"(["complete"])"});
@@ -56,10 +57,12 @@ void use_cancelled(brood::Client& client, const std::string& ledger) {
 }
 
 void use_flow(brood::Client& client, const std::string& ledger) {
-  brood::Flow flow(client, {.description = "of steps", .parent = ""});
+  const brood::FlowOptions options{.description = "of steps", .parent = ""};
+  brood::Flow flow(client, options);
   EXPECT(flow.bid().size() == 14);
   const brood::StepName first = flow.add("first", InBatch{"first step"});
-  flow.add("second", InBatch{"second step"}, {.after = {first}, .if_failed = brood::IfFailed::run});
+  const brood::StepOptions runs{.after = {first}, .if_failed = brood::IfFailed::run};
+  flow.add("second", InBatch{"second step"}, runs);
   flow.add("third", brood::Push{.job_class = "InBatch", .args = R"(["third step"])"},
            {.after = {"first", std::string("second")}, .if_failed = brood::IfFailed::skip});
   flow.add("fourth", InBatch{"fourth step"}, {.after = {std::string_view("third")}, .if_failed = brood::IfFailed::fail},

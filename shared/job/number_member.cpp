@@ -9,7 +9,8 @@
 namespace brood {
 namespace {
 
-constexpr std::array<std::string_view, 5> seconds_options{"timeout", "retry_for", "expires_in", "expiry", "unique_for"};
+constexpr std::array<std::string_view, 6> seconds_options{"timeout", "retry_for",  "expires_in",
+                                                          "expiry",  "unique_for", "keep_result"};
 constexpr std::size_t most_characters_shown = 60;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

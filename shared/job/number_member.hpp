@@ -19,7 +19,8 @@ std::optional<std::string_view> number_text(std::string_view json);
 std::optional<double> number_of(std::string_view json);         // 1E400 is infinite, as in Ruby
 std::optional<std::int64_t> integer_of(std::string_view json);  // when it is spelled as an integer and fits 64 bits
 
-// True for an option that is a number of seconds: timeout, retry_for, expires_in, expiry, unique_for.
+// True for an option that is a number of seconds: timeout, retry_for, expires_in, expiry, unique_for,
+// keep_result.
 bool is_seconds_option(std::string_view name);
 
 // Why a push is refused for this value of such an option, as a sentence; empty if it is a number, or false or null,

@@ -41,6 +41,10 @@ bool OutcomeNotes::write(int entry, std::uint64_t number, std::size_t begin, con
   return true;
 }
 
+void OutcomeNotes::forget(int entry) {
+  if (exists(entry)) heads[static_cast<std::size_t>(entry)] = {~std::uint64_t{0}, 0, 0, 0, 0, 0};
+}
+
 std::optional<OutcomeNote> OutcomeNotes::read(int entry, std::uint64_t number) const {
   if (!exists(entry)) return std::nullopt;
   const Head head = heads[static_cast<std::size_t>(entry)];

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// How an entry ended badly.
+// How an entry ended badly; or the result that it has left, if it ended well.
 struct OutcomeNote {
   std::uint32_t kind = 0;  // an Outcome::Kind
   double score = 0;
@@ -31,6 +31,9 @@ struct OutcomeNotes {
 
   // `begin` is where the text goes.  False when it does not fit, and nothing is written.
   bool write(int entry, std::uint64_t number, std::size_t begin, const OutcomeNote& note);
+
+  // Leaves no note of an earlier batch to this entry.
+  void forget(int entry);
 
   // nullopt if there is none for this entry and number, or a job has scribbled over it.
   std::optional<OutcomeNote> read(int entry, std::uint64_t number) const;

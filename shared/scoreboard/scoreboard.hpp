@@ -11,6 +11,8 @@
 
 #include <sys/types.h>
 
+#include <brood/progress.hpp>
+
 #include "shared/base/clock.hpp"
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/outcome_notes.hpp"
@@ -104,7 +106,15 @@ struct alignas(64) SlotRecord {
   StackRecord crash;  // the worker's last words
   StackRecord dump;   // where it was when it was last asked
 
-  OutcomeNotes outcome_notes;  // of the batch's judged entries
+  OutcomeNotes outcome_notes;  // of the batch's judged entries, and results of those that succeeded
+
+  // Of the running entry, under a sequence lock as the texts.
+  struct Progress {
+    std::atomic<std::uint32_t> sequence;
+    std::atomic<std::int64_t> of;  // `started_steady` of the run that says so
+    std::atomic<std::int64_t> done, total;
+    char note[128];
+  } progress;
 };
 
 // Whether a record holds both in full.
@@ -147,7 +157,8 @@ struct SlotSnapshot {
   std::string capsule;
   bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
   std::string queue, jid, job_class;
-  // For the entries that are judged; in last_words() alone.
+  std::optional<JobProgress> progress;  // of the running entry, if it says how far it is
+  // For the entries that are judged, or have succeeded and left a result; in last_words() alone.
   std::vector<std::optional<OutcomeNote>> outcome_notes;
 };
 
@@ -175,6 +186,10 @@ class WorkerSlot {
   // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor is killing it:
   // then the entry is not this worker's to settle, and the worker waits for its own end.
   bool end(int entry, EntryState state);
+  // Notes the result of an entry that is about to succeed, for the recovery; not if there is no room for it.
+  void note_result(int entry, const OutcomeNote& result);
+  // How far the running entry is.
+  void set_progress(const JobProgress& progress);
   // Notes what becomes of a failed entry, once its hooks have run.  failed -> judged by compare-and-swap, unless there
   // is no room for the note: then it stays failed, and is to be settled before another entry begins.  False as above.
   bool finish_entry(int entry, const OutcomeNote& becomes);

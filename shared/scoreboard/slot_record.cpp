@@ -40,19 +40,38 @@ std::string read_text(const char (&from)[size]) {
   return text;
 }
 
-class TextBeingWritten {
+class BeingWritten {
  public:
-  explicit TextBeingWritten(SlotRecord& record) : record_(record), sequence_(record.text_sequence.load() | 1) {
-    record_.text_sequence.store(sequence_);  // odd already when a predecessor died while writing
+  explicit BeingWritten(std::atomic<std::uint32_t>& sequence) : of_record_(sequence), sequence_(sequence.load() | 1) {
+    of_record_.store(sequence_);  // odd already when a predecessor died while writing
   }
-  ~TextBeingWritten() { record_.text_sequence.store(sequence_ + 1, std::memory_order_release); }
-  TextBeingWritten(const TextBeingWritten&) = delete;
-  TextBeingWritten& operator=(const TextBeingWritten&) = delete;
+  ~BeingWritten() { of_record_.store(sequence_ + 1, std::memory_order_release); }
+  BeingWritten(const BeingWritten&) = delete;
+  BeingWritten& operator=(const BeingWritten&) = delete;
 
  private:
-  SlotRecord& record_;
+  std::atomic<std::uint32_t>& of_record_;
   std::uint32_t sequence_;
 };
+
+struct TextBeingWritten : BeingWritten {
+  explicit TextBeingWritten(SlotRecord& record) : BeingWritten(record.text_sequence) {}
+};
+
+// Any byte of it may be a job's.
+std::optional<JobProgress> read_progress(const SlotRecord& record) {
+  const SlotRecord::Progress& progress = record.progress;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::uint32_t before = progress.sequence.load();
+    if (before % 2 != 0) continue;
+    const std::int64_t of = progress.of.load();
+    if (of == 0 || of != record.started_steady.load()) return std::nullopt;
+    JobProgress read{std::max<std::int64_t>(progress.done.load(), 0), std::max<std::int64_t>(progress.total.load(), 0),
+                     read_text(progress.note)};
+    if (progress.sequence.load() == before) return read;
+  }
+  return std::nullopt;
+}
 
 void read_texts(const SlotRecord& record, SlotSnapshot& into) {
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -190,6 +209,24 @@ bool WorkerSlot::end(int entry, EntryState state) {
   return true;
 }
 
+void WorkerSlot::note_result(int entry, const OutcomeNote& result) {
+  const std::uint64_t number = record_->number.load();
+  if (record_->outcome_notes.write(entry, number, noted_bytes_, result))
+    noted_bytes_ += result.payload.size();
+  else
+    record_->outcome_notes.forget(entry);
+  wrote();
+}
+
+void WorkerSlot::set_progress(const JobProgress& progress) {
+  SlotRecord::Progress& record = record_->progress;
+  const BeingWritten lock(record.sequence);
+  record.of.store(record_->started_steady.load());
+  record.done.store(progress.done);
+  record.total.store(progress.total);
+  write_text(record.note, progress.note);
+}
+
 bool WorkerSlot::finish_entry(int entry, const OutcomeNote& becomes) {
   if (entry < 0 || entry >= max_batch_entries) return true;
   const std::uint64_t number = record_->number.load();
@@ -269,6 +306,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.number_in_capsule = record.number_in_capsule.load();
   seen.capsule = read_text(record.capsule);
   read_texts(record, seen);
+  if (seen.current >= 0) seen.progress = read_progress(record);
   return seen;
 }
 
@@ -280,7 +318,7 @@ SlotSnapshot last_words(const SlotRecord& record) {
   }
   seen.outcome_notes.resize(seen.entries.size());
   for (std::size_t i = 0; i < seen.entries.size(); ++i) {
-    if (seen.entries[i] == EntryState::judged)
+    if (seen.entries[i] == EntryState::judged || seen.entries[i] == EntryState::succeeded)
       seen.outcome_notes[i] = record.outcome_notes.read(static_cast<int>(i), seen.number);
   }
   return seen;
@@ -332,6 +370,7 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.started_at.store(0);
   record.started_steady.store(0);
   record.deadline.store(0);
+  record.progress.of.store(0);
   record.cpu_before_us.store(0);
   record.rests_until.store(0);
   record.output_reads.store(0);

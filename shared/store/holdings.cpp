@@ -10,6 +10,7 @@
 #include "shared/job/batch_membership.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/gem_lock.hpp"
+#include "shared/store/kept_report.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -57,14 +58,15 @@ void append(ScriptCall& call, const std::vector<LetGo>& all) {
 }
 
 std::vector<std::string_view> marks_of_holders() {
-  std::vector<std::string_view> marks{mark_of_unique_lock, mark_of_batch_job, mark_of_batch_callback};
+  std::vector<std::string_view> marks{mark_of_unique_lock, mark_of_batch_job, mark_of_batch_callback, mark_of_report};
   if (gem_locks_are_served()) marks.push_back(mark_of_gem_lock);
   return marks;
 }
 
 bool may_hold(std::string_view payload) {
   return has_mark(payload, mark_of_unique_lock) || has_mark(payload, mark_of_batch_job) ||
-         has_mark(payload, mark_of_batch_callback) || (gem_locks_are_served() && has_mark(payload, mark_of_gem_lock));
+         has_mark(payload, mark_of_batch_callback) || has_mark(payload, mark_of_report) ||
+         (gem_locks_are_served() && has_mark(payload, mark_of_gem_lock));
 }
 
 std::optional<NamedLock> lock_named_by(std::string_view payload) {
@@ -109,9 +111,10 @@ void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t
 }
 
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
-                 std::int64_t dead_timeout_s) {
+                 std::int64_t dead_timeout_s, const Outcome* outcome) {
   if (!may_hold(payload)) return;
   append_batch(all, payload, entry, end, dead_timeout_s);
+  if (end != JobEnding::failed) append_report(all, payload, entry, outcome);
   if (end == JobEnding::failed || (end == JobEnding::gone && planted(PlantedBug::dead_job_keeps_its_lock))) return;
   append_lock(all, lock_named_by(payload), entry);
   const auto of_gem = gem_lock_named_by(payload);

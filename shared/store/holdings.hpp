@@ -55,10 +55,10 @@ enum class JobEnding {
 // That of a job that is settled so; nullopt: its attempt does not count.
 std::optional<JobEnding> end_of_job(Outcome::Kind kind);
 
-// Adds what a job holds and lets go when it ends so; nothing for a payload that cannot be read.  A batch with a dead
-// job is kept for `dead_timeout_s`.
+// Adds what a job holds and lets go when it ends so, and its report, if it keeps one; nothing for a payload that cannot
+// be read.  A batch with a dead job is kept for `dead_timeout_s`.  `outcome` is how it is settled; null: it is deleted.
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
-                 std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds);
+                 std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds, const Outcome* outcome = nullptr);
 // The batch that counts the job alone.
 void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                   std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds);

@@ -86,6 +86,7 @@ inline RedisKey brood_usage(std::string_view day) { return RedisKey("brood:usage
 inline RedisKey pushes(std::string_view client) { return RedisKey("brood:pushes:" + std::string(client)); }
 
 // Who holds a unique lock: a jid; while a job runs, the incarnation that runs it.  `digest` is base64url of SHA-256.
+inline RedisKey report(std::string_view jid) { return RedisKey("brood:report:" + std::string(jid)); }
 inline RedisKey unique_lock(std::string_view digest) { return RedisKey("brood:unique:" + std::string(digest)); }
 inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
 

@@ -1,7 +1,9 @@
 #include "shared/store/outcome.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -42,6 +44,19 @@ std::string_view to_string(Outcome::Kind kind) {
   return "acknowledge";
 }
 
+OutcomeNote note_of_result(const EndOfRun& run) {
+  return {static_cast<std::uint32_t>(Outcome::Kind::acknowledge), run.elapsed, run.result};
+}
+
+Outcome succeeded_with(const OutcomeNote& note) {
+  EndOfRun run;
+  if (is_json(note.payload)) run.result = note.payload;
+  if (std::isfinite(note.score) && note.score > 0) run.elapsed = note.score;
+  Outcome outcome;
+  outcome.last_run = std::make_shared<const EndOfRun>(std::move(run));
+  return outcome;
+}
+
 OutcomeNote note_of(const Outcome& outcome) {
   return {static_cast<std::uint32_t>(outcome.kind), outcome.score, outcome.payload};
 }
@@ -76,11 +91,21 @@ std::string without_stack(const std::string& payload) {
   }
 }
 
+bool has_large_result(const Outcome& outcome) {
+  return outcome.last_run && outcome.last_run->result.size() > OutcomeNotes::text_bytes;
+}
+
 }  // namespace
 
 Outcome resized(const Outcome& outcome, OutcomeSize size) {
-  if (size == OutcomeSize::whole || outcome.leaves_nothing()) return outcome;
+  if (size == OutcomeSize::whole) return outcome;
   Outcome kept = outcome;
+  if (has_large_result(outcome)) {
+    EndOfRun without_result = *outcome.last_run;
+    without_result.result.clear();
+    kept.last_run = std::make_shared<const EndOfRun>(std::move(without_result));
+  }
+  if (outcome.leaves_nothing()) return kept;
   if (size == OutcomeSize::in_short) {
     kept.payload = without_stack(outcome.payload);
     return kept;
@@ -95,7 +120,9 @@ Outcome resized(const Outcome& outcome, OutcomeSize size) {
 
 // Redis takes at least a megabyte: a batch of those that a worker notes is far from that.
 void resize(const std::vector<Outcome*>& outcomes, OutcomeSize size) {
-  const auto is_large = [](const Outcome* outcome) { return outcome->payload.size() > OutcomeNotes::text_bytes; };
+  const auto is_large = [](const Outcome* outcome) {
+    return outcome->payload.size() > OutcomeNotes::text_bytes || has_large_result(*outcome);
+  };
   const bool some_are_large = std::any_of(outcomes.begin(), outcomes.end(), is_large);
   for (Outcome* const outcome : outcomes) {
     if (!some_are_large || is_large(outcome)) *outcome = resized(*outcome, size);

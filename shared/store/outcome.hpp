@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,14 @@
 #include "shared/scoreboard/outcome_notes.hpp"
 
 namespace brood {
+
+// What the report of a job that keeps one (shared/job/job_report.hpp) says of its last run, beside what its payload
+// says.
+struct EndOfRun {
+  std::string result = {};                     // JSON; empty: none
+  std::string error_class = {}, message = {};  // why it ends without having succeeded
+  double elapsed = 0;                          // seconds; 0: not known
+};
 
 // How one entry of a batch is settled.
 struct Outcome {
@@ -28,6 +37,7 @@ struct Outcome {
   std::string payload = {};  // empty for acknowledge and discard; else empty means the entry as it lies in flight
   double score = 0;          // seconds; for retry, move_to_dead, schedule, quarantine
   std::string into = {};     // the name of a queue; for beside
+  std::shared_ptr<const EndOfRun> last_run = {};  // of a job that ends and keeps a report; null: nothing is known
 
   bool leaves_nothing() const { return kind == Kind::acknowledge || kind == Kind::discard; }
 };
@@ -46,6 +56,10 @@ struct DeadLimits {
 // As the scripts spell it: the enumerator's name; `discard` is "acknowledge" for them.
 std::string_view to_string(Outcome::Kind kind);
 
+// As a worker notes a result for the recovery, and back.
+OutcomeNote note_of_result(const EndOfRun& run);
+Outcome succeeded_with(const OutcomeNote& note);
+
 // As a worker notes what becomes of a job that failed, and back; nullopt: no failure ends so.
 OutcomeNote note_of(const Outcome& outcome);
 std::optional<Outcome> noted_outcome(const OutcomeNote& note);
@@ -55,7 +69,7 @@ void append_arguments(std::vector<std::string>& args, const Outcome& outcome);
 
 // What a failure adds to a payload may make it too large to be stored.  Then it is recorded without its stack and with
 // the beginning of its message; and where that is too much too, the entry is kept as it lies in flight, in `dead` if it
-// had failed.
+// had failed.  A result that may be too large is not kept.
 enum class OutcomeSize { whole, in_short, as_it_is };
 Outcome resized(const Outcome& outcome, OutcomeSize size);
 

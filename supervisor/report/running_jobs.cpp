@@ -24,6 +24,7 @@ BusyWorker busy_worker(int slot, const SlotSnapshot& seen) {
   busy.thread_id = thread_id(slot, seen.incarnation);
   busy.queue = seen.queue;
   busy.run_at = std::chrono::floor<std::chrono::seconds>(seen.started_at.time_since_epoch()).count();
+  busy.progress = seen.progress;
   if (seen.class_flags & (class_is_unsafe_html | job_is_large)) busy.neutral_payload = neutral_payload(seen);
   return busy;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shared/store/report/work_entries.hpp"
 #include "supervisor/watch/figures.hpp"
 #include "supervisor/watch/panes.hpp"
 
@@ -41,6 +42,7 @@ Detail detail_of(const WorkerStatus& worker, const Model& model) {
   add(lines, "Job", worker.jid);
   add(lines, "Queue", worker.queue);
   if (worker.state == "busy") add(lines, "Runs for", duration_text_of(worker.age));
+  if (worker.progress) add(lines, "Progress", progress_text(*worker.progress));
   add(lines, "Deadline", deadline_text(worker));
   lines.emplace_back();
   add(lines, "Pid", worker.pid > 0 ? std::to_string(worker.pid) : "");

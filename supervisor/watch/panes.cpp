@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shared/store/report/work_entries.hpp"
 #include "supervisor/watch/figures.hpp"
 
 namespace brood::watch {
@@ -65,6 +66,10 @@ Listing workers(const Model& model, const Writer& write) {
                      right("AGE", 9, 6),    left("CLASS", 9, 9), left("JID", 7, 8),     left("QUEUE", 1, 7),
                      right("CPU%", 5, 5),   right("RSS", 6, 5),  right("JOBS", 4, 6),   right("FAILED", 4),
                      right("GENERATION", 0)};
+  const auto& all = model.machine().workers;
+  const bool some_say_how_far =
+      std::any_of(all.begin(), all.end(), [](const WorkerStatus& one) { return one.progress.has_value(); });
+  if (some_say_how_far) listing.columns.push_back(left("PROGRESS", 8, 8));
   listing.when_empty = "no supervisor of this machine and user has left a scoreboard";
   for (const WorkerStatus& worker : model.machine().workers) {
     const ProcessUse* const use = model.use_of(worker.pid);
@@ -79,6 +84,8 @@ Listing workers(const Model& model, const Writer& write) {
                    use ? Writer::number(memory_text(use->rss_kb), static_cast<double>(use->rss_kb)) : Cell{},
                    Writer::count(worker.processed), Writer::count(worker.failed, Look::warning),
                    Writer::number(std::to_string(worker.generation), static_cast<double>(worker.generation))}});
+    if (some_say_how_far)
+      listing.rows.back().cells.push_back(write.text(worker.progress ? progress_text(*worker.progress) : ""));
   }
   return listing;
 }

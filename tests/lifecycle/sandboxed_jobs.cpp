@@ -440,7 +440,7 @@ struct Bytes {
   }
 };
 std::string message(std::int64_t kind, const std::string& body) { return Bytes().number(kind).words(body).text; }
-constexpr std::int64_t load_iteration = 2, save_iteration = 3, end_of_job = 5, failed = 1, retry = 1;
+constexpr std::int64_t load_iteration = 2, save_iteration = 3, end_of_job = 9, failed = 1, retry = 1;
 
 void say(int channel, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -512,6 +512,7 @@ struct Abuses {
                                            .real(1795000000.5)
                                            .words(record)
                                            .number(0)
+                                           .words("")
                                            .text));
     if (how != "descriptors") pause();
   }

@@ -215,3 +215,4 @@ set_tests_properties(unit_locale PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_lea
 brood_test(unit/shard_set LINK brood_supervisor)
 brood_test(unit/operators LINK brood_supervisor brood_test_support)
 brood_test(unit/batch_list LINK brood_cli)
+brood_test(unit/job_report LINK brood_store)

@@ -180,12 +180,36 @@ BOOST_AUTO_TEST_CASE(a_message_that_no_job_may_send_or_that_is_too_large_is_refu
   BOOST_TEST(of_job(framed(MessageKind::load_iteration, "x")) == -1);
   BOOST_TEST(of_job(framed(MessageKind::ask_failure_rule, "x")) == -1);
   BOOST_TEST(of_job(framed(static_cast<MessageKind>(0), "")) == -1);
-  BOOST_TEST(of_job(framed(static_cast<MessageKind>(8), "")) == -1);
+  BOOST_TEST(of_job(framed(static_cast<MessageKind>(static_cast<int>(last_message_kind) + 1), "")) == -1);
+  BOOST_TEST(of_job(framed(MessageKind::ask_batch_cancelled, "")) == 1);
+  BOOST_TEST(of_job(framed(MessageKind::note_progress, std::string(1024, 'x'))) == 1);
+  BOOST_TEST(of_job(framed(MessageKind::note_progress, std::string(1025, 'x')).substr(0, 16)) == -1);
   BOOST_TEST(of_job(std::string(16, '\xff')) == -1);
   BOOST_TEST(of_job("what is this?????????????????????") == -1);
   BOOST_TEST(of_job("\xff") == -1);
   BOOST_TEST(of_job(std::string("\5\0\0\1", 4)) == -1);
   BOOST_TEST(of_job(framed(MessageKind::end, "").substr(0, 9)) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_result_is_json_and_a_megabyte_at_most) {
+  const Payload job = Payload::parse(R"({"class":"A","args":[],"jid":"j"})");
+  const auto read = [&](const std::string& result) {
+    return read_end(encode(JobEnd{.result = result}), job, "default").result;
+  };
+  BOOST_TEST(read(R"({"a":[1.50]})") == R"({"a":[1.50]})");
+  BOOST_TEST(read("") == "");
+  BOOST_TEST(read('"' + std::string(brood::abi::longest_result - 2, 'x') + '"').size() == brood::abi::longest_result);
+  BOOST_CHECK_THROW(read('"' + std::string(brood::abi::longest_result - 1, 'x') + '"'), BadMessage);
+  BOOST_CHECK_THROW(read("no JSON"), BadMessage);
+}
+
+BOOST_AUTO_TEST_CASE(a_progress_is_read_as_it_was_told) {
+  const JobProgress read = read_job_progress(encode(JobProgress{3, 10, "page 3"}));
+  BOOST_TEST(read.done == 3);
+  BOOST_TEST(read.total == 10);
+  BOOST_TEST(read.note == "page 3");
+  BOOST_CHECK_THROW(read_job_progress(encode(JobProgress{-1, 10, ""})), BadMessage);
+  BOOST_CHECK_THROW(read_job_progress("x"), BadMessage);
 }
 
 BOOST_AUTO_TEST_CASE(bytes_at_random_are_read_or_refused_and_nothing_else) {

@@ -59,6 +59,7 @@ void JobChannel::give_back_limits(const std::vector<LimitUse>& uses) {
 bool JobChannel::batch_cancelled(std::string_view) {
   return read_cancelled_answer(ask(MessageKind::ask_batch_cancelled, ""));
 }
+void JobChannel::note_progress(const JobProgress& progress) { ask(MessageKind::note_progress, encode(progress)); }
 
 void JobChannel::end(const JobEnd& end) { say(MessageKind::end, encode(end)); }
 

@@ -85,7 +85,7 @@ void check_failed_record(const Payload& record, const Payload& job, std::string_
 
 constexpr std::size_t header_size = 2 * sizeof(std::uint64_t);
 constexpr std::uint64_t most_facts = 16;  // as the log keeps
-constexpr std::size_t longest_limits = 1 << 16;
+constexpr std::size_t longest_limits = 1 << 16, longest_progress = 1 << 10;
 
 class BodyWriter {
  public:
@@ -339,6 +339,20 @@ std::vector<LimitUse> read_limit_uses(std::string_view text) {
   return uses;
 }
 
+std::string encode(const JobProgress& progress) {
+  return BodyWriter().number(progress.done).number(progress.total).text(progress.note).take();
+}
+
+JobProgress read_job_progress(std::string_view text) {
+  BodyReader body(text);
+  JobProgress progress;
+  progress.done = body.number(0, INT64_MAX);
+  progress.total = body.number(0, INT64_MAX);
+  progress.note = body.text();
+  body.end();
+  return progress;
+}
+
 std::string encode(const JobEnd& end) {
   BodyWriter body;
   body.number(static_cast<std::int64_t>(end.kind)).number(end.iteration_ended ? 1 : 0).number(end.delay.count());
@@ -346,7 +360,7 @@ std::string encode(const JobEnd& end) {
   body.number(end.outcome.kind).real(end.outcome.score).text(end.outcome.payload);
   body.number(static_cast<std::int64_t>(end.facts.size()));
   for (const auto& [name, value] : end.facts) body.text(name).text(value);
-  return body.take();
+  return body.text(end.result).take();
 }
 
 JobEnd read_end(std::string_view text, const Payload& job, std::string_view queue) {
@@ -365,7 +379,10 @@ JobEnd read_end(std::string_view text, const Payload& job, std::string_view queu
     std::string name = body.text(), value = body.text();
     end.facts.emplace_back(std::move(name), std::move(value));
   }
+  end.result = body.text();
   body.end();
+  if (end.result.size() > abi::longest_result || (!end.result.empty() && !is_json(end.result)))
+    throw BadMessage("the result of the job is no JSON, or too large");
   if (end.kind == Performed::Kind::failed) check_outcome(end.outcome, job, queue);
   return end;
 }
@@ -386,6 +403,8 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
     case MessageKind::take_limits:
     case MessageKind::give_back_limits:
       return longest_limits;
+    case MessageKind::note_progress:
+      return longest_progress;
     case MessageKind::end:
       return *longest_end_;
     case MessageKind::order:

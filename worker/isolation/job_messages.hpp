@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <brood/abi.hpp>
+
 #include "shared/base/clock.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/scoreboard/outcome_notes.hpp"
@@ -38,6 +40,7 @@ enum class MessageKind : std::uint32_t {
   take_limits,          // may it go on within these limits?
   give_back_limits,     // it is done with these
   ask_batch_cancelled,  // was its batch cancelled?
+  note_progress,        // it is so far
   end,                  // this came of the job
 };
 inline constexpr MessageKind last_message_kind = MessageKind::end;
@@ -71,6 +74,7 @@ struct JobEnd {
   std::chrono::milliseconds delay{0};                           // when interrupted, or over a limit
   std::string error_class = {}, message = {};                   // when failed, or over a limit, for the log
   OutcomeNote outcome = {};                                     // when failed: what becomes of it
+  std::string result = {};                                      // that it leaves, JSON; empty: none
   std::vector<std::pair<std::string, std::string>> facts = {};  // for the job's lines in the log
 };
 
@@ -83,6 +87,7 @@ std::string encode_cancelled(bool cancelled);
 std::string encode(const WantedLimits& wanted);
 std::string encode(const LimitResult& result);
 std::string encode(const std::vector<LimitUse>& uses);
+std::string encode(const JobProgress& progress);
 
 // Each throws BadMessage.
 JobOrder read_order(std::string_view body);
@@ -93,6 +98,7 @@ bool read_cancelled_answer(std::string_view body);
 WantedLimits read_wanted_limits(std::string_view body);  // each is a limit, by why_no_limit()
 LimitResult read_limit_result(std::string_view body);
 std::vector<LimitUse> read_limit_uses(std::string_view body);
+JobProgress read_job_progress(std::string_view body);
 // The end of the job of this payload, fetched from `queue`.  What becomes of it must be that very job.
 JobEnd read_end(std::string_view body, const Payload& job, std::string_view queue);
 
@@ -118,8 +124,8 @@ class MessageReader {
   std::string bytes_;
 };
 
-// How many bytes an end may have beside its job's payload.
-inline constexpr std::size_t longest_end_beside_payload = 1 << 20;
+// How many bytes an end may have beside its job's payload: a result, and as much for all else.
+inline constexpr std::size_t longest_end_beside_payload = abi::longest_result + (1 << 20);
 // The state of an iterable job, which the worker holds in memory, whatever memory the job may use, is a cursor of
 // abi::longest_cursor at most and this much.
 inline constexpr std::size_t longest_state_beside_cursor = 1 << 10;

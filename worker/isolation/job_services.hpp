@@ -42,6 +42,8 @@ class JobServices {
   virtual void give_back_limits(const std::vector<LimitUse>& uses) = 0;
   // Was its batch cancelled?  False while Redis is away.
   virtual bool batch_cancelled(std::string_view bid) = 0;
+  // The run under way says how far it is.
+  virtual void note_progress(const JobProgress& progress) = 0;
 };
 
 }  // namespace brood

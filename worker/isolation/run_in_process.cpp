@@ -86,6 +86,9 @@ class Conversation {
         const auto batch = batch_named_by(job_);
         return answer(message.kind, encode_cancelled(batch && services_.batch_cancelled(batch->bid)));
       }
+      case MessageKind::note_progress:
+        services_.note_progress(read_job_progress(message.body));
+        return answer(message.kind, "");
       case MessageKind::end:
         end_ = read_end(message.body, job_, queue_);
         return;

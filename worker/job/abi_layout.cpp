@@ -85,7 +85,9 @@ BROOD_MEMBER(Call, log_with, 160, void (*)(void*, Text, Text));
 BROOD_MEMBER(Call, limits, 168, const Limits*);
 BROOD_MEMBER(Call, bid, 176, Text);
 BROOD_MEMBER(Call, batch_cancelled, 192, IntOfHost);
-BROOD_END(Call, 200);
+BROOD_MEMBER(Call, result, 200, void (*)(void*, Text));
+BROOD_MEMBER(Call, progress, 208, void (*)(void*, std::int64_t, std::int64_t, Text));
+BROOD_END(Call, 216);
 
 BROOD_MEMBER(Limit, size, 0, std::size_t);
 BROOD_MEMBER(Limit, name, 8, Text);

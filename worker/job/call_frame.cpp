@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/json/json.hpp"
 #include "worker/job/library_text.hpp"
 
 namespace brood {
 namespace {
+
+constexpr std::size_t most_shown_of_note = 100;  // characters
 
 // As a library defines it, which may say anything.
 std::optional<Limit> read_limit(const abi::Limit& given) {
@@ -49,6 +52,10 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
   call_.set_time_left = [](void* frame, std::int64_t ms) { static_cast<CallFrame*>(frame)->set_time_left(ms); };
   call_.log_with = [](void* frame, abi::Text name, abi::Text value) {
     static_cast<CallFrame*>(frame)->log_with(name, value);
+  };
+  call_.result = [](void* frame, abi::Text json) { static_cast<CallFrame*>(frame)->keep_result(json); };
+  call_.progress = [](void* frame, std::int64_t done, std::int64_t total, abi::Text note) {
+    static_cast<CallFrame*>(frame)->note_progress(done, total, note);
   };
   if (host != nullptr) call_.capsule = text_of(host->capsule);
   if (job.text().find("\"bid\"") != std::string::npos) bid_ = job.string("bid").value_or("");
@@ -109,6 +116,32 @@ void CallFrame::log_with(const abi::Text& name, const abi::Text& value) const {
   try {
     host_->log_with({name.data, name.size},
                     value.data == nullptr ? std::string_view() : std::string_view(value.data, value.size));
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void CallFrame::keep_result(const abi::Text& json) const {
+  if (host_ == nullptr || !host_->keep_result || json.data == nullptr) return;
+  const std::string_view text(json.data, json.size);
+  if (text.size() > abi::longest_result || !is_json(text)) {  // a library made by our headers has refused it
+    log::error("result_not_kept", {{"jid", jid()}, {"bytes", text.size()}, {"at_most", abi::longest_result}});
+    return;
+  }
+  try {
+    host_->keep_result(std::string(text));
+  } catch (const std::bad_alloc&) {
+    log::error("result_not_kept", {{"jid", jid()}, {"reason", "out of memory"}});
+  }
+}
+
+// What cannot be shown for want of memory is not shown.
+void CallFrame::note_progress(std::int64_t done, std::int64_t total, const abi::Text& note) const {
+  if (host_ == nullptr || !host_->note_progress) return;
+  try {
+    host_->note_progress(
+        {std::max<std::int64_t>(done, 0), std::max<std::int64_t>(total, 0),
+         utf8_prefix(note.data == nullptr ? std::string_view() : std::string_view(note.data, note.size),
+                     most_shown_of_note)});
   } catch (const std::bad_alloc&) {
   }
 }

@@ -33,6 +33,8 @@ class CallFrame {
   void set_time_left(std::int64_t ms) const;
   void write(std::uint32_t level, const abi::Text& message) const;
   void log_with(const abi::Text& name, const abi::Text& value) const;
+  void keep_result(const abi::Text& json) const;
+  void note_progress(std::int64_t done, std::int64_t total, const abi::Text& note) const;
   static const IterationHost& iterations_of(const void* frame);
   std::uint32_t load_iteration(abi::IterationState& state) const;
   static int save_iteration(void* frame, const abi::IterationState& state);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/iteration.hpp"
 #include "shared/store/limits/take_limits.hpp"
 
@@ -57,6 +58,8 @@ struct JobHost {
   std::function<void(std::string_view)> say = {};                  // what the job logs; empty: into this process's log
   // Adds a fact to the job's lines in the log; empty: nobody keeps it.
   std::function<void(std::string_view name, std::string_view value)> log_with = {};
+  std::function<void(std::string)> keep_result = {};           // one JSON value; empty: it is not kept
+  std::function<void(const JobProgress&)> note_progress = {};  // empty: it is not shown
   // How long the run under way may take, for words; nullopt: as long as time_left() says when it begins.
   std::optional<std::chrono::milliseconds> timeout = {};
   // The run's span, where a collector is told of it, for programs; empty: none.

@@ -11,6 +11,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/job_environment.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/job/job_report.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/json/json.hpp"
@@ -141,6 +142,13 @@ class RecoveryChild {
     return is_configured || read_is_set_aside(known.view()) ? std::string(home) : fetched_from;
   }
 
+  // For the report of a job that is stored nowhere.
+  static Outcome with_reason(Outcome outcome, const Payload& job, const Failure& failure) {
+    if (!outcome.leaves_nothing() || !keeps_report(job)) return outcome;
+    outcome.last_run = std::make_shared<const EndOfRun>(EndOfRun{{}, failure.error_class, failure.message});
+    return outcome;
+  }
+
   Outcome noted_if_dead(Outcome outcome) {
     if (outcome.kind == Outcome::Kind::move_to_dead) news_.note_death();
     return outcome;
@@ -161,7 +169,8 @@ class RecoveryChild {
       news_.note_crash(worker_death, job, queue, report);
       if (!worker_death.fate) log_crash(job, queue, report);
       charged_ = charged_crash(worker_death, job, queue, report);
-      if (worker_death.fate) return settle_by_hand(job, queue, report.failure, *worker_death.fate);
+      if (worker_death.fate)
+        return with_reason(settle_by_hand(job, queue, report.failure, *worker_death.fate), job, report.failure);
       if (mode_ == RecoveryMode::move_to_dead) {
         const WallTime now = redis_now();
         Outcome outcome{Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
@@ -180,7 +189,7 @@ class RecoveryChild {
       Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
       if (report.failure.crash) outcome = noted_if_poison(job, queue, std::move(outcome));
       if (outcome.leaves_nothing()) log_stack(job, report);
-      return outcome;
+      return with_reason(std::move(outcome), job, report.failure);
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
     }
@@ -278,7 +287,8 @@ class RecoveryChild {
         load_libraries();
         open_for_hooks(job);
       }
-      return noted_if_poison(job, queue, settle_orphan(registry_, job, queue, failure, ask_hooks));
+      return noted_if_poison(job, queue,
+                             with_reason(settle_orphan(registry_, job, queue, failure, ask_hooks), job, failure));
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
     }

@@ -59,6 +59,7 @@ void Forked::perform(JobRun& run) {
   run.performed.failure.error_class = std::move(end.error_class);
   run.performed.failure.message = std::move(end.message);
   run.judged = std::move(end.outcome);
+  if (run.keeps_report) run.result = std::move(end.result);
   for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
 }
 

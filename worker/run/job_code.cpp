@@ -99,7 +99,12 @@ JobCode::JobCode(Workplace& place, JobServices& services, JobMeter& meter)
                   end_if_a_copy();
                   return services_->batch_cancelled(bid);
                 },
-            .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }} {}
+            .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); },
+            .keep_result =
+                [this](std::string json) {
+                  if (run_->keeps_report) run_->result = std::move(json);
+                },
+            .note_progress = [this](const JobProgress& progress) { services_->note_progress(progress); }} {}
 
 IterationHost JobCode::iteration_host() {
   return {.max_runtime = place_.config.max_iteration_runtime,

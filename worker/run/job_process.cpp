@@ -11,6 +11,7 @@
 #include "shared/base/process_title.hpp"
 #include "shared/base/random.hpp"
 #include "shared/config/job_environment.hpp"
+#include "shared/job/job_report.hpp"
 #include "shared/job/page_text.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/isolation/job_channel.hpp"
@@ -34,6 +35,7 @@ void JobProcess::main(UniqueFd socket) {
   code.become_a_job(channel);
   Payload job = Payload::parse(order.payload);
   JobRun run{.entry = order.entry, .job = job, .queue = order.queue, .started = order.started};
+  run.keeps_report = keeps_report(job);
   run.started_at = WallTime(std::chrono::nanoseconds(place.slot.record().started_at.load()));
   if (order.expired) run.expired = WallTime{};
   if (spans != nullptr) spans->begin_apart(job, run.started_at);
@@ -61,6 +63,7 @@ void JobProcess::main(UniqueFd socket) {
     end.message = utf8_prefix(performed.failure.message, longest_text);
     end.outcome = note_of(code.judge(run, !without_sandbox));
   }
+  if (performed.kind == Performed::Kind::succeeded) end.result = std::move(run.result);
   for (const log::Fact& fact : log::standing_facts()) end.facts.emplace_back(fact.name, fact.value);
   place.output.flush();
   if (!left_behind.has_threads()) std::fflush(nullptr);  // a thread that waits in a read has locked its file

@@ -23,9 +23,11 @@ struct JobRun {
   SteadyTime started{};
   WallTime started_at{};
   std::uint32_t class_flags = 0;
+  bool keeps_report = false;  // it wants to be told of after its end
 
   // What its code has done.
   Performed performed = {};
+  std::string result = {};                    // that it leaves, JSON; empty: none, or none is kept
   bool iteration_ended = false;               // an iterable job has no item left
   std::optional<Failure> locked = {};         // why its arguments cannot be decrypted, or may not be in clear
   std::vector<std::uint64_t> thrown_at = {};  // the stack of what it threw, if the job wants that known

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/job/job_report.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/job/random_bytes.hpp"
 #include "shared/json/json.hpp"
@@ -19,6 +20,29 @@ namespace brood {
 namespace {
 
 constexpr std::size_t largest_shown = 1 << 20;
+
+// For the report of the job, if it keeps one.
+std::shared_ptr<const EndOfRun> last_run(const JobRun& run) {
+  if (!run.keeps_report) return nullptr;
+  EndOfRun last;
+  last.elapsed = std::chrono::duration<double>(run.ended - run.started).count();
+  if (!run.failed()) {
+    last.result = run.result;
+  } else {
+    last.error_class = run.performed.failure.error_class;
+    last.message = run.performed.failure.message;
+  }
+  return std::make_shared<const EndOfRun>(std::move(last));
+}
+
+// Of a job that ends without a run.
+std::shared_ptr<const EndOfRun> not_run(const Payload& job, const char* error_class, const char* message) {
+  if (!keeps_report(job)) return nullptr;
+  EndOfRun none;
+  none.error_class = error_class;
+  none.message = message;
+  return std::make_shared<const EndOfRun>(std::move(none));
+}
 
 }  // namespace
 
@@ -137,7 +161,9 @@ std::optional<Outcome> Runner::defer_job(const Deferral& deferral, int entry, co
 std::optional<Outcome> Runner::drop(const char* event, int entry, const Payload& job, const std::string& queue) {
   if (!place_.slot.defer(entry)) return std::nullopt;
   log_.deferred(event, job, queue);
-  return Outcome{};
+  Outcome outcome;
+  outcome.last_run = not_run(job, "JobDropped", "another job held its lock, or its batch was cancelled");
+  return outcome;
 }
 
 std::optional<Outcome> Runner::bury(const std::string& why, int entry, const std::string& text,
@@ -179,6 +205,7 @@ std::optional<Outcome> Runner::run(int entry, Payload& job, const std::string& q
     return std::nullopt;
   }
   JobRun run{.entry = entry, .job = job, .queue = queue, .expired = expired};
+  run.keeps_report = keeps_report(job);
   if (!begin(run, apart)) return std::nullopt;
   if (expired && !place_.rules.has_on_expired(job.job_class())) return expire(run);
 
@@ -224,10 +251,7 @@ Outcome Runner::settle(JobRun& run, Performer& performer) {
   if (run.only_expired()) return expire(run);
   switch (run.performed.kind) {
     case Performed::Kind::succeeded:
-      place_.end_entry(run.entry, EntryState::succeeded);
-      if (run.iteration_ended) services_.drop_iteration();
-      log_.done(run);
-      return {};
+      return succeed(run);
     case Performed::Kind::interrupted:
       place_.end_entry(run.entry, EntryState::interrupted);
       place_.slot.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
@@ -246,8 +270,19 @@ Outcome Runner::settle(JobRun& run, Performer& performer) {
   // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
   if (place_.slot.entry(run.entry) != EntryState::failed) place_.end_entry(run.entry, EntryState::failed);
   Outcome outcome = performer.judge(run);
+  outcome.last_run = last_run(run);
   place_.finish_entry(run.entry, note_of(outcome));
   log_.failed(run);
+  return outcome;
+}
+
+Outcome Runner::succeed(const JobRun& run) {
+  Outcome outcome;
+  outcome.last_run = last_run(run);
+  if (outcome.last_run) place_.slot.note_result(run.entry, note_of_result(*outcome.last_run));
+  place_.end_entry(run.entry, EntryState::succeeded);
+  if (run.iteration_ended) services_.drop_iteration();
+  log_.done(run);
   return outcome;
 }
 
@@ -255,6 +290,7 @@ Outcome Runner::settle(JobRun& run, Performer& performer) {
 Outcome Runner::expire(const JobRun& run) {
   Outcome outcome = settle_expired(run.job, run.queue, *run.expired, place_.rules.expired(run.job.job_class()));
   if (outcome.kind == Outcome::Kind::acknowledge) {
+    outcome.last_run = not_run(run.job, "JobExpired", "it had not begun when it expired");
     place_.end_entry(run.entry, EntryState::succeeded);
   } else {
     place_.end_entry(run.entry, EntryState::failed);

@@ -69,6 +69,7 @@ class Runner {
   std::optional<Outcome> run(int entry, Payload& job, const std::string& queue, std::optional<WallTime> expired);
   bool begin(JobRun& run, bool apart);
   Outcome settle(JobRun& run, Performer& performer);
+  Outcome succeed(const JobRun& run);
   Outcome expire(const JobRun& run);
   std::uint32_t class_flags(const Payload& job) const;
 

@@ -30,6 +30,7 @@ class WorkerServices : public JobServices {
   LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) override;
   void give_back_limits(const std::vector<LimitUse>& uses) override;
   bool batch_cancelled(std::string_view bid) override { return batches_.is_cancelled(bid); }
+  void note_progress(const JobProgress& progress) override { place_.slot.set_progress(progress); }
 
   // The job is done, and its slot shows that.
   void drop_iteration() { iterations_.drop(job_->jid()); }

@@ -163,7 +163,8 @@ std::vector<LetGo> Session::ends_with(const std::vector<Outcome>& outcomes) cons
   std::vector<LetGo> let_go;
   if (outcomes.empty()) return let_go;
   for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i) {
-    if (const auto end = end_of_job(outcomes[i].kind)) append_held(let_go, batch_.entries[i], 0, *end, setup_.dead_limits.timeout_seconds);
+    if (const auto end = end_of_job(outcomes[i].kind))
+      append_held(let_go, batch_.entries[i], 0, *end, setup_.dead_limits.timeout_seconds, &outcomes[i]);
   }
   append_held(let_go, held_, setup_.identity);
   return let_go;

@@ -124,6 +124,10 @@ struct Call {
   Text bid;  // of the job's batch; empty: none
   // Returns not 0 once the batch was cancelled; null where that is not known.
   int (*batch_cancelled)(void* host);
+  // Keeps the job's result, a JSON text of at most longest_result bytes; the last one counts.
+  void (*result)(void* host, Text json);
+  // The job has done so much of `total`; 0 or less: the total is unknown.
+  void (*progress)(void* host, std::int64_t done, std::int64_t total, Text note);
 };
 
 // Returns whether `object`, which may have been made with other headers, is long enough to have this member.
@@ -284,6 +288,8 @@ inline constexpr std::size_t least_job_class_size = offsetof(JobClass, retry_in)
 inline constexpr std::size_t most_jobs = 10'000;
 // Bytes of a state's cursor; a longer one is not saved.
 inline constexpr std::size_t longest_cursor = std::size_t{16} << 20U;
+// Bytes of a job's result; a longer one is not kept.
+inline constexpr std::size_t longest_result = std::size_t{1} << 20U;
 
 inline constexpr const char* entry_symbol = "brood_job_library";
 

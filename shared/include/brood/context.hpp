@@ -3,11 +3,15 @@
 #include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
 #include <brood/abi.hpp>
+#include <brood/detail/write_arguments.hpp>
 
 namespace brood {
 
@@ -83,6 +87,33 @@ class Context {
       log_with(name,
                std::string_view(text, static_cast<std::size_t>(std::to_chars(text, text + 64, value).ptr - text)));
     }
+  }
+
+  // Leaves a result in the job's report, for jobs with `keep_result`; for others it is dropped.  The value may be of
+  // any type that a field may have.  The last one counts, and only if the job succeeds.  Throws std::length_error for
+  // more than 1 MB of JSON, and std::invalid_argument for a value that JSON does not have.
+  template <typename Value>
+  void result(const Value& value) const {
+    std::string json;
+    if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
+      detail::write_string(json, value);
+    } else {
+      static_assert(detail::fits_json<Value>(), "brood: a result is of a type that a field of a job may have");
+      if constexpr (detail::fits_json<Value>()) detail::write_value(json, value);
+    }
+    if (json.size() > abi::longest_result)
+      throw std::length_error("the result has " + std::to_string(json.size()) + " bytes of JSON, of at most " +
+                              std::to_string(abi::longest_result) +
+                              ": store it elsewhere, and leave where it is as the result");
+    if (abi::has(*call_, &abi::Call::result) && call_->result != nullptr)
+      call_->result(call_->host, {json.data(), json.size()});
+  }
+
+  // Shows how far the job is: `done` of `total`, which is 0 if it is unknown.  `brood status`, `brood show` and the
+  // page show it.  It goes through memory, so it may be called often.  The note is cut to 100 bytes.
+  void progress(std::int64_t done, std::int64_t total, std::string_view note = {}) const {
+    if (abi::has(*call_, &abi::Call::progress) && call_->progress != nullptr)
+      call_->progress(call_->host, done, total, {note.data(), note.size()});
   }
 
  private:

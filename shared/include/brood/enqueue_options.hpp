@@ -45,8 +45,9 @@ struct EnqueueOptions {
   std::string shard_by = {};   // as in Push
   // Whether the job is unique; see JobOptions::unique.
   std::optional<bool> unique = {};
-  std::optional<std::chrono::seconds> unique_for = {};  // see JobOptions::unique_for; 0: not used
-  std::optional<OnConflict> on_conflict = {};           // see JobOptions::on_conflict
+  std::optional<std::chrono::seconds> unique_for = {};   // see JobOptions::unique_for; 0: not used
+  std::optional<OnConflict> on_conflict = {};            // see JobOptions::on_conflict
+  std::optional<std::chrono::seconds> keep_result = {};  // see JobOptions::keep_result; not negative
 };
 
 }  // namespace brood

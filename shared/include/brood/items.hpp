@@ -83,11 +83,16 @@ class Items {
   // Returns the next step; nullopt at the end.
   std::optional<Step<Item, Cursor>> operator()() { return source_ == nullptr ? std::nullopt : source_->next(); }
 
+  // Returns the cursor behind the last item, where cursors count and the size is known: that of each_of() a range with
+  // a size.  Call it before the first item.
+  std::optional<std::int64_t> total() const { return source_ == nullptr ? std::nullopt : source_->total(); }
+
  private:
   using Next = std::optional<Step<Item, Cursor>>;
   struct Source {
     virtual ~Source() = default;
     virtual Next next() = 0;
+    virtual std::optional<std::int64_t> total() const { return std::nullopt; }
   };
   template <typename From, bool stays>
   static constexpr void check_lifetime() {
@@ -103,6 +108,10 @@ class Items {
       using Own = std::remove_reference_t<decltype(*step)>;
       check_lifetime<decltype(Own::item), false>();
       return Step<Item, Cursor>{static_cast<decltype(Own::item)&&>(step->item), std::move(step->cursor)};
+    }
+    std::optional<std::int64_t> total() const override {
+      if constexpr (requires { function.total(); }) return function.total();
+      return std::nullopt;
     }
     Function function;
   };
@@ -149,6 +158,11 @@ class EachOf {
     }
     if (*walk.at == std::ranges::end(walk.range)) return std::nullopt;
     return Step<Reference, Cursor>{**walk.at, walk.index};
+  }
+
+  std::optional<std::int64_t> total() const {
+    if constexpr (std::ranges::sized_range<Range>) return static_cast<std::int64_t>(std::ranges::size(walk_->range));
+    return std::nullopt;
   }
 
  private:
@@ -213,6 +227,11 @@ class BatchesOf {
       batch->item.push_back(std::forward<decltype(step->item)>(step->item));
     }
     return batch;
+  }
+
+  std::optional<std::int64_t> total() const {
+    if constexpr (requires { function_.total(); }) return function_.total();
+    return std::nullopt;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 
 #include <brood/context.hpp>
 #include <brood/items.hpp>
@@ -77,6 +78,12 @@ class Iteration : public Context {
   // Ends the job after this item: it is done.
   void finish() { finished_ = true; }
 
+  // As Context::progress().  Without it the items are counted, if they come from each_of() a range with a size.
+  void progress(std::int64_t done, std::int64_t total, std::string_view note = {}) {
+    says_how_far_ = true;
+    Context::progress(done, total, note);
+  }
+
  private:
   template <typename Job>
   friend class detail::IterableRun;
@@ -84,6 +91,7 @@ class Iteration : public Context {
   std::chrono::duration<double> earlier_runs_{};
   std::int64_t executions_ = 1, items_done_ = 0;
   bool cancelled_ = false, finished_ = false;
+  bool says_how_far_ = false;  // by itself
 };
 
 }  // namespace brood

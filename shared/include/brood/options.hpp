@@ -126,6 +126,9 @@ struct JobOptions {
   // cannot be read in Redis, on pages and in files.  Hooks and handlers get the payload as Redis holds it.  Other
   // clients push such a job in clear unless they set `encrypt`; [encryption] require refuses it then.
   bool encrypt = false;
+  // Keeps the job's report this long after its end: its result, or why it died.  See brood::Client::wait().  0: not
+  // kept.
+  std::chrono::seconds keep_result{0};
 };
 
 }  // namespace brood

@@ -58,6 +58,12 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
   return {std::move(entry), std::move(outcome), std::move(holder)};
 }
 
+// With the result that its worker has noted.
+Outcome as_succeeded(const DeadWorker& dead, std::size_t i) {
+  const std::vector<std::optional<Outcome>>& outcomes = dead.record->outcomes;
+  return i < outcomes.size() && outcomes[i] ? *outcomes[i] : Outcome{};
+}
+
 bool may_be_charged(EntryState state) {
   if (planted(PlantedBug::unbegun_job_is_charged) && state == EntryState::fetched) return true;
   return state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
@@ -74,7 +80,7 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
     const bool guilty = may_be_charged(state);
     if (state == EntryState::succeeded ||
         (planted(PlantedBug::unbegun_job_is_forgotten) && state == EntryState::fetched)) {
-      verdicts.push_back({std::nullopt, Outcome{}, if_it_holds(entries.at(i))});
+      verdicts.push_back({std::nullopt, as_succeeded(dead, i), if_it_holds(entries.at(i))});
     } else if (state == EntryState::judged) {
       verdicts.push_back(as_judged(dead, i, entries.at(i)));
     } else if (guilty && !dead.ended_by_brood) {
@@ -192,8 +198,11 @@ RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, con
 
 DeadWorker::Record record_of(const SlotSnapshot& last_words) {
   DeadWorker::Record record{last_words.number, last_words.entries, last_words.queue, last_words.jid, {}};
-  for (const std::optional<OutcomeNote>& note : last_words.outcome_notes)
-    record.outcomes.push_back(note ? noted_outcome(*note) : std::nullopt);
+  for (std::size_t i = 0; i < last_words.outcome_notes.size(); ++i) {
+    const std::optional<OutcomeNote>& note = last_words.outcome_notes[i];
+    const bool succeeded = record.entries[i] == EntryState::succeeded;
+    record.outcomes.push_back(!note ? std::nullopt : succeeded ? succeeded_with(*note) : noted_outcome(*note));
+  }
   return record;
 }
 

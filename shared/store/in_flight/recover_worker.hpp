@@ -27,7 +27,7 @@ struct DeadWorker {
     std::vector<EntryState> entries;
     // Of the batch, and of the entry begun last: by these its list is known when the field is lost.  Empty: not known.
     std::string queue = {}, jid = {};
-    // Of the entries that are judged.
+    // Of the entries that are judged, and of those that succeeded and left a result.
     std::vector<std::optional<Outcome>> outcomes = {};
   };
   std::optional<Record> record;

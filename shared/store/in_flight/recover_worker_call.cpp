@@ -34,7 +34,7 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
     for (const auto& verdict : *verdicts) {
       ++number;
       if (const auto end = end_of_job(verdict.outcome.kind))
-        append_held(let_go, verdict.holder, number, *end, limits.timeout_seconds);
+        append_held(let_go, verdict.holder, number, *end, limits.timeout_seconds, &verdict.outcome);
     }
   }
   append(call, let_go);

@@ -33,9 +33,8 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
     call.keys.push_back(keys::queue(settlement.draw[i]));
     call.keys.push_back(keys::in_flight_list(settlement.identity, settlement.field, settlement.draw[i]));
   }
-  const auto first_other =
-      std::find_if_not(settlement.outcomes.begin(), settlement.outcomes.end(),
-                       [](const Outcome& outcome) { return outcome.leaves_nothing(); });
+  const auto first_other = std::find_if_not(settlement.outcomes.begin(), settlement.outcomes.end(),
+                                            [](const Outcome& outcome) { return outcome.leaves_nothing(); });
   call.args = {settlement.field,
                std::to_string(settlement.number),
                std::to_string(settlement.want),
@@ -65,7 +64,7 @@ ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) 
   for (std::size_t i = 0; i < settlement.performed.size(); ++i) {
     const LostSettlement::Performed& performed = settlement.performed[i];
     if (const auto end = end_of_job(performed.outcome.kind))
-      append_held(let_go, performed.entry, i + 1, *end, settlement.dead_limits.timeout_seconds);
+      append_held(let_go, performed.entry, i + 1, *end, settlement.dead_limits.timeout_seconds, &performed.outcome);
   }
   append(call, let_go);
   return call;

@@ -18,6 +18,13 @@ if going > 0 then
   local ways = {
     unique = {"string", {"DEL"}, delete},
     running = {"string", {"DEL"}, delete},
+    -- The report of a job: `member` is its text, and `verdict` the seconds that it is kept.  It is made anew, and the job
+    -- ends also where it cannot be written.
+    report = {"list", {"DEL"}, function(one)
+      redis.call("DEL", one.key)
+      redis.pcall("RPUSH", one.key, one.member)
+      redis.pcall("EXPIRE", one.key, one.verdict)
+    end, "none"},
     -- A lock of the gem sidekiq-unique-jobs.
     gem_holders = {"hash", {"HDEL", "~"}, function(one) redis.call("HDEL", one.key, one.member) end},
     gem_text = {"string", {"DEL"}, with_last(delete)},
@@ -55,7 +62,8 @@ if going > 0 then
     if one.what == "gem_holders" then holders = one.key end
     one.holders = holders
     if way then
-      local is_there = redis.call("TYPE", one.key).ok == way[1]    -- of another type it is nobody's of ours
+      local kind = redis.call("TYPE", one.key).ok
+      local is_there = kind == way[1] or kind == way[4]    -- of another type it is nobody's of ours
       if is_there and way[3] == delete then is_there = redis.call("GET", one.key) == one.member end
       if is_there then one.go = way[3] end
       redis.call(way[2][1], one.key .. "~", unpack(way[2], 2))

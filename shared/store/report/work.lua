@@ -1,13 +1,14 @@
 -- Rewrites the table of running jobs that Sidekiq's tools read, taking each payload from its worker's list.
 -- KEYS[1] "<identity>:work"    KEYS[2] "<identity>:workers"    KEYS[3] in-flight hash    KEYS[4...] list of each busy worker
 -- ARGV[1] seconds to live, then for each worker: "<slot>.<incarnation>", number that the sender expects, how many entries are
--- older than the running one, thread id, queue as JSON, start in seconds, payload to show as a JSON string ("": as it is)
+-- older than the running one, thread id, queue as JSON, start in seconds, payload to show as a JSON string ("": as it is), and
+-- further members (",..." or "")
 -- Returns how many workers are shown; one whose number has moved on is between two jobs and is not.
 redis.call("DEL", KEYS[1], KEYS[2])    -- first a write that frees memory: a full Redis lets the rest through
 local fields_can_be_read = redis.call("TYPE", KEYS[3]).ok == "hash"
 local shown = 0
 for i = 4, #KEYS do
-  local at = 2 + 7 * (i - 4)
+  local at = 2 + 8 * (i - 4)
   local held = fields_can_be_read and redis.call("HGET", KEYS[3], ARGV[at])
   if held and tonumber(held:match("^%d+")) == tonumber(ARGV[at + 1]) and redis.call("TYPE", KEYS[i]).ok == "list" then
     local text = ARGV[at + 6]
@@ -19,7 +20,7 @@ for i = 4, #KEYS do
       text = nil
     end
     if text then
-      local entry = '{"queue":' .. ARGV[at + 4] .. ',"payload":' .. text .. ',"run_at":' .. ARGV[at + 5] .. "}"
+      local entry = '{"queue":' .. ARGV[at + 4] .. ',"payload":' .. text .. ',"run_at":' .. ARGV[at + 5] .. ARGV[at + 7] .. "}"
       redis.call("HSET", KEYS[1], ARGV[at + 3], entry)
       redis.call("HSET", KEYS[2], ARGV[at + 3], entry)
       shown = shown + 1

@@ -1,10 +1,50 @@
 #include "shared/store/report/work_entries.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json_object.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
+
+std::string progress_json(const JobProgress& progress) {
+  return JsonWriter()
+      .number("done", progress.done)
+      .number("total", progress.total)
+      .text("note", progress.note)
+      .object();
+}
+
+std::string progress_text(const JobProgress& progress) {
+  std::string text = std::to_string(progress.done);
+  if (progress.total > 0) {
+    const double part = static_cast<double>(progress.done) / static_cast<double>(progress.total);
+    text += fmt::format(" of {} ({:.0f} %)", progress.total, std::floor(std::min(part, 1.0) * 100));
+  }
+  return progress.note.empty() ? text : text + ", " + progress.note;
+}
+
+std::optional<RunningJobEntry> read_running_job(std::string_view work, std::string_view jid) {
+  try {
+    const JsonObject json = JsonObject::parse(work);
+    if (JsonObject::parse(json.string("payload").value_or("")).string("jid") != jid) return std::nullopt;
+    RunningJobEntry entry{.run_at = json.integer("run_at").value_or(0), .progress = std::nullopt};
+    if (const auto progress = json.raw("progress")) {
+      const JsonObject said = JsonObject::parse(*progress);
+      entry.progress = {std::max<std::int64_t>(said.integer("done").value_or(0), 0),
+                        std::max<std::int64_t>(said.integer("total").value_or(0), 0), said.string("note").value_or("")};
+    }
+    return entry;
+  } catch (const BadJson&) {
+    return std::nullopt;
+  }
+}
 
 ScriptCall work_entries(const std::string& identity, const std::vector<BusyWorker>& workers) {
   ScriptCall call{&scripts::work,
@@ -15,7 +55,8 @@ ScriptCall work_entries(const std::string& identity, const std::vector<BusyWorke
     const std::string shown = worker.neutral_payload.empty() ? "" : json_string(worker.neutral_payload);
     call.args.insert(call.args.end(),
                      {worker.field, std::to_string(worker.number), std::to_string(worker.entry), worker.thread_id,
-                      json_string(page_name(worker.queue)), std::to_string(worker.run_at), shown});
+                      json_string(page_name(worker.queue)), std::to_string(worker.run_at), shown,
+                      worker.progress ? ",\"progress\":" + progress_json(*worker.progress) : ""});
   }
   return call;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,20 +9,26 @@
 
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
 
 // One busy worker, as Sidekiq's tools show it.
 struct BusyWorker {
-  std::string field;            // "<slot>.<incarnation>"
-  std::uint64_t number = 0;     // of its last applied settle; it is left out if that has moved on
-  int entry = 0;                // which entry of its batch runs, counted from the oldest
-  std::string thread_id;        // [0-9a-z]+
-  std::string queue;            // bare name
-  std::int64_t run_at = 0;      // seconds
+  std::string field;         // "<slot>.<incarnation>"
+  std::uint64_t number = 0;  // of its last applied settle; it is left out if that has moved on
+  int entry = 0;             // which entry of its batch runs, counted from the oldest
+  std::string thread_id;     // [0-9a-z]+
+  std::string queue;         // bare name
+  std::int64_t run_at = 0;   // seconds
   std::string neutral_payload;  // shown instead of the payload when not empty: Sidekiq's Busy page prints markup raw
+  std::optional<JobProgress> progress = {};
 };
+
+// How far a job is, for programs: {"done","total","note"}; and for people: "3 of 10 (30 %), page 3".
+std::string progress_json(const JobProgress& progress);
+std::string progress_text(const JobProgress& progress);
 
 inline constexpr int work_lives_seconds = 60;
 
@@ -37,6 +44,13 @@ struct WorkEntry {
 // Of each process, whichever release of Sidekiq it writes for.  A key that holds something else holds nothing.
 std::vector<Command> ask_work(const std::vector<std::string>& identities);
 std::vector<std::vector<WorkEntry>> read_work_entries(std::span<const Reply> replies);
+
+// What a work entry says of the job with that id; nullopt: it is of another one.
+struct RunningJobEntry {
+  std::int64_t run_at = 0;  // seconds
+  std::optional<JobProgress> progress;
+};
+std::optional<RunningJobEntry> read_running_job(std::string_view work, std::string_view jid);
 
 // Of one that writes for releases since 6.5, or for brood: the work alone.
 Command ask_running(std::string_view identity);

@@ -42,6 +42,7 @@ WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapsh
   status.job_class = worker.job_class;
   status.jid = worker.jid;
   status.queue = worker.queue;
+  status.progress = worker.progress;
   status.age = std::max(0.0, seconds(now - worker.started_steady));
   if (worker.deadline) status.deadline_in = seconds(*worker.deadline - now);
   return status;

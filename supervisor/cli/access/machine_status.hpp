@@ -9,6 +9,7 @@
 
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/queue_usage.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
 
@@ -19,12 +20,13 @@ struct WorkerStatus {
   std::string capsule;
   std::uint64_t generation = 0;  // of the configuration that it goes by: 1 at the start, one more with each restart
   std::int64_t pid = 0;
-  std::int64_t job_pid = 0;           // of the process that runs the job; 0: the worker itself does
-  std::string state;                  // starting, idle, busy, quiet, stopping, gone, or resting: the slot is empty
-  std::string job_class, jid, queue;  // of the job that it runs
-  double age = 0;                     // seconds that the job has run
-  std::optional<double> deadline_in;  // seconds until the job's time is over; negative: since then
-  std::optional<double> rests_for;    // seconds until a resting slot is filled
+  std::int64_t job_pid = 0;             // of the process that runs the job; 0: the worker itself does
+  std::string state;                    // starting, idle, busy, quiet, stopping, gone, or resting: the slot is empty
+  std::string job_class, jid, queue;    // of the job that it runs
+  double age = 0;                       // seconds that the job has run
+  std::optional<JobProgress> progress;  // of that job, if it says how far it is
+  std::optional<double> deadline_in;    // seconds until the job's time is over; negative: since then
+  std::optional<double> rests_for;      // seconds until a resting slot is filled
   std::uint64_t processed = 0, failed = 0;  // by this worker
 };
 

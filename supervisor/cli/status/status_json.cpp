@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "shared/json/json_writer.hpp"
+#include "shared/store/report/work_entries.hpp"
 #include "supervisor/cli/access/process_use.hpp"
 #include "supervisor/cli/lists/process_json.hpp"
 #include "supervisor/cli/status/status_report.hpp"
@@ -41,6 +42,7 @@ std::string json_of_job(const WorkerStatus& worker) {
       .text("queue", worker.queue)
       .decimal("age", worker.age)
       .decimal("deadline_in", worker.deadline_in)
+      .json("progress", worker.progress ? progress_json(*worker.progress) : "null")
       .number("pid", worker.job_pid > 0 ? worker.job_pid : worker.pid)
       .object();
 }

@@ -6,6 +6,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
 #include "shared/store/lenient.hpp"
+#include "shared/store/report/work_entries.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
@@ -176,20 +177,33 @@ std::string supervisors_text(const std::vector<JsonObject>& supervisors, const S
 }
 
 std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& style) {
-  Table table({{"SLOT", Table::Align::right},
-               {"PID", Table::Align::right},
-               {"STATE"},
-               {"FOR", Table::Align::right},
-               {"LEFT", Table::Align::right},
-               {"CLASS"},
-               {"JID"},
-               {"QUEUE"},
-               {"PROCESSED", Table::Align::right},
-               {"FAILED", Table::Align::right}});
+  std::vector<Table::Column> columns{{"SLOT", Table::Align::right},
+                                     {"PID", Table::Align::right},
+                                     {"STATE"},
+                                     {"FOR", Table::Align::right},
+                                     {"LEFT", Table::Align::right},
+                                     {"CLASS"},
+                                     {"JID"},
+                                     {"QUEUE"},
+                                     {"PROCESSED", Table::Align::right},
+                                     {"FAILED", Table::Align::right}};
+  const bool some_say_how_far =
+      std::any_of(workers.begin(), workers.end(), [](const WorkerStatus& one) { return one.progress.has_value(); });
+  if (some_say_how_far) columns.push_back({"PROGRESS"});
+  Table table(columns);
   for (const WorkerStatus& worker : workers) {
-    table.add({std::to_string(worker.slot), worker.pid > 0 ? std::to_string(worker.pid) : "", worker.state,
-               worker.state == "busy" ? latency_text(worker.age) : "", time_left(worker), worker.job_class, worker.jid,
-               worker.queue, std::to_string(worker.processed), std::to_string(worker.failed)});
+    std::vector<std::string> cells{std::to_string(worker.slot),
+                                   worker.pid > 0 ? std::to_string(worker.pid) : "",
+                                   worker.state,
+                                   worker.state == "busy" ? latency_text(worker.age) : "",
+                                   time_left(worker),
+                                   worker.job_class,
+                                   worker.jid,
+                                   worker.queue,
+                                   std::to_string(worker.processed),
+                                   std::to_string(worker.failed)};
+    if (some_say_how_far) cells.push_back(worker.progress ? progress_text(*worker.progress) : "");
+    table.add(std::move(cells));
   }
   return section(style, "Workers of this machine", table);
 }

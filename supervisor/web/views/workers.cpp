@@ -7,6 +7,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
+#include "shared/store/report/work_entries.hpp"
 #include "supervisor/cli/access/control_client.hpp"
 #include "supervisor/cli/access/process_use.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
@@ -33,8 +34,9 @@ Html job_of(const WorkerStatus& worker) {
   if (worker.state == "resting")
     return Html("<span class=\"dim\">again in {}</span>", length_text(worker.rests_for.value_or(0)));
   if (worker.state != "busy") return Html("<span class=\"dim\">–</span>");
-  return Html("{}<small class=\"mono\">{}</small>", code(worker.job_class),
-              link_by_name(Url("/jobs/one").with("jid", worker.jid), worker.jid));
+  return Html("{}<small class=\"mono\">{}</small>{}", code(worker.job_class),
+              link_by_name(Url("/jobs/one").with("jid", worker.jid), worker.jid),
+              worker.progress ? Html("<small>{}</small>", progress_text(*worker.progress)) : Html());
 }
 
 Html time_left(const WorkerStatus& worker) {

@@ -205,5 +205,25 @@ constexpr std::size_t required_fields() {
   (std::make_index_sequence<field_count<Job>>{});
 }
 
+// Like check_field(), for a type that is not a field.
+template <typename Type>
+constexpr bool fits_json() {
+  if constexpr (OwnArgument<Type>) {
+    return fits_json<typename Argument<Type>::Wire>();
+  } else if constexpr (Scalar<Type>) {
+    return true;
+  } else if constexpr (is_a<Type, std::optional> || Sequence<Type> || Set<Type>) {
+    return fits_json<typename Type::value_type>();
+  } else if constexpr (Tuple<Type> || is_a<Type, std::variant>) {
+    return []<template <typename...> typename Of, typename... Types>(Of<Types...>*) {
+      return (fits_json<Types>() && ...);
+    }(static_cast<Type*>(nullptr));
+  } else if constexpr (is_string_map<Type>) {
+    return fits_json<typename Type::mapped_type>();
+  } else {
+    return NestedStruct<Type>;
+  }
+}
+
 }  // namespace brood::detail
 #pragma GCC visibility pop

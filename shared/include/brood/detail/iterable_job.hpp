@@ -88,26 +88,6 @@ inline constexpr bool is_items = false;
 template <typename Item, typename Cursor>
 inline constexpr bool is_items<Items<Item, Cursor>> = true;
 
-// Like check_field(), for a type that is not a field.
-template <typename Type>
-constexpr bool fits_json() {
-  if constexpr (OwnArgument<Type>) {
-    return fits_json<typename Argument<Type>::Wire>();
-  } else if constexpr (Scalar<Type>) {
-    return true;
-  } else if constexpr (is_a<Type, std::optional> || Sequence<Type> || Set<Type>) {
-    return fits_json<typename Type::value_type>();
-  } else if constexpr (Tuple<Type> || is_a<Type, std::variant>) {
-    return []<template <typename...> typename Of, typename... Types>(Of<Types...>*) {
-      return (fits_json<Types>() && ...);
-    }(static_cast<Type*>(nullptr));
-  } else if constexpr (is_string_map<Type>) {
-    return fits_json<typename Type::mapped_type>();
-  } else {
-    return NestedStruct<Type>;
-  }
-}
-
 // Calls a hook as it is declared.  Returns false if there is none.
 #define BROOD_HOOK(name)                                                                             \
   template <typename Job>                                                                            \

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <brood/abi.hpp>
 #include <brood/detail/attempt.hpp>
@@ -66,9 +67,11 @@ class IterableRun {
   }
 
   bool go_through(ItemsOf<Job>& items) {
-    Clock::time_point saved = iteration_.began_;
+    Clock::time_point saved = iteration_.began_, counted{};
+    const std::optional<std::int64_t> total = items.total();
     while (auto step = items()) {
       cursor_ = step->cursor;
+      if (total) count_item(*total, counted);
       if (iteration_.items_done_ == 0) json_of_cursor();  // refuses it before anything is done
       const bool leaves = worker_->interrupt(call_.host) != 0 || ran_long_enough();
       if (leaves || Clock::now() - saved >= flush_interval()) {
@@ -88,6 +91,16 @@ class IterableRun {
       if (iteration_.finished_) break;
     }
     return true;
+  }
+
+  // Shows how far the job is, ten times a second.
+  void count_item(std::int64_t total, Clock::time_point& counted) {
+    if constexpr (std::is_integral_v<Cursor>) {
+      const Clock::time_point now = Clock::now();
+      if (iteration_.says_how_far_ || now - counted < std::chrono::milliseconds(100)) return;
+      counted = now;
+      static_cast<const Context&>(iteration_).progress(static_cast<std::int64_t>(*cursor_), total);
+    }
   }
 
   void work_on(typename ItemsOf<Job>::Item&& item) {

@@ -26,6 +26,8 @@ void Everything::perform(brood::Context& job) {
        (job.stopping() ? "stopping" : "going on") + ", timeout " +
        (left && *left <= 30s && *job.time_left() > 19min ? "moved" : "as before") + ", payload " +
        (job.payload().find("\"retry_queue\":\"again\"") != std::string_view::npos ? "whole" : "cut"));
+  job.progress(1, 2, "half");
+  job.result(sizes);
   job.log("an ordinary word");
   job.log(brood::LogLevel::info, "the same word");
   job.log(brood::LogLevel::warn, "a loud word");

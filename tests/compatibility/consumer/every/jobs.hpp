@@ -67,7 +67,8 @@ struct Everything {
                                              .required = 9,
                                              .isolation = brood::Isolation::process,
                                              .threads = brood::LeftThreads::replace,
-                                             .expires_in = std::chrono::hours(24)};
+                                             .expires_in = std::chrono::hours(24),
+                                             .keep_result = std::chrono::hours(1)};
   void perform(brood::Context& job);
 };
 

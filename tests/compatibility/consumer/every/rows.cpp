@@ -16,6 +16,7 @@ void Lines::each(const std::string& line, brood::Iteration& job) const {
   if (line == "two" && job.executions() == 1) throw brood::Interrupted{};
   note("line " + line + ", " + std::to_string(job.items_done()) + " before it in run " +
        std::to_string(job.executions()));
+  job.progress(job.items_done(), 0, line);
   if (line == "enough") job.finish();
 }
 void Lines::on_start(brood::Iteration& job) const {
@@ -29,7 +30,9 @@ void Lines::on_complete() const { note("lines complete"); }
 brood::Items<std::vector<int>> Batches::items(std::optional<std::int64_t> cursor) const {
   std::vector<int> numbers;
   for (int i = 0; i < count; ++i) numbers.push_back(i);
-  return brood::batches_of(2, brood::each_of(std::move(numbers), cursor));
+  brood::Items<std::vector<int>> batches = brood::batches_of(2, brood::each_of(std::move(numbers), cursor));
+  if (batches.total() != count) note("batches without a total");
+  return batches;
 }
 void Batches::each(const std::vector<int>& batch) const {
   std::string line = "batch";

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <brood/detail/read_arguments.hpp>
+#include <brood/json.hpp>
+#include <brood/progress.hpp>
+
+namespace brood {
+
+// Where a job is, or how it ended.
+enum class JobState {
+  queued,     // it waits in a queue, or for its class
+  scheduled,  // it waits for its time
+  running,    // a worker has it
+  retrying,   // it has failed, and waits for its retry
+  dead,       // it has failed for good, or was deleted
+  done,       // it has succeeded, or was not to run any more
+  unknown,    // it is not here: it is done and kept no result, was deleted, or was never pushed
+};
+
+// The name of the enumerator.
+constexpr std::string_view to_string(JobState state) {
+  constexpr std::string_view names[] = {"queued", "scheduled", "running", "retrying", "dead", "done", "unknown"};
+  const auto index = static_cast<std::size_t>(state);
+  return names[index < std::size(names) ? index : std::size(names) - 1];
+}
+
+// What became of a job, for as long as its `keep_result` says; or where it is.
+struct JobReport {
+  std::string jid = {};                  // as it was pushed
+  JobState state = JobState::unknown;    // dead and done have ended
+  Json result = {};                      // what its last run left by job.result(); null: nothing
+  std::string error_class = {};          // why it failed, or ended without a run; empty: it did not
+  std::string error_message = {};        // likewise
+  std::chrono::microseconds elapsed{0};  // how long its last run took; 0: not known
+  std::optional<std::chrono::system_clock::time_point> ended_at = {};  // when it was settled
+
+  // The result as a type that a field of a job may have.  Throws std::invalid_argument if it does not fit.
+  template <typename Type>
+  Type result_as() const {
+    Type value{};
+    try {
+      detail::JsonReader reader(result.text);
+      detail::read_value(reader, value);
+      reader.expect_end();
+    } catch (const detail::Misfit& misfit) {
+      throw std::invalid_argument("the result of job " + jid + (misfit.path.empty() ? "" : ", ") + misfit.path + ": " +
+                                  misfit.problem);
+    } catch (const detail::BadJson& bad) {
+      throw std::invalid_argument("the result of job " + jid + ": " + bad.what());
+    }
+    return value;
+  }
+};
+
+}  // namespace brood

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "shared/api/cancel.hpp"
+#include "shared/api/job_finder.hpp"
 #include "shared/api/opening.hpp"
 #include "shared/api/push/client_shards.hpp"
 #include "shared/api/push/known_redis.hpp"
@@ -55,7 +56,8 @@ void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallT
 }  // namespace
 
 struct Client::State {
-  explicit State(const KnownRedis& known) : times(known.times), shards(known), encryption(known.encryption) {}
+  explicit State(const KnownRedis& known)
+      : times(known.times), shards(known), addresses(known.shards), encryption(known.encryption) {}
 
   // Throws what keeps this client from every Redis.
   ClientShards& reach() {
@@ -95,6 +97,7 @@ struct Client::State {
   ClientMiddleware middleware = default_middleware();
   std::optional<TimeUnit> times;  // how pushes spell times; nullopt: as the fleet does
   ClientShards shards;
+  const std::vector<RedisAddress> addresses;  // theirs
   const EncryptionSettings encryption;
   std::mutex keys_mutex;
   std::optional<KeyRing> keys;  // once a job needed them
@@ -259,6 +262,18 @@ std::size_t Client::drain(std::chrono::milliseconds longest) {
     if (done || steady_now() + between_attempts >= deadline) return buffered();
     std::this_thread::sleep_for(between_attempts);
   }
+}
+
+std::optional<JobReport> Client::find(std::string_view jid) {
+  if (const auto receiver = push_receiver()) return receiver->find(jid);
+  state_->reach();
+  return JobFinder(state_->addresses).find(jid);
+}
+
+std::optional<JobReport> Client::wait(std::string_view jid, std::chrono::milliseconds timeout) {
+  if (const auto receiver = push_receiver()) return receiver->wait(jid, timeout);
+  state_->reach();
+  return JobFinder(state_->addresses).wait(jid, timeout);
 }
 
 // The job's shard is unknown, so all shards are asked.

@@ -91,6 +91,7 @@ brood_test(store/poison LINK brood_worker brood_test_support)
 brood_test(store/places_of_jobs LINK brood_store brood_test_support)
 brood_test(store/admission LINK brood_worker brood_test_support)
 brood_test(store/batches LINK brood_api brood_test_support)
+brood_test(store/kept_report LINK brood_api brood_test_support)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.

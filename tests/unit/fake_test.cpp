@@ -505,3 +505,42 @@ BOOST_AUTO_TEST_CASE(inline_reaches_a_limit_too_and_outside_of_a_job_there_is_no
   BOOST_CHECK_THROW(client.enqueue(Limited{}), OverLimit);
   BOOST_CHECK_THROW(Limiter::concurrent("erp", 1).within_limit([] {}), std::logic_error);
 }
+
+struct Counts {
+  int to = 0;
+  static constexpr JobOptions options{.keep_result = 1h};
+  void perform(const Context& job) const {
+    job.progress(1, to, "counts");
+    if (to < 0) throw NoSuchPicture();
+    job.result(to);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_fake_keeps_what_became_of_the_jobs_that_it_performed) {
+  Fake fake(Jobs::of<Counts, Limited>());
+  Client client;
+  const std::string jid = client.enqueue(Counts{3}), later = client.enqueue_in(1h, Counts{-1});
+  BOOST_TEST((client.find(jid).value().state == JobState::queued));
+  BOOST_TEST((client.find(later).value().state == JobState::scheduled));
+  BOOST_TEST(!client.wait(jid, 10s));
+
+  fake.perform_one();
+  BOOST_CHECK_THROW(fake.perform_one(), NoSuchPicture);
+
+  BOOST_TEST(client.wait(jid, 0s).value().result_as<int>() == 3);
+  BOOST_TEST((client.find(jid)->state == JobState::done));
+  BOOST_TEST((client.find(later).value().state == JobState::dead));
+  BOOST_TEST(client.find(later)->error_message == "no such picture");
+  BOOST_TEST(fake.progress(jid).value().note == "counts");
+  const std::string unkept = client.enqueue(Limited{});
+  fake.drain();
+  BOOST_TEST(!client.find(unkept));
+}
+
+BOOST_AUTO_TEST_CASE(inline_keeps_it_too) {
+  Inline performs(Jobs::of<Counts>());
+  Client client;
+  const std::string jid = client.enqueue(Counts{3});
+  BOOST_TEST(client.wait(jid, 0s).value().result.text == "3");
+  BOOST_TEST(performs.progress(jid).value().total == 3);
+}

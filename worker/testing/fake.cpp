@@ -81,6 +81,17 @@ struct Fake::State : PushReceiver {
     const std::lock_guard lock(mutex);
     return locks.holder(name);
   }
+  std::optional<JobReport> find(std::string_view jid) override {
+    {
+      const std::lock_guard lock(mutex);
+      const auto job = std::find_if(waiting.begin(), waiting.end(), [&](const FakeJob& one) { return one.jid == jid; });
+      if (job != waiting.end())
+        return JobReport{.jid = job->jid, .state = job->at ? JobState::scheduled : JobState::queued};
+    }
+    return runner.report(jid);
+  }
+  // No job ends while another waits here: this test performs them.
+  std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds) override { return runner.report(jid); }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
     return runner.cancel_iteration(jid, now);
   }
@@ -173,6 +184,8 @@ std::size_t Fake::drain(std::string_view queue) {
 bool Fake::perform_one() {
   return state_->take_first([](const FakeJob&) { return true; }) != State::Taken::none;
 }
+
+std::optional<JobProgress> Fake::progress(std::string_view jid) const { return state_->runner.progress(jid); }
 
 void Fake::reach_limit(std::string_view limiter) { state_->runner.reach_limit(limiter); }
 void Fake::free_limit(std::string_view limiter) { state_->runner.free_limit(limiter); }

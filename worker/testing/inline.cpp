@@ -66,6 +66,7 @@ struct Inline::State : PushReceiver {
     const std::lock_guard lock(mutex);
     return locks.holder(name);
   }
+  std::optional<JobReport> find(std::string_view jid) override { return runner.report(jid); }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
     return runner.cancel_iteration(jid, now);
   }
@@ -88,6 +89,8 @@ struct Inline::State : PushReceiver {
 
 Inline::Inline(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }
 Inline::~Inline() { remove_push_receiver(*state_); }
+
+std::optional<JobProgress> Inline::progress(std::string_view jid) const { return state_->runner.progress(jid); }
 
 void Inline::reach_limit(std::string_view limiter) { state_->runner.reach_limit(limiter); }
 void Inline::free_limit(std::string_view limiter) { state_->runner.free_limit(limiter); }

@@ -9,6 +9,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/job/expiry.hpp"
+#include "shared/job/job_report.hpp"
 #include "worker/testing/known_jobs.hpp"
 
 namespace brood::testing {
@@ -42,27 +43,47 @@ bool JobRunner::run(const std::string& payload, const std::string& queue, std::o
   }
   const WallTime begins = due ? std::max(*due, wall_now()) : wall_now();
   if (const auto expiry = expiry_of(job); expiry && *expiry < begins) {
+    keep(job,
+         {.state = JobState::done, .error_class = "JobExpired", .error_message = "it had not begun when it expired"});
     if (const auto threw = tell_expired(jobs_.known_->registry, job, queue)) throw_failure(job, *threw);
     return false;
   }
-  const Performed performed = perform_whole(job, queue);
+  JobReport report{.state = JobState::done};
+  const SteadyTime began = steady_now();
+  const Performed performed = perform_whole(job, queue, report);
   if (performed.kind == Performed::Kind::interrupted) throw Interrupted{};
+  report.elapsed = std::chrono::round<std::chrono::microseconds>(steady_now() - began);
+  if (performed.kind == Performed::Kind::failed) {
+    report.state = JobState::dead;  // nothing is retried
+    report.result = {};
+    report.error_class = performed.failure.error_class;
+    report.error_message = performed.failure.message;
+  }
+  keep(job, std::move(report));
   if (performed.kind == Performed::Kind::failed) throw_failure(job, performed.failure);
   return true;
 }
 
+void JobRunner::keep(const Payload& job, JobReport report) {
+  if (!keeps_report(job)) return;
+  report.jid = job.jid();
+  report.ended_at = std::chrono::system_clock::now();
+  const std::lock_guard lock(mutex_);
+  reports_[job.jid()] = std::move(report);
+}
+
 // A job that stops at its max_iteration_runtime has moved its cursor, so it goes on; one that has not moved it would
 // stop so for ever.
-Performed JobRunner::perform_whole(const Payload& job, const std::string& queue) {
+Performed JobRunner::perform_whole(const Payload& job, const std::string& queue, JobReport& report) {
   for (;;) {
     const IterationState before = iteration(job.jid());
-    Performed performed = perform(jobs_.known_->registry, job, queue, host_of(job));
+    Performed performed = perform(jobs_.known_->registry, job, queue, host_of(job, report));
     if (performed.kind != Performed::Kind::interrupted || iteration(job.jid()).cursor == before.cursor)
       return performed;
   }
 }
 
-JobHost JobRunner::host_of(const Payload& job) {
+JobHost JobRunner::host_of(const Payload& job, JobReport& report) {
   IterationHost iterations;
   iterations.interrupt = [] { return false; };
   iterations.load = [this, &job] { return iteration(job.jid()); };
@@ -85,7 +106,25 @@ JobHost JobRunner::host_of(const Payload& job) {
           .limits = LimitHost{.take = [this](const std::vector<Limit>& limits,
                                              std::chrono::milliseconds) { return take_limits(limits); },
                               .give_back = [](const std::vector<LimitUse>&) {}},
-          .say = [&job](std::string_view message) { say(job, message); }};
+          .say = [&job](std::string_view message) { say(job, message); },
+          .keep_result = [&report](std::string json) { report.result.text = std::move(json); },
+          .note_progress =
+              [this, &job](const JobProgress& progress) {
+                const std::lock_guard lock(mutex_);
+                progress_[job.jid()] = progress;
+              }};
+}
+
+std::optional<JobReport> JobRunner::report(std::string_view jid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = reports_.find(jid);
+  return found == reports_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<JobProgress> JobRunner::progress(std::string_view jid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = progress_.find(jid);
+  return found == progress_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void JobRunner::throw_failure(const Payload& job, const Failure& failure) const {
@@ -132,6 +171,8 @@ void JobRunner::free_limit(std::string_view name) {
 void JobRunner::forget_iterations() {
   const std::lock_guard lock(mutex_);
   iterations_.clear();
+  reports_.clear();
+  progress_.clear();
 }
 
 }  // namespace brood::testing

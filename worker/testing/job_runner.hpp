@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <brood/report.hpp>
 #include <brood/testing/jobs.hpp>
 
 #include "shared/base/clock.hpp"
@@ -30,13 +31,18 @@ class JobRunner {
 
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);
   void forget_iterations();
+  // What became of a job with `keep_result` that has run; nullopt: none did.
+  std::optional<JobReport> report(std::string_view jid) const;
+  // How far the job said that it was, in its last run.
+  std::optional<JobProgress> progress(std::string_view jid) const;
   void reach_limit(std::string_view name);
   void free_limit(std::string_view name);
 
  private:
-  JobHost host_of(const Payload& job);
+  JobHost host_of(const Payload& job, JobReport& report);
+  void keep(const Payload& job, JobReport report);
   // Runs the job again until it no longer interrupts itself.
-  Performed perform_whole(const Payload& job, const std::string& queue);
+  Performed perform_whole(const Payload& job, const std::string& queue, JobReport& report);
   [[noreturn]] void throw_failure(const Payload& job, const Failure& failure) const;
   IterationState iteration(const std::string& jid) const;
   LimitResult take_limits(const std::vector<Limit>& limits) const;
@@ -44,6 +50,8 @@ class JobRunner {
   const Jobs jobs_;
   mutable std::mutex mutex_;  // of what follows
   std::map<std::string, IterationState, std::less<>> iterations_;
+  std::map<std::string, JobReport, std::less<>> reports_;
+  std::map<std::string, JobProgress, std::less<>> progress_;
   std::set<std::string, std::less<>> reached_limits_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <brood/push.hpp>
+#include <brood/report.hpp>
 
 #include "shared/api/push/push_writer.hpp"
 #include "shared/store/batches/batch.hpp"
@@ -34,6 +36,9 @@ class BROOD_API PushReceiver {
   virtual bool cancel(std::string_view jid, std::optional<double> time) = 0;
   // Returns the jid of the job that holds a unique job's lock; empty: none.
   virtual std::string holder(std::string_view) { return {}; }
+  // As Client::find() and Client::wait().
+  virtual std::optional<JobReport> find(std::string_view) { return std::nullopt; }
+  virtual std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds) { return find(jid); }
   // Returns when the job was first cancelled.
   virtual std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds) = 0;
 };

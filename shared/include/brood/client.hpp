@@ -17,6 +17,7 @@
 #include <brood/enqueue_options.hpp>
 #include <brood/options.hpp>
 #include <brood/push.hpp>
+#include <brood/report.hpp>
 
 namespace brood {
 
@@ -203,6 +204,15 @@ class BROOD_API Client {
   // ends at its next flush, some 5 s later; others when they begin.  Returns when the job was first cancelled, to the
   // second.  Does not check whether the job exists: for 30 days a job with this jid would be cancelled.
   std::chrono::system_clock::time_point cancel_iteration(std::string_view jid);
+
+  // Where a job is, or how it ended if it keeps a report (`keep_result`); nullopt: no such job is here any more.
+  // Without a report all jobs in Redis are looked through.  Asks all shards.
+  std::optional<JobReport> find(std::string_view jid);
+  // Waits until a job with `keep_result` has succeeded or died, and returns its report.  Returns nullopt at the
+  // timeout, also for a job that keeps no report: it ends unseen.  Returns at once if the job has ended.  Blocks in
+  // Redis on a connection of its own, without polling.  Once a job of several shards was looked for, the wait goes on
+  // in its shard. A loss of the connection does not end the wait; throws RedisError if Redis is away at the timeout.
+  std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds timeout);
 
   // This client's own chain, a copy of the default one as it was when the client was made.  Pushes of several threads
   // run in it at the same time, so change it before them.

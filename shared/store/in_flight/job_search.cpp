@@ -1,10 +1,13 @@
 #include "shared/store/in_flight/job_search.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "shared/base/plain_number.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/in_flight/entry_mark.hpp"
+#include "shared/store/kept_report.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/marked_jobs.hpp"
 #include "shared/store/script.hpp"
@@ -56,7 +59,50 @@ class JobSearch {
   std::vector<PlacedJob> found_;
 };
 
+JobState state_at(Place place) {
+  switch (place) {
+    case Place::in_flight:
+      return JobState::running;
+    case Place::schedule:
+      return JobState::scheduled;
+    case Place::retry:
+      return JobState::retrying;
+    case Place::dead:
+      return JobState::dead;
+    case Place::queue:
+    case Place::quarantine:
+      break;
+  }
+  return JobState::queued;
+}
+
+JobReport report_of(const PlacedJob& placed, std::string_view jid) {
+  JobReport report{.jid = std::string(jid), .state = state_at(placed.place)};
+  if (placed.place != Place::retry && placed.place != Place::dead) return report;
+  const JsonObject job = JsonObject::parse(placed.payload);  // the search has read it
+  report.error_class = job.string("error_class").value_or("");
+  report.error_message = job.string("error_message").value_or("");
+  const auto died = leading_number<double>(placed.score_text);
+  if (placed.place == Place::dead && died > 0 && died < 9e9)
+    report.ended_at = std::chrono::system_clock::time_point(
+        std::chrono::round<std::chrono::system_clock::duration>(std::chrono::duration<double>(died)));
+  return report;
+}
+
 }  // namespace
+
+LookedUpJob look_up_job(Channel& redis, std::string_view jid) {
+  std::optional<JobReport> kept = read_kept_report(redis.call(ask_report(jid)).view());
+  if (kept && kept->state != JobState::dead) return {std::move(*kept), std::nullopt};
+  std::vector<PlacedJob> found = search_job(redis, jid);
+  LookedUpJob job{{.jid = std::string(jid)}, std::nullopt};
+  if (!found.empty()) job.placed = std::move(found.back());  // one that moves was met last where it is now
+  if (kept && (!job.placed || job.placed->place == Place::dead))
+    job.report = std::move(*kept);
+  else if (job.placed)
+    job.report = report_of(*job.placed, jid);
+  return job;
+}
 
 std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid) {
   JobSearch search(redis, jid);

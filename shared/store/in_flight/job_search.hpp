@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <brood/report.hpp>
 
 #include "shared/redis/connection.hpp"
 #include "shared/store/places_of_jobs.hpp"
@@ -25,5 +28,15 @@ struct PlacedJob {
 // every job, one page after the other and as jobs go, so that one that moves is met further on; it may then be found
 // twice. Throws ConnectionLost or UnexpectedReply.
 std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid);
+
+// What is known of one job: where it lies, or its report, or neither.
+struct LookedUpJob {
+  JobReport report;                 // unknown: neither
+  std::optional<PlacedJob> placed;  // nullopt: it has ended, or is unknown
+};
+
+// Asks for its report first, and looks through all jobs only without one, or if that says that the job is dead: it may
+// have been retried since.  Throws as search_job().
+LookedUpJob look_up_job(Channel& redis, std::string_view jid);
 
 }  // namespace brood

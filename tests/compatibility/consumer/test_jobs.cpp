@@ -13,17 +13,23 @@ void expect(bool fact, const char* what) {
 
 void fake_collects_and_performs() {
   brood::testing::Fake fake(brood::testing::Jobs::of<ResizeImage>());
-  brood::Client{}.enqueue(ResizeImage{.path = "cat.png", .width = 320});
+  const std::string jid =
+      brood::Client{}.enqueue(ResizeImage{.path = "cat.png", .width = 320}, {.keep_result = std::chrono::hours(1)});
+  expect(brood::Client{}.find(jid)->state == brood::JobState::queued, "the job waits");
   expect(fake.jobs_of<ResizeImage>().at(0).width == 320, "the job was pushed with its width");
   expect(fake.jobs().at(0).queue == "images", "the job was pushed to its queue");
   const brood::testing::EnqueuedTo now{.queue = "images", .in = {}, .at = {}};
   expect(fake.was_enqueued(fake.jobs_of<ResizeImage>().at(0), now), "this very job was enqueued");
   expect(fake.drain() == 1, "one job was performed");
+  expect(brood::Client{}.wait(jid, std::chrono::seconds(0))->state == brood::JobState::done, "the job left a report");
+  const brood::JobProgress none;
+  expect(fake.progress(jid).value_or(none).done == 0 && none.total == 0 && none.note.empty(), "it said nothing");
 }
 
 void inline_performs(const char* library) {
   const brood::testing::Inline performs(brood::testing::Jobs::of_library(library));
-  brood::Client{}.enqueue(ResizeImage{.path = "dog.png", .width = 160});
+  const std::string jid = brood::Client{}.enqueue(ResizeImage{.path = "dog.png", .width = 160});
+  expect(!performs.progress(jid), "it said nothing");
 }
 
 void supervised_runs_workers(const char* library) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <brood/api.hpp>
+#include <brood/report.hpp>
 #include <brood/testing/jobs.hpp>
 
 namespace brood::testing {
@@ -40,7 +41,8 @@ struct EnqueuedTo {
 //   fake.drain();                                                 // performs them
 //
 // A push is otherwise as usual: options, checks, the client's middleware, the jid.  client.cancel removes a scheduled
-// job from here, client.cancel_iteration ends an iterable job at its next run, client.buffer does nothing.
+// job from here, client.find and client.wait know the waiting jobs and the reports of those that were performed,
+// client.cancel_iteration ends an iterable job at its next run, client.buffer does nothing.
 // brood::Api, which reads Redis, throws RedisError.  The locks of unique jobs are kept as Redis keeps them, each
 // OnConflict has its effect, and a lock ends unique_for after its push.  A job that has to wait for a lock is
 // performed once that is free.
@@ -99,6 +101,9 @@ class BROOD_API Fake {
   std::size_t drain();
   std::size_t drain(std::string_view queue);
   bool perform_one();  // performs the oldest job; false if there is none
+
+  // How far the job said that it was, by job.progress() in its last run; nullopt: it did not.
+  std::optional<JobProgress> progress(std::string_view jid) const;
 
   // Limiters do not wait here.  reach_limit() makes the limiter of this name appear reached to the jobs that are
   // performed from now on, until free_limit(): so a test sees how they behave.

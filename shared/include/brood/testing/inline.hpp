@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
+#include <brood/report.hpp>
 #include <brood/testing/jobs.hpp>
 
 namespace brood::testing {
@@ -17,7 +19,8 @@ namespace brood::testing {
 // after that job, also if that throws.  A running job is never replaced: OnConflict::replace pushes nothing.
 //
 // A job runs as in Fake::drain(), and its exception comes out of the push; then the rest of a bulk is not performed.
-// client.cancel finds nothing.  If there are several Inlines and Fakes, the one made last gets the pushes.
+// client.cancel finds nothing.  client.find and client.wait know the reports of jobs with `keep_result`.  If there are
+// several Inlines and Fakes, the one made last gets the pushes.
 class BROOD_API Inline {
  public:
   // A push of a class that is not among `jobs` throws std::invalid_argument.
@@ -25,6 +28,9 @@ class BROOD_API Inline {
   ~Inline();
   Inline(const Inline&) = delete;
   Inline& operator=(const Inline&) = delete;
+
+  // How far the job said that it was, by job.progress() in its last run; nullopt: it did not.
+  std::optional<JobProgress> progress(std::string_view jid) const;
 
   // Limiters do not wait here.  reach_limit() makes the limiter of this name appear reached to the jobs that are
   // performed from now on, until free_limit(): so a test sees how they behave.

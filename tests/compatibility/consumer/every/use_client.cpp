@@ -79,6 +79,22 @@ void enqueue_once(brood::Client& client, brood::Api& api) {
   EXPECT(has(only_payload(api, "once"), R"("unique_for":60)"));
 }
 
+void follow(brood::Client& client, brood::Api& api) {
+  const std::string jid = client.enqueue(Lingers{}, {.queue = "kept", .keep_result = 60s});
+  brood::JobReport report = client.find(jid).value();
+  EXPECT(report.jid == jid && report.state == brood::JobState::queued && report.error_class.empty());
+  EXPECT(brood::to_string(report.state) == "queued");
+  EXPECT(!client.wait(jid, 10ms));
+  EXPECT(has(only_payload(api, "kept"), R"("keep_result":60)"));
+  EXPECT(!client.find("nobody"));
+  for (const brood::JobState state : {brood::JobState::scheduled, brood::JobState::running, brood::JobState::retrying,
+                                      brood::JobState::dead, brood::JobState::done, brood::JobState::unknown})
+    EXPECT(report.state != state && !brood::to_string(state).empty());
+  report.result.text = "[1,2]";
+  EXPECT(report.result_as<std::vector<int>>().size() == 2);
+  EXPECT(report.elapsed.count() == 0 && !report.ended_at && report.error_message.empty());
+}
+
 void schedule(brood::Client& client, brood::Api& api) {
   const std::string in = client.enqueue_in(1h, Lingers{}), at = client.enqueue_at(in_an_hour, Lingers{});
   EXPECT(api.scheduled().size() == 2);
@@ -189,6 +205,7 @@ void use_client(const std::string& redis_url) {
   brood::Api api(redis_url);
   enqueue_with_options(client, api);
   enqueue_once(client, api);
+  follow(client, api);
   schedule(client, api);
   push(client, api);
   not_confirmed(redis_url, api);

@@ -27,13 +27,14 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead batches quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --tag --args --string --jid --bulk --unchecked --spread --shard-by --json $where $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --keep-result --wait --tag --args --string --jid --bulk --unchecked --spread --shard-by --json $where $every" ;;
     status) options="--check --crash --format --interval --json --metrics --watch $where $every" ;;
+    show) options="--json $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;
     dead) options="$filters --all --limit --page --dry-run --yes --json $where $every" verbs="list show run delete clear" ;;
@@ -117,6 +118,8 @@ _brood() {
       elif [ "$command" = classes ]; then
         _brood_names "$([ "${COMP_WORDS[2]}" = unpause ] && echo paused_classes || echo classes)"
       elif [ "$command" = kill ]; then
+        _brood_names running
+      elif [ "$command" = show ]; then
         _brood_names running
       elif [ "$command" = cancel ]; then
         _brood_names scheduled

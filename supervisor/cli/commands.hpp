@@ -17,6 +17,7 @@ int upgrade_command(const std::vector<std::string>& args);
 int restart_command(const std::vector<std::string>& args);
 int scale_command(const std::vector<std::string>& args);
 int kill_command(const std::vector<std::string>& args);
+int show_command(const std::vector<std::string>& args);
 int cancel_command(const std::vector<std::string>& args);
 int queues_command(const std::vector<std::string>& args);
 int retries_command(const std::vector<std::string>& args);

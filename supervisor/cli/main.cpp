@@ -30,6 +30,7 @@ const std::vector<NamedCommand>& commands() {
        [](const std::vector<std::string>& args) { return run_command(parse_run_options(args)); }},
       {"enqueue", "put jobs on a queue, now or later", enqueue_command},
       {"status", "show processes, workers, crashes, queues and totals", status_command},
+      {"show", "show where a job is, or how it ended", show_command},
       {"queues", "show, pause and clear queues and their jobs", queues_command},
       {"retries", "show failed jobs; run, kill, delete or reschedule them", retries_command},
       {"scheduled", "the same for jobs that are not yet due", scheduled_command},

@@ -349,3 +349,8 @@ brood_test(lifecycle/batches LINK brood_test_support brood_api ALONE)
 add_dependencies(lifecycle_batches_test brood batch_jobs)
 brood_test(lifecycle/batches_command LINK brood_test_support brood_api simdjson::simdjson)
 add_dependencies(lifecycle_batches_command_test brood brood_examples)
+# Results, progress, and who waits for them.
+brood_test_job_library(result_jobs ${CMAKE_CURRENT_LIST_DIR}/result_jobs.cpp)
+set_target_properties(result_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/results LINK brood_api brood_job brood_test_support)
+add_dependencies(lifecycle_results_test brood result_jobs)

@@ -1059,6 +1059,21 @@ class Holdings(PageTest):
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 
+    def test_one_job_is_told_of_wherever_it_is(self):
+        self.said("enqueue", "Report", "1", "-q", "nightly", "--jid", "waits")
+        self.redis("RPUSH", "brood:report:gone", '{"jid":"gone","state":"done","result":{"rows":7},"elapsed":1.5,"ended_at":1795000000}')
+        page = self.page()
+        waits = page.get("/api/v1/jobs/waits")
+        self.assertEqual((waits.status, waits.json["state"], waits.json["queue"]), (200, "queued", "nightly"))
+        self.assertEqual(waits.json, json.loads(self.said("show", "waits", "--json")))
+        gone = page.get("/api/v1/jobs/gone")
+        self.assertEqual((gone.status, gone.json["state"], gone.json["result"]), (200, "done", {"rows": 7}))
+        self.assertIn("rows", page.get("/jobs/one?jid=gone").text)
+        unknown = page.get("/api/v1/jobs/a%20b")
+        self.assertEqual((unknown.status, unknown.json["state"], unknown.json["jid"]), (404, "unknown", "a b"))
+        self.assertEqual(page.get("/api/v1/jobs/").status, 404)
+        self.said("show", "nobody", status=1)
+
     def test_a_lock_is_shown_with_its_job_and_let_go_only_of_who_held_it(self):
         self.said("enqueue", "--bulk", "-", stdin='{"class":"Report","args":[1],"unique_for":3600,"queue":"nightly"}\n')
         key = self.redis("KEYS", "brood:unique:*")[0].decode()

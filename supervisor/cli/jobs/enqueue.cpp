@@ -13,6 +13,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/base/units.hpp"
+#include "shared/job/job_report.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
@@ -37,15 +38,20 @@ constexpr const char* enqueue_examples = R"(Examples:
   brood enqueue Zip --string 007 true                     args: ["007", "true"]
   brood enqueue ResizeImage --args '["cat.png", 320]'
   brood enqueue Clean --at 2026-12-01T08:00:00Z
+  brood enqueue Count words.txt --wait=30s                prints its result
   brood enqueue --bulk jobs.ndjson                        a line each: {"class":"Zip","args":["a"]}
 
 An argument that parses as JSON is that value, else a string.  Put words that begin with "-" after "--".)";
+
+constexpr const char* kept_while_waiting = "1h";
+constexpr const char* without_timeout = "0s";
+constexpr int job_died = 1;
 
 struct EnqueueArguments {
   RedisAccess redis;
   JobArguments arguments;
   std::optional<std::string> queue, in, at, retry, timeout, expires_in, jid, bulk, spread, shard_by;
-  std::optional<std::string> unique_for, unique_until, on_conflict;
+  std::optional<std::string> unique_for, unique_until, on_conflict, keep_result, wait;
   std::vector<std::string> tags;
   bool encrypt = false;
   bool unique = false;
@@ -113,6 +119,9 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   if (options.timeout)
     push.members.emplace_back("timeout", detail::json_seconds(read_duration("--timeout", *options.timeout)));
   if (options.encrypt) push.members.emplace_back("encrypt", "true");
+  if (options.keep_result || options.wait)
+    push.members.emplace_back("keep_result", detail::json_seconds(read_duration(
+                                                 "--keep-result", options.keep_result.value_or(kept_while_waiting))));
   if (options.expires_in)
     push.members.emplace_back("expires_in", detail::json_seconds(read_duration("--expires-in", *options.expires_in)));
   add_uniqueness(options, push);
@@ -138,6 +147,36 @@ std::string report(const Push& push, const std::string& jid) {
                      Style::of_standard_output().bold(log::printable(jid)));
 }
 
+// `--wait` alone waits for as long as it takes.
+std::vector<std::string> with_wait_given(std::vector<std::string> args) {
+  for (std::string& word : args) {
+    if (word == "--") break;
+    if (word == "--wait") word = std::string("--wait=") + without_timeout;
+  }
+  return args;
+}
+
+int wait_for_end(const EnqueueArguments& options, Client& client, const std::string& jid) {
+  const auto longest = read_duration("--wait", *options.wait);
+  std::optional<JobReport> report;
+  do {
+    report = client.wait(jid, longest.count() > 0 ? longest : std::chrono::milliseconds(1h));
+  } while (!report && longest.count() == 0);
+  if (!report) {
+    fmt::print(stderr, "brood enqueue: job {} has not ended within {}\n", log::printable(jid), *options.wait);
+    return exit_status::try_again;
+  }
+  const bool died = report->state == JobState::dead;
+  if (options.json)
+    print_json(report_json(*report) + "\n");
+  else if (!died)
+    print_json(report->result.text + "\n");
+  if (!report->error_class.empty())
+    fmt::print(stderr, "brood enqueue: job {} {}: {}: {}\n", log::printable(jid), died ? "is dead" : "did not run",
+               log::printable(report->error_class), log::printable(report->error_message));
+  return died ? job_died : exit_status::ok;
+}
+
 // Warns if no process fetches from the queue.  The job is pushed already, so nothing here is an error.
 void warn_of_unserved(const EnqueueArguments& options, const std::string& queue) try {
   ShardConnections shards(options.redis, {.connect = 1s, .command = 1s}, "brood-enqueue");
@@ -151,7 +190,8 @@ void warn_of_unserved(const EnqueueArguments& options, const std::string& queue)
 int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
   if (!words.empty() || options.queue || options.in || options.at || options.retry || options.arguments.array ||
       options.jid || options.arguments.all_strings || options.timeout || options.expires_in || options.encrypt ||
-      options.unique || options.unique_for || options.unique_until || options.on_conflict || !options.tags.empty()) {
+      options.keep_result || options.wait || options.unique || options.unique_for || options.unique_until ||
+      options.on_conflict || !options.tags.empty()) {
     throw UsageError("--bulk takes class, args, queue, at and all else from each line");
   }
   std::optional<std::chrono::milliseconds> spread;
@@ -184,6 +224,10 @@ int enqueue_command(const std::vector<std::string>& args) {
   line.option("--timeout", options.timeout, "DURATION", "How long it may run: 30s, 10m; 0 is no limit");
   line.option("--expires-in", options.expires_in, "DURATION",
               "Drop it if it has not begun within this time after it was enqueued, or was due");
+  line.option("--keep-result", options.keep_result, "DURATION",
+              "Keep its result, or why it died, for this time after its end: see \"brood show\"");
+  line.option("--wait", options.wait, "[=DURATION]",
+              "Wait until it has ended, and print its result; implies --keep-result 1h");
   line.flag("--encrypt", options.encrypt, "Encrypt its last argument, with the keys of [encryption.keys]");
   line.flag("--unique", options.unique,
             "Push it unless there is another unique job with the same class, queue and arguments");
@@ -205,16 +249,21 @@ int enqueue_command(const std::vector<std::string>& args) {
   options.redis.add_options(line);
   line.footer(enqueue_examples);
 
-  const std::vector<std::string> words = line.parse(args);
+  const std::vector<std::string> words = line.parse(with_wait_given(args));
   try {
     if (options.bulk) return enqueue_bulk(options, words);
     if (options.spread) throw UsageError("--spread needs --bulk");
     if (options.unchecked) throw UsageError("--unchecked needs --bulk");
+    if (options.wait) read_duration("--wait", *options.wait);
     Push push = push_of(options, words);
     spell_as_ruby(push);
     Client client = detail::Opening::client(options.redis.known());
     const std::string jid = client.push(push);
     if (jid.empty()) return report_refused(options, push, detail::Opening::holder(client, push));
+    if (options.wait) {
+      warn_of_unserved(options, push.queue);
+      return wait_for_end(options, client, jid);
+    }
     if (options.json)
       print_json(push_json(push, jid) + "\n");
     else

@@ -7,10 +7,12 @@
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/access/served_queues.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/lists/job_json.hpp"
 #include "supervisor/cli/lists/limit_list.hpp"
 #include "supervisor/cli/lists/lock_list.hpp"
 #include "supervisor/cli/lists/periodic_list.hpp"
 #include "supervisor/cli/lists/process_json.hpp"
+#include "supervisor/cli/lists/shown_job.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/web/page/call.hpp"
 #include "supervisor/web/page/json_answer.hpp"
@@ -141,6 +143,15 @@ HttpResponse answer_limits(Call& call) {
     for (ListedLimit& limit : list_limits_of(shard, most_told)) limits.push_back(std::move(limit));
   });
   return json_answer(200, json_array(limits, [](const ListedLimit& limit) { return limit.json(true); }));
+}
+
+HttpResponse answer_job(Call& call) {
+  constexpr std::size_t longest_jid = 255;
+  const std::string jid = call.request.path.substr(call.request.path.rfind('/') + 1);
+  if (jid.size() > longest_jid) throw Refused(404, "No job has so long an id.");
+  ShownJob job = look_for_job(call.site.shards(), jid);
+  job.report.result.text = told_args_json(job.report.result.text, call.site.settings().show_args.of_any());
+  return json_answer(job.report.state == JobState::unknown ? 404 : 200, shown_job_json(job) + "\n");
 }
 
 HttpResponse answer_locks(Call& call) {

@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "shared/base/plain_number.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/in_flight/job_search.hpp"
+#include "shared/store/kept_report.hpp"
+#include "shared/store/report/work_entries.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/layout.hpp"
 #include "supervisor/web/page/parts.hpp"
@@ -17,7 +21,7 @@ namespace {
 constexpr std::size_t longest_jid = 255, most_characters_of_found_args = 4'000;
 
 // The state of a job in one word, with its colour, and in one sentence.
-struct JobState {
+struct ShownState {
   Tone tone;
   std::string_view word;
   Html sentence;
@@ -25,7 +29,9 @@ struct JobState {
 
 Html in_flight_sentence(const PlacedJob& job, const StatusReport& report, const WorkerStatus* worker) {
   const Html holder("worker {} of {}", job.field.substr(0, job.field.find('.')), code(job.identity));
-  if (worker != nullptr) return Html("It runs, in {}, for {} so far.", holder, length_text(worker->age));
+  if (worker != nullptr)
+    return Html("It runs, in {}, for {} so far.{}", holder, length_text(worker->age),
+                worker->progress ? Html(" It is at {}.", progress_text(*worker->progress)) : Html());
   const bool beats =
       report.redis && std::any_of(report.redis->processes.begin(), report.redis->processes.end(),
                                   [&](const ProcessStatus& process) { return process.identity == job.identity; });
@@ -36,7 +42,7 @@ Html in_flight_sentence(const PlacedJob& job, const StatusReport& report, const 
       holder, code("brood recover"));
 }
 
-JobState state_of_job(const PlacedJob& job, const StatusReport& report, const WorkerStatus* worker) {
+ShownState state_of_job(const PlacedJob& job, const StatusReport& report, const WorkerStatus* worker) {
   const Html queue = link_by_name(Url("/queues/one").with("name", job.queue), job.queue);
   switch (job.place) {
     case PlacedJob::Place::queue:
@@ -71,7 +77,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
         return one.state == "busy" && one.jid == jid && one.identity == job.identity &&
                job.field.starts_with(std::to_string(one.slot) + ".");
       });
-  const JobState state = state_of_job(job, report, worker == report.machine.workers.end() ? nullptr : &*worker);
+  const ShownState state = state_of_job(job, report, worker == report.machine.workers.end() ? nullptr : &*worker);
   Html out = Html("<p class=\"lead\">{} {}</p>", badge(state.tone, state.word), state.sentence);
   const JobRecord record = JobRecord::read(job.payload);
   Facts facts;
@@ -94,6 +100,22 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
   return out += Html("<p>{}</p>", entry_link(job, jid));
 }
 
+// What a job has left that is nowhere any more.  Its class is not known.
+Html ended_job(const JobReport& report, ShowArgs shows) {
+  const bool died = report.state == JobState::dead;
+  Html out("<p class=\"lead\">{} {}</p>", badge(died ? Tone::bad : Tone::good, to_string(report.state)),
+           died ? "It has failed for good, or was deleted." : "It is done.");
+  Facts facts;
+  if (!report.error_class.empty()) facts.add("Error", report.error_class + ": " + report.error_message);
+  if (report.elapsed.count() > 0) facts.add("Took", length_text(std::chrono::duration<double>(report.elapsed).count()));
+  if (report.ended_at)
+    facts.add("Ended", ago(std::chrono::duration<double>(report.ended_at->time_since_epoch()).count()));
+  out += facts.html();
+  if (report.result.text == "null") return out;
+  return out +=
+         Html("<pre tabindex=\"0\">{}</pre>", told_args(shows, report.result.text, most_characters_of_found_args));
+}
+
 }  // namespace
 
 // "Was my job lost?"
@@ -107,7 +129,13 @@ HttpResponse show_job(Call& call) {
   Page page{.title = jid, .body = {}};
   const StatusReport report = call.site.everything();
   for (const PlacedJob& job : found) page.body += found_job(call, job, jid, report);
-  if (found.empty())
+  std::optional<JobReport> left;
+  call.site.shards().each([&](ShardConnections::Shard& shard) {
+    if (!left) left = read_kept_report(shard.redis.call(ask_report(jid)).view());
+  });
+  if (found.empty() && left)
+    page.body += ended_job(*left, call.site.settings().show_args.of_any());
+  else if (found.empty())
     page.body += Html(
         "<p class=\"lead\">{} No queue, no set and no worker has a job with this id.</p>"
         "<p>It is done, was deleted, has expired, or was never pushed here.</p>",

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/in_flight/job_search.hpp"
+#include "supervisor/cli/access/shard_connections.hpp"
+
+namespace brood {
+
+// What is known of one job, wherever it is.
+struct ShownJob {
+  JobReport report;
+  std::optional<PlacedJob> placed;  // where it lies
+  std::string shard;                // empty: there is only one, or it is nowhere
+  // Who has it, when it is in flight, as of that supervisor's last heartbeat.
+  struct Holder {
+    std::string host;
+    std::int64_t pid = 0;                 // of the supervisor
+    int slot = 0;                         // of the worker
+    std::optional<std::int64_t> since;    // epoch seconds; nullopt: it has not begun, or a moment ago
+    std::optional<JobProgress> progress;  // if it says how far it is
+  };
+  std::optional<Holder> holder;
+};
+
+// Asks all shards.  Throws ConnectionLost or UnexpectedReply.
+ShownJob look_for_job(ShardConnections& shards, const std::string& jid);
+
+// For programs: a report, and "class", "queue", "due_at", "host", "pid", "slot", "since", "progress" and "shard", null
+// for what there is not.
+std::string shown_job_json(const ShownJob& job);
+
+}  // namespace brood

@@ -84,6 +84,12 @@ std::optional<BatchMembership> batch_named_by(const Payload& job) {
   return membership_in(job);
 }
 
+std::string step_named_by(const JsonObject& job) {
+  constexpr std::size_t longest_step = 100;
+  std::string step = job.raw("batch_index") ? job.string("step").value_or("") : "";
+  return step.size() <= longest_step ? step : "";
+}
+
 bool is_bid(std::string_view text) {
   return !text.empty() && text.size() <= longest_bid && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';

@@ -25,6 +25,9 @@ inline constexpr std::string_view mark_of_batch_job = "\"batch_index\"", mark_of
 std::optional<BatchMembership> batch_named_by(std::string_view payload);
 std::optional<BatchMembership> batch_named_by(const Payload& job);
 
+// The name of a job that is a step of a flow; empty: it is none.
+std::string step_named_by(const JsonObject& job);
+
 // 1 to 64 of A-Z a-z 0-9 _ -.
 bool is_bid(std::string_view text);
 

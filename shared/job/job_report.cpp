@@ -35,7 +35,9 @@ std::optional<std::int64_t> keeps_report_for(std::optional<std::string_view> kee
   return static_cast<std::int64_t>(std::ceil(std::min(*seconds, longest_kept_s)));
 }
 
-bool keeps_report(const Payload& job) { return keeps_report_for(job.raw("keep_result")).has_value(); }
+bool keeps_report(const Payload& job) {
+  return keeps_report_for(job.raw("keep_result")).has_value() || (job.raw("step") && job.raw("batch_index"));
+}
 
 std::string report_json(const JobReport& report) {
   const std::chrono::duration<double> elapsed = report.elapsed;

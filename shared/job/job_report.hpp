@@ -15,6 +15,7 @@ namespace brood {
 
 // For how many seconds; nullopt: none is kept.  A value that is no positive number says nothing.
 std::optional<std::int64_t> keeps_report_for(std::optional<std::string_view> keep_result);
+// Also a step of a flow, whose result the steps after it read.
 bool keeps_report(const Payload& job);
 
 // {"jid","state","result","error_class","error_message","elapsed","ended_at"}: times in seconds, and null for what

@@ -113,6 +113,7 @@ void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                  std::int64_t dead_timeout_s, const Outcome* outcome) {
   if (!may_hold(payload)) return;
+  if (end == JobEnding::done && outcome != nullptr) append_step_result(all, payload, entry, *outcome);
   append_batch(all, payload, entry, end, dead_timeout_s);
   if (end != JobEnding::failed) append_report(all, payload, entry, outcome);
   if (end == JobEnding::failed || (end == JobEnding::gone && planted(PlantedBug::dead_job_keeps_its_lock))) return;

@@ -5,6 +5,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/job/batch_membership.hpp"
 #include "shared/job/job_report.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/keys.hpp"
@@ -56,6 +57,18 @@ void append_report(std::vector<LetGo>& all, std::string_view payload, std::size_
     report.jid = jid;
     all.push_back({entry, "report", keys::report(jid), report_json(report), std::to_string(*seconds)});
   } catch (const BadJson&) {  // such a job asks for nothing
+  }
+}
+
+void append_step_result(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, const Outcome& outcome) {
+  if (!outcome.last_run || outcome.last_run->result.empty()) return;
+  const auto membership = batch_named_by(payload);
+  if (!membership || membership->bid.empty()) return;
+  try {
+    const std::string step = step_named_by(JsonObject::parse(payload));
+    if (!step.empty())
+      all.push_back({entry, "step_result", keys::batch_results(membership->bid), outcome.last_run->result, step});
+  } catch (const BadJson&) {  // such a job is no step
   }
 }
 

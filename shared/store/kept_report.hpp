@@ -24,6 +24,9 @@ inline constexpr std::string_view mark_of_report = "\"keep_result\"";
 // Adds the report of a job that ends with this outcome; null: it is deleted.  Nothing for a job that keeps none.
 void append_report(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, const Outcome* outcome);
 
+// Adds the result of a step of a flow that has succeeded, for the steps after it.
+void append_step_result(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, const Outcome& outcome);
+
 Command ask_report(std::string_view jid);
 // The same, but waits until there is one.
 Command wait_for_report(std::string_view jid, std::chrono::milliseconds longest);

@@ -56,6 +56,11 @@ void JobChannel::give_back_limits(const std::vector<LimitUse>& uses) {
   ask(MessageKind::give_back_limits, encode(uses));
 }
 
+std::optional<std::string> JobChannel::step_result(std::string_view, std::string_view step) {
+  std::string json = ask(MessageKind::ask_step_result, step.substr(0, longest_step_asked));
+  return json.empty() ? std::nullopt : std::optional(std::move(json));
+}
+
 bool JobChannel::batch_cancelled(std::string_view) {
   return read_cancelled_answer(ask(MessageKind::ask_batch_cancelled, ""));
 }

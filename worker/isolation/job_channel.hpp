@@ -23,6 +23,7 @@ class JobChannel : public JobServices {
   LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) override;
   void give_back_limits(const std::vector<LimitUse>& uses) override;
   bool batch_cancelled(std::string_view bid) override;
+  std::optional<std::string> step_result(std::string_view bid, std::string_view step) override;
   void note_progress(const JobProgress& progress) override;
   void end(const JobEnd& end);
 

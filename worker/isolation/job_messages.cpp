@@ -403,6 +403,8 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
     case MessageKind::take_limits:
     case MessageKind::give_back_limits:
       return longest_limits;
+    case MessageKind::ask_step_result:
+      return longest_step_asked;
     case MessageKind::note_progress:
       return longest_progress;
     case MessageKind::end:

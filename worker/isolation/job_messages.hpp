@@ -40,9 +40,11 @@ enum class MessageKind : std::uint32_t {
   take_limits,          // may it go on within these limits?
   give_back_limits,     // it is done with these
   ask_batch_cancelled,  // was its batch cancelled?
+  ask_step_result,      // what has this step of its flow left?  Empty: nothing
   note_progress,        // it is so far
   end,                  // this came of the job
 };
+inline constexpr std::size_t longest_step_asked = 100;
 inline constexpr MessageKind last_message_kind = MessageKind::end;
 
 struct Message {

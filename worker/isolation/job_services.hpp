@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,8 @@ class JobServices {
   // May it go on within these limits?  Stops asking once `is_wanted` returns false.
   virtual LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) = 0;
   virtual void give_back_limits(const std::vector<LimitUse>& uses) = 0;
+  // What a step of its flow has left: JSON.  nullopt: nothing, or Redis is away.
+  virtual std::optional<std::string> step_result(std::string_view bid, std::string_view step) = 0;
   // Was its batch cancelled?  False while Redis is away.
   virtual bool batch_cancelled(std::string_view bid) = 0;
   // The run under way says how far it is.

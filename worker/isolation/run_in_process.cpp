@@ -82,6 +82,11 @@ class Conversation {
       case MessageKind::give_back_limits:
         services_.give_back_limits(read_limit_uses(message.body));
         return answer(message.kind, "");
+      case MessageKind::ask_step_result: {
+        const auto batch = batch_named_by(job_);
+        const auto json = batch ? services_.step_result(batch->bid, message.body) : std::nullopt;
+        return answer(message.kind, json.value_or(""));
+      }
       case MessageKind::ask_batch_cancelled: {
         const auto batch = batch_named_by(job_);
         return answer(message.kind, encode_cancelled(batch && services_.batch_cancelled(batch->bid)));

@@ -87,7 +87,8 @@ BROOD_MEMBER(Call, bid, 176, Text);
 BROOD_MEMBER(Call, batch_cancelled, 192, IntOfHost);
 BROOD_MEMBER(Call, result, 200, void (*)(void*, Text));
 BROOD_MEMBER(Call, progress, 208, void (*)(void*, std::int64_t, std::int64_t, Text));
-BROOD_END(Call, 216);
+BROOD_MEMBER(Call, result_of, 216, int (*)(void*, Text, Text*));
+BROOD_END(Call, 224);
 
 BROOD_MEMBER(Limit, size, 0, std::size_t);
 BROOD_MEMBER(Limit, name, 8, Text);

@@ -53,6 +53,9 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
   call_.log_with = [](void* frame, abi::Text name, abi::Text value) {
     static_cast<CallFrame*>(frame)->log_with(name, value);
   };
+  call_.result_of = [](void* frame, abi::Text step, abi::Text* json) {
+    return static_cast<const CallFrame*>(frame)->result_of(step, *json) ? 1 : 0;
+  };
   call_.result = [](void* frame, abi::Text json) { static_cast<CallFrame*>(frame)->keep_result(json); };
   call_.progress = [](void* frame, std::int64_t done, std::int64_t total, abi::Text note) {
     static_cast<CallFrame*>(frame)->note_progress(done, total, note);
@@ -196,6 +199,15 @@ std::uint32_t CallFrame::take_limits(const abi::Limit* const* limits, std::size_
   refusal.which = result.which;
   refusal.why = text_of(text_);
   return static_cast<std::uint32_t>(result.kind);
+}
+
+bool CallFrame::result_of(const abi::Text& step, abi::Text& json) const {
+  if (host_ == nullptr || !host_->result_of || bid_.empty()) return false;
+  std::optional<std::string> result = host_->result_of(bid_, read_text(step, ""));
+  if (!result) return false;
+  text_ = *std::move(result);
+  json = text_of(text_);
+  return true;
 }
 
 void CallFrame::give_back_limits(const abi::Limit* const* limits, std::size_t count) const {

@@ -40,6 +40,7 @@ class CallFrame {
   static int save_iteration(void* frame, const abi::IterationState& state);
   std::uint32_t take_limits(const abi::Limit* const* limits, std::size_t count, std::int64_t wait_ms,
                             abi::LimitRefusal& refusal) const;
+  bool result_of(const abi::Text& step, abi::Text& json) const;
   void give_back_limits(const abi::Limit* const* limits, std::size_t count) const;
 
   const Payload& job_;

@@ -52,8 +52,9 @@ struct JobHost {
   std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
   std::function<void(std::chrono::milliseconds)> set_time_left = {};
   std::string capsule = {};
-  std::optional<IterationHost> iterations = {};                    // nullopt: it keeps no states
-  std::optional<LimitHost> limits = {};                            // nullopt: it keeps none
+  std::optional<IterationHost> iterations = {};  // nullopt: it keeps no states
+  std::optional<LimitHost> limits = {};          // nullopt: it keeps none
+  std::function<std::optional<std::string>(std::string_view bid, std::string_view step)> result_of = {};
   std::function<bool(std::string_view bid)> batch_cancelled = {};  // empty: not known
   std::function<void(std::string_view)> say = {};                  // what the job logs; empty: into this process's log
   // Adds a fact to the job's lines in the log; empty: nobody keeps it.

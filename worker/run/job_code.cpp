@@ -94,6 +94,11 @@ JobCode::JobCode(Workplace& place, JobServices& services, JobMeter& meter)
             .capsule = place.capsule,
             .iterations = iteration_host(),
             .limits = limit_host(),
+            .result_of =
+                [this](std::string_view bid, std::string_view step) {
+                  end_if_a_copy();
+                  return services_->step_result(bid, step);
+                },
             .batch_cancelled =
                 [this](std::string_view bid) {
                   end_if_a_copy();

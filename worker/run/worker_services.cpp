@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shared/base/redis_clock.hpp"
+#include "shared/store/batches/flow.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/job/settle_failed_job.hpp"
 
@@ -49,6 +50,17 @@ LimitResult WorkerServices::take_limits(const WantedLimits& wanted, const std::f
 }
 
 void WorkerServices::give_back_limits(const std::vector<LimitUse>& uses) { limits_.give_back(uses); }
+
+std::optional<std::string> WorkerServices::step_result(std::string_view bid, std::string_view step) {
+  try {
+    const auto replies =
+        redis_.call_patiently({ask_step_result(bid, step)}, {longest_look_at_fleet, longest_look_at_fleet});
+    const ReplyView reply = replies.front().view();
+    return reply.is_string() ? std::optional(std::string(reply.text())) : std::nullopt;
+  } catch (const ConnectionLost&) {
+    return std::nullopt;
+  }
+}
 
 WallTime WorkerServices::redis_time() {
   ask_redis_time(redis_);

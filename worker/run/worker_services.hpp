@@ -29,6 +29,7 @@ class WorkerServices : public JobServices {
   FailureRule failure_rule() override;
   LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) override;
   void give_back_limits(const std::vector<LimitUse>& uses) override;
+  std::optional<std::string> step_result(std::string_view bid, std::string_view step) override;
   bool batch_cancelled(std::string_view bid) override { return batches_.is_cancelled(bid); }
   void note_progress(const JobProgress& progress) override { place_.slot.set_progress(progress); }
 

@@ -12,6 +12,8 @@
 
 #include <brood/abi.hpp>
 #include <brood/detail/write_arguments.hpp>
+#include <brood/json.hpp>
+#include <brood/report.hpp>
 
 namespace brood {
 
@@ -107,6 +109,26 @@ class Context {
                               ": store it elsewhere, and leave where it is as the result");
     if (abi::has(*call_, &abi::Call::result) && call_->result != nullptr)
       call_->result(call_->host, {json.data(), json.size()});
+  }
+
+  // What a step of this job's flow has left by result() (<brood/flow.hpp>); nullopt: nothing, or there is no such step
+  // among those that have succeeded.  Asks Redis; returns nullopt while Redis is away.
+  std::optional<Json> result_of(std::string_view step) const {
+    abi::Text json{};
+    if (!abi::has(*call_, &abi::Call::result_of) || call_->result_of == nullptr ||
+        call_->result_of(call_->host, {step.data(), step.size()}, &json) == 0)
+      return std::nullopt;
+    return Json{std::string(view(json))};
+  }
+  // The same as a type that a field of a job may have.  Throws std::invalid_argument if it does not fit.
+  template <typename Type>
+  std::optional<Type> result_of(std::string_view step) const {
+    const std::optional<Json> json = result_of(step);
+    if (!json) return std::nullopt;
+    JobReport report;
+    report.jid = "of the step " + std::string(step);
+    report.result = *json;
+    return report.result_as<Type>();
   }
 
   // Shows how far the job is: `done` of `total`, which is 0 if it is unknown.  `brood status`, `brood show` and the

@@ -25,6 +25,13 @@ if going > 0 then
       redis.pcall("RPUSH", one.key, one.member)
       redis.pcall("EXPIRE", one.key, one.verdict)
     end, "none"},
+    -- The result of a step of a flow: `member` is its text, `verdict` the step's name.  It is kept as long as the batch.
+    step_result = {"hash", {"HDEL", "~"}, function(one)
+      local left = redis.call("PTTL", one.key:sub(1, -#":results" - 1))
+      if left <= 0 then return end
+      redis.pcall("HSET", one.key, one.verdict, one.member)
+      redis.pcall("PEXPIRE", one.key, left)
+    end, "none"},
     -- A lock of the gem sidekiq-unique-jobs.
     gem_holders = {"hash", {"HDEL", "~"}, function(one) redis.call("HDEL", one.key, one.member) end},
     gem_text = {"string", {"DEL"}, with_last(delete)},

@@ -371,8 +371,8 @@ module Brood
     class Push
       JOBS_OF_SLICE = 1_000
       BYTES_OF_SLICE = 1 << 20
-      # Members from a client or a middleware to the push, which does not store them.
-      TRANSIENT = %w[at enqueued_at brood_first_push brood_takes_over].freeze
+      # Members that are not stored, or written anew.
+      TRANSIENT = %w[at batch_index enqueued_at brood_first_push brood_takes_over].freeze
 
       # That of this thread; nil: there is none.
       def self.here = Thread.current[:brood_batch_push]
@@ -590,12 +590,12 @@ module Brood
       end
     end
 
-    # What is deleted through Sidekiq's API or pages, one by one.
+    # Jobs that are deleted through Sidekiq's API or pages, one by one.
     module Deletion
       def delete = super.tap { |deleted| Batch.bury(item) if [true, 1].include?(deleted) }
     end
 
-    # What is killed there: processes that only push, and kill_all, call no death handlers.
+    # Jobs that are killed there: processes that only push, and kill_all, call no death handlers.
     module Dead
       def kill(message, ...) = super.tap { Dead.bury(message) }
 

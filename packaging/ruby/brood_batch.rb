@@ -436,7 +436,7 @@ module Brood
         end
         head = [@token, @number += 1, @pusher]
         keys = [Batch.key(@bid), destination, "queues", *locks.compact.map { |lock| lock[:key] }]
-        answer, *holders = Batch.with_primary(pool) { |connection| PUSH.run(connection, keys, head + arguments) }
+        answer, _next_index, *holders = Batch.with_primary(pool) { |connection| PUSH.run(connection, keys, head + arguments) }
         return if answer == "AGAIN" # its first reply was lost
         Batch.require_ok(@bid, answer)
         slice.zip(holders) { |(job, _), holder| heed(job, holder) unless holder == "" }

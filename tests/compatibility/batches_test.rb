@@ -127,7 +127,7 @@ class BatchesTest < CompatibilityTest
     jids = nil
     made.jobs { jids = Sidekiq::Client.push_bulk("class" => "Any", "queue" => "elsewhere", "args" => Array.new(2500) { |n| [n, "x" * 1000] }) }
     assert_equal [2500, 0, 0, 0], counts(made)
-    assert_equal jids, waiting("elsewhere").map(&:jid).reverse
+    assert jids == waiting("elsewhere").map(&:jid).reverse, "the jids are those of the queue"
     assert_equal [*0...2500], waiting("elsewhere").map { |job| job["batch_index"] }.reverse
   end
 

@@ -131,6 +131,9 @@ module Brood
       # The job waits for a retry.
       def note_failure(job) = try_to_count(job, "failed")
 
+      # Another job of brood_unique_jobs.rb has taken its place: as if it was skipped.
+      def note_replaced(job) = try_to_count(job, "done")
+
       # The job was moved to the dead set, discarded or deleted.
       def bury(job) = try_to_count(job, "dead #{dead_timeout}")
 

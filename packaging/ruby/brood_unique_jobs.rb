@@ -375,7 +375,10 @@ module BroodUniqueJobs
       queues = [job["queue"], job["retry_queue"]].compact.uniq
       ATTEMPTS_TO_REPLACE.times do
         waiting = BroodUniqueJobs.waiting(connection, job["unique_lock"], queues, holder)
-        return "" if waiting && replaced?(connection, job, *waiting)
+        if waiting && replaced?(connection, job, *waiting)
+          Brood::Batch.note_replaced(Sidekiq.load_json(waiting.last)) if defined?(Brood::Batch)
+          return ""
+        end
         before = holder
         holder = push_one(connection, job)
         return holder if holder == "" || (!waiting && holder == before)

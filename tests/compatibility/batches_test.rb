@@ -205,6 +205,16 @@ class BatchesTest < CompatibilityTest
     redis.command("DEL", *redis.command("KEYS", "brood:unique:*"))
   end
 
+  def test_a_unique_job_that_another_replaces_is_counted_as_skipped
+    made = batch(queue: "elsewhere", events: [])
+    options = { "class" => "Any", "queue" => "elsewhere", "unique_until" => "done", "unique_by" => [1] }
+    made.jobs { Sidekiq::Client.push(options.merge("args" => [1])) }
+    assert Sidekiq::Client.push(options.merge("args" => [2], "on_conflict" => "replace"))
+    assert_equal [[[2]], [1, 1, 0, 0]], [waiting("elsewhere").map(&:args), counts(made)]
+  ensure
+    redis.command("DEL", *redis.command("KEYS", "brood:unique:*"))
+  end
+
   def test_a_job_that_was_pushed_before_stays_in_its_batch
     first = Brood::Batch.new
     first.jobs { Known.perform_in(1000, 1) }

@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
+#include "shared/store/batches/batch.hpp"
+#include "shared/store/batches/flow.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/identity_record.hpp"
 #include "shared/store/in_flight/caps.hpp"
@@ -111,6 +113,7 @@ struct Shard {
   }
 
   void fetch_and_settle();
+  void count_in_batches();
   void wait();
   void recover_the_dead();
   void move_due_jobs();
@@ -135,6 +138,7 @@ struct Shard {
     hold();
     limit();
     repeat();
+    count_in_batches();
     ask(ask_rights({.queues = {"a"}}).front());
   }
 };
@@ -158,6 +162,32 @@ void Shard::fetch_and_settle() {
   ask(drop_queue(queue_aside("a")));
   BOOST_TEST(read_taken_aside(run(take_set_aside(scheduled_set)).view()).taken);
   ask(drop_set(set_aside_for_clearing(scheduled_set)));
+}
+
+void Shard::count_in_batches() {
+  const BatchPush push{"b1", "token", "here 7 1"}, again{"b1", "other", "here 7 1"};
+  const auto answer = [&](const ScriptCall& call) { return read_batch_answer(run(call).view()); };
+  const std::string callback = callback_value("a", false, "c1", R"({"class":"A","args":[],"queue":"a","jid":"c1"})");
+  NewBatch batch{push, "", "", "", "", {{callback_field("success", 1), callback}}};
+  BOOST_TEST((answer(open_batch(batch, then)) == BatchAnswer::ok));
+  BOOST_TEST((read_pushed_to_batch(run(push_to_batch(push, 1, 0, "a", {{"1", "", job("1")}})).view()).answer ==
+              BatchAnswer::ok));
+  BOOST_TEST((answer(close_push(push, true)) == BatchAnswer::ok));
+  BOOST_TEST((answer(reopen_batch(again)) == BatchAnswer::ok));
+  BOOST_TEST((answer(close_push(again, true)) == BatchAnswer::ok));
+  BOOST_TEST(read_unended(run(find_unended("b1", 0, 10)).view()).size() == 1u);
+  run(end_jobs_in_batch("b1", "0", "done"));
+  BOOST_TEST(read_batches(ask(ask_batches(0, 9)).view()) == Strings{"b1"}, boost::test_tools::per_element());
+
+  const BatchPush flow{"b2", "token", "here 7 1"};
+  batch = {flow, "", "b1", "", "", {}};
+  BOOST_TEST((answer(open_batch(batch, then)) == BatchAnswer::parent_ended));
+  batch.parent.clear();
+  BOOST_TEST((answer(open_batch(batch, then)) == BatchAnswer::ok));
+  BOOST_TEST((answer(add_steps(flow, 1, 0, {{"one", callback, 0, {}, "fail"}})) == BatchAnswer::ok));
+  BOOST_TEST((answer(release_steps("b2", {0})) == BatchAnswer::ok));
+  BOOST_TEST((answer(cancel_batch("b2")) == BatchAnswer::ok));
+  BOOST_TEST(run(delete_batch("b2")).view().integer() == 1);
 }
 
 void Shard::wait() {

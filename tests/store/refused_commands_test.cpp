@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "shared/store/batches/batch.hpp"
 #include "shared/store/holdings.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/quarantined_classes.hpp"
@@ -275,6 +276,19 @@ std::vector<Operation> operations() {
          push_unique_once({"c", 2}, later ? "" : "a", {{"L", "N1", {}, later ? "5" : "", "N1"}}),
          {},
          {"N1"}});
+  const std::vector<Command> open{{"HSET", keys::batch("b"), "total", "0", "open", "1"}};
+  add({"push into a batch",
+       open,
+       push_to_batch({"b", "token", "h 1 2"}, 1, 0, "a", {{"N1", "", "N1#}"}, {"N2", "", "N2#}"}}),
+       {},
+       {"N1", "N2"}});
+  for (const bool later : {false, true})
+    add({"push a unique job into a batch",
+         open,
+         push_to_batch({"b", "token", "h 1 2"}, 1, 0, later ? "" : "a",
+                       {{"N1", later ? "5" : "", "N1#}", BatchJob::Lock{"L", {}, OnConflict::drop}}}),
+         {},
+         {"N1"}});
   for (const bool later : {false, true}) {
     const UniqueJob job{"L", "N1", {}, later ? "6" : "", "N1"};
     const std::string target = later ? "" : "a";
@@ -412,19 +426,15 @@ void check(Site& site, const Operation& operation, const Strings& rules) {
 
 BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
   const std::set<std::string_view> others = {
-      "begin_probe",         "count",           "count_quarantine_crash",
-      "count_runs",          "count_waiting",   "find_job",
-      "forget_holder",       "forget_process",  "free_places",
-      "give_back_limits",    "heartbeat",       "keep_scheduler_lock",
-      "leave_probe",         "let_go_at_begin", "let_go_of_stray",
-      "list_process",        "marked_jobs",     "note_crash",
-      "orphan_return_count", "pass_probe",      "pause_periodic",
-      "queue_page",          "queue_sizes",     "register_incarnation",
-      "release_lock",        "reset_limit",     "save_iteration",
-      "serve_periodic",      "set_page",        "show_cap",
-      "show_limit",          "take_limits",     "take_running_lock",
-      "take_unique_lock",    "try_rights",      "work",
-      "keep_probe",          "first_score",     "take_aside"};  // of jobs that are to be deleted
+      "begin_probe", "count", "count_quarantine_crash", "count_runs", "count_waiting", "find_job", "forget_holder",
+      "forget_process", "free_places", "give_back_limits", "heartbeat", "keep_scheduler_lock", "leave_probe",
+      "let_go_at_begin", "let_go_of_stray", "list_process", "marked_jobs", "note_crash", "orphan_return_count",
+      "pass_probe", "pause_periodic", "queue_page", "queue_sizes", "register_incarnation", "release_lock",
+      "reset_limit", "save_iteration", "serve_periodic", "set_page", "show_cap", "show_limit", "take_limits",
+      "take_running_lock", "take_unique_lock", "try_rights", "work", "keep_probe", "first_score", "take_aside",
+      // What these push comes with no job: callbacks, and steps of flows.
+      "add_steps", "cancel_batch", "close_push", "delete_batch", "end_in_batch", "find_states", "open_batch",
+      "release_steps", "reopen_batch"};  // of jobs that are to be deleted
   std::set<std::string_view> tried;
   for (const Operation& operation : operations()) tried.insert(operation.call.script->name);
   for (const Script* const script : scripts::all())

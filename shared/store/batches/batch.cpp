@@ -118,7 +118,7 @@ ScriptCall push_to_batch(const BatchPush& push, std::uint64_t number, std::uint3
   const bool is_plain =
       !queue.empty() && std::ranges::none_of(jobs, [](const BatchJob& job) { return job.lock.has_value(); });
   if (is_plain) {
-    call.args.insert(call.args.end(), {"plain", std::to_string(next)});
+    call.args.insert(call.args.end(), {"", std::to_string(next)});
     for (const BatchJob& job : jobs) call.args.push_back(with_place_in_batch(job.payload, push.bid, next++));
     return call;
   }

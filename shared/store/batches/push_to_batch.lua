@@ -1,12 +1,13 @@
 -- Pushes jobs into a batch, unless this slice was pushed before.
 -- KEYS[1] the batch's hash    KEYS[2] the queue, or "schedule"    KEYS[3] "queues"    KEYS[4...] the locks of unique jobs
 -- ARGV[1] token of the push    ARGV[2] number of the slice, one more with each    ARGV[3] who pushes, as open_batch.lua has it
--- ARGV[4] "plain": behind it come the index of the first job, as the sender believes, and whole payloads, of jobs for the queue
--- that need no lock; else of each job from ARGV[4] on: jid, score ("" for the queue), milliseconds that its lock lives at most ("" for a job without one, "0":
--- as long as the job), what becomes of it when another holds its lock ("": it is not pushed; "after": it is pushed all the
--- same; "extend": that lock lives longer), and its payload up to where its index goes
--- Returns {"OK", the index of the next job, and of jobs that are not plain, for each the jid that holds its lock, "" where it was pushed}; {"AGAIN"}: the slice was pushed before; or nothing
--- was pushed: {"MOVED", the index of the next job}: others have pushed meanwhile; {"NONE"}: there is no such batch, {"CANCELLED"}, {"ENDED"}.
+-- ARGV[4] "": behind it come the index of the first job, as the sender believes, and whole payloads, of jobs for the queue that
+-- need no lock.  Else from ARGV[4] on of each job: jid, score ("" for the queue), milliseconds that its lock lives at most ("" for
+-- a job without one, "0": as long as the job), what becomes of it when another holds its lock ("": it is not pushed; "after": it
+-- is pushed all the same; "extend": that lock lives longer), and its payload up to where its index goes
+-- Returns {"OK", the index of the next job, and unless ARGV[4] is "", for each the jid that holds its lock, "" where it was
+-- pushed}; {"AGAIN"}: the slice was pushed before.  Or nothing was pushed: {"MOVED", the index of the next job}: others have
+-- pushed meanwhile; {"NONE"}: there is no such batch; {"CANCELLED"}; {"ENDED"}.
 -- include: batches/pieces/batches.lua
 local B = batches()
 if not B.exists(KEYS[1]) then return {"NONE"} end
@@ -21,7 +22,7 @@ local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
 end
-local is_plain = ARGV[4] == "plain"
+local is_plain = ARGV[4] == ""
 if is_plain and tonumber(ARGV[5]) ~= batch.total then return {"MOVED", string.format("%d", batch.total)} end
 local scheduled = not is_plain and ARGV[5] ~= ""
 local refusal = must_be(scheduled and "zset" or "list", KEYS[2]) or must_be("set", KEYS[3])
@@ -54,7 +55,9 @@ end
 
 -- The first write is refused where Redis is full, and all others go through.  A push whose batch is deleted meanwhile makes no
 -- new one.
-redis.call("HSET", KEYS[1], push, ARGV[2] .. " " .. ARGV[3])
+redis.call("HSET", KEYS[1], push, (ARGV[2] - 1) .. " " .. ARGV[3])
+if #locks > 0 then redis.call("SET", locks[1][1], "", "XX") end    -- it is free: this and the next change nothing
+if #extended > 0 then redis.call("PEXPIRE", extended[1][1] .. "~", 1) end
 if is_plain then index = index + #ARGV - 5 end
 answer[2] = string.format("%d", index)
 if index > batch.total then
@@ -62,13 +65,10 @@ if index > batch.total then
   if is_plain then pushed = redis.pcall("LPUSH", KEYS[2], unpack(ARGV, 6))
   elseif scheduled then pushed = redis.pcall("ZADD", KEYS[2], unpack(jobs))
   else pushed = redis.pcall("LPUSH", KEYS[2], unpack(jobs)) end
-  if type(pushed) == "table" and pushed.err then
-    redis.call("HSET", KEYS[1], push, (ARGV[2] - 1) .. " " .. ARGV[3])
-    return pushed
-  end
+  if type(pushed) == "table" and pushed.err then return pushed end
   -- "queue:" is as long as "queues", whatever stands before them.
   if not scheduled then redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1)) end
-  redis.call("HSET", KEYS[1], "total", index)
+  redis.call("HSET", KEYS[1], "total", index, push, ARGV[2] .. " " .. ARGV[3])
   if redis.call("PTTL", KEYS[1]) < (B.pending_for - 60) * 1000 then B.expire(batch, B.pending_for) end
 end
 for _, one in ipairs(locks) do

@@ -45,9 +45,9 @@ local function batches()
 
   local function expire(batch, seconds)
     for _, part in ipairs({"", ":states", ":children", ":opening", ":steps", ":results"}) do
-      redis.call("EXPIRE", batch.key .. part, seconds)
+      redis.pcall("EXPIRE", batch.key .. part, seconds)
     end
-    redis.call("ZADD", batch.prefix .. "brood:batches", now_s + seconds, batch.bid)
+    redis.pcall("ZADD", batch.prefix .. "brood:batches", now_s + seconds, batch.bid)
   end
 
   -- "<queue> <unit of time> <jid> <payload without its last brace>", as callbacks and the steps of flows are kept.

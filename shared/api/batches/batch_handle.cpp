@@ -99,7 +99,7 @@ void BatchHandle::abandon_push(const BatchPush& push) noexcept {
       sender_.close(push, false);
     else
       sender_.cancel(bid_);
-  } catch (const std::exception&) {  // what made the push fail says more
+  } catch (...) {  // what made the push fail says more
   }
 }
 

@@ -80,7 +80,7 @@ void BatchSender::find(const std::string& bid) {
 }
 
 void BatchSender::open(const NewBatch& batch) {
-  if (const auto receiver = push_receiver()) return receiver->open_batch(batch);
+  if (const auto receiver = push_receiver()) return require(receiver->open_batch(batch), batch.push.bid);
   if (batch.parent.empty())
     shard_ = detail::Opening::shards(client_).choose();
   else if (!find_shard(batch.parent))
@@ -89,12 +89,12 @@ void BatchSender::open(const NewBatch& batch) {
 }
 
 void BatchSender::reopen(const BatchPush& push) {
-  if (push_receiver()) return;
+  if (const auto receiver = push_receiver()) return require(receiver->reopen_batch(push.bid), push.bid);
   require(read_batch_answer(run(reopen_batch(push)).view()), push.bid);
 }
 
 void BatchSender::close(const BatchPush& push, bool holds) {
-  if (const auto receiver = push_receiver()) return receiver->close_batch(push.bid);
+  if (const auto receiver = push_receiver()) return require(receiver->close_batch(push.bid, holds), push.bid);
   require(read_batch_answer(run(close_push(push, holds)).view()), push.bid);
 }
 
@@ -118,11 +118,8 @@ std::optional<ClientPush> BatchSender::prepare(Push job) {
 void BatchSender::push(const BatchPush& push, std::uint64_t& numbers, std::vector<ClientPush> jobs) {
   writer_.reset();
   if (const auto receiver = push_receiver()) {
-    for (ClientPush& job : jobs) {
-      job.payload = with_place_in_batch(job.payload, push.bid, next_++);
-      job.shard_by.clear();
-    }
-    return receiver->push(std::move(jobs));
+    for (ClientPush& job : jobs) job.shard_by.clear();
+    return require(receiver->push_to_batch(push.bid, std::move(jobs)), push.bid);
   }
   std::map<std::string, std::vector<BatchJob>> by_queue;  // "": the schedule
   for (ClientPush& job : jobs) {
@@ -166,7 +163,7 @@ std::string BatchSender::kept_step(Push job, const std::string& bid, std::uint32
 }
 
 void BatchSender::push_steps(const BatchPush& push, const std::vector<NewStep>& steps) {
-  if (const auto receiver = push_receiver()) return receiver->push_steps(push.bid, steps);
+  if (const auto receiver = push_receiver()) return require(receiver->push_steps(push.bid, steps), push.bid);
   std::uint64_t slices = 0;
   std::vector<std::uint32_t> begin;
   for (std::size_t first = 0; first < steps.size(); first += max_steps_added) {

@@ -21,6 +21,13 @@ std::vector<std::shared_ptr<PushReceiver>>& receivers() {
 
 PushReceiver::~PushReceiver() = default;
 
+BatchAnswer PushReceiver::push_to_batch(const std::string& bid, std::vector<ClientPush> jobs) {
+  std::uint32_t index = 0;
+  for (ClientPush& job : jobs) job.payload = with_place_in_batch(job.payload, bid, index++);
+  push(std::move(jobs));
+  return BatchAnswer::ok;
+}
+
 void add_push_receiver(std::shared_ptr<PushReceiver> receiver) {
   const std::lock_guard lock(mutex);
   receivers().push_back(std::move(receiver));

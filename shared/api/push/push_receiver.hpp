@@ -27,10 +27,16 @@ class BROOD_API PushReceiver {
   virtual bool stands_for_redis() const { return true; }
   // Its exceptions come out of the push.
   virtual void push(std::vector<ClientPush> jobs) = 0;
-  // A push into a batch begins, whose jobs come by push() with `bid` and `batch_index` in their payloads; and it ends.
-  virtual void open_batch(const NewBatch&) {}
-  virtual void push_steps(const std::string& /*bid*/, const std::vector<NewStep>& /*steps*/) {}
-  virtual void close_batch(const std::string& /*bid*/) {}
+  // Batches and flows, as the scripts of shared/store/batches do it; the pusher throws BatchClosed for an answer that
+  // is not ok.  A job comes without its place in the batch, a step with it.
+  virtual BatchAnswer open_batch(const NewBatch&) { return BatchAnswer::ok; }
+  virtual BatchAnswer reopen_batch(const std::string& /*bid*/) { return BatchAnswer::ok; }
+  virtual BatchAnswer push_to_batch(const std::string& bid, std::vector<ClientPush> jobs);
+  virtual BatchAnswer push_steps(const std::string& /*bid*/, const std::vector<NewStep>& /*steps*/) {
+    return BatchAnswer::ok;
+  }
+  // `holds`: the push was begun by open_batch() or reopen_batch(); else it is a job's into its own batch.
+  virtual BatchAnswer close_batch(const std::string& /*bid*/, bool /*holds*/) { return BatchAnswer::ok; }
   virtual void cancel_batch(const std::string& /*bid*/) {}
   // Cancels a scheduled job; with `time`, in epoch seconds, only one scheduled for then.
   virtual bool cancel(std::string_view jid, std::optional<double> time) = 0;

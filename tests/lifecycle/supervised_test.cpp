@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <brood/batch.hpp>
 #include <brood/testing.hpp>
 #include <filesystem>
 #include <fstream>
@@ -61,6 +62,16 @@ bool somebody_lives(const std::vector<pid_t>& processes) {
 constexpr std::size_t all_of_them = 5;  // guardian, supervisor, two workers, Redis; others come and go
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_batch_has_its_callback) {
+  Supervised brood(with_examples());
+  Batch batch(brood.client());
+  const std::string jid = "0123456789abcdef01234567";
+  batch.on(BatchEvent::success, {.job_class = "Greet", .args = R"(["all"])", .jid = jid});
+  batch.push([](BatchJobs& jobs) { jobs.push({.job_class = "Greet", .args = R"(["Ann"])"}); });
+  BOOST_REQUIRE(eventually([&] { return holds(brood.log(), "jid=" + jid); }, 30s));
+  BOOST_TEST(brood.wait_for(jid).text() == "succeeded after 1 run");
+}
 
 BOOST_AUTO_TEST_CASE(a_job_that_succeeds) {
   Supervised brood(with_examples());

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
 #include "shared/api/push/push_receiver.hpp"
+#include "worker/testing/batch_book.hpp"
 #include "worker/testing/held_locks.hpp"
 #include "worker/testing/job_runner.hpp"
 
@@ -30,7 +33,11 @@ FakeJob fake_job(const ClientPush& push) {
 }  // namespace
 
 struct Fake::State : PushReceiver {
-  explicit State(Jobs jobs) : runner(std::move(jobs)) {}
+  explicit State(Jobs jobs)
+      : runner(std::move(jobs), [this](std::string_view bid) {
+          const std::lock_guard lock(mutex);
+          return book.is_cancelled(bid);
+        }) {}
 
   void push(std::vector<ClientPush> pushed) override {
     const std::lock_guard lock(mutex);
@@ -57,6 +64,7 @@ struct Fake::State : PushReceiver {
   void replace_holder(const ClientPush& push) {
     const auto holder = find_holder(*push.lock);
     if (holder == waiting.end()) return;
+    end(holder->payload, JobEnding::done);
     FakeJob job = fake_job(push);
     if (holder->at || job.at) {
       waiting.erase(holder);
@@ -69,12 +77,59 @@ struct Fake::State : PushReceiver {
 
   bool cancel(std::string_view jid, std::optional<double> time) override {
     const std::lock_guard lock(mutex);
-    const bool cancelled =
-        std::erase_if(waiting, [&](const FakeJob& job) {
-          return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
-        }) > 0;
+    const auto is_wanted = [&](const FakeJob& job) {
+      return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
+    };
+    const std::vector<FakeJob> removed = take_those(waiting, is_wanted);
+    for (const FakeJob& job : removed) end(job.payload, JobEnding::gone);
+    const bool cancelled = !removed.empty();
     if (cancelled) locks.let_go(jid);
     return cancelled;
+  }
+
+  BatchAnswer open_batch(const NewBatch& batch) override {
+    const std::lock_guard lock(mutex);
+    return book.open(batch);
+  }
+  BatchAnswer reopen_batch(const std::string& bid) override {
+    const std::lock_guard lock(mutex);
+    return book.reopen(bid);
+  }
+  BatchAnswer push_to_batch(const std::string& bid, std::vector<ClientPush> jobs) override {
+    const std::lock_guard lock(mutex);
+    const BatchAnswer answer = book.may_push(bid);
+    if (answer != BatchAnswer::ok) return answer;
+    for (ClientPush& job : jobs) {
+      if (locks.take(job) != HeldLocks::Taken::yes) continue;
+      book.add(bid, job);
+      waiting.push_back(fake_job(job));
+    }
+    return BatchAnswer::ok;
+  }
+  BatchAnswer push_steps(const std::string& bid, const std::vector<NewStep>& steps) override {
+    const std::lock_guard lock(mutex);
+    const BatchAnswer answer = book.add_steps(bid, steps);
+    push_due();
+    return answer;
+  }
+  BatchAnswer close_batch(const std::string& bid, bool holds) override {
+    const std::lock_guard lock(mutex);
+    const BatchAnswer answer = book.close(bid, holds);
+    push_due();
+    return answer;
+  }
+  void cancel_batch(const std::string& bid) override {
+    const std::lock_guard lock(mutex);
+    book.cancel(bid);
+    push_due();
+  }
+  // The callbacks and the steps of batches.
+  void push_due() {
+    for (const ClientPush& job : book.take_due()) waiting.push_back(fake_job(job));
+  }
+  void end(std::string_view payload, JobEnding ending) {
+    book.end(payload, ending);
+    push_due();
   }
 
   std::string holder(std::string_view name) override {
@@ -103,6 +158,45 @@ struct Fake::State : PushReceiver {
     std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(found), wanted);
     return found;
   }
+  // Removes the jobs that are wanted, and returns them.
+  template <typename Wanted>
+  static std::vector<FakeJob> take_those(std::vector<FakeJob>& jobs, Wanted wanted) {
+    const auto first = std::stable_partition(jobs.begin(), jobs.end(), std::not_fn(wanted));
+    std::vector<FakeJob> taken(std::make_move_iterator(first), std::make_move_iterator(jobs.end()));
+    jobs.erase(first, jobs.end());
+    return taken;
+  }
+  // The first of these with that jid.
+  static std::optional<FakeJob> take_job(std::vector<FakeJob>& jobs, std::string_view jid) {
+    const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const FakeJob& job) { return job.jid == jid; });
+    if (found == jobs.end()) return std::nullopt;
+    FakeJob job = std::move(*found);
+    jobs.erase(found);
+    return job;
+  }
+
+  bool retry(std::string_view jid) {
+    const std::lock_guard lock(mutex);
+    std::optional<FakeJob> job = take_job(failed, jid);
+    if (!job) job = take_job(dead, jid);
+    if (!job) {
+      if (const auto step = book.take_failed_step(jid)) job = FakeJob{JobRecord::read(*step)};
+    }
+    if (job) waiting.push_back(*std::move(job));
+    return job.has_value();
+  }
+  bool kill(std::string_view jid) {
+    const std::lock_guard lock(mutex);
+    std::optional<FakeJob> job = take_job(waiting, jid);
+    if (!job) job = take_job(failed, jid);
+    if (!job) return false;
+    job->at.reset();
+    locks.let_go(jid);
+    const std::string payload = job->payload;
+    dead.push_back(*std::move(job));
+    end(payload, JobEnding::gone);
+    return true;
+  }
 
   // Nothing is locked while it runs: the job may push.
   enum class Taken { none, performed, not_performed };
@@ -118,11 +212,16 @@ struct Fake::State : PushReceiver {
       if (first == waiting.end()) return Taken::none;
       job = std::move(*first);
       waiting.erase(first);
-      if (turn == HeldLocks::Turn::dropped) return Taken::not_performed;
+      if (turn == HeldLocks::Turn::dropped || book.skips(job->payload)) {
+        if (turn == HeldLocks::Turn::begins) locks.let_go(job->jid);
+        end(job->payload, JobEnding::done);
+        return Taken::not_performed;
+      }
     }
-    const Ended ended{*this, job->jid};
-    const bool ran = runner.run(job->payload, job->queue, job->at ? std::optional(WallTime(*job->at)) : std::nullopt);
-    return ran ? Taken::performed : Taken::not_performed;
+    const Ran ran = runner.run(job->payload, job->queue, job->at ? std::optional(WallTime(*job->at)) : std::nullopt);
+    settle(*job, ran);
+    if (ran.thrown) std::rethrow_exception(ran.thrown);
+    return ran.performed ? Taken::performed : Taken::not_performed;
   }
   template <typename Wanted>
   std::size_t drain(Wanted wanted) {
@@ -131,20 +230,22 @@ struct Fake::State : PushReceiver {
     return performed;
   }
 
-  // However the job ends.
-  struct Ended {
-    State& state;
-    const std::string& jid;
-    ~Ended() {
-      const std::lock_guard lock(state.mutex);
-      state.locks.let_go(jid);
-    }
-  };
+  void settle(const FakeJob& job, const Ran& ran) {
+    const std::lock_guard lock(mutex);
+    locks.let_go(job.jid);
+    if (!ran.record.empty())
+      (ran.ending == JobEnding::failed ? failed : dead).push_back(FakeJob{JobRecord::read(ran.record)});
+    if (ran.ending)
+      end(job.payload, *ran.ending);
+    else
+      failed.push_back(job);
+  }
 
   JobRunner runner;
   std::mutex mutex;
   HeldLocks locks;
-  std::vector<FakeJob> waiting;
+  std::vector<FakeJob> waiting, failed, dead;
+  BatchBook book;
 };
 
 Fake::Fake(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }
@@ -168,9 +269,34 @@ std::size_t Fake::size() const {
   return state_->waiting.size();
 }
 
+std::vector<FakeBatch> Fake::batches() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->book.batches();
+}
+std::optional<FakeBatch> Fake::find_batch(std::string_view bid) const {
+  for (FakeBatch& batch : batches())
+    if (batch.bid == bid) return std::move(batch);
+  return std::nullopt;
+}
+std::vector<FakeJob> Fake::retries() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->failed;
+}
+std::vector<FakeJob> Fake::dead() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<FakeJob> dead = state_->dead;
+  for (const std::string& step : state_->book.failed_steps()) dead.push_back(FakeJob{JobRecord::read(step)});
+  return dead;
+}
+bool Fake::retry(std::string_view jid) { return state_->retry(jid); }
+bool Fake::kill(std::string_view jid) { return state_->kill(jid); }
+
 void Fake::clear() {
   const std::lock_guard lock(state_->mutex);
   state_->waiting.clear();
+  state_->failed.clear();
+  state_->dead.clear();
+  state_->book = {};
   state_->locks = {};
   state_->runner.forget_iterations();
 }

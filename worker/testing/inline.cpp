@@ -1,11 +1,14 @@
 #include <brood/testing/inline.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <utility>
 
 #include "shared/api/push/push_receiver.hpp"
+#include "worker/testing/batch_book.hpp"
 #include "worker/testing/held_locks.hpp"
 #include "worker/testing/job_runner.hpp"
 
@@ -19,35 +22,130 @@ WallTime due_at(double epoch_seconds) {
 }  // namespace
 
 struct Inline::State : PushReceiver {
-  explicit State(Jobs jobs) : runner(std::move(jobs)) {}
+  explicit State(Jobs jobs)
+      : runner(std::move(jobs), [this](std::string_view bid) {
+          const std::lock_guard lock(mutex);
+          return book.is_cancelled(bid);
+        }) {}
 
   void push(std::vector<ClientPush> pushed) override {
     for (const ClientPush& job : pushed) {
       if (!may_begin(job)) continue;
-      std::exception_ptr thrown = run(job);
-      while (const std::optional<ClientPush> next = take_next()) {
-        const std::exception_ptr too = run(*next);
-        if (!thrown) thrown = too;
-      }
-      if (thrown) std::rethrow_exception(thrown);
+      if (const std::exception_ptr thrown = run_with_what_follows(job)) std::rethrow_exception(thrown);
     }
+  }
+
+  BatchAnswer open_batch(const NewBatch& batch) override {
+    const std::lock_guard lock(mutex);
+    return book.open(batch);
+  }
+  BatchAnswer reopen_batch(const std::string& bid) override {
+    const std::lock_guard lock(mutex);
+    return book.reopen(bid);
+  }
+  BatchAnswer push_to_batch(const std::string& bid, std::vector<ClientPush> jobs) override {
+    for (ClientPush& job : jobs) {
+      {
+        const std::lock_guard lock(mutex);
+        const BatchAnswer answer = book.may_push(bid);
+        if (answer != BatchAnswer::ok) return answer;
+        if (locks.take(job) == HeldLocks::Taken::refused) continue;
+        book.add(bid, job);
+        if (!takes_turn(job)) continue;
+      }
+      hold_back(bid, run_with_what_follows(job));
+    }
+    return BatchAnswer::ok;
+  }
+  BatchAnswer push_steps(const std::string& bid, const std::vector<NewStep>& steps) override {
+    BatchAnswer answer;
+    {
+      const std::lock_guard lock(mutex);
+      answer = book.add_steps(bid, steps);
+    }
+    hold_back(bid, run_due());
+    return answer;
+  }
+  BatchAnswer close_batch(const std::string& bid, bool holds) override {
+    BatchAnswer answer;
+    {
+      const std::lock_guard lock(mutex);
+      answer = book.close(bid, holds);
+    }
+    hold_back(bid, run_due());
+    const std::lock_guard lock(mutex);
+    if (const auto thrown = held_back.extract(bid)) std::rethrow_exception(thrown.mapped());
+    return answer;
+  }
+  void cancel_batch(const std::string& bid) override {
+    {
+      const std::lock_guard lock(mutex);
+      book.cancel(bid);
+      held_back.erase(bid);
+    }
+    if (const std::exception_ptr thrown = run_due()) std::rethrow_exception(thrown);
+  }
+
+  // The first exception of a batch's jobs comes out when its push ends.
+  void hold_back(const std::string& bid, const std::exception_ptr& thrown) {
+    const std::lock_guard lock(mutex);
+    if (thrown) held_back.try_emplace(bid, thrown);
   }
 
   bool may_begin(const ClientPush& job) {
     const std::lock_guard lock(mutex);
-    if (locks.take(job) == HeldLocks::Taken::refused) return false;
+    return locks.take(job) != HeldLocks::Taken::refused && takes_turn(job);
+  }
+  bool takes_turn(const ClientPush& job) {
     const HeldLocks::Turn turn = locks.take_turn(job.payload);
     if (turn == HeldLocks::Turn::waits) waiting.push_back(job);
+    if (turn == HeldLocks::Turn::dropped) book.end(job.payload, JobEnding::done);
     return turn == HeldLocks::Turn::begins;
   }
 
-  // Returns its exception, so that the jobs after it run nevertheless.
-  std::exception_ptr run(const ClientPush& job) try {
-    const Ended ended{*this, job.jid};
-    runner.run(job.payload, job.queue, job.score ? std::optional(due_at(*job.score)) : std::nullopt);
-    return nullptr;
-  } catch (...) {
-    return std::current_exception();
+  // Runs the job, those that waited for its lock, and what is due in batches then.  Returns the first exception.
+  std::exception_ptr run_with_what_follows(const ClientPush& job) {
+    std::exception_ptr thrown = run(job);
+    while (const std::optional<ClientPush> next = take_next()) {
+      const std::exception_ptr too = run(*next);
+      if (!thrown) thrown = too;
+    }
+    const std::exception_ptr too = run_due();
+    return thrown ? thrown : too;
+  }
+
+  // Runs the callbacks and the steps of batches that are due, and those that are due by these.
+  std::exception_ptr run_due() {
+    std::exception_ptr thrown;
+    for (std::deque<ClientPush> due;; due.pop_front()) {
+      {
+        const std::lock_guard lock(mutex);
+        for (ClientPush& job : book.take_due()) due.push_back(std::move(job));
+      }
+      if (due.empty()) return thrown;
+      const std::exception_ptr too = run(due.front());
+      if (!thrown) thrown = too;
+    }
+  }
+
+  // Returns its exception, so that the jobs after it run nevertheless.  Nothing is retried: a job that threw is dead.
+  std::exception_ptr run(const ClientPush& job) {
+    Ran ran{.ending = JobEnding::done};
+    if (!is_skipped(job)) {
+      try {
+        ran = runner.run(job.payload, job.queue, job.score ? std::optional(due_at(*job.score)) : std::nullopt);
+      } catch (...) {
+        ran = {.ending = JobEnding::gone, .thrown = std::current_exception()};
+      }
+    }
+    const std::lock_guard lock(mutex);
+    locks.let_go(job.jid);
+    book.end(job.payload, ran.ending == JobEnding::done ? JobEnding::done : JobEnding::gone);
+    return ran.thrown;
+  }
+  bool is_skipped(const ClientPush& job) {
+    const std::lock_guard lock(mutex);
+    return book.skips(job.payload);
   }
 
   // Takes a job that was pushed while another held its lock, and that has the lock now.
@@ -71,20 +169,12 @@ struct Inline::State : PushReceiver {
     return runner.cancel_iteration(jid, now);
   }
 
-  // Releases the lock however the job ends; pushes of the job meanwhile find it held.
-  struct Ended {
-    State& state;
-    const std::string& jid;
-    ~Ended() {
-      const std::lock_guard lock(state.mutex);
-      state.locks.let_go(jid);
-    }
-  };
-
   JobRunner runner;
   std::mutex mutex;
   HeldLocks locks;
   std::vector<ClientPush> waiting;
+  BatchBook book;
+  std::map<std::string, std::exception_ptr> held_back;  // by bid
 };
 
 Inline::Inline(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }

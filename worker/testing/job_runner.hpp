@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,20 +16,30 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/iteration.hpp"
 #include "worker/job/job_host.hpp"
 #include "worker/job/perform.hpp"
 
 namespace brood::testing {
 
+// How a run has ended.
+struct Ran {
+  // Also of a job that came too late to begin: its on_expired hook was called instead.  nullopt: interrupted.
+  std::optional<JobEnding> ending;
+  bool performed = true;
+  std::string record = {};         // the payload with its failure; empty: it is stored nowhere
+  std::exception_ptr thrown = {};  // see Fake::drain(); null: nothing
+};
+
 // Performs jobs in this process, and keeps in memory how far iterable ones have come.  From any thread.
 class JobRunner {
  public:
-  explicit JobRunner(Jobs jobs);
+  // `batch_cancelled` is asked by running jobs.
+  JobRunner(Jobs jobs, std::function<bool(std::string_view bid)> batch_cancelled);
 
-  // Throws what the job throws, see Fake::drain().  False: it came too late to begin, and its on_expired hook was
-  // called instead.  `due` is of a scheduled job, which begins no earlier than then.
-  bool run(const std::string& payload, const std::string& queue, std::optional<WallTime> due = {});
+  // `due` is of a scheduled job, which begins no earlier than then.
+  Ran run(const std::string& payload, const std::string& queue, std::optional<WallTime> due = {});
 
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);
   void forget_iterations();
@@ -41,16 +53,20 @@ class JobRunner {
  private:
   JobHost host_of(const Payload& job, JobReport& report);
   void keep(const Payload& job, JobReport report);
+  std::optional<std::string> step_result(std::string_view bid, std::string_view step) const;
   // Runs the job again until it no longer interrupts itself.
   Performed perform_whole(const Payload& job, const std::string& queue, JobReport& report);
-  [[noreturn]] void throw_failure(const Payload& job, const Failure& failure) const;
+  Ran fail(const Payload& job, const std::string& queue, const Failure& failure) const;
+  std::exception_ptr thrown_by(const Payload& job, const Failure& failure) const;
   IterationState iteration(const std::string& jid) const;
   LimitResult take_limits(const std::vector<Limit>& limits) const;
 
   const Jobs jobs_;
+  const std::function<bool(std::string_view)> batch_cancelled_;
   mutable std::mutex mutex_;  // of what follows
   std::map<std::string, IterationState, std::less<>> iterations_;
   std::map<std::string, JobReport, std::less<>> reports_;
+  std::map<std::pair<std::string, std::string>, std::string> step_results_;  // by the bid and the step's name
   std::map<std::string, JobProgress, std::less<>> progress_;
   std::set<std::string, std::less<>> reached_limits_;
 };

@@ -1,3 +1,4 @@
+#include <brood/batch.hpp>
 #include <brood/client.hpp>
 #include <brood/testing.hpp>
 #include <cstdio>
@@ -26,6 +27,22 @@ void fake_collects_and_performs() {
   expect(fake.progress(jid).value_or(none).done == 0 && none.total == 0 && none.note.empty(), "it said nothing");
 }
 
+void fake_counts_batches() {
+  using brood::testing::FakeBatch;
+  brood::testing::Fake fake(brood::testing::Jobs::of<ResizeImage>());
+  brood::Client client;
+  brood::Batch batch(client, {.description = "pictures", .parent = {}});
+  batch.on(brood::BatchEvent::success, brood::Push{.job_class = "Ruby::Album", .args = "[7]"});
+  batch.push([](brood::BatchJobs& jobs) { jobs.enqueue(ResizeImage{.path = "owl.png", .width = 40}); });
+  expect(fake.find_batch(batch.bid())->state == FakeBatch::State::running, "the batch waits for its job");
+  const std::string jid = fake.jobs().at(0).jid;
+  expect(fake.kill(jid) && fake.dead().at(0).jid == jid && fake.retries().empty(), "the job died");
+  expect(fake.batches().at(0).dead == 1, "its death was counted");
+  expect(fake.retry(jid) && fake.drain("images") == 1, "it was performed after all");
+  expect(fake.batches().at(0).state == FakeBatch::State::success, "so the batch has succeeded");
+  expect(fake.jobs_of("Ruby::Album").size() == 1, "its callback was pushed");
+}
+
 void inline_performs(const char* library) {
   const brood::testing::Inline performs(brood::testing::Jobs::of_library(library));
   const std::string jid = brood::Client{}.enqueue(ResizeImage{.path = "dog.png", .width = 160});
@@ -49,6 +66,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 64;
   try {
     fake_collects_and_performs();
+    fake_counts_batches();
     inline_performs(argv[1]);
     supervised_runs_workers(argv[1]);
   } catch (const std::exception& error) {

@@ -8,6 +8,18 @@ struct ResizeImage {
   void perform(brood::Context& job);
 };
 
+struct ImportRow {
+  int row = 0;
+  void perform();
+};
+
+struct RaiseAlarm {
+  std::string file;
+  void perform();
+};
+
+void import_rows(const std::string& file);
+
 void check(bool fact);
 #define CHECK(fact) check(fact)
 

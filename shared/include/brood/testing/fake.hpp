@@ -32,6 +32,28 @@ struct EnqueuedTo {
   std::optional<std::chrono::system_clock::time_point> at = {};  // to within a second
 };
 
+// A batch or flow (<brood/batch.hpp>) whose jobs a Fake has collected: total = succeeded + pending + dead.
+struct BROOD_API FakeBatch {
+  // What has become of it.
+  enum class State {
+    open,       // a push into it has not returned
+    running,    // some jobs were not performed yet
+    complete,   // all were, and some wait for a retry
+    success,    // all have succeeded
+    finished,   // all have ended, and some are dead
+    cancelled,  // it was cancelled
+  };
+  std::string bid;            // as Batch::bid()
+  std::string description;    // as BatchOptions::description
+  std::string parent;         // bid; empty: none
+  State state = State::open;  // now
+  std::size_t total = 0;      // number of its jobs
+  std::size_t succeeded = 0;  // those that have succeeded or were skipped
+  std::size_t pending = 0;    // those that have not ended
+  std::size_t failing = 0;    // the part of these that has thrown
+  std::size_t dead = 0;       // those that have died or were deleted
+};
+
 // While it exists, it collects the pushes of all brood::Clients of this process, from any thread.  No Redis is needed.
 //
 //   brood::testing::Fake fake(brood::testing::Jobs::of<ResizeImage>());
@@ -46,6 +68,14 @@ struct EnqueuedTo {
 // brood::Api, which reads Redis, throws RedisError.  The locks of unique jobs are kept as Redis keeps them, each
 // OnConflict has its effect, and a lock ends unique_for after its push.  A job that has to wait for a lock is
 // performed once that is free.
+//
+// The jobs of batches and flows are counted as Redis counts them.  A callback is pushed here once its event is due, a
+// step once those before it have ended:
+//
+//   shop.import(rows);                                            // pushes a batch with a callback
+//   fake.drain("rows");
+//   check(fake.batches().at(0).succeeded == rows.size());
+//   check(fake.was_enqueued(NotifyUser{.user = 7}));              // the callback of its success
 //
 // If there are several Fakes and Inlines, the one made last gets the pushes.  A forked child has a copy: its pushes
 // stay in the child.
@@ -84,7 +114,20 @@ class BROOD_API Fake {
     return false;
   }
 
-  void clear();  // removes all jobs, and the progress of iterable jobs
+  // Return the batches in the order of their first pushes; the one with this bid.
+  std::vector<FakeBatch> batches() const;
+  std::optional<FakeBatch> find_batch(std::string_view bid) const;
+
+  // Return the jobs that have thrown, with the members of their failure: those with retries left or Interrupted, and
+  // the dead ones. The steps of a flow that wait for a dead one are dead too (DependencyFailed).
+  std::vector<FakeJob> retries() const;
+  std::vector<FakeJob> dead() const;
+  // Moves a job from there to the waiting ones, as from a page.  Returns false if it is in neither.
+  bool retry(std::string_view jid);
+  // Moves a waiting job, or one of retries(), to dead().  Returns false if it is in neither.
+  bool kill(std::string_view jid);
+
+  void clear();  // removes all jobs and batches, and the progress of iterable jobs
 
   // Performs the waiting jobs, and the jobs that they push, until none is left, of all queues or of one.  Scheduled
   // jobs are performed too, whatever their time.  Each runs on this thread as in a worker: from its payload's text,
@@ -93,8 +136,10 @@ class BROOD_API Fake {
   // how many were performed.
   //
   // An exception of a job comes out: as the same exception if the job is compiled into the test, else as JobFailed.
-  // Interrupted comes out too.  That job is removed and the others stay; nothing is retried.  An iterable job that
-  // threw continues from its cursor when it is pushed again with its jid.  A job that has expired, or will have at its
+  // Interrupted comes out too.  That job waits no longer and the others stay; nothing is retried by itself.  A job that
+  // threw is in retries() or dead(), or nowhere, as its options `retry` and `dead` decide.  An iterable job that threw
+  // continues from its cursor in retry(), or when it is pushed again with its jid.  A job of a cancelled batch is
+  // removed and not counted.  A job that has expired, or will have at its
   // time, is removed and not counted: its on_expired hook is called, and its exception comes out.  A job that is
   // dropped since another like it runs (UniqueUntil::running) is removed too, without a hook.  A class that `jobs`
   // does not have throws std::invalid_argument with a sentence.

@@ -18,6 +18,10 @@ namespace brood::testing {
 // A unique job that waits for the end of the job that pushes it (OnConflict::after, UniqueUntil::running) is performed
 // after that job, also if that throws.  A running job is never replaced: OnConflict::replace pushes nothing.
 //
+// The jobs of a batch are performed as its push sends them, at most a thousand at a time, the steps of a flow in their
+// order, and callbacks when the push has returned from its function.  A job of these that throws has died, and the
+// others are performed nevertheless: the first exception comes out of the batch's push at its end.
+//
 // A job runs as in Fake::drain(), and its exception comes out of the push; then the rest of a bulk is not performed.
 // client.cancel finds nothing.  client.find and client.wait know the reports of jobs with `keep_result`.  If there are
 // several Inlines and Fakes, the one made last gets the pushes.

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <brood/batch.hpp>
+#include <brood/testing/fake.hpp>
+
+#include "shared/api/push/push_writer.hpp"
+#include "shared/store/batches/batch.hpp"
+#include "shared/store/batches/flow.hpp"
+#include "shared/store/holdings.hpp"
+
+namespace brood::testing {
+
+// The batches and flows of a test, counted as pieces/batches.lua counts them in Redis.  Its owner locks it.
+class BatchBook {
+ public:
+  // As the scripts of their names answer.
+  BatchAnswer open(const NewBatch& batch);
+  BatchAnswer reopen(std::string_view bid);
+  BatchAnswer may_push(std::string_view bid) const;
+  BatchAnswer close(std::string_view bid, bool holds);
+  void cancel(std::string_view bid);
+  bool is_cancelled(std::string_view bid) const;
+
+  // Adds a job of a batch that may be pushed to, and writes its place into its payload.
+  void add(const std::string& bid, ClientPush& job);
+  // Adds the steps of a flow; those that wait for no other are due.
+  BatchAnswer add_steps(std::string_view bid, const std::vector<NewStep>& steps);
+
+  // A job with this payload, of a batch or a callback of one, has ended so; nothing for any other.
+  void end(std::string_view payload, JobEnding ending);
+  // Its batch was cancelled: it is not performed, and has ended well.
+  bool skips(std::string_view payload) const;
+
+  // The callbacks and steps that are to be pushed since the last call, in order.
+  std::vector<ClientPush> take_due() { return std::exchange(due_, {}); }
+
+  // The steps that are dead since one that they wait for is, as their records in the dead set.  One that is taken out
+  // is not pushed any more when that one succeeds.
+  std::vector<std::string> failed_steps() const;
+  std::optional<std::string> take_failed_step(std::string_view jid);
+
+  std::vector<FakeBatch> batches() const;  // in the order in which they were opened
+
+ private:
+  enum class State : std::uint8_t { pending, failing, dead, succeeded };
+  // What one event is to the batch.
+  struct Event {
+    std::vector<std::string> callbacks;  // as callback_value() makes them
+    bool fired = false, closed = false;
+    std::size_t calls = 0;  // callbacks that have not ended
+    std::size_t kids = 0;   // children that have closed it
+  };
+  struct Step {
+    std::string name, kept;  // as in NewStep
+    bool is_queued = true;   // it waits
+    std::size_t before = 0;
+    std::vector<std::uint32_t> after;
+    std::string if_failed;
+    std::vector<std::uint32_t> passed;  // those that it waited for and does not any more
+    std::string failed;                 // its record, after the death of one that it waits for
+  };
+  struct Batch {
+    std::string bid, description, parent;
+    int depth = 1, open = 0;
+    bool has_died = false, is_cancelled = false;
+    std::vector<State> states;            // of the jobs by their indices
+    std::array<std::size_t, 4> counts{};  // of each state
+    std::size_t kids = 0;
+    std::array<Event, 4> events;
+    std::map<std::string, BatchEvent, std::less<>> callbacks;  // that have not ended, by jid
+    std::vector<Step> steps;
+
+    Event& event(BatchEvent of) { return events[static_cast<std::size_t>(of)]; }
+    const Event& event(BatchEvent of) const { return events[static_cast<std::size_t>(of)]; }
+    std::size_t count(State of) const { return counts[static_cast<std::size_t>(of)]; }
+    std::size_t pending() const { return states.size() - count(State::succeeded) - count(State::dead); }
+    void set(std::size_t index, State state);
+  };
+
+  Batch* find(std::string_view bid);
+  const Batch* find(std::string_view bid) const;
+  static FakeBatch shown(const Batch& batch);
+
+  void settle(Batch* batch);
+  // Both return whether the parent hears of it.
+  bool fire(Batch& batch, BatchEvent event);
+  bool close(Batch& batch, BatchEvent event);
+  void end_job(Batch& batch, std::uint32_t index, JobEnding ending);
+  void end_callback(Batch& batch, const std::string& jid, JobEnding ending);
+  void follow(Batch& batch, std::uint32_t ended);
+  void pass(Batch& batch, std::uint32_t one, std::uint32_t of);
+  void release(Step& step);
+  static std::string dead_record(const Step& step, const std::string& why);
+
+  std::vector<Batch> all_;
+  std::vector<ClientPush> due_;
+};
+
+}  // namespace brood::testing

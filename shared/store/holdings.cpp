@@ -91,6 +91,8 @@ void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t
                   std::int64_t dead_timeout_s) {
   const auto membership = batch_named_by(payload);
   if (!membership) return;
+  if (end == JobEnding::gone && planted(PlantedBug::dead_job_is_not_counted)) return;
+  if (end == JobEnding::failed && planted(PlantedBug::failed_job_counts_as_done)) end = JobEnding::done;
   std::string verdict = end == JobEnding::done     ? "done"
                         : end == JobEnding::failed ? "failed"
                                                    : "dead " + std::to_string(kept_for(dead_timeout_s));

@@ -1,12 +1,13 @@
 # One random walk over the whole program, with every feature on.
 foreach(library IN ITEMS walk_jobs walk_jobs_bad)
   brood_test_job_library(${library} ${CMAKE_CURRENT_LIST_DIR}/walk_jobs.cpp)
+  target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR})
   set_target_properties(${library} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 endforeach()
 target_compile_definitions(walk_jobs_bad PRIVATE WALK_BAD)
 
 add_executable(brood_walk)
-foreach(source IN ITEMS commands drawn_config job_book pusher scene site walk walk_main)
+foreach(source IN ITEMS batch_book batch_pusher commands drawn_config job_book pusher scene site walk walk_main)
   target_sources(brood_walk PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${source}.cpp)
 endforeach()
 target_compile_definitions(brood_walk PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}")

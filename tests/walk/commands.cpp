@@ -63,6 +63,7 @@ void Commands::change_job() {
   const int choice = scene_.dice.roll(0, 1'000);
   int index = 0;
   scene_.some_shard(index);
+  scene_.book.read();
   std::vector<Whereabouts> waiting = scene_.site.whereabouts();
   std::erase_if(waiting, [&](const Whereabouts& place) {
     return place.shard != index || place.key != (set == "queue" ? "queue:" + queue : set) ||
@@ -70,7 +71,7 @@ void Commands::change_job() {
   });
   if (waiting.empty()) return;
   const std::string& payload = waiting[static_cast<std::size_t>(choice) % waiting.size()].payload;
-  const std::string jid = payload.substr(payload.find("\"jid\":\"w") + 7, 8);
+  const std::string jid = jid_in(payload);
   WalkJob* const job = scene_.book.find(jid);
   if (job == nullptr) return;
   std::vector<std::string> words{set == "queue"      ? "queues"

@@ -72,10 +72,33 @@ void JobBook::read() {
   lines_.clear();
   std::ifstream file(ledger_);
   for (std::string text; std::getline(file, text);) {
-    Line line;
+    LedgerLine line;
     std::istringstream words(text);
-    words >> line.what >> line.jid >> line.pid >> line.time >> line.first >> line.second;
+    words >> line.what >> line.id >> line.pid >> line.time >> line.first >> line.second >> line.third >> line.fourth;
     lines_.push_back(line);
+  }
+  add_announced();
+}
+
+// The callbacks of batches, and what jobs have pushed into batches.  Whether that has become a job is judged with its
+// batch.
+void JobBook::add_announced() {
+  std::map<std::string, int> shard_of_batch;
+  const std::string by_the_walk = "shard";
+  for (const LedgerLine& line : lines_) {
+    if (line.what == 'M') {
+      const WalkJob* const maker = find(line.second);
+      shard_of_batch[line.id] = maker != nullptr ? maker->shard : std::stoi(line.second.substr(by_the_walk.size()));
+    }
+    if ((line.what != 'K' && line.what != 'N') || jobs_.contains(line.id)) continue;
+    WalkJob job;
+    job.jid = line.id;
+    job.job_class = line.what == 'K' ? "WalkCallback" : line.second;
+    job.queue = line.what == 'K' ? "" : line.third;
+    job.shard = shard_of_batch[line.first];
+    job.asked = job.answered = line.time;
+    if (line.what == 'N') job.bid = line.first;
+    add(std::move(job));
   }
 }
 
@@ -88,22 +111,24 @@ std::vector<std::string> JobBook::running() const {
   return jids;
 }
 
-std::vector<WalkRun> JobBook::runs_of(const std::vector<Line>& lines) const {
+std::vector<WalkRun> JobBook::runs_of(const std::vector<LedgerLine>& lines) {
   std::vector<WalkRun> runs;
   std::map<std::pair<std::string, pid_t>, std::size_t> open;
-  for (const Line& line : lines) {
+  for (const LedgerLine& line : lines) {
     if (line.what == 'S') {
       for (WalkRun& before : runs) {
-        if (before.jid == line.jid && before.next_began == 0) before.next_began = line.time;
+        if (before.jid == line.id && before.next_began == 0) before.next_began = line.time;
       }
-      open[{line.jid, line.pid}] = runs.size();
-      runs.push_back({.jid = line.jid,
+      open[{line.id, line.pid}] = runs.size();
+      runs.push_back({.jid = line.id,
                       .queue = line.second,
+                      .bid = line.third,
+                      .index = line.fourth.empty() ? -1 : std::stoi(line.fourth),
                       .pid = line.pid,
                       .began = line.time,
                       .retry_count = std::stoi("0" + line.first)});
     } else if (line.what == 'D' || line.what == 'F' || line.what == 'P') {
-      const auto begun = open.find({line.jid, line.pid});
+      const auto begun = open.find({line.id, line.pid});
       if (begun == open.end()) continue;
       runs[begun->second].ended = line.time;
       runs[begun->second].end = line.what;
@@ -123,9 +148,9 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   std::vector<const WalkRun*> capped, heavy, limited;
   std::map<std::string, std::map<char, int>> counts;
   std::map<std::string, std::map<int, int>> items;
-  for (const Line& line : lines_) {
-    ++counts[line.jid][line.what];
-    if (line.what == 'I') ++items[line.jid][std::stoi("0" + line.first)];
+  for (const LedgerLine& line : lines_) {
+    ++counts[line.id][line.what];
+    if (line.what == 'I') ++items[line.id][std::stoi("0" + line.first)];
   }
   for (const WalkRun& run : runs) {
     const auto known = jobs_.find(run.jid);
@@ -234,7 +259,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     overcharged += most_over;
     undercharged += most_under;
     if (is_dead && unsuccessful == 0 && count('X') == 0 && job.kills.empty() && !job.was_touched && !job.is_text &&
-        job.has_class) {
+        job.has_class && job.after.empty()) {
       ++dead_without_cause;
       without_cause += " " + jid;
     }
@@ -242,8 +267,8 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     // A job must not begin after its expiry.
     if (job.expires_in_ns && !job.is_scheduled && !job.was_touched && !job.was_kept && !excuses.redis_was_slow) {
       const bool is_limited = job.job_class.starts_with("WalkLimited");
-      for (const Line& line : lines_) {
-        if (line.jid != jid || line.what != (is_limited ? 'B' : 'S')) continue;
+      for (const LedgerLine& line : lines_) {
+        if (line.id != jid || line.what != (is_limited ? 'B' : 'S')) continue;
         const std::int64_t late = line.time - job.answered - *job.expires_in_ns;
         if (late > second_ns) find(jid, fmt::format("it began {} ms too late", late / 1'000'000));
       }
@@ -254,8 +279,8 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
       // It ends at its next save, or when it begins again.
       const auto begins = std::find_if(own_runs.begin(), own_runs.end(),
                                        [&](const WalkRun* run) { return run->began > job.cancelled; });
-      for (const Line& line : lines_) {
-        if (line.jid != jid || line.what != 'I') continue;
+      for (const LedgerLine& line : lines_) {
+        if (line.id != jid || line.what != 'I') continue;
         if (begins != own_runs.end() && line.time > (*begins)->began)
           find(jid, fmt::format("item {} was done in a run that began after it was cancelled", line.first));
       }
@@ -315,6 +340,8 @@ std::string JobBook::history(const std::string& jid, std::int64_t since) const {
                         answers[static_cast<int>(job.answer)], job.is_scheduled ? ", scheduled" : "",
                         job.expires_in_ns ? fmt::format(", expires in {} ms", *job.expires_in_ns / 1'000'000) : "",
                         job.lock.empty() ? "" : ", lock " + job.lock + " " + job.on_conflict);
+    if (!job.bid.empty()) text += "  of batch " + job.bid + "\n";
+    if (!job.after.empty()) text += fmt::format("  after {}, else {}\n", fmt::join(job.after, " "), job.if_failed);
     if (job.deleted > 0) text += fmt::format("  {:.3f} deleted by a command\n", seconds(job.deleted));
     if (job.was_touched) text += "  a command moved it\n";
     for (const WalkJob::Kill& kill : job.kills)
@@ -323,10 +350,10 @@ std::string JobBook::history(const std::string& jid, std::int64_t since) const {
     if (job.cancelled > 0)
       text += fmt::format("  {:.3f}-{:.3f} cancelled\n", seconds(job.cancel_asked), seconds(job.cancelled));
   }
-  for (const Line& line : lines_) {
-    if (line.jid == jid)
-      text +=
-          fmt::format("  {:.3f} {} pid={} {} {}\n", seconds(line.time), line.what, line.pid, line.first, line.second);
+  for (const LedgerLine& line : lines_) {
+    if (line.id == jid || line.first == jid)
+      text += fmt::format("  {:.3f} {} {} pid={} {} {} {} {}\n", seconds(line.time), line.what, line.id, line.pid,
+                          line.first, line.second, line.third, line.fourth);
   }
   return text;
 }

@@ -44,14 +44,28 @@ struct WalkJob {
   };
   std::vector<Kill> kills{};
   std::int64_t cancel_asked = 0, cancelled = 0;  // while it iterated
+  std::string bid{};                             // of its batch
+  // Of a step of a flow: for whom it waits, and what becomes of it when one of them dies.
+  std::vector<std::string> after{};
+  std::string if_failed{};
 };
 
 // What the last argument of an encrypted job begins with.
 inline const std::string secret_mark = "in-clear-";
 
+// A line of the ledger: see ledger.hpp.
+struct LedgerLine {
+  char what = 0;
+  std::string id;  // of a job or a batch
+  pid_t pid = 0;
+  std::int64_t time = 0;
+  std::string first, second, third, fourth;
+};
+
 // What the ledger says of one run.
 struct WalkRun {
-  std::string jid, queue;
+  std::string jid, queue, bid;
+  int index = -1;  // in its batch
   pid_t pid = 0;
   std::int64_t began = 0, ended = 0;  // 0: cut off
   char end = 0;                       // D, F, P; 0: cut off
@@ -70,7 +84,7 @@ struct Whereabouts {
 std::string jid_in(const std::string& payload);
 
 struct Finding {
-  std::string jid;  // empty: it is about none in particular
+  std::string jid;  // or a bid; empty: it is about none in particular
   std::string what;
 };
 
@@ -108,7 +122,8 @@ class JobBook {
   const std::map<std::string, WalkJob>& jobs() const { return jobs_; }
 
   void read();  // the ledger, anew
-  std::size_t lines() const { return lines_.size(); }
+  const std::vector<LedgerLine>& lines() const { return lines_; }
+  std::vector<WalkRun> runs() const { return runs_of(lines_); }
   std::vector<std::string> running() const;  // the jobs that began a moment ago, and have not ended
 
   void note_pause(Pause pause) { pauses_.push_back(std::move(pause)); }
@@ -117,23 +132,16 @@ class JobBook {
   std::vector<Finding> judge(const std::vector<Whereabouts>& left, const Excuses& excuses,
                              const std::vector<Bound>& queue_cap, const std::vector<Bound>& class_cap) const;
 
-  // All that is known of a job.
+  // All that is known of a job or a batch.
   std::string history(const std::string& jid, std::int64_t since) const;
 
  private:
-  struct Line {
-    char what = 0;
-    std::string jid;
-    pid_t pid = 0;
-    std::int64_t time = 0;
-    std::string first, second;
-  };
-
-  std::vector<WalkRun> runs_of(const std::vector<Line>& lines) const;
+  static std::vector<WalkRun> runs_of(const std::vector<LedgerLine>& lines);
+  void add_announced();
 
   std::string ledger_;
   std::map<std::string, WalkJob> jobs_;
-  std::vector<Line> lines_;
+  std::vector<LedgerLine> lines_;
   std::vector<Pause> pauses_;
 };
 

@@ -77,9 +77,16 @@ void Pusher::push_burst() {
 }
 
 WalkJob Pusher::push_one(Kind kind, bool is_long) {
+  Drawn drawn = draw(kind, scene_.dice.roll(0, scene_.shape.all_shards() - 1), is_long);
+  send(drawn);
+  scene_.book.add(drawn.job);
+  return drawn.job;
+}
+
+Pusher::Drawn Pusher::draw(Kind kind, int shard, bool is_long) {
   WalkJob job;
   job.jid = fmt::format("w{:07}", pushed_++);
-  job.shard = scene_.dice.roll(0, scene_.shape.all_shards() - 1);
+  job.shard = shard;
   job.queue = scene_.dice.pick(all_queues);
   const int ms = is_long                 ? scene_.dice.roll(300, 900)
                  : scene_.dice.one_in(3) ? scene_.dice.roll(20, 300)
@@ -176,14 +183,25 @@ WalkJob Pusher::push_one(Kind kind, bool is_long) {
       job.job_class = "no job";
       job.jid = "no-json-" + job.jid;
       break;
+    case branch:
+    case branch_apart:
+      be(kind == branch ? "WalkBranch" : "WalkBranchApart",
+         fmt::format("[{},{},{}]", scene_.dice.roll(0, 2), scene_.dice.roll(0, 1'000'000), ms));
+      break;
+    case reopens:
+      be("WalkReopen", fmt::format("[{}]", scene_.dice.roll(0, 1'000'000)));
+      break;
   }
-  send(job, members, retry, delay);
-  scene_.book.add(job);
-  return job;
+  Push push{.job_class = job.job_class, .args = job.args, .queue = job.queue, .jid = job.jid, .members = members};
+  push.retry = retry == "true"    ? YesNoOrCount(true)
+               : retry == "false" ? YesNoOrCount(false)
+                                  : YesNoOrCount(std::stoi(retry));
+  if (delay) push.at = std::chrono::system_clock::now() + std::chrono::milliseconds(*delay);
+  return {std::move(job), std::move(push)};
 }
 
-void Pusher::send(WalkJob& job, const std::vector<std::pair<std::string, std::string>>& members, std::string retry,
-                  std::optional<int> delay_ms) {
+void Pusher::send(Drawn& drawn) {
+  WalkJob& job = drawn.job;
   Shard& shard = scene_.site.shards[static_cast<std::size_t>(job.shard)];
   job.asked = now_ns();
   if (job.is_text) {
@@ -192,13 +210,8 @@ void Pusher::send(WalkJob& job, const std::vector<std::pair<std::string, std::st
     job.answered = now_ns();
     return;
   }
-  Push push{.job_class = job.job_class, .args = job.args, .queue = job.queue, .jid = job.jid, .members = members};
-  push.retry = retry == "true"    ? YesNoOrCount(true)
-               : retry == "false" ? YesNoOrCount(false)
-                                  : YesNoOrCount(std::stoi(retry));
-  if (delay_ms) push.at = std::chrono::system_clock::now() + std::chrono::milliseconds(*delay_ms);
   try {
-    job.answer = shard.client->push(push).empty() ? WalkJob::Answer::refused : WalkJob::Answer::accepted;
+    job.answer = shard.client->push(drawn.push).empty() ? WalkJob::Answer::refused : WalkJob::Answer::accepted;
     // A client that keeps a push learns only later whether another job holds the lock.
     job.was_kept = shard.client->buffered() > 0;
     if (!job.lock.empty() && job.was_kept) job.answer = WalkJob::Answer::unknown;

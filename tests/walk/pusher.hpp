@@ -34,18 +34,27 @@ class Pusher {
     items_apart,
     secret,
     no_class,
-    no_json
+    no_json,
+    branch,  // the last three belong into a batch
+    branch_apart,
+    reopens
   };
 
   void push();
   // Pushes one job of the kind that takes a while, and returns its jid.
   std::string push_long(Kind kind);
 
+  // A job that is to be pushed, and what becomes known of it.
+  struct Drawn {
+    WalkJob job;
+    Push push;
+  };
+  Drawn draw(Kind kind, int shard, bool is_long);
+
  private:
   void push_burst();
   WalkJob push_one(Kind kind, bool is_long);
-  void send(WalkJob& job, const std::vector<std::pair<std::string, std::string>>& members, std::string retry,
-            std::optional<int> delay_ms);
+  void send(Drawn& drawn);
 
   Scene& scene_;
   int pushed_ = 0;

@@ -203,6 +203,23 @@ std::vector<Whereabouts> Site::whereabouts() {
   return found;
 }
 
+std::vector<FoundBatch> Site::batches() {
+  std::vector<FoundBatch> found;
+  const std::string begin = "brood:batch:";
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    RedisServer& server = shards[i].server;
+    for (const std::string& key : server.keys(begin + "*")) {
+      const std::string bid = key.substr(begin.size());
+      if (bid.find(':') != bid.npos) continue;
+      const std::vector<Command> ask = ask_batch(bid);
+      const Reply hash = server.command(ask[0]), children = server.command(ask[1]);
+      std::optional<BatchRecord> record = read_batch(bid, hash.view(), children.view());
+      if (record) found.push_back({static_cast<int>(i), *std::move(record), server.get(key + ":states").value_or("")});
+    }
+  }
+  return found;
+}
+
 std::size_t Site::jobs_left() {
   const std::vector<Whereabouts> all = whereabouts();
   return static_cast<std::size_t>(
@@ -236,7 +253,9 @@ std::vector<std::string> Site::leftovers() {
           if (server.command({"TYPE", list}).view().text() == "list") note("a place of a cap is held: " + list);
         }
       }
-      if (key.starts_with("it-") && server.integer({"TTL", key}) < 0) note("has no end: " + key);
+      if (key.starts_with("brood:batch:") && key.ends_with(":opening")) note("is left: " + key);
+      if ((key.starts_with("it-") || key.starts_with("brood:batch:")) && server.integer({"TTL", key}) < 0)
+        note("has no end: " + key);
       if (kind == "string" && is_negative(server.get(key).value_or(""))) note("is negative: " + key);
       if (kind == "hash") {
         for (const auto& [field, value] : server.hgetall(key)) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/store/batches/batch.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/tcp_proxy.hpp"
@@ -99,6 +100,13 @@ struct SiteShape {
 // What a configuration does with the spare shard, to which jobs are always pushed.
 enum class Spare { absent, served, drained };
 
+// A batch in Redis.
+struct FoundBatch {
+  int shard = 0;
+  BatchRecord record;
+  std::string states;  // two bits for each job
+};
+
 // All that a walk goes over.
 struct Site {
   Site(const SiteShape& shape, const std::string& planted);
@@ -107,6 +115,7 @@ struct Site {
 
   void use_library(bool bad) const;
   std::vector<Whereabouts> whereabouts();
+  std::vector<FoundBatch> batches();
   std::size_t jobs_left();  // anywhere but in `dead`
   void make_due(const std::string& set);
   // Returns what is held in Redis although all fleets have ended: locks, places, jobs in flight; and negative numbers.

@@ -11,6 +11,7 @@
 
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/walk/batch_book.hpp"
 
 namespace brood::walk {
 
@@ -45,6 +46,7 @@ bool was_slow(const std::string& log) {
 Walk::Walk(const WalkOptions& options)
     : scene_(options),
       pusher_(scene_),
+      batches_(scene_, pusher_),
       commands_(scene_, pusher_),
       config_(with_site(draw_config(scene_.dice, scene_.shape.all_shards()), Spare::absent)) {}
 
@@ -66,6 +68,7 @@ bool Walk::run() {
   scene_.book.read();
   if (rests) check_status();
   const std::vector<Whereabouts> left = scene_.site.whereabouts();
+  const std::vector<FoundBatch> batches = scene_.site.batches();
   stop_all();
   std::vector<Bound> queue_caps, class_caps;
   for (const Fleet& fleet : scene_.site.fleets) {
@@ -76,6 +79,8 @@ bool Walk::run() {
   for (Finding& finding : scene_.book.judge(left, scene_.excuses, queue_caps, class_caps))
     scene_.findings.push_back(std::move(finding));
   if (rests) {
+    for (Finding& finding : judge_batches(scene_.book, batches, left, batches_.cancelled()))
+      scene_.findings.push_back(std::move(finding));
     for (const std::string& what : scene_.site.leftovers()) scene_.find("", what);
   }
   for (const std::string& what : scene_.site.secrets_in_clear()) scene_.find("", what);
@@ -83,7 +88,7 @@ bool Walk::run() {
 }
 
 void Walk::act() {
-  const int what = scene_.dice.weighted({40, 4, 1, 5, 3, 2, 3, 2, 3, 3, 3, 2, 3, 1, 3, 2, 2, 2, 1});
+  const int what = scene_.dice.weighted({40, 4, 1, 5, 3, 2, 3, 2, 3, 3, 3, 2, 3, 1, 3, 2, 2, 2, 7, 2, 2, 1});
   switch (what) {
     case 0:
       return pusher_.push();
@@ -127,6 +132,12 @@ void Walk::act() {
       return commands_.scale();
     case 17:
       return fill_or_make_room();
+    case 18:
+      return batches_.push();
+    case 19:
+      return batches_.reopen();
+    case 20:
+      return batches_.cancel();
     default: {
       const int ms = scene_.dice.roll(200, 1500);
       scene_.note(fmt::format("nothing for {} ms", ms));
@@ -254,6 +265,7 @@ void Walk::let_go() {
     if (shard.client->drain(10s) > 0) scene_.find("", "a client could not push what it had kept");
   }
   commands_.unpause(true);
+  batches_.cancel_unreturned();
   for (Fleet& fleet : scene_.site.fleets) {
     if (fleet.state() == Fleet::State::quiet) fleet.resume();
     if (fleet.state() == Fleet::State::ended)

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tests/walk/batch_pusher.hpp"
 #include "tests/walk/commands.hpp"
 #include "tests/walk/pusher.hpp"
 #include "tests/walk/scene.hpp"
@@ -19,7 +20,7 @@ class Walk {
   std::string findings() const;                        // the first few, a line each
   void keep_logs(const std::string& directory) const;  // all of each fleet
   std::size_t jobs() const { return scene_.book.jobs().size(); }
-  std::size_t lines() const { return scene_.book.lines(); }
+  std::size_t lines() const { return scene_.book.lines().size(); }
 
  private:
   void act();
@@ -38,6 +39,7 @@ class Walk {
 
   Scene scene_;
   Pusher pusher_;
+  BatchPusher batches_;
   Commands commands_;
   DrawnConfig config_;
 };

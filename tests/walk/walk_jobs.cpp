@@ -1,18 +1,6 @@
-// The jobs of the random walk.  Each appends to the file that WALK_LEDGER names, a line of 128 bytes by one write(2),
-// so that a line is whole whatever kills its writer:
-//   S jid pid time retry_count queue   a run begins
-//   B jid pid time                     it begins, and waits for its limit before its S
-//   D | F | P jid pid time             it is done | it has failed | it was put off
-//   I jid pid time item                an item of an iterable job is done
-//   X jid pid time                     the job came too late to begin
-//   Z jid pid time                     the job will not be tried again
-//   C jid pid time                     an iterable job ends, since it was cancelled
-//   E jid pid time                     its encrypted argument is not what was pushed
+// The jobs of the random walk.  Each writes into the file that WALK_LEDGER names what it does: see ledger.hpp.
 // Built with WALK_BAD the library crashes in every second plain job, so that a canary rolls it back.
-#include <fcntl.h>
 #include <signal.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -23,28 +11,32 @@
 #include <tuple>
 #include <vector>
 
+#include <brood/batch.hpp>
 #include <brood/job.hpp>
 #include <brood/limiter.hpp>
 #include <brood/setup.hpp>
+
+#include "tests/walk/dice.hpp"
+#include "tests/walk/ledger.hpp"
 
 using namespace std::chrono_literals;
 
 namespace {
 
-void append(const std::string& what, std::string_view jid, const std::string& more = "") {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  std::string line = what + " " + std::string(jid) + " " + std::to_string(getpid()) + " " +
-                     std::to_string(std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec) + " " + more;
-  line.resize(127, ' ');
-  line += '\n';
-  const int file = open(std::getenv("WALK_LEDGER"), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0 || write(file, line.data(), line.size()) < 0) throw std::runtime_error("cannot write the ledger");
-  close(file);
+void append(const std::string& what, std::string_view id, const std::string& more = "") {
+  brood::walk::append_to_ledger(std::getenv("WALK_LEDGER"), what, id, more);
+}
+
+// Where a job lies in its batch, as its payload has it.
+std::string place_in_batch(const brood::Context& job) {
+  const std::string_view payload = job.payload(), mark = "\"batch_index\":";
+  const std::size_t at = payload.find(mark);
+  if (job.bid().empty() || at == payload.npos) return "";
+  return " " + std::string(job.bid()) + " " + std::to_string(std::atoi(payload.data() + at + mark.size()));
 }
 
 void append_begin(const brood::Context& job) {
-  append("S", job.jid(), std::to_string(job.retry_count()) + " " + std::string(job.queue()));
+  append("S", job.jid(), std::to_string(job.retry_count()) + " " + std::string(job.queue()) + place_in_batch(job));
 }
 
 // One run: notes that it begins, and how it ends.
@@ -71,6 +63,103 @@ void fail(const brood::Context& job, int times) {
 
 brood::LimiterOptions impatient() {
   return {.wait = 20ms, .reschedule = 1'000'000, .backoff = [](int) { return 50ms; }};
+}
+
+const std::vector<std::pair<brood::BatchEvent, const char*>> events{{brood::BatchEvent::complete, "complete"},
+                                                                    {brood::BatchEvent::success, "success"},
+                                                                    {brood::BatchEvent::death, "death"},
+                                                                    {brood::BatchEvent::finished, "finished"}};
+
+struct FillingFails {};
+
+// A job of a job: of a few kinds, in a queue that each configuration serves.
+brood::Push drawn_push(brood::walk::WalkDice& dice, int depth) {
+  brood::Push push{.queue = "default"};
+  const auto be = [&](const char* job_class, const std::string& args) {
+    push.job_class = job_class;
+    push.args = args;
+  };
+  switch (dice.weighted({5, 2, 2, 1, depth > 0 ? 1 : 0})) {
+    case 0:
+      be("WalkPlain", "[" + std::to_string(dice.roll(0, 20)) + "]");
+      break;
+    case 1:
+      be("WalkFails", "[" + std::to_string(dice.roll(0, 3)) + ",0]");
+      push.retry = dice.roll(0, 3);
+      break;
+    case 2:
+      be("WalkCrashes", "[" + std::to_string(dice.roll(0, 1)) + ",0]");
+      break;
+    case 3:
+      be("WalkApart", "[" + std::to_string(dice.roll(0, 20)) + "]");
+      break;
+    default:
+      be("WalkBranch", "[" + std::to_string(depth - 1) + "," + std::to_string(dice.roll(0, 1'000'000)) + ",0]");
+  }
+  return push;
+}
+
+void push_some(brood::BatchJobs& jobs, brood::walk::WalkDice& dice, const std::string& bid, const std::string& prefix,
+               int depth) {
+  const int count = dice.roll(0, 8);
+  for (int i = 0; i < count; ++i) {
+    brood::Push push = drawn_push(dice, depth);
+    push.jid = prefix + std::to_string(i);
+    append("N", push.jid, bid + " " + push.job_class + " " + push.queue);
+    jobs.push(std::move(push));
+    if (dice.one_in(10)) take(dice.roll(1, 30));
+  }
+}
+
+// Writes how a push into a batch returns.  A job whose batch takes no more is done.
+template <typename Pushing>
+void note_push(const std::string& bid, Pushing push) {
+  try {
+    push();
+    append("R", bid, "ok");
+  } catch (const FillingFails&) {
+    append("R", bid, "thrown");
+  } catch (const brood::BatchClosed&) {
+    append("R", bid, "closed");
+  } catch (const brood::RedisError&) {
+    append("R", bid, "failed");
+    throw;
+  }
+}
+
+void push_child(const brood::Context& job, int depth, brood::walk::WalkDice dice) {
+  brood::Client client;
+  brood::Batch child(client, {.description = "made in a job", .parent = std::string(job.bid())});
+  const std::string& bid = child.bid();
+  append("M", bid, std::string(job.bid()) + " " + std::string(job.jid()));
+  for (const auto& [event, name] : events) {
+    const int count = dice.roll(0, 2);
+    for (int i = 0; i < count; ++i) {
+      brood::Push push{.job_class = "WalkCallback", .args = dice.one_in(5) ? "[1,0]" : "[0,0]", .queue = "default"};
+      push.jid = "wc" + bid + name[0] + std::to_string(i);
+      append("K", push.jid, bid + " " + name);
+      child.on(event, push);
+    }
+  }
+  note_push(bid, [&] {
+    child.push([&](brood::BatchJobs& jobs) {
+      push_some(jobs, dice, bid, "wj" + bid + ".", depth);
+      if (dice.one_in(8)) throw FillingFails();
+      append("V", bid);
+    });
+  });
+}
+
+void reopen(const brood::Context& job, brood::walk::WalkDice dice) {
+  brood::Client client;
+  std::optional<brood::Batch> batch;
+  const std::string bid(job.bid());
+  note_push(bid, [&] {
+    batch = brood::Batch::current(job, client);
+    const std::string prefix =
+        "wr" + std::string(job.jid()) + "." + std::to_string(getpid()) + "." + std::to_string(job.retry_count()) + ".";
+    if (batch) batch->push([&](brood::BatchJobs& jobs) { push_some(jobs, dice, bid, prefix, 0); });
+  });
 }
 
 constexpr brood::JobOptions apart{.isolation = brood::Isolation::process};
@@ -268,6 +357,50 @@ struct WalkItemsApart {
   WALK_ITEMS
 };
 
+// Makes a batch below its own, whose jobs may do so too.
+struct WalkBranch {
+  int depth = 0, seed = 0, milliseconds = 0;
+  WALK_HOOKS
+  void perform(brood::Context& job) {
+    run(job, [&] {
+      take(milliseconds);
+      push_child(job, depth, brood::walk::WalkDice(static_cast<std::uint64_t>(seed + job.retry_count())));
+    });
+  }
+};
+
+struct WalkBranchApart {
+  int depth = 0, seed = 0, milliseconds = 0;
+  static constexpr brood::JobOptions options = apart;
+  WALK_HOOKS
+  void perform(brood::Context& job) {
+    run(job, [&] {
+      take(milliseconds);
+      push_child(job, depth, brood::walk::WalkDice(static_cast<std::uint64_t>(seed + job.retry_count())));
+    });
+  }
+};
+
+// Adds to its own batch.
+struct WalkReopen {
+  int seed = 0;
+  WALK_HOOKS
+  void perform(brood::Context& job) {
+    run(job, [&] { reopen(job, brood::walk::WalkDice(static_cast<std::uint64_t>(seed + job.retry_count()))); });
+  }
+};
+
+struct WalkCallback {
+  int times = 0, milliseconds = 0;
+  WALK_HOOKS
+  void perform(brood::Context& job) {
+    run(job, [&] {
+      take(milliseconds);
+      fail(job, times);
+    });
+  }
+};
+
 struct WalkTick {
   WALK_HOOKS
   void perform(brood::Context& job) {
@@ -282,4 +415,4 @@ void brood_setup(brood::Setup& setup) {
 
 BROOD_JOBS(WalkPlain, WalkApart, WalkHeavy, WalkFails, WalkFailsApart, WalkCrashes, WalkCrashesApart, WalkSlow,
            WalkPatient, WalkUnique, WalkUniqueToStart, WalkAlone, WalkSecret, WalkLimited, WalkLimitedApart, WalkItems,
-           WalkItemsApart, WalkTick)
+           WalkItemsApart, WalkBranch, WalkBranchApart, WalkReopen, WalkCallback, WalkTick)

@@ -9,6 +9,7 @@
 
 #include "shared/base/base64.hpp"
 #include "shared/base/clock.hpp"
+#include "shared/base/planted_bug.hpp"
 #include "shared/job/batch_membership.hpp"
 #include "shared/job/random_bytes.hpp"
 
@@ -89,6 +90,7 @@ BatchPush BatchHandle::begin_push() {
     made_.push = push;
     sender_.open(made_);
     exists_ = true;
+    if (planted(PlantedBug::callbacks_wait_for_no_push)) sender_.close(push, true);
   }
   return push;
 }

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <deque>
+#include <set>
+#include <string>
+
+#include <brood/batch.hpp>
+
+#include "tests/walk/pusher.hpp"
+#include "tests/walk/scene.hpp"
+
+namespace brood::walk {
+
+// Draws batches and flows, pushes them by the walk's clients, adds to them and cancels them.  What it does is in the
+// ledger.
+class BatchPusher {
+ public:
+  BatchPusher(Scene& scene, Pusher& pusher) : scene_(scene), pusher_(pusher) {}
+
+  void push();
+  void reopen();
+  void cancel();
+  // Cancels those of which a push has failed: it may be that Redis did not hear of that.
+  void cancel_unreturned();
+  // The bids that were to be cancelled.
+  const std::set<std::string>& cancelled() const { return cancelled_; }
+
+ private:
+  struct Pushed {
+    int shard = 0;
+    Batch batch;
+  };
+
+  void push_batch(int shard, const std::string& parent, int depth);
+  void push_flow(int shard, const std::string& parent);
+  void fill(BatchJobs& jobs, int shard, const std::string& bid, int depth);
+  template <typename Batches>
+  void add_callbacks(Batches& batch);
+  // Writes how a push returns.
+  template <typename Function>
+  void note_push(int shard, const std::string& bid, Function pushes);
+  void append(const std::string& what, const std::string& id, const std::string& more);
+  std::string cancel_by_command(int shard, const std::string& bid);
+
+  Scene& scene_;
+  Pusher& pusher_;
+  std::deque<Pushed> pushed_;
+  std::set<std::string> cancelled_;
+  std::set<std::pair<int, std::string>> unreturned_;
+};
+
+}  // namespace brood::walk

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "shared/base/plain_number.hpp"
+#include "shared/base/planted_bug.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -42,9 +43,11 @@ ScriptCall add_steps(const BatchPush& push, std::uint64_t number, std::uint32_t 
   ScriptCall call{&scripts::add_steps,
                   {keys::batch(push.bid), keys::batch_steps(push.bid)},
                   {push.token, std::to_string(number), push.pusher, std::to_string(first)}};
-  for (const NewStep& step : steps)
-    call.args.insert(call.args.end(), {step.name, step.kept, std::to_string(step.before), joined(step.after),
+  for (const NewStep& step : steps) {
+    const std::size_t less = step.before > 1 && planted(PlantedBug::step_waits_for_one_less) ? 1 : 0;
+    call.args.insert(call.args.end(), {step.name, step.kept, std::to_string(step.before - less), joined(step.after),
                                        std::string(step.if_failed)});
+  }
   return call;
 }
 

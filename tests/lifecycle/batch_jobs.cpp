@@ -119,6 +119,37 @@ struct Crash {
   void perform() const { std::abort(); }
 };
 
+// Leaves twice its number: `leaves <number>`.
+struct Leaves {
+  int number = 0;
+  static constexpr brood::JobOptions options{.queue = "branches"};
+  void perform(const brood::Context& job) const {
+    job.result(2 * number);
+    write_down("leaves " + std::to_string(number));
+  }
+};
+struct LeavesApart {
+  int number = 0;
+  static constexpr brood::JobOptions options{.queue = "branches", .isolation = brood::Isolation::process};
+  void perform(const brood::Context& job) const { job.result(2 * number); }
+};
+
+// Adds up what two steps have left: `sum <sum> <whether there is a third>`.
+struct Sum {
+  std::string one, other;
+  static constexpr brood::JobOptions options{.queue = "branches"};
+  void perform(const brood::Context& job) const {
+    const int sum = job.result_of<int>(one).value_or(-1000) + job.result_of<int>(other).value_or(-1000);
+    write_down("sum " + std::to_string(sum) + " " + (job.result_of("third") ? "yes" : "no"));
+    job.result(sum);
+  }
+};
+struct SumApart {
+  std::string one, other;
+  static constexpr brood::JobOptions options{.queue = "branches", .isolation = brood::Isolation::process};
+  void perform(const brood::Context& job) const { Sum{one, other}.perform(job); }
+};
+
 // Its push into a child never returns.
 struct Stuck {
   static constexpr brood::JobOptions options{.queue = "branches", .retry = 0};
@@ -132,4 +163,5 @@ struct Stuck {
   }
 };
 
-BROOD_JOBS(Noted, Leaf, Branch, Reopen, UntilCancelled, UntilCancelledApart, Mortal, Crash, Stuck)
+BROOD_JOBS(Noted, Leaf, Branch, Reopen, UntilCancelled, UntilCancelledApart, Mortal, Crash, Stuck, Leaves, LeavesApart,
+           Sum, SumApart)

@@ -7,6 +7,7 @@
 
 #include <brood/api.hpp>
 #include <brood/batch.hpp>
+#include <brood/flow.hpp>
 
 #include "shared/store/batches/batch.hpp"
 #include "tests/support/brood_process.hpp"
@@ -149,6 +150,21 @@ BOOST_AUTO_TEST_CASE(a_child_that_its_killed_job_was_pushing_holds_up_nothing) {
   const BatchRecord parent = site.record(batch.bid());
   BOOST_REQUIRE_EQUAL(parent.children.size(), 1u);
   BOOST_TEST((site.record(parent.children.front()).state == BatchState::cancelled));
+}
+
+BOOST_AUTO_TEST_CASE(a_step_reads_what_those_before_it_have_left) {
+  for (const char* apart : {"", "Apart"}) {
+    Site site;
+    Flow flow(site.client);
+    const auto two = flow.add("two", Site::push_of(std::string("Leaves") + apart, "[2]"));
+    const auto three = flow.add("three", Site::push_of("Leaves", "[3]"));
+    flow.add("sum", Site::push_of(std::string("Sum") + apart, R"(["two","three"])"), {.after = {two, three}});
+    flow.add("again", Site::push_of("Sum", R"(["sum","two"])"), {.after = {"sum"}});
+    flow.push();
+    BOOST_TEST(eventually([&] { return site.lines("sum") == Strings{"10 no", "14 no"}; }), site.brood->log_tail());
+    BOOST_TEST(eventually([&] { return site.record(flow.bid()).state == BatchState::success; }));
+    BOOST_TEST(site.redis.integer({"TTL", RedisKey("brood:batch:" + flow.bid() + ":results")}) > 0);
+  }
 }
 
 // Workers, recoveries and supervisors are killed while batches nest three deep.  Each batch of which a push has

@@ -102,6 +102,9 @@ void Limited::perform() const {
 
 void InBatch::perform(const brood::Context& job) const {
   note("batch: " + what + (job.bid().empty() ? "" : " of its batch"));
+  if (what == "first step") job.result(std::string("what it leaves"));
+  if (what == "second step" && job.result_of<std::string>("first") != "what it leaves") note("batch: no result");
+  if (what == "second step" && job.result_of("first") != brood::Json{R"("what it leaves")"}) note("batch: no result");
   if (what == "reopens") {
     static brood::Client client;
     brood::Batch::current(job, client)->push([](brood::BatchJobs& jobs) { jobs.enqueue(InBatch{"reopened"}); });

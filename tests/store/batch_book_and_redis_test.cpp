@@ -80,7 +80,8 @@ struct Both {
       pushes.push_back({.jid = jid, .queue = "rows", .payload = payload_of(jid), .score = std::nullopt});
     }
     const BatchAnswer answer = book.may_push(to.push.bid);
-    const Reply reply = connection.run(push_to_batch(to.push, ++to.slices, "rows", std::move(jobs)));
+    const Reply reply =
+        connection.run(push_to_batch(to.push, ++to.slices, static_cast<std::uint32_t>(to.jobs.size()), "rows", jobs));
     BOOST_TEST(said(answer) == said(read_pushed_to_batch(reply.view()).answer));
     if (answer != BatchAnswer::ok) return;
     for (ClientPush& push : pushes) {

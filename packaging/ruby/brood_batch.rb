@@ -210,7 +210,7 @@ module Brood
         raise ArgumentError, "a batch's description has at most #{LONGEST_DESCRIPTION} bytes"
       end
       raise ArgumentError, "the batch's parent is not a bid: #{parent.inspect}" unless parent.nil? || parent.to_s.match?(BID)
-      @bid = SecureRandom.urlsafe_base64(10)
+      @bid = SecureRandom.urlsafe_base64(10).sub(/\A-/, "_")    # a command would take the hyphen for an option
       @description = description.to_s
       @parent = parent.to_s
       @callbacks = []

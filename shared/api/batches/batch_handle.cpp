@@ -40,6 +40,15 @@ std::string random_text(std::size_t bytes) {
   return base64url_of({reinterpret_cast<const char*>(random.data()), bytes});
 }
 
+// A command would take one that begins with a hyphen for an option.
+std::string new_bid() {
+  std::string bid;
+  do {
+    bid = random_text(bytes_of_bid);
+  } while (bid.front() == '-');
+  return bid;
+}
+
 // As BatchPush::pusher has it.
 std::string this_process() {
   std::array<char, 256> host{};
@@ -54,7 +63,7 @@ std::string this_process() {
 
 BatchHandle::BatchHandle(Client& client, const std::string& description, const std::string& parent,
                          std::string_view payload_of_job)
-    : bid_(random_text(bytes_of_bid)), sender_(client) {
+    : bid_(new_bid()), sender_(client) {
   if (description.size() > longest_description)
     throw std::invalid_argument("a batch's description has at most 1,000 bytes");
   if (!parent.empty() && !is_bid(parent))

@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_comes_to_another_shard_looks_at_once_and_once
 BOOST_AUTO_TEST_CASE(a_worker_that_has_not_heard_of_a_crash_tries_no_second_job) {
   Onlooker worker(3);
   worker.fall_ill("Decode");
-  BOOST_TEST(worker.quarantine.may_defer(&worker.paused));
+  worker.look_for(6s);
   worker.connection.run(begin_probe("Decode", "j1", worker.quarantine.libraries()));
   worker.connection.run(count_quarantine_crash({"Decode", "f1", worker.quarantine.libraries(), "a 1.1"}, {3, 600s}));
   BOOST_TEST(worker.quarantine.defers(Payload::parse(job("Decode", 2))).has_value());

@@ -49,7 +49,10 @@ struct Listening : TestLoop {
     bool over = false;
     Timer last(loop, [&] { over = true; });
     last.start_in(duration);
-    for (; !over; ++turns) loop.run_once();
+    while (!over) {
+      loop.run_once();
+      ++turns;
+    }
     return turns;
   }
 

@@ -12,7 +12,7 @@ local function end_jobs_in_order(key, indices)
   local states = redis.call("GETRANGE", key .. ":states", from, to)
   local front, back = states:byte(1) or 0, states:byte(to - from + 1) or 0
   local own_front, others_back = 4 ^ (4 - first % 4), 4 ^ (3 - last % 4)    -- the first is in the highest bits of a byte
-  local between = states:find("[^%z]", 2) or #states + 1
+  local between = states:find("[^%z]", 2) or math.huge
   if from == to or front % own_front > 0 or back >= others_back or between <= to - from then return false end
   redis.call("SETRANGE", key .. ":states", from, string.char(front + own_front - 1) .. string.rep("\255", to - from - 1) ..
              string.char(256 - others_back + back))

@@ -75,12 +75,7 @@ std::optional<BatchMembership> batch_named_by(std::string_view payload) {
 }
 
 std::optional<BatchMembership> batch_named_by(const Payload& job) {
-  const std::string_view text = job.text();
-  const bool may_be_callback = has_mark(text, mark_of_batch_callback);
-  if (!may_be_callback) {
-    if (auto membership = membership_at_end(text)) return membership;
-    if (!has_mark(text, mark_of_batch_job)) return std::nullopt;
-  }
+  if (!job.raw("batch_index") && !job.raw("cbid")) return std::nullopt;
   return membership_in(job);
 }
 

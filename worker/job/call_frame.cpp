@@ -61,7 +61,7 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
     static_cast<CallFrame*>(frame)->note_progress(done, total, note);
   };
   if (host != nullptr) call_.capsule = text_of(host->capsule);
-  if (job.text().find("\"bid\"") != std::string::npos) bid_ = job.string("bid").value_or("");
+  if (job.raw("bid")) bid_ = job.string("bid").value_or("");
   call_.bid = text_of(bid_);
   call_.batch_cancelled = [](void* frame) {
     const auto& self = *static_cast<const CallFrame*>(frame);

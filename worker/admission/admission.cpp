@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "shared/base/redis_clock.hpp"
-#include "shared/job/expiry.hpp"
 #include "shared/job/batch_membership.hpp"
+#include "shared/job/expiry.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/admission/unique_turn.hpp"
 
@@ -46,8 +46,8 @@ Decision Admission::decide(std::string_view payload) {
     return order().value_or(Decision{.kind = Kind::unreadable, .why = bad.what()});
   }
   for (Answer (Admission::*const gate)() :
-       {&Admission::batch, &Admission::cap, &Admission::expiry, &Admission::class_waits, &Admission::order, &Admission::length,
-        &Admission::turn, &Admission::expiry}) {
+       {&Admission::batch, &Admission::cap, &Admission::expiry, &Admission::class_waits, &Admission::order,
+        &Admission::length, &Admission::turn, &Admission::expiry}) {
     if (Answer answer = (this->*gate)()) {
       answer->settles_at_once = asked_for_lock_;
       return *std::move(answer);

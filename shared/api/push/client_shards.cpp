@@ -188,9 +188,8 @@ void ClientShards::push_once(ClientPush job) {
 std::size_t ClientShards::choose() {
   require_takers();
   const std::vector<std::size_t> candidates = order(next_++);
-  const auto answering = std::find_if(candidates.begin(), candidates.end(), [this](std::size_t i) {
-    return takers_.size() == 1 || answers(*takers_[i]);
-  });
+  const auto answering = std::find_if(candidates.begin(), candidates.end(),
+                                      [this](std::size_t i) { return takers_.size() == 1 || answers(*takers_[i]); });
   const Shard* const chosen = takers_[answering == candidates.end() ? candidates.front() : *answering];
   return std::find_if(shards_.begin(), shards_.end(), [&](const auto& shard) { return shard.get() == chosen; }) -
          shards_.begin();

@@ -128,8 +128,8 @@ struct Call {
   void (*result)(void* host, Text json);
   // The job has done so much of `total`; 0 or less: the total is unknown.
   void (*progress)(void* host, std::int64_t done, std::int64_t total, Text note);
-  // The result of a step of the job's flow, a JSON text that is valid until the next of these calls.  Returns 0 if there
-  // is none.  Null where that is not known.
+  // The result of a step of the job's flow, a JSON text that is valid until the next of these calls.  Returns 0 if
+  // there is none.  Null where that is not known.
   int (*result_of)(void* host, Text step, Text* json);
 };
 

@@ -16,12 +16,12 @@ namespace brood {
 
 // One busy worker, as Sidekiq's tools show it.
 struct BusyWorker {
-  std::string field;         // "<slot>.<incarnation>"
-  std::uint64_t number = 0;  // of its last applied settle; it is left out if that has moved on
-  int entry = 0;             // which entry of its batch runs, counted from the oldest
-  std::string thread_id;     // [0-9a-z]+
-  std::string queue;         // bare name
-  std::int64_t run_at = 0;   // seconds
+  std::string field;            // "<slot>.<incarnation>"
+  std::uint64_t number = 0;     // of its last applied settle; it is left out if that has moved on
+  int entry = 0;                // which entry of its batch runs, counted from the oldest
+  std::string thread_id;        // [0-9a-z]+
+  std::string queue;            // bare name
+  std::int64_t run_at = 0;      // seconds
   std::string neutral_payload;  // shown instead of the payload when not empty: Sidekiq's Busy page prints markup raw
   std::optional<JobProgress> progress = {};
 };

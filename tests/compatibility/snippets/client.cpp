@@ -10,5 +10,5 @@ struct CountWords {
 };
 
 void wait(brood::Client& client, const CountWords& job) {
-// SNIPPET
+  // SNIPPET
 }

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds longest_block =
     30s;  // of one BLMOVE: then it asks whether the server is the master
-constexpr std::chrono::milliseconds turn_of_a_shard = 1s;  // where nobody knows which shard the job is in
+constexpr std::chrono::milliseconds turn_of_a_shard = 1s;  // while the job's shard is unknown
 constexpr std::chrono::milliseconds reply_slack = 5s;
 constexpr std::chrono::milliseconds before_next_try = 200ms;
 constexpr std::chrono::milliseconds longest_wait_for_job = std::chrono::hours(24 * 365);
@@ -71,7 +71,7 @@ std::optional<JobReport> JobFinder::kept_in(Shard& shard, std::string_view jid, 
   switch (classify_error(reply.view().error())) {
     case ErrorKind::none:
       return read_kept_report(reply.view());
-    case ErrorKind::not_applied_retry:  // a full Redis lets nobody wait
+    case ErrorKind::not_applied_retry:  // a full Redis refuses BLMOVE
       std::this_thread::sleep_for(std::min(longest, before_next_try));
       return read_kept_report(shard.redis.call(ask_report(jid)).view());
     case ErrorKind::not_applied_reconnect:

@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// Finds jobs, and waits for their ends, in all shards: which shard a job is in, nobody knows.  Its connections are its
+// Finds jobs, and waits for their ends, in all shards: the shard of a job is unknown at first.  Its connections are its
 // own, so that no push waits for them.  Its failures are thrown as RedisError.
 class JobFinder {
  public:

@@ -221,6 +221,15 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_runs_twice_counts_once, Batches) {
   BOOST_TEST(pushed() == (Strings{"complete", "success", "finished"}));
 }
 
+BOOST_FIXTURE_TEST_CASE(jobs_that_end_in_order_are_counted_by_whole_bytes, Batches) {
+  Batch batch(client);
+  push_rows(batch, 100);
+  for (int i = 0; i < 3; ++i) perform("rows", std::vector<Kind>(30, Kind::acknowledge));
+  BOOST_TEST(counts(batch.bid()) == "running: 100 = 90 + 10 + 0, 0 failing");
+  const Reply calls = redis.command({"INFO", "commandstats"});
+  BOOST_TEST(calls.view().text().find("cmdstat_bitfield:") == std::string_view::npos);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_failed_job_that_is_stored_nowhere_counts_as_dead, Batches) {
   Batch batch = batch_with_callbacks();
   push_rows(batch, 1);

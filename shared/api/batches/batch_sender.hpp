@@ -32,7 +32,7 @@ class BatchSender {
   std::optional<ClientPush> prepare(Push job);
   // Sends at most max_jobs_pushed_to_batch jobs, in as many scripts as they have destinations.  `numbers` counts these.
   void push(const BatchPush& push, std::uint64_t& numbers, std::vector<ClientPush> jobs);
-  // A callback as it is kept in Redis until it is pushed; a step of a flow likewise.
+  // The text that Redis keeps of a callback, or of a step of a flow, until a script pushes it.
   std::string kept(Push job);
   std::string kept_step(Push job, const std::string& bid, std::uint32_t index);
   // All steps of a flow; those that wait for no other begin.
@@ -48,7 +48,7 @@ class BatchSender {
   Client& client_;
   std::optional<std::size_t> shard_;  // its place among the client's
   std::optional<PushWriter> writer_;  // of the jobs that are sent next
-  std::uint32_t next_ = 0;            // the index of the batch's next job, if nobody else pushes into it
+  std::uint32_t next_ = 0;            // the index of the batch's next job, unless another process pushes too
 };
 
 }  // namespace brood

@@ -38,7 +38,7 @@ struct JobReport {
   JobState state = JobState::unknown;    // dead and done have ended
   Json result = {};                      // what its last run left by job.result(); null: nothing
   std::string error_class = {};          // why it failed, or ended without a run; empty: it did not
-  std::string error_message = {};        // likewise
+  std::string error_message = {};        // the message of that; empty: it did not
   std::chrono::microseconds elapsed{0};  // how long its last run took; 0: not known
   std::optional<std::chrono::system_clock::time_point> ended_at = {};  // when it was settled
 

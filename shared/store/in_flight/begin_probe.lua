@@ -1,6 +1,6 @@
 -- Lets one job of a class that was in quarantine try whether it still crashes.
 -- KEYS[1] "brood:quarantine"    KEYS[2] "brood:quarantine:probe:<class>"
--- ARGV[1] class    ARGV[2] jid    ARGV[3] libraries of the worker    ARGV[4] for how many seconds, should nobody say how it ended
+-- ARGV[1] class    ARGV[2] jid    ARGV[3] libraries of the worker    ARGV[4] for how many seconds, unless a worker reports its end
 -- Returns 1 if this job may, else 0.  Sent again it answers the same.  The worker may not have heard that another job
 -- has just crashed with these libraries: that one is on trial no more, and one was enough.
 -- include: pieces/key_types.lua

@@ -70,7 +70,7 @@ if going > 0 then
     one.holders = holders
     if way then
       local kind = redis.call("TYPE", one.key).ok
-      local is_there = kind == way[1] or kind == way[4]    -- of another type it is nobody's of ours
+      local is_there = kind == way[1] or kind == way[4]    -- a key of another type is not ours
       if is_there and way[3] == delete then is_there = redis.call("GET", one.key) == one.member end
       if is_there then one.go = way[3] end
       redis.call(way[2][1], one.key .. "~", unpack(way[2], 2))

@@ -1,10 +1,9 @@
 #include "shared/job/batch_membership.hpp"
 
-#include <string.h>
-
 #include <algorithm>
 #include <limits>
 
+#include "shared/base/contains_text.hpp"
 #include "shared/base/plain_number.hpp"
 
 namespace brood {
@@ -12,10 +11,6 @@ namespace {
 
 constexpr std::size_t longest_bid = 64;
 constexpr std::int64_t ten_years_s = 315'360'000;
-
-bool has_mark(std::string_view payload, std::string_view mark) {
-  return memmem(payload.data(), payload.size(), mark.data(), mark.size()) != nullptr;
-}
 
 // Takes `end` off the end of the text; false if it does not end so.
 bool take_end(std::string_view& text, std::string_view end) {
@@ -62,10 +57,10 @@ std::optional<BatchMembership> membership_in(const Job& job) {
 }  // namespace
 
 std::optional<BatchMembership> batch_named_by(std::string_view payload) {
-  const bool may_be_callback = has_mark(payload, mark_of_batch_callback);
+  const bool may_be_callback = contains_text(payload, mark_of_batch_callback);
   if (!may_be_callback) {
     if (auto membership = membership_at_end(payload)) return membership;
-    if (!has_mark(payload, mark_of_batch_job)) return std::nullopt;
+    if (!contains_text(payload, mark_of_batch_job)) return std::nullopt;
   }
   try {
     return membership_in(JsonObject::parse(payload));

@@ -1,7 +1,5 @@
 #include "shared/job/uniqueness.hpp"
 
-#include <string.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/contains_text.hpp"
 #include "shared/base/digest.hpp"
 #include "shared/job/number_member.hpp"
 #include "shared/job/ruby_spelling.hpp"
@@ -113,9 +112,6 @@ std::optional<Uniqueness> uniqueness_of(const Payload& job) try {
   return std::nullopt;
 }
 
-bool may_be_unique(std::string_view payload) {
-  constexpr std::string_view begin = "\"unique_";
-  return memmem(payload.data(), payload.size(), begin.data(), begin.size()) != nullptr;
-}
+bool may_be_unique(std::string_view payload) { return contains_text(payload, "\"unique_"); }
 
 }  // namespace brood

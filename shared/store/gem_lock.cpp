@@ -1,12 +1,11 @@
 #include "shared/store/gem_lock.hpp"
 
-#include <string.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
 
+#include "shared/base/contains_text.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/keys.hpp"
@@ -41,8 +40,7 @@ GemLock::Until until_of(std::string_view lock) {
 }
 
 bool may_name_one(std::string_view payload) {
-  return gem_locks_are_served() &&
-         memmem(payload.data(), payload.size(), mark_of_gem_lock.data(), mark_of_gem_lock.size()) != nullptr;
+  return gem_locks_are_served() && contains_text(payload, mark_of_gem_lock);
 }
 
 template <typename Job>

@@ -1,10 +1,9 @@
 #include "shared/store/holdings.hpp"
 
-#include <string.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "shared/base/contains_text.hpp"
 #include "shared/base/plain_number.hpp"
 #include "shared/base/planted_bug.hpp"
 #include "shared/job/batch_membership.hpp"
@@ -18,10 +17,6 @@ namespace {
 
 constexpr std::string_view mark_of_unique_lock = "\"unique_lock\"";
 constexpr std::string_view lock_member = mark_of_unique_lock.substr(1, mark_of_unique_lock.size() - 2);
-
-bool has_mark(std::string_view payload, std::string_view mark) {
-  return memmem(payload.data(), payload.size(), mark.data(), mark.size()) != nullptr;
-}
 
 template <typename Job>
 std::optional<NamedLock> lock_in(const Job& job) {
@@ -64,13 +59,13 @@ std::vector<std::string_view> marks_of_holders() {
 }
 
 bool may_hold(std::string_view payload) {
-  return has_mark(payload, mark_of_unique_lock) || has_mark(payload, mark_of_batch_job) ||
-         has_mark(payload, mark_of_batch_callback) || has_mark(payload, mark_of_report) ||
-         (gem_locks_are_served() && has_mark(payload, mark_of_gem_lock));
+  return contains_text(payload, mark_of_unique_lock) || contains_text(payload, mark_of_batch_job) ||
+         contains_text(payload, mark_of_batch_callback) || contains_text(payload, mark_of_report) ||
+         (gem_locks_are_served() && contains_text(payload, mark_of_gem_lock));
 }
 
 std::optional<NamedLock> lock_named_by(std::string_view payload) {
-  if (!has_mark(payload, mark_of_unique_lock)) return std::nullopt;
+  if (!contains_text(payload, mark_of_unique_lock)) return std::nullopt;
   try {
     return lock_in(JsonObject::parse(payload));
   } catch (const BadJson&) {  // holds nothing
@@ -79,7 +74,7 @@ std::optional<NamedLock> lock_named_by(std::string_view payload) {
 }
 
 std::optional<NamedLock> lock_named_by(const Payload& job) {
-  return has_mark(job.text(), mark_of_unique_lock) ? lock_in(job) : std::nullopt;
+  return contains_text(job.text(), mark_of_unique_lock) ? lock_in(job) : std::nullopt;
 }
 
 void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry) {

@@ -1,9 +1,9 @@
 #include "shared/store/kept_report.hpp"
 
 #include <fmt/format.h>
-#include <string.h>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/contains_text.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/batch_membership.hpp"
 #include "shared/job/job_report.hpp"
@@ -46,7 +46,7 @@ JobReport report_of_end(const JsonObject& job, const Outcome* outcome) {
 }  // namespace
 
 void append_report(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, const Outcome* outcome) {
-  if (memmem(payload.data(), payload.size(), mark_of_report.data(), mark_of_report.size()) == nullptr) return;
+  if (!contains_text(payload, mark_of_report)) return;
   try {
     const JsonObject job = JsonObject::parse(payload);
     const auto seconds = keeps_report_for(job.raw("keep_result"));

@@ -1,5 +1,7 @@
 #include "shared/config/cap_settings.hpp"
 
+#include "shared/config/queue_order.hpp"
+
 namespace brood {
 namespace {
 
@@ -32,7 +34,7 @@ std::vector<const CapSettings*> caps_of(const std::vector<CapSettings>& caps, st
 
 std::vector<std::string> asides_of(const std::vector<CapSettings>& caps, std::string_view queue) {
   std::vector<std::string> all;
-  if (queue == "*") return all;  // which stands for others
+  if (is_pattern(queue)) return all;  // which stands for others
   for (const CapSettings& cap : caps) {
     if (cap.may_set_aside(queue) && home_of(caps, queue) == queue) all.push_back(std::string(queue) + "@" + cap.name);
   }

@@ -116,7 +116,6 @@ struct CapsuleSettings {
   std::string name = "default";
   int concurrency = 1;
   QueueOrder queues = {};
-  bool follows_all_queues = false;            // one is "*": every other queue that Redis knows, looked up while running
   std::optional<WorkerSettings> worker = {};  // its workers'; nullopt: as Config::worker
   std::vector<CapSettings> caps = {};         // of all queues: [limits.NAME]
 };

@@ -21,13 +21,67 @@ std::vector<std::string> without_repeats(const std::vector<std::string>& names) 
   return unique;
 }
 
+constexpr std::string_view safe_characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:@/-";
+
+bool is_safe_pattern(std::string_view text) {
+  return !text.empty() && text.size() <= longest_name &&
+         text.find_first_not_of(std::string(safe_characters) + "*") == std::string_view::npos;
+}
+
+// "!a" or "*!a!b": every part is a name or a pattern.
+bool is_safe_entry(std::string_view text) {
+  if (text.starts_with('!')) return is_safe_pattern(text.substr(1));
+  if (!is_pattern(text)) return is_safe_name(text);
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('!', begin), text.size());
+    if (!is_safe_pattern(text.substr(begin, end - begin))) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+// "*" matches any text, also none.
+bool matches_glob(std::string_view glob, std::string_view text) {
+  std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      resume = t;
+    } else if (g < glob.size() && glob[g] == text[t]) {
+      ++g;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == std::string_view::npos;
+}
+
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw std::invalid_argument("queue \"" + std::string(text) + "\": " + why);
 }
 
 }  // namespace
 
-QueueOrder::QueueOrder(std::vector<Entry> entries) : entries_(std::move(entries)) {
+QueueOrder::QueueOrder(std::vector<Entry> entries) {
+  std::string exclusions;
+  for (Entry& entry : entries) {
+    if (!entry.name.starts_with('!')) {
+      entries_.push_back(std::move(entry));
+      continue;
+    }
+    const auto is_it = [name = entry.name.substr(1)](const Entry& other) { return other.name == name; };
+    if (std::any_of(entries.begin(), entries.end(), is_it)) refuse(entry.name, "it is both listed and excluded");
+    exclusions += entry.name;
+  }
+  if (!exclusions.empty() && !has_patterns())
+    refuse(exclusions, "it is excluded from patterns, and the list has none, such as \"mail*\" or \"*\"");
+  for (Entry& entry : entries_) {
+    if (is_pattern(entry.name)) entry.name += exclusions;
+  }
   for (const Entry& entry : entries_)
     expanded_.insert(expanded_.end(), static_cast<std::size_t>(std::clamp(entry.weight, 1, heaviest)), entry.name);
 
@@ -41,7 +95,7 @@ QueueOrder::Entry QueueOrder::parse(std::string_view text) {
   const std::size_t comma = text.find(',');
   const std::string_view name = text.substr(0, comma);
   if (name.empty()) refuse(text, "a queue needs a name");
-  if (name != "*" && !is_safe_name(name)) refuse(text, "a queue's name is made of letters, digits and _ . : @ / -");
+  if (!is_safe_entry(name)) refuse(text, "a queue's name is made of letters, digits and _ . : @ / -");
   if (comma == std::string_view::npos) return {std::string(name), 0};
 
   const std::string_view number = text.substr(comma + 1);
@@ -49,6 +103,7 @@ QueueOrder::Entry QueueOrder::parse(std::string_view text) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), weight);
   if (error != std::errc() || end != number.data() + number.size() || weight < 0 || weight > heaviest)
     refuse(text, "its weight is not a number from 0 to " + std::to_string(heaviest));
+  if (name.starts_with('!')) refuse(text, "an exclusion has no weight");
   return {std::string(name), weight};
 }
 
@@ -67,9 +122,37 @@ std::vector<std::string> QueueOrder::draw(std::mt19937_64& random) const {
   return without_repeats(order);
 }
 
+bool QueueOrder::has_patterns() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return is_pattern(entry.name); });
+}
+
+bool is_pattern(std::string_view entry) { return entry.substr(0, entry.find('!')).find('*') != std::string_view::npos; }
+
+bool matches(std::string_view pattern, std::string_view queue) {
+  if (!is_safe_name(queue)) return false;
+  std::size_t end = std::min(pattern.find('!'), pattern.size());
+  if (!matches_glob(pattern.substr(0, end), queue)) return false;
+  while (end < pattern.size()) {
+    const std::size_t begin = end + 1;
+    end = std::min(pattern.find('!', begin), pattern.size());
+    if (matches_glob(pattern.substr(begin, end - begin), queue)) return false;
+  }
+  return true;
+}
+
+const std::string* entry_for(const std::vector<std::string>& listed, std::string_view queue) {
+  const std::string *pattern = nullptr, *rest = nullptr;
+  for (const std::string& entry : listed) {
+    if (entry == queue && !is_pattern(entry)) return &entry;
+    const std::string*& found = entry == "*" || entry.starts_with("*!") ? rest : pattern;
+    if (found == nullptr && is_pattern(entry) && matches(entry, queue)) found = &entry;
+  }
+  return pattern != nullptr ? pattern : rest;
+}
+
 bool is_safe_name(std::string_view text) {
-  constexpr std::string_view safe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:@/-";
-  return !text.empty() && text.size() <= longest_name && text.find_first_not_of(safe) == std::string_view::npos;
+  return !text.empty() && text.size() <= longest_name &&
+         text.find_first_not_of(safe_characters) == std::string_view::npos;
 }
 
 }  // namespace brood

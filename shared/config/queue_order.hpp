@@ -21,16 +21,19 @@ class QueueOrder {
   };
 
   QueueOrder() : QueueOrder(std::vector<Entry>{{"default", 0}}) {}
+  // Each exclusion joins each pattern: of "mail*", "*" and "!mail_bulk" come "mail*!mail_bulk" and "*!mail_bulk".
+  // Throws std::invalid_argument for an exclusion without a pattern, or of a queue that is named.
   explicit QueueOrder(std::vector<Entry> entries);
 
-  // "images" or "images,3"; the name "*" stands for every known queue that no other entry names, and is kept as it is.
-  // Throws std::invalid_argument for an empty or unsafe name or a weight that is no number from 0 to 1000.
+  // "images" or "images,3"; a pattern such as "mail*" is kept as it is, and "!mail_bulk" is an exclusion.  Throws
+  // std::invalid_argument for an empty or unsafe name or a weight that is no number from 0 to 1000.
   static Entry parse(std::string_view text);
 
   Mode mode() const { return mode_; }
   const std::vector<std::string>& expanded() const { return expanded_; }  // each name repeated max(weight, 1) times
   std::map<std::string, int> weights() const;
   std::vector<std::string> names() const;  // each once, as listed
+  bool has_patterns() const;               // queues may come that match
 
   // The order of one fetch, each name once.
   std::vector<std::string> draw(std::mt19937_64& random) const;
@@ -40,6 +43,15 @@ class QueueOrder {
   std::vector<std::string> expanded_;
   Mode mode_ = Mode::strict;
 };
+
+// Whether an entry stands for all known queues that match it, and is not the name of one.  In "mail*!mail_bulk" the "*"
+// matches any text, and what follows each "!" is a name or pattern of queues that are left out.
+bool is_pattern(std::string_view entry);
+// False for a name that is not safe.
+bool matches(std::string_view pattern, std::string_view queue);
+// The entry of the list that a queue is fetched by: its name, else the first pattern that matches, and "*" last of all.
+// nullptr: none.
+const std::string* entry_for(const std::vector<std::string>& listed, std::string_view queue);
 
 // Names that the Web UI can show and that carry no HTML: [A-Za-z0-9_.:@/-]+, at most 255 bytes.
 bool is_safe_name(std::string_view text);

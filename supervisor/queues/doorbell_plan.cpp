@@ -142,8 +142,9 @@ void DoorbellPlan::read_capsules() {
       const auto has_name = [&](const CapSettings& other) { return other.name == cap.name; };
       if (std::none_of(caps_.begin(), caps_.end(), has_name)) caps_.push_back(cap);
     }
-    queues_.push_back(with_asides(expand_queues(by_priority(capsule.queues), known_), capsule.caps, known_));
-    each_waits_ &= !capsule.follows_all_queues && capsule.queues.names().size() == 1 && queues_.back().size() <= 1;
+    queues_.push_back(
+        with_asides(expand_queues(by_priority(capsule.queues), known_, capsule.caps), capsule.caps, known_));
+    each_waits_ &= !capsule.queues.has_patterns() && capsule.queues.names().size() == 1 && queues_.back().size() <= 1;
   }
   for (const std::vector<std::string>& queues : caps_.empty() ? CapsuleQueues() : queues_) {
     for (const std::string& queue : queues) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/store/queues/known_queues.hpp"
 
 namespace brood {
 namespace {
@@ -17,9 +18,7 @@ std::vector<QueueRivalry> queue_rivalries(const std::vector<CapsuleSettings>& ou
                                           const std::vector<RubyProcess>& theirs) {
   const auto is_ours = [&](const std::string& queue) {
     return std::any_of(ours.begin(), ours.end(), [&](const CapsuleSettings& capsule) {
-      const std::vector<std::string> names = capsule.queues.names();
-      return capsule.concurrency > 0 && ((capsule.follows_all_queues && is_safe_name(queue)) ||
-                                         std::find(names.begin(), names.end(), queue) != names.end());
+      return capsule.concurrency > 0 && fetches_from(capsule.queues.names(), queue);
     });
   };
   std::vector<QueueRivalry> rivalries;

@@ -20,7 +20,7 @@ struct QueueRivalry {
   std::string queue, process;
 };
 
-// Pure.  One for each queue and process; "*" among ours means all of theirs.
+// Pure.  One for each queue and process; patterns among ours take those of theirs that match.
 std::vector<QueueRivalry> queue_rivalries(const std::vector<CapsuleSettings>& ours,
                                           const std::vector<RubyProcess>& theirs);
 

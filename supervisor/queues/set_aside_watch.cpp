@@ -7,6 +7,7 @@
 #include "shared/base/log.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/store/places_of_jobs.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "shared/store/queues/set_aside.hpp"
 #include "shared/store/scan.hpp"
 
@@ -28,7 +29,7 @@ std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const 
     bool is_ours = false, is_used = false;
     for (const CapsuleSettings& capsule : ours) {
       const std::vector<std::string> names = capsule.queues.names();
-      is_ours |= capsule.follows_all_queues || std::find(names.begin(), names.end(), home) != names.end();
+      is_ours |= fetches_from(names, home);
       is_used |= home_of(capsule.caps, aside) != aside;
     }
     if (is_ours && !is_used) left.push_back({aside, home});

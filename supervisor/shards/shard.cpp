@@ -174,7 +174,7 @@ void Shard::hear_recovery() {
 void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
   if (!is_served()) return;
   queues_and_pauses_watch_.follow_names(std::any_of(
-      capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
+      capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.queues.has_patterns(); }));
   capsules_ = capsules;
   tell_of_capsules();
   if (redis_.connected()) set_aside_watch_.look(capsules_);

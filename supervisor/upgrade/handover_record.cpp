@@ -92,7 +92,6 @@ void members(Io& io, Of<Io, CapsuleSettings>& capsule) {
   io.text("name", capsule.name);
   io.number("concurrency", capsule.concurrency);
   io.queues("queues", capsule.queues);
-  io.truth("follows_all_queues", capsule.follows_all_queues);
   io.record("worker", capsule.worker);
   io.records("caps", capsule.caps);
 }

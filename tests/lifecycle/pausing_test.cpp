@@ -237,3 +237,28 @@ BOOST_AUTO_TEST_CASE(a_star_takes_all_queues_but_the_paused_ones_and_those_named
   BOOST_TEST(redis.size_of("queue:paused") == 20U);
   BOOST_TEST(eventually([&] { return times_logged(brood, "queues_left_out") == 1; }), brood.log_tail());
 }
+
+BOOST_AUTO_TEST_CASE(queues_of_a_pattern_are_taken_in_its_place_and_excluded_ones_never) {
+  const RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  long number = 0;
+  const auto push = [&](const std::string& queue, int jobs) {
+    for (int i = 0; i < jobs; ++i) {
+      const std::string id = queue + "-" + std::to_string(++number);
+      enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + id + "\",0]", number)}, queue);
+    }
+  };
+  for (const char* queue : {"other", "mail_bulk", "mail_a", "mail_b", "critical"}) push(queue, 5);
+  const BroodProcess brood(redis,
+                           {.workers = 1, .config = "queues = [\"critical\", \"mail*\", \"!mail_bulk\", \"*\"]\n"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(20); }, 20s), brood.log_tail());
+  std::string order;
+  for (const Ledger::Run& run : ledger.runs()) order += run.id.front();
+  BOOST_TEST(order == "ccccc" + std::string(10, 'm') + "ooooo");
+
+  push("mail_new", 5);
+  push("mail_bulk", 1);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(25); }, 20s), brood.log_tail());
+  BOOST_TEST(redis.size_of("queue:mail_bulk") == 6U);
+}

@@ -330,7 +330,6 @@ BOOST_FIXTURE_TEST_CASE(nor_does_one_among_many, Listening) {
 BOOST_FIXTURE_TEST_CASE(a_capsule_of_every_queue_hears_of_those_that_redis_knows, Listening) {
   add_idle_worker("a");
   CapsuleSettings all = capsule_of({"a", "*"});
-  all.follows_all_queues = true;
   listen(all);
   doorbell->know({.names = {"a", "b"}, .paused = {}});
   push("b", "job");

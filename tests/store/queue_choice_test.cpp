@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include "shared/scoreboard/scoreboard.hpp"
@@ -50,7 +51,6 @@ BOOST_AUTO_TEST_CASE(pauses_and_names_that_its_user_may_not_read_any_more_stay_a
   Connection connection(redis.address());
   CapsuleSettings capsule;
   capsule.queues = QueueOrder({{"a", 0}, {"b", 0}, {"*", 0}});
-  capsule.follows_all_queues = true;
   redis.command({"SADD", "paused", "a"});
   redis.command({"SADD", "queues", "a", "b", "c"});
   std::atomic<std::uint32_t> changes{0};
@@ -133,4 +133,21 @@ BOOST_FIXTURE_TEST_CASE(a_few_queues_are_not_asked_for, ManyQueues) {
   queues.resize(20);
   BOOST_TEST(filled.among(queues).size() == 20U);
   BOOST_TEST(looks() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(patterns_are_asked_in_their_place_and_an_exclusion_holds_for_each) {
+  RedisServer redis;
+  Connection connection(redis.address());
+  CapsuleSettings capsule;
+  capsule.queues = QueueOrder({{"critical", 0}, {"mail*", 0}, {"!mail_bulk", 0}, {"low", 0}, {"*", 0}});
+  redis.command({"SADD", "queues", "low", "mail_1", "mail_2", "mail_bulk", "x", "y"});
+  QueueChoice choice(capsule, connection, nullptr);
+  BOOST_TEST(choice.begin());
+  BOOST_TEST(choice.may_grow());
+  Strings drawn = choice.take(9);
+  BOOST_TEST(choice.is_over());
+  BOOST_REQUIRE(drawn.size() == 6U);
+  std::sort(drawn.begin() + 1, drawn.begin() + 3);
+  std::sort(drawn.begin() + 4, drawn.end());
+  BOOST_TEST(drawn == (Strings{"critical", "mail_1", "mail_2", "low", "x", "y"}), boost::test_tools::per_element());
 }

@@ -42,8 +42,8 @@ struct Fleet {
 
 bool is_milliseconds(const std::string& number) { return number.find('.') == std::string::npos; }
 
-CapsuleSettings capsule(std::vector<QueueOrder::Entry> queues, bool all = false, int concurrency = 1) {
-  return {.concurrency = concurrency, .queues = QueueOrder(std::move(queues)), .follows_all_queues = all};
+CapsuleSettings capsule(std::vector<QueueOrder::Entry> queues, int concurrency = 1) {
+  return {.concurrency = concurrency, .queues = QueueOrder(std::move(queues))};
 }
 
 }  // namespace
@@ -143,8 +143,8 @@ BOOST_AUTO_TEST_CASE(a_queue_that_both_serve_is_a_rivalry) {
   BOOST_TEST(rivals({capsule({{"default", 0}, {"images", 0}})}) == "default@web:1:a ");
   BOOST_TEST(rivals({capsule({{"images", 0}}), capsule({{"native", 0}})}) == "native@web:2:b ");
   BOOST_TEST(rivals({capsule({{"images", 0}})}).empty());
-  BOOST_TEST(rivals({capsule({{"default", 0}}, false, 0)}).empty());
-  BOOST_TEST(rivals({capsule({{"*", 0}}, true)}) == "default@web:1:a mail@web:1:a native@web:2:b ");
+  BOOST_TEST(rivals({capsule({{"default", 0}}, 0)}).empty());
+  BOOST_TEST(rivals({capsule({{"*", 0}})}) == "default@web:1:a mail@web:1:a native@web:2:b ");
 }
 
 // Ruby's processes come later too.

@@ -72,14 +72,27 @@ BOOST_AUTO_TEST_CASE(queues_are_names_pairs_or_names_with_a_comma_and_a_weight) 
 
 BOOST_AUTO_TEST_CASE(a_star_follows_every_known_queue_alone_or_among_others) {
   const CapsuleSettings capsule = load("queues = ['*']").capsules[0];
-  BOOST_TEST(capsule.follows_all_queues);
+  BOOST_TEST(capsule.queues.has_patterns());
   BOOST_TEST(capsule.queues.names() == std::vector<std::string>{"*"}, boost::test_tools::per_element());
-  BOOST_TEST(!load("queues = ['star']").capsules[0].follows_all_queues);
+  BOOST_TEST(!load("queues = ['star']").capsules[0].queues.has_patterns());
   const CapsuleSettings mixed = load("queues = ['critical', '*', 'low']").capsules[0];
-  BOOST_TEST(mixed.follows_all_queues);
+  BOOST_TEST(mixed.queues.has_patterns());
   BOOST_TEST(mixed.queues.names() == (std::vector<std::string>{"critical", "*", "low"}),
              boost::test_tools::per_element());
   BOOST_CHECK(load("queues = ['critical,3', '*,1']").capsules[0].queues.mode() == QueueOrder::Mode::weighted);
   BOOST_TEST(complaint("queues = ['*', 'a', '*']") ==
              "1: queues: \"*\" takes every queue that no other entry names, and may stand there once");
+}
+
+BOOST_AUTO_TEST_CASE(patterns_and_exclusions_are_entries_too) {
+  const CapsuleSettings capsule = load("queues = ['critical', 'mail*', '!mail_bulk', '*']").capsules[0];
+  BOOST_TEST(capsule.queues.has_patterns());
+  BOOST_TEST(capsule.queues.names() == (std::vector<std::string>{"critical", "mail*!mail_bulk", "*!mail_bulk"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(
+      complaint("queues = ['mail', '!mail_bulk']") ==
+      "1: queues: queue \"!mail_bulk\": it is excluded from patterns, and the list has none, such as \"mail*\" or "
+      "\"*\"");
+  BOOST_TEST(complaint("queues = ['*', 'mail', '!mail']") ==
+             "1: queues: queue \"!mail\": it is both listed and excluded");
 }

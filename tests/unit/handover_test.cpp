@@ -31,7 +31,7 @@ Handover example() {
   handover.last_incarnation = 1'000'000'000'000;
   handover.used_slots = 9;
   CapsuleSettings images{.name = "images", .concurrency = 4, .queues = QueueOrder({{"a", 5}, {"b", 1}})};
-  CapsuleSettings all{.name = "all", .concurrency = 1, .queues = QueueOrder({{"*", 0}}), .follows_all_queues = true};
+  CapsuleSettings all{.name = "all", .concurrency = 1, .queues = QueueOrder({{"*", 0}})};
   all.worker = WorkerSettings{.max_jobs = 7};
   all.caps = {{"erp", {"erp", "crm"}, 4}};
   handover.generations = {{.number = 1, .capsules = {{}}, .worker = {}},
@@ -110,7 +110,7 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_REQUIRE(found.generations.size() == 2U);
   BOOST_TEST((found.generations[0].capsules.at(0).queues.mode() == QueueOrder::Mode::strict));
   BOOST_TEST((found.generations[1].capsules.at(0).queues.mode() == QueueOrder::Mode::weighted));
-  BOOST_TEST(found.generations[1].capsules.at(1).follows_all_queues);
+  BOOST_TEST(found.generations[1].capsules.at(1).queues.has_patterns());
   BOOST_TEST(found.generations[1].capsules.at(1).worker.value().max_jobs == 7U);
   BOOST_TEST(!found.generations[1].capsules.at(0).worker);
   BOOST_TEST(found.generations[1].capsules.at(0).caps.empty());

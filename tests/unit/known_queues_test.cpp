@@ -50,4 +50,20 @@ BOOST_AUTO_TEST_CASE(a_star_fetches_from_every_queue_whose_name_is_safe) {
   BOOST_TEST(!fetches_from(Names{"*"}, "un safe"));
   BOOST_TEST(!fetches_from(Names{"*"}, ""));
   BOOST_TEST(fetches_from(Names{"un safe"}, "un safe"));
+  BOOST_TEST(fetches_from(Names{"a", "m*!mail"}, "m"));
+  BOOST_TEST(!fetches_from(Names{"a", "m*!mail"}, "mail"));
+}
+
+BOOST_AUTO_TEST_CASE(each_pattern_is_replaced_by_the_queues_that_go_by_it) {
+  const KnownQueues known{.names = {"a", "mail_1", "mail_2", "mail_bulk", "z"}, .paused = {"mail_2"}};
+  BOOST_TEST(expand_queues({"z", "mail*!mail_bulk", "*!mail_bulk"}, known) == (Names{"z", "mail_1", "a"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(expand_queues({"*", "mail*"}, known) == (Names{"a", "z", "mail_1", "mail_bulk"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(jobs_that_were_set_aside_are_excluded_with_their_queue) {
+  const std::vector<CapSettings> caps{{.name = "erp", .queues = {}, .classes = {"Book"}}};
+  const KnownQueues known{.names = {"a", "a@erp", "mail", "mail@erp"}, .paused = {}};
+  BOOST_TEST(expand_queues({"*!mail"}, known, caps) == (Names{"a", "a@erp"}), boost::test_tools::per_element());
 }

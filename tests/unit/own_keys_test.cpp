@@ -8,7 +8,7 @@ BOOST_AUTO_TEST_CASE(the_queues_of_all_capsules_are_tried_and_those_of_jobs_that
   const CapSettings cap{.name = "erp", .queues = {"low"}, .classes = {"Book"}};
   const std::vector<CapsuleSettings> capsules{
       {.queues = QueueOrder({{"high", 0}, {"low", 0}}), .caps = {cap}},
-      {.name = "rest", .queues = QueueOrder({{"low", 0}, {"*", 0}}), .follows_all_queues = true, .caps = {cap}}};
+      {.name = "rest", .queues = QueueOrder({{"low", 0}, {"*", 0}}), .caps = {cap}}};
   const OwnKeys own = own_keys(capsules, "me");
   BOOST_TEST(own.queues == (std::vector<std::string>{"high", "low", "low@erp", "*"}), boost::test_tools::per_element());
   BOOST_TEST(own.identity == "me");

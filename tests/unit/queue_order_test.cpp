@@ -117,3 +117,47 @@ BOOST_AUTO_TEST_CASE(safe_names_carry_no_html_and_fit_255_bytes) {
     BOOST_TEST(!is_safe_name(text));
   BOOST_TEST(!is_safe_name(std::string_view("a\0b", 3)));
 }
+
+BOOST_AUTO_TEST_CASE(an_exclusion_joins_each_pattern_wherever_it_stands) {
+  BOOST_TEST(order_of(Names{"critical", "!mail_bulk", "mail*", "*", "!tmp*"}).names() ==
+                 (Names{"critical", "mail*!mail_bulk!tmp*", "*!mail_bulk!tmp*"}),
+             boost::test_tools::per_element());
+  BOOST_CHECK(order_of(Names{"a", "*", "!b"}).mode() == Mode::strict);
+  BOOST_CHECK(order_of(Names{"a,2", "*,1", "!b"}).mode() == Mode::weighted);
+  BOOST_TEST(order_of(Names{"a", "m*"}).has_patterns());
+  BOOST_TEST(!order_of(Names{"a", "b"}).has_patterns());
+}
+
+BOOST_AUTO_TEST_CASE(an_exclusion_that_excludes_nothing_or_a_listed_queue_is_refused) {
+  for (const Names& wrong : {Names{"a", "!b"}, Names{"!b"}, Names{"a", "*", "!a"}})
+    BOOST_CHECK_THROW(order_of(wrong), std::invalid_argument);
+  for (const char* wrong : {"!", "!!a", "a!b", "!a,2", "*!", "mail *", "!a b", "m*!a!"})
+    BOOST_CHECK_THROW(QueueOrder::parse(wrong), std::invalid_argument);
+  BOOST_TEST(order_of(Names{"mail_1", "mail*", "!mail_*"}).names() == (Names{"mail_1", "mail*!mail_*"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_pattern_matches_by_stars_and_what_it_excludes_it_does_not) {
+  const auto all_match = [](const char* pattern, const Names& queues) {
+    for (const std::string& queue : queues) BOOST_TEST(brood::matches(pattern, queue), pattern << " " << queue);
+  };
+  const auto none_matches = [](const char* pattern, const Names& queues) {
+    for (const std::string& queue : queues) BOOST_TEST(!brood::matches(pattern, queue), pattern << " " << queue);
+  };
+  all_match("mail*", {"mail", "mail_1", "mailmail"});
+  none_matches("mail*", {"mai", "a_mail", "", "mail 1"});
+  all_match("*_a*b", {"x_ab", "_a__a_b", "_a_b_b"});
+  none_matches("*_a*b", {"xab", "_a_bc"});
+  all_match("*!mail*!tmp", {"m", "tmp1"});
+  none_matches("*!mail*!tmp", {"mail", "mail1", "tmp"});
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_goes_by_its_name_then_by_the_first_pattern_then_by_the_star) {
+  const Names listed{"*", "mail_1", "mail*", "*_1"};
+  const auto entry = [&](const char* queue) { return *brood::entry_for(listed, queue); };
+  BOOST_TEST(entry("mail_1") == "mail_1");
+  BOOST_TEST(entry("mail_x_1") == "mail*");
+  BOOST_TEST(entry("x_1") == "*_1");
+  BOOST_TEST(entry("x") == "*");
+  BOOST_TEST(brood::entry_for({"a", "m*"}, "x") == nullptr);
+}

@@ -26,7 +26,7 @@ int jobs_at_once(const CapsuleSettings& capsule, int most) {
   const std::vector<std::string> queues = capsule.queues.names();
   const bool may_defer = std::any_of(capsule.caps.begin(), capsule.caps.end(), [&](const CapSettings& cap) {
     return std::any_of(queues.begin(), queues.end(), [&](const std::string& queue) {
-      return queue == "*" ? !cap.classes.empty() : cap.may_set_aside(queue);
+      return is_pattern(queue) ? !cap.classes.empty() : cap.may_set_aside(queue);
     });
   });
   return capsule.concurrency == 1 && may_defer ? 1 : most;

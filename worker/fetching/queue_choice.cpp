@@ -1,7 +1,6 @@
 #include "worker/fetching/queue_choice.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 namespace brood {
@@ -40,12 +39,13 @@ void QueueChoice::forget() {
   looked_ = false;
   known_ = {};
   waits_.clear();
-  others_.clear();
+  matching_.clear();
 }
 
 // Until the paused queues are known, fetch nothing.
 void QueueChoice::begin_again() {
-  taken_ = others_taken_ = 0;
+  taken_ = 0;
+  for (Matching& matching : matching_) matching.taken = 0;
   order_.clear();
   if (!looked_) return;
   order_ = capsule_.queues.draw(random_);
@@ -57,22 +57,33 @@ void QueueChoice::begin_again() {
 std::vector<std::string> QueueChoice::take(std::size_t most) {
   std::vector<std::string> queues;
   while (queues.size() < most && taken_ < order_.size()) {
-    if (order_[taken_] != "*") {
+    if (!is_pattern(order_[taken_])) {
       queues.push_back(order_[taken_++]);
-    } else if (others_taken_ == others_.size()) {
+      continue;
+    }
+    Matching& others = matching(order_[taken_]);
+    if (others.taken == others.queues.size()) {
       ++taken_;
     } else {
-      std::uniform_int_distribution<std::size_t> any(others_taken_, others_.size() - 1);
-      std::swap(others_[others_taken_], others_[any(random_)]);
-      queues.push_back(others_[others_taken_++]);
+      std::uniform_int_distribution<std::size_t> any(others.taken, others.queues.size() - 1);
+      std::swap(others.queues[others.taken], others.queues[any(random_)]);
+      queues.push_back(others.queues[others.taken++]);
     }
   }
   return queues;
 }
 
-bool QueueChoice::is_over() const {
-  return taken_ == order_.size() ||
-         (taken_ + 1 == order_.size() && order_[taken_] == "*" && others_taken_ == others_.size());
+bool QueueChoice::is_over() {
+  return std::all_of(order_.begin() + static_cast<std::ptrdiff_t>(taken_), order_.end(), [&](const std::string& entry) {
+    return is_pattern(entry) && matching(entry).taken == matching(entry).queues.size();
+  });
+}
+
+QueueChoice::Matching& QueueChoice::matching(const std::string& pattern) {
+  const auto found =
+      std::find_if(matching_.begin(), matching_.end(), [&](const Matching& one) { return one.pattern == pattern; });
+  if (found != matching_.end()) return *found;
+  return matching_.emplace_back(Matching{pattern, {}});
 }
 
 std::string QueueChoice::wait_queue(int number) const {
@@ -100,7 +111,7 @@ bool QueueChoice::look() {
     if (auto told = read_paused(paused.view()); told || is_never_told(paused.view()))
       known_.paused = std::move(told).value_or(NameSet());
     if (!look_at_classes()) return false;
-    if (capsule_.follows_all_queues &&
+    if (capsule_.queues.has_patterns() &&
         (!looked_ || is_stale() || !changes_ || steady_now() - names_at_ >= names_last)) {
       const Reply names = redis_.call(ask_queue_names());
       if (is_to_come(names.view())) return false;
@@ -116,13 +127,13 @@ bool QueueChoice::look() {
     return false;
   }
   const std::vector<std::string> listed = capsule_.queues.names();
-  waits_ = expand_queues(listed, known_);
-  others_ = waits_;
-  const std::unordered_set<std::string_view> named(listed.begin(), listed.end());
-  std::erase_if(others_, [&](const std::string& name) {
-    return named.contains(name) || named.contains(home_of(capsule_.caps, name));
-  });
-  others_ = with_asides(std::move(others_), capsule_.caps, known_);
+  waits_ = expand_queues(listed, known_, capsule_.caps);
+  matching_.clear();
+  for (const std::string& entry : listed) {
+    if (!is_pattern(entry)) continue;
+    std::vector<std::string> queues = queues_of_pattern(entry, listed, known_, capsule_.caps);
+    matching_.push_back({entry, with_asides(std::move(queues), capsule_.caps, known_)});
+  }
   std::erase_if(waits_, [&](const std::string& name) { return is_capped(name); });
   return true;
 }

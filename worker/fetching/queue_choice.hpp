@@ -13,10 +13,10 @@
 
 namespace brood {
 
-// The order in which each fetch of a worker asks its capsule's queues: as QueueOrder draws it, with all other queues
-// that Redis knows, shuffled, in the place of "*", and without those that are paused.  Redis is asked anew whenever the
-// supervisor has seen a change, and now and then: the supervisor may miss a pause that comes and goes between two of
-// its looks, while a worker has seen it.
+// The order in which each fetch of a worker asks its capsule's queues: as QueueOrder draws it, with the queues of each
+// pattern that Redis knows, shuffled, in its place, and without those that are paused.  Redis is asked anew whenever
+// the supervisor has seen a change, and now and then: the supervisor may miss a pause that comes and goes between two
+// of its looks, while a worker has seen it.
 class QueueChoice {
  public:
   // `changes` is a number that the supervisor changes when it sees a change; nullptr: it never does.
@@ -29,10 +29,10 @@ class QueueChoice {
   void begin_again();
   // The next `most` queues of the draw, none twice; fewer when it ends.  Costs no more than these queues.
   std::vector<std::string> take(std::size_t most);
-  bool is_over() const;
+  bool is_over();
 
   bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
-  bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
+  bool may_grow() const { return capsule_.queues.has_patterns(); }  // queues may come that the next draw has
   // A queue with a cap is fetched from by settle_and_fetch alone, and no worker waits on it: the supervisor rings when
   // one of its jobs may be taken.
   bool is_capped(const std::string& queue) const { return !caps_of(capsule_.caps, queue).empty(); }
@@ -65,11 +65,18 @@ class QueueChoice {
   bool looked_ = false, forgotten_ = false;
   SteadyTime looked_at_{}, names_at_{};
   KnownQueues known_;
-  std::vector<std::string> waits_;   // what idle workers spread over
-  std::vector<std::string> others_;  // those that "*" stands for, in no order
+  std::vector<std::string> waits_;  // what idle workers spread over
 
-  std::vector<std::string> order_;            // of this draw, with "*"
-  std::size_t taken_ = 0, others_taken_ = 0;  // of the two
+  // The queues that a pattern stands for, in no order, and how many of them this draw has taken.
+  struct Matching {
+    std::string pattern;
+    std::vector<std::string> queues;
+    std::size_t taken = 0;
+  };
+  Matching& matching(const std::string& pattern);
+  std::vector<Matching> matching_;
+  std::vector<std::string> order_;  // of this draw, with patterns
+  std::size_t taken_ = 0;           // of it
 };
 
 }  // namespace brood

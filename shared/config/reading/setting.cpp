@@ -169,8 +169,11 @@ void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueO
   if (entries.empty()) place.refuse("must name at least one queue");
   const auto stars = std::count_if(entries.begin(), entries.end(), [](const auto& entry) { return entry.name == "*"; });
   if (stars > 1) place.refuse("\"*\" takes every queue that no other entry names, and may stand there once");
-  capsule.follows_all_queues = stars > 0;
-  capsule.queues = QueueOrder(std::move(entries));
+  try {
+    capsule.queues = QueueOrder(std::move(entries));
+  } catch (const std::invalid_argument& bad) {
+    place.refuse(bad.what());
+  }
 }
 
 }  // namespace brood::setting

@@ -1,6 +1,7 @@
 #include "shared/store/queues/known_queues.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 #include "shared/base/planted_bug.hpp"
@@ -16,7 +17,7 @@ std::optional<std::vector<std::string>> read_queue_names(ReplyView reply, std::v
   std::vector<std::string> names;
   for (std::size_t i = 0; i < reply.size(); ++i) {
     const std::string_view name = reply[i].text();
-    // This leaves out a queue called "*" too, which would stand for all of them.
+    // This leaves out a queue called "*" too, which would be a pattern.
     if (is_safe_name(name))
       names.emplace_back(name);
     else if (unsafe)
@@ -43,19 +44,31 @@ std::optional<NameSet> read_paused(ReplyView reply) {
 
 bool is_never_told(ReplyView reply) { return !reply.is_array() && classify_error(reply.error()) == ErrorKind::other; }
 
-std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known) {
+std::vector<std::string> queues_of_pattern(const std::string& pattern, const std::vector<std::string>& listed,
+                                           const KnownQueues& known, const std::vector<CapSettings>& caps) {
   const std::unordered_set<std::string_view> named(listed.begin(), listed.end());
-  std::vector<std::string> queues;
-  const auto take = [&](const std::string& name) {
-    if (!known.paused.contains(name)) queues.push_back(name);
+  std::vector<std::string> patterns = listed, queues;
+  std::erase_if(patterns, [](const std::string& entry) { return !is_pattern(entry); });
+  const auto is_of_pattern = [&](std::string_view queue) {
+    const std::string* const entry = named.contains(queue) ? nullptr : entry_for(patterns, queue);
+    return entry != nullptr && *entry == pattern;
   };
-  for (const std::string& name : listed) {
-    if (name != "*") {
-      take(name);
-      continue;
-    }
-    for (const std::string& other : known.names) {
-      if (!named.contains(other)) take(other);
+  for (const std::string& name : known.names) {
+    if (!known.paused.contains(name) && is_of_pattern(name) && is_of_pattern(home_of(caps, name)))
+      queues.push_back(name);
+  }
+  return queues;
+}
+
+std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known,
+                                       const std::vector<CapSettings>& caps) {
+  std::vector<std::string> queues;
+  for (const std::string& entry : listed) {
+    if (is_pattern(entry)) {
+      std::vector<std::string> others = queues_of_pattern(entry, listed, known, caps);
+      std::move(others.begin(), others.end(), std::back_inserter(queues));
+    } else if (!known.paused.contains(entry)) {
+      queues.push_back(entry);
     }
   }
   return queues;

@@ -17,14 +17,12 @@ namespace brood {
 
 using NameSet = std::set<std::string, std::less<>>;
 
-// Whether a process that lists these queues fetches from this one.  In its list "*" stands for every queue whose name
-// is safe.
+// Whether a process that lists these names and patterns fetches from this queue.
 template <typename Names>
 bool fetches_from(const Names& listed, std::string_view queue) {
-  const auto lists = [&](std::string_view name) {
-    return std::find(listed.begin(), listed.end(), name) != listed.end();
-  };
-  return lists(queue) || (is_safe_name(queue) && lists("*"));
+  return std::any_of(listed.begin(), listed.end(), [&](std::string_view entry) {
+    return entry == queue || (is_pattern(entry) && matches(entry, queue));
+  });
 }
 
 // What Redis says of the queues: their names, if they were asked for, and which are paused; and which job classes are.
@@ -53,8 +51,14 @@ std::optional<NameSet> read_paused(ReplyView reply);
 // Whatever may pass, Redis' state or our user's rights, leaves what was known.
 bool is_never_told(ReplyView reply);
 
-// `listed` with the known queues that it does not name in the place of its "*", and without those that are paused.
-std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known);
+// The known queues that are fetched by this pattern of the list (entry_for()), sorted, without those that are paused.
+// A queue of jobs that were set aside goes by the one that it stands beside.
+std::vector<std::string> queues_of_pattern(const std::string& pattern, const std::vector<std::string>& listed,
+                                           const KnownQueues& known, const std::vector<CapSettings>& caps);
+
+// `listed` with its patterns replaced by their queues, and without those that are paused.
+std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known,
+                                       const std::vector<CapSettings>& caps = {});
 
 // In front of each queue those beside it in which its jobs wait for a place of their class's cap.  They are paused with
 // it.

@@ -7,6 +7,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/nearest.hpp"
 #include "shared/base/units.hpp"
+#include "shared/config/queue_order.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/access/api_access.hpp"
 #include "supervisor/cli/access/served_queues.hpp"
@@ -176,7 +177,7 @@ int show_queue(const QueuesOrder& order) {
 
 void warn_of_unknown(const std::string& name, const std::vector<QueueSummary>& known, const ServedQueues& served) {
   std::vector<std::string> names(served.names.begin(), served.names.end());
-  std::erase(names, "*");
+  std::erase_if(names, is_pattern);
   for (const QueueSummary& queue : known) names.push_back(queue.name);
   const auto meant = nearest(name, names);
   fmt::print(stderr,
@@ -195,7 +196,8 @@ int set_paused(const QueuesOrder& order, bool paused) {
     paused ? queue.pause() : queue.unpause();
     // A queue may be paused before anything was ever pushed to it; but the name may also be misspelled, so we warn.
     const bool is_known =
-        !served.known || served.names.contains(queue.name()) ||  // by this name: "*" would stand for a misspelled one
+        !served.known ||
+        served.names.contains(queue.name()) ||  // by this name: a pattern would stand for a misspelled one
         std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });
     if (!is_known) warn_of_unknown(queue.name(), known, served);
     if (order.json)

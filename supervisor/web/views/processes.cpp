@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shared/config/queue_order.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/layout.hpp"
 #include "supervisor/web/page/parts.hpp"
@@ -18,8 +19,9 @@ Html queues_of(const Process& process) {
   Html out;
   for (std::size_t i = 0; i < std::min(process.queues.size(), most_queues_of_process); ++i) {
     // Neither is the name of a queue.
-    if (process.queues[i].empty() || process.queues[i] == "*") {
-      out.add("<span class=\"chip\">{}</span>", process.queues[i].empty() ? "(no name)" : "* (all queues)");
+    if (process.queues[i].empty() || is_pattern(process.queues[i])) {
+      const std::string shown = process.queues[i] == "*" ? "* (all queues)" : process.queues[i];
+      out.add("<span class=\"chip\">{}</span>", process.queues[i].empty() ? "(no name)" : shown);
       continue;
     }
     out.add("<a class=\"chip\" href=\"{}\">{}</a>", Url("/queues/one").with("name", process.queues[i]),

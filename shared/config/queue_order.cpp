@@ -66,11 +66,11 @@ bool matches_glob(std::string_view glob, std::string_view text) {
 
 }  // namespace
 
-QueueOrder::QueueOrder(std::vector<Entry> entries) {
+QueueOrder::QueueOrder(const std::vector<Entry>& entries) {
   std::string exclusions;
-  for (Entry& entry : entries) {
+  for (const Entry& entry : entries) {
     if (!entry.name.starts_with('!')) {
-      entries_.push_back(std::move(entry));
+      entries_.push_back(entry);
       continue;
     }
     const auto is_it = [name = entry.name.substr(1)](const Entry& other) { return other.name == name; };

@@ -23,7 +23,7 @@ class QueueOrder {
   QueueOrder() : QueueOrder(std::vector<Entry>{{"default", 0}}) {}
   // Each exclusion joins each pattern: of "mail*", "*" and "!mail_bulk" come "mail*!mail_bulk" and "*!mail_bulk".
   // Throws std::invalid_argument for an exclusion without a pattern, or of a queue that is named.
-  explicit QueueOrder(std::vector<Entry> entries);
+  explicit QueueOrder(const std::vector<Entry>& entries);
 
   // "images" or "images,3"; a pattern such as "mail*" is kept as it is, and "!mail_bulk" is an exclusion.  Throws
   // std::invalid_argument for an empty or unsafe name or a weight that is no number from 0 to 1000.

@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_star_takes_all_queues_but_the_paused_ones_and_those_named
 }
 
 BOOST_AUTO_TEST_CASE(queues_of_a_pattern_are_taken_in_its_place_and_excluded_ones_never) {
-  const RedisServer redis;
+  RedisServer redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
   long number = 0;

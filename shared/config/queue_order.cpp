@@ -24,7 +24,7 @@ std::vector<std::string> without_repeats(const std::vector<std::string>& names) 
 constexpr std::string_view safe_characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:@/-";
 
 bool is_safe_pattern(std::string_view text) {
-  return !text.empty() && text.size() <= longest_name &&
+  return !text.empty() && text.size() <= longest_name && text.find("**") == std::string_view::npos &&
          text.find_first_not_of(std::string(safe_characters) + "*") == std::string_view::npos;
 }
 

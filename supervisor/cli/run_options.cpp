@@ -42,7 +42,8 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   line.option("-C,--config", config, "FILE", "Configuration file (default: /etc/brood/brood.toml, if there is one)");
   line.option("-c,--concurrency", concurrency, "N", "Workers; each performs one job at a time (default: the CPUs)");
   line.option("-q,--queue", overrides.queues, "NAME[,WEIGHT]",
-              "Queue to fetch from, repeatable; in this order, or by weight (default: default)");
+              "Queue to fetch from, pattern such as mail*, or !QUEUE to leave out; repeatable; in this order, or by "
+              "weight (default: default)");
   line.option("-r,--require", overrides.require, "LIB", "Job library to load, repeatable");
   line.option("-t,--timeout", overrides.shutdown_timeout, "SECONDS",
               "How long a stop waits for running jobs (default: 25)");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace brood::walk {
 namespace {
 
@@ -34,6 +36,13 @@ DrawnConfig draw_config(WalkDice& dice, int shards) {
   if (!has_serial) queues.emplace_back("serial");
   for (std::size_t i = queues.size(); i > 1; --i)
     std::swap(queues[i - 1], queues[static_cast<std::size_t>(dice.roll(0, static_cast<int>(i) - 1))]);
+  if (dice.one_in(3)) {
+    const std::vector<std::string> all{"cold", "side", "serial"};
+    for (const std::string& queue : all) {
+      if (std::find(queues.begin(), queues.end(), queue) == queues.end()) queues.push_back("!" + queue);
+    }
+    std::replace(queues.begin(), queues.end(), std::string("low"), std::string(dice.one_in(2) ? "lo*" : "*"));
+  }
 
   const int workers = dice.roll(1, 4);
   drawn.workers = workers;
@@ -41,8 +50,11 @@ DrawnConfig draw_config(WalkDice& dice, int shards) {
   text += fmt::format("concurrency = {}\n", workers);
   if (dice.one_in(3)) {
     std::string weighted;
-    for (const std::string& queue : queues)
-      weighted += fmt::format("{}[\"{}\", {}]", weighted.empty() ? "" : ", ", queue, dice.roll(1, 5));
+    for (const std::string& queue : queues) {
+      const std::string entry =
+          queue.front() == '!' ? fmt::format("\"{}\"", queue) : fmt::format("[\"{}\", {}]", queue, dice.roll(1, 5));
+      weighted += (weighted.empty() ? "" : ", ") + entry;
+    }
     text += "queues = [" + weighted + "]\n";
   } else {
     text += "queues = " + quoted(queues) + "\n";

@@ -40,12 +40,13 @@ void QueueChoice::forget() {
   known_ = {};
   waits_.clear();
   matching_.clear();
+  order_.clear();
 }
 
 // Until the paused queues are known, fetch nothing.
 void QueueChoice::begin_again() {
   taken_ = 0;
-  for (Matching& matching : matching_) matching.taken = 0;
+  for (auto& [pattern, matching] : matching_) matching.taken = 0;
   order_.clear();
   if (!looked_) return;
   order_ = capsule_.queues.draw(random_);
@@ -61,7 +62,7 @@ std::vector<std::string> QueueChoice::take(std::size_t most) {
       queues.push_back(order_[taken_++]);
       continue;
     }
-    Matching& others = matching(order_[taken_]);
+    Matching& others = matching_.at(order_[taken_]);
     if (others.taken == others.queues.size()) {
       ++taken_;
     } else {
@@ -73,17 +74,12 @@ std::vector<std::string> QueueChoice::take(std::size_t most) {
   return queues;
 }
 
-bool QueueChoice::is_over() {
+bool QueueChoice::is_over() const {
   return std::all_of(order_.begin() + static_cast<std::ptrdiff_t>(taken_), order_.end(), [&](const std::string& entry) {
-    return is_pattern(entry) && matching(entry).taken == matching(entry).queues.size();
+    if (!is_pattern(entry)) return false;
+    const Matching& others = matching_.at(entry);
+    return others.taken == others.queues.size();
   });
-}
-
-QueueChoice::Matching& QueueChoice::matching(const std::string& pattern) {
-  const auto found =
-      std::find_if(matching_.begin(), matching_.end(), [&](const Matching& one) { return one.pattern == pattern; });
-  if (found != matching_.end()) return *found;
-  return matching_.emplace_back(Matching{pattern, {}});
 }
 
 std::string QueueChoice::wait_queue(int number) const {
@@ -127,12 +123,16 @@ bool QueueChoice::look() {
     return false;
   }
   const std::vector<std::string> listed = capsule_.queues.names();
-  waits_ = expand_queues(listed, known_, capsule_.caps);
+  waits_.clear();
   matching_.clear();
   for (const std::string& entry : listed) {
-    if (!is_pattern(entry)) continue;
-    std::vector<std::string> queues = queues_of_pattern(entry, listed, known_, capsule_.caps);
-    matching_.push_back({entry, with_asides(std::move(queues), capsule_.caps, known_)});
+    if (is_pattern(entry)) {
+      std::vector<std::string> queues = queues_of_pattern(entry, listed, known_, capsule_.caps);
+      waits_.insert(waits_.end(), queues.begin(), queues.end());
+      matching_[entry] = {with_asides(std::move(queues), capsule_.caps, known_)};
+    } else if (!known_.paused.contains(entry)) {
+      waits_.push_back(entry);
+    }
   }
   std::erase_if(waits_, [&](const std::string& name) { return is_capped(name); });
   return true;

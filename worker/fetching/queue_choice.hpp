@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ class QueueChoice {
   void begin_again();
   // The next `most` queues of the draw, none twice; fewer when it ends.  Costs no more than these queues.
   std::vector<std::string> take(std::size_t most);
-  bool is_over();
+  bool is_over() const;
 
   bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
   bool may_grow() const { return capsule_.queues.has_patterns(); }  // queues may come that the next draw has
@@ -69,14 +70,12 @@ class QueueChoice {
 
   // The queues that a pattern stands for, in no order, and how many of them this draw has taken.
   struct Matching {
-    std::string pattern;
     std::vector<std::string> queues;
     std::size_t taken = 0;
   };
-  Matching& matching(const std::string& pattern);
-  std::vector<Matching> matching_;
-  std::vector<std::string> order_;  // of this draw, with patterns
-  std::size_t taken_ = 0;           // of it
+  std::map<std::string, Matching> matching_;  // by pattern
+  std::vector<std::string> order_;            // of this draw, with patterns
+  std::size_t taken_ = 0;                     // of it
 };
 
 }  // namespace brood

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "shared/config/queue_order.hpp"
+
 namespace brood {
 namespace {
 
@@ -12,7 +14,7 @@ using namespace setting;
 std::vector<CapSettings> read_cap(const std::string& name, const Place& at, const ConfigSection& section) {
   CapSettings cap{.name = name, .queues = {}, .most = 0, .place = at.name};
   section.texts("queues", [&](const Place& queue_at, const std::string& queue) {
-    if (queue == "*")
+    if (is_pattern(queue))
       queue_at.refuse("a cap names its queues one by one; with classes and without queues it holds in all");
     if (!cap.names(check_name(queue_at, queue))) cap.queues.push_back(queue);
   });

@@ -13,3 +13,8 @@ BOOST_AUTO_TEST_CASE(the_queues_of_all_capsules_are_tried_and_those_of_jobs_that
   BOOST_TEST(own.queues == (std::vector<std::string>{"high", "low", "low@erp", "*"}), boost::test_tools::per_element());
   BOOST_TEST(own.identity == "me");
 }
+
+BOOST_AUTO_TEST_CASE(a_pattern_is_tried_without_its_exclusions) {
+  const OwnKeys own = own_keys({{.queues = QueueOrder({{"mail*", 0}, {"!mail_bulk", 0}})}}, "me");
+  BOOST_TEST(own.queues == std::vector<std::string>{"mail*"}, boost::test_tools::per_element());
+}

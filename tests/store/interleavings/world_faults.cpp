@@ -112,9 +112,14 @@ void World::beat_is_missed(Shard& at) {
     at.beat_is_old = true;
     all_stand_still_ = chance(0.5);
     at.redis.call({"DEL", identity});
-    // By one that was held up since the last time.
-    if (std::ranges::any_of(recoveries_, [&](const auto& recovery) { return recovery->shard == at.number; }))
+    // A supervisor that was held up since the last time may adopt jobs now: of the living, and of the dead that it took
+    // for living then.  It does not know what the dead had begun.
+    for (const auto& recovery : recoveries_) {
+      if (recovery->shard != at.number) continue;
       what_is_begun_may_run_twice(at);
+      const auto of_same = [&](const auto& other) { return other != recovery && other->field == recovery->field; };
+      if (std::ranges::any_of(recoveries_, of_same)) judge_unknown(recovery->held);
+    }
     return;
   }
   if (!calm_ && chance(0.5)) return host_seems_dead(at);

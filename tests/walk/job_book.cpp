@@ -229,7 +229,8 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
       }
       if (job.deleted > 0 && run->began > job.deleted) find(jid, "it ran after a command had deleted it");
     }
-    if (count('D') > 0 && (count('X') > 0 || (is_dead && !job.was_touched))) {
+    // A command may run an expired job of the dead.
+    if (count('D') > 0 && (count('X') > 0 || is_dead) && !job.was_touched) {
       ++runs_again;
       again += " " + jid;
     }

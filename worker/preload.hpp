@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// What a template process has done for the workers that are copies of it.  A worker that is no copy has only shielded
+// The work that a template process has done for its copies, the workers.  A worker that is no copy has only shielded
 // its supervisor.
 struct Preloaded {
   JobRegistry registry;

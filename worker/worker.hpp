@@ -20,8 +20,8 @@
 
 namespace brood {
 
-// One worker: until it is told to stop it fetches a batch, decides about each job of it, runs those that may begin, and
-// settles what came of them with the next fetch.
+// One worker: until the order to stop it fetches a batch, decides about each job, runs those that may begin, and
+// settles them with the next fetch.
 class Worker {
  public:
   Worker(const WorkerSetup& setup, const Config& config, const Identity& identity,

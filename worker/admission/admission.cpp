@@ -60,7 +60,7 @@ Decision Admission::decide(std::string_view payload) {
 
 void Admission::note(const Decision& decision) { ++(decision.waits_for_class() ? deferred_ : begun_); }
 
-// What a cancelled batch has left waits for nothing.
+// A job of a cancelled batch is dropped at once.
 Admission::Answer Admission::batch() {
   const auto batch = batch_named_by(job_);
   if (!batch || batch->bid.empty() || !batches_.is_cancelled(batch->bid)) return std::nullopt;

@@ -97,7 +97,7 @@ bool QueueChoice::look_at_classes() {
   return true;
 }
 
-// When Redis is away nothing changes here.  What our user may not read any more stays as it was known; a key of another
+// Changes nothing when Redis is away.  A key that our Redis user may not read keeps its last value; a key of another
 // type counts as empty.  The supervisor logs both.
 bool QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;

@@ -68,7 +68,7 @@ class Alarm {
   timer_t timer_{};
 };
 
-// What the handler of INT and TERM may touch: it runs in the middle of a job.
+// The handler of INT and TERM interrupts a job, so it touches these alone.
 volatile std::sig_atomic_t stop_came = 0;
 const Alarm* wakes_program_watch = nullptr;
 

@@ -17,7 +17,7 @@
 
 namespace brood {
 
-// One job in this very process, for whoever writes or debugs it: without supervisor, fork, Redis, seccomp filter and
+// Runs one job in this process, to write or debug it: without supervisor, fork, Redis, seccomp filter and
 // syscall watch.  Standard input, output and error are the job's own.  INT and TERM make stopping() true (a program
 // gets TERM); the second ends this process.  Nothing is settled.  Once in a process, from its main thread.
 class ForegroundJob {

@@ -129,7 +129,7 @@ constexpr Refusal all_refusals[] = {
     {"pidfd_send_signal", ENOSYS, {}},
     {"pidfd_open", EPERM, is<supervisor>},
     {"pidfd_getfd", EPERM, {}},
-    // Whom a file signals when there is something to read, and by which signal, is for its owner to choose.
+    // The owner of a file chooses which process it signals when there is something to read.
     {"fcntl", EPERM, is_command<F_SETOWN, supervisor>},
     {"fcntl", EPERM, is_command<F_SETOWN, minus_its_group>},
     {"fcntl", EINVAL, is_number<1, f_setown_ex>},

@@ -27,7 +27,7 @@ std::span<const CallGroup> call_groups();
 // nullopt: the table does not know it.
 std::optional<CallReach> reach_of(std::string_view call);
 
-// Whom or what an argument must name for a call to be refused.
+// A call is refused if its argument names this process, group or number.
 enum class Named { supervisor, its_group, minus_its_group, number };
 
 struct Condition {

@@ -30,7 +30,7 @@
 namespace brood {
 namespace {
 
-// What the worker asks of its copy; each is one packet.
+// An order of the worker to its forker; each is one packet.
 struct ForkerOrder {
   enum What : std::uint32_t { run, pass } what;
   std::int32_t signal;  // to be passed on
@@ -99,7 +99,7 @@ std::optional<ReceivedOrder> receive_order(int socket) {
   return received;
 }
 
-// What the copy does in its life.
+// The forker: a copy of the worker that forks a process for each job.
 class Forker {
  public:
   Forker(const JobForker::Setup& setup, int socket, const sigset_t& mask_of_jobs)
@@ -152,7 +152,7 @@ class Forker {
 
   [[noreturn]] void be_the_job(pid_t forker, UniqueFd channel) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != forker) _exit(EXIT_FAILURE);  // it died before we could ask to be told
+    if (getppid() != forker) _exit(EXIT_FAILURE);  // it died before prctl()
     ::close(socket_);
     ended_children_.reset();
     try {
@@ -169,7 +169,7 @@ class Forker {
     _exit(EXIT_SUCCESS);
   }
 
-  // What the job has started may end at any time; once the job itself has ended, the rest is killed.
+  // Reaps processes that the job has started.  Once the job itself has ended, the rest is killed.
   void reap() {
     signalfd_siginfo ignored{};
     while (::read(ended_children_.get(), &ignored, sizeof ignored) > 0) {

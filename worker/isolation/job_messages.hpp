@@ -22,9 +22,9 @@
 
 namespace brood {
 
-// What a worker and the process of one job say to each other.  The worker speaks first, by an order; then the job's
+// The messages between a worker and the process of one job.  The worker begins with an order; then the job's
 // process asks and the worker answers, until the process reports how the job ended.  The worker reads what code of a
-// job may have written: every count and size is bounded, and what breaks the rules is a BadMessage.  Pure.
+// job may have written: every count and size is bounded, and a message that breaks the rules throws BadMessage.  Pure.
 
 // what() tells people what is wrong with the message.
 class BadMessage : public std::runtime_error {
@@ -101,7 +101,7 @@ WantedLimits read_wanted_limits(std::string_view body);  // each is a limit, by 
 LimitResult read_limit_result(std::string_view body);
 std::vector<LimitUse> read_limit_uses(std::string_view body);
 JobProgress read_job_progress(std::string_view body);
-// The end of the job of this payload, fetched from `queue`.  What becomes of it must be that very job.
+// The end of `job`, fetched from `queue`.  Throws BadMessage if the outcome names another job.
 JobEnd read_end(std::string_view body, const Payload& job, std::string_view queue);
 
 // The bytes that are sent: kind and size, then the body.
@@ -110,7 +110,7 @@ std::string framed(MessageKind kind, std::string_view body);
 // Finds the messages in a stream of bytes.
 class MessageReader {
  public:
-  // Of a job's process, whose end may be no larger than `longest_end`.
+  // Reads from a job's process, whose end may be no larger than `longest_end`.
   static MessageReader of_job(std::size_t longest_end) { return MessageReader(longest_end); }
   static MessageReader of_worker() { return MessageReader(std::nullopt); }
 

@@ -26,8 +26,7 @@ struct FailureRule {
   WallTime now{};  // by Redis
 };
 
-// What the run under way needs of Redis.  A worker asks it over its own connection; the process of one job asks its
-// worker.
+// Redis for the run under way.  A worker uses its own connection; the process of one job asks its worker.
 class JobServices {
  public:
   virtual ~JobServices() = default;
@@ -41,7 +40,7 @@ class JobServices {
   // May it go on within these limits?  Stops asking once `is_wanted` returns false.
   virtual LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) = 0;
   virtual void give_back_limits(const std::vector<LimitUse>& uses) = 0;
-  // What a step of its flow has left: JSON.  nullopt: nothing, or Redis is away.
+  // The result of a step of its flow, as JSON.  nullopt: the step has left none, or Redis is away.
   virtual std::optional<std::string> step_result(std::string_view bid, std::string_view step) = 0;
   // Was its batch cancelled?  False while Redis is away.
   virtual bool batch_cancelled(std::string_view bid) = 0;

@@ -190,7 +190,7 @@ BROOD_MEMBER(Library, run_event_handlers, 80, void (*)(const Occasion*, Result*)
 BROOD_MEMBER(Library, periodic, 88, Text (*)());
 BROOD_END(Library, 96);
 
-// What every library of this version has at least: to ask for more would refuse some that are built.
+// The sizes that every library of this version has at least.  Larger ones would refuse libraries that are built.
 BROOD_NUMBER(least_library_size, 40);
 BROOD_NUMBER(least_job_class_size, 48);
 

@@ -137,7 +137,7 @@ void CallFrame::keep_result(const abi::Text& json) const {
   }
 }
 
-// What cannot be shown for want of memory is not shown.
+// Without memory for the note, the progress is not shown.
 void CallFrame::note_progress(std::int64_t done, std::int64_t total, const abi::Text& note) const {
   if (host_ == nullptr || !host_->note_progress) return;
   try {

@@ -10,8 +10,8 @@
 
 namespace brood {
 
-// What a program is told of a failure: one JSON object with class, jid, queue, error_class, error_message, backtrace,
-// retry_count as it will be, crash where the attempt ended its worker, and job, the payload as it was.
+// The input of a program that handles failures: one JSON object with class, jid, queue, error_class, error_message,
+// backtrace, retry_count as it will be, crash where the attempt ended its worker, and job, the payload as it was.
 std::string error_report(const Payload& job, std::string_view queue, const Failure& failure);
 
 // Executes it with that report on its standard input, and waits until it has ended or its time is over; then it is

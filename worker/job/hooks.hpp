@@ -17,7 +17,7 @@ HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::st
 // The class's exhausted hook; true when it answered `discard`.  False when there is none or it threw (logged).
 bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
 
-// Every error handler of those libraries that are told of the job: see JobRegistry.  What they throw is logged and
+// Runs every error handler of the job's libraries (JobRegistry::libraries_told).  Their exceptions are logged and
 // ignored.
 void run_error_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);

@@ -25,16 +25,16 @@ class IterationKeeper {
   std::optional<IterationState> load(const std::string& jid,
                                      const std::function<bool(std::chrono::milliseconds)>& pause);
 
-  // True when somebody has cancelled the job.  Holds the job up for a second or so at most; a Redis that did not answer
-  // is then not asked again for a few seconds.  When Redis refuses a state for its size, the one saved before stays.
+  // Returns true if the job was cancelled.  Blocks for about a second at most; after that, Redis is not asked again for
+  // a few seconds.  When Redis refuses a state for its size, the one saved before stays.
   bool save(const std::string& jid, const IterationState& state);
 
   // Call it when the job is done and the scoreboard says so: a crash in between must not run the job from its
   // beginning.
   void drop(const std::string& jid);
 
-  // Whether Redis has not taken how far some job came.  Of a job that is done there is only something to remove, which
-  // expires by itself.
+  // Whether the cursor of some job is not in Redis yet.  The cursor of a job that is done does not count: it expires by
+  // itself.
   bool has_unsaved_cursor() const;
   // Call it before a settle.  `pause` throws to give up.
   void deliver(const std::function<void(std::chrono::milliseconds)>& pause);

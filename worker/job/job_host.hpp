@@ -18,35 +18,35 @@ namespace brood {
 // Longer timeouts are cut to this: it is as good as for ever, and does not overflow a clock.
 inline constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 365);
 
-// What an iterable job may ask of its worker.
+// The worker's services to an iterable job.
 struct IterationHost {
   std::chrono::milliseconds max_runtime{0};  // 0: no limit
   std::function<bool()> interrupt = {};      // true: end this run, another worker goes on
   // nullopt: the worker leaves before Redis has answered.  Throws UnexpectedReply.
   std::function<std::optional<IterationState>()> load = {};
-  std::function<bool(const IterationState&)> save = {};  // true: somebody has cancelled the job
+  std::function<bool(const IterationState&)> save = {};  // true: the job was cancelled
   std::function<void()> end = {};                        // the job is done
 };
 
-// What came of asking for limits.
+// The answer to a request for limits.
 struct LimitResult {
   enum class Kind : std::uint8_t {
     taken,
     over,     // not within the time that was given
-    away,     // the worker is told to end meanwhile
-    refused,  // what was asked for is no limit, or Redis does not keep it
+    away,     // the worker must stop meanwhile
+    refused,  // it is no limit, or Redis does not keep it
   } kind = Kind::taken;
   std::size_t which = 0;  // of them stands in the way
   std::string why = {};   // when refused
 };
 
-// What a job with limits may ask of its worker.
+// The worker's services to a job with limits.
 struct LimitHost {
   std::function<LimitResult(const std::vector<Limit>&, std::chrono::milliseconds wait)> take = {};
   std::function<void(const std::vector<LimitUse>&)> give_back = {};
 };
 
-// What a running job may ask of its worker.
+// The worker's services to a running job.
 struct JobHost {
   std::function<bool()> stopping = {};
   std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
@@ -57,13 +57,13 @@ struct JobHost {
   std::function<std::optional<std::string>(std::string_view bid, std::string_view step)> result_of = {};
   std::function<bool(std::string_view bid)> batch_cancelled = {};  // empty: not known
   std::function<void(std::string_view)> say = {};                  // what the job logs; empty: into this process's log
-  // Adds a fact to the job's lines in the log; empty: nobody keeps it.
+  // Adds a fact to the job's lines in the log; empty: it is dropped.
   std::function<void(std::string_view name, std::string_view value)> log_with = {};
   std::function<void(std::string)> keep_result = {};           // one JSON value; empty: it is not kept
   std::function<void(const JobProgress&)> note_progress = {};  // empty: it is not shown
   // How long the run under way may take, for words; nullopt: as long as time_left() says when it begins.
   std::optional<std::chrono::milliseconds> timeout = {};
-  // The run's span, where a collector is told of it, for programs; empty: none.
+  // The run's span if it is exported, for programs; empty: it is not.
   std::string traceparent = {}, tracestate = {};
 };
 

@@ -118,7 +118,7 @@ abi::Entry open_library(const std::string& path, const std::string& file) {
     give_up_for_now(path, std::string("cannot be read now: ") + std::strerror(errno));
   if (const auto flaw = flaw_of_shared_object(file)) refuse(path, *flaw);
 
-  // RTLD_NOW: a symbol that nothing defines is told now, not in the middle of a job.  RTLD_LOCAL: two libraries may
+  // RTLD_NOW: an undefined symbol fails here, not in the middle of a job.  RTLD_LOCAL: two libraries may
   // each have a function of the same name.
   void* const handle = load_object(path, file);
   if (handle == nullptr) {
@@ -132,8 +132,8 @@ abi::Entry open_library(const std::string& path, const std::string& file) {
   return reinterpret_cast<abi::Entry>(symbol);
 }
 
-// What the libraries need, loaded before them, since the dynamic linker would not find it any more.  While this lives,
-// each is known by the name by which it is asked for, also where it does not say that name itself.
+// The objects that the libraries need, loaded before them, since the dynamic linker would not find them any more. While
+// this lives, each is known by the name by which it is asked for, even if its own name differs.
 class NeededBefore {
  public:
   explicit NeededBefore(const HeldFiles& held) {

@@ -81,28 +81,28 @@ class JobRegistry {
   // `still_waits`, if any, is called at least once a second while that program runs.
   void tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits = {});
 
-  // What the arguments of jobs are encrypted by; empty until load() has read a configuration.
+  // The keys that encrypt arguments of jobs; empty until load() has read a configuration.
   const KeyRing& keys() const { return keys_; }
   void forget_keys() { keys_ = {}; }
 
   const Registered* find(std::string_view job_class) const;                // nullptr: unknown, or a program
   const CommandSettings* find_program(std::string_view job_class) const;   // nullptr: unknown, or in a library
-  const CommandSettings* error_program() const { return error_program_; }  // told of every failure; nullptr: none is
+  const CommandSettings* error_program() const { return error_program_; }  // runs at every failure; nullptr: none
   const std::function<void()>& still_waits_for_error_program() const { return still_waits_; }
   std::vector<std::string> class_names() const;  // sorted, programs too
   bool knows(std::string_view job_class) const { return find(job_class) || find_program(job_class); }
   // A sentence about a class that it does not know: which ones it knows, and which of them may have been meant.
   std::string describe_unknown(std::string_view job_class) const;
 
-  // Of all libraries, a line of JSON for each.
+  // A line of JSON for each library.
   std::string periodic_jobs() const;
 
   const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
-  // Whose middleware is around every job, the outermost first.
+  // The libraries with middleware around every job, the outermost first.
   const std::vector<const abi::Library*>& middleware() const { return middleware_; }
   // Those whose handlers hear of a job: its own library and those that serve all; if its class is unknown, all.
   std::vector<const Library*> libraries_told(std::string_view job_class) const;
-  // Whether a handler is to be told of a failed or crashed attempt of this class.
+  // Whether a handler runs at a failed or crashed attempt of this class.
   bool has_failure_handlers(std::string_view job_class) const;
   bool has(abi::EventKind event) const;
 

@@ -14,14 +14,13 @@
 
 namespace brood {
 
-// Runs the handlers of one event in all libraries that have some, in their order or the other way round.  What they
-// throw is logged; a preload and a startup end with the first that throws, by a StartupError.  `occasion` says what the
-// event is.
+// Runs the handlers of one event in all libraries that have some, in their order or the other way round.  Their
+// exceptions are logged; a preload and a startup end with the first one, as a StartupError.  `occasion` is the event.
 void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion);
 // The handlers of preload, in a process that is no worker, or not yet.
 void run_preload_handlers(const JobRegistry& registry);
 
-// The events of one worker, in order and as often as <brood/event.hpp> says.  Where nobody listens nothing is done.
+// The events of one worker, in order and as often as <brood/event.hpp> says.  Does nothing without handlers.
 class Lifecycle {
  public:
   struct Setup {

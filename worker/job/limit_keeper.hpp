@@ -43,7 +43,7 @@ class LimitKeeper {
       const std::vector<Limit>& limits, std::chrono::milliseconds wait,
       const std::function<bool()>& is_wanted = [] { return true; });
 
-  // Gives back what one take() has taken.  What cannot be given back now is free when the job is settled.
+  // Gives back the limits of one take().  If Redis is away, they become free when the job is settled.
   void give_back(const std::vector<LimitUse>& uses);
 
  private:

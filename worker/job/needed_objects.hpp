@@ -12,7 +12,7 @@ namespace brood {
 // of their code runs.  Empty where it cannot be asked.
 std::vector<NeededObject> find_needed_objects(const std::vector<std::string>& libraries);
 
-// Pure.  What ld.so --list prints.
+// Pure.  Parses the output of `ld.so --list`.
 std::vector<NeededObject> parse_list_of_linker(const std::string& printed);
 
 // The names of the objects that the shared object at `path` needs itself.  Empty for any other file.

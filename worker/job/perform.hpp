@@ -14,7 +14,7 @@
 
 namespace brood {
 
-// What an interrupted job may ask for: the same limit as for what a client schedules.
+// The longest delay that an interrupted job may ask for: the same as for a client that schedules a job.
 inline constexpr std::chrono::milliseconds longest_job_delay = std::chrono::seconds(999'999'999);
 
 // How one attempt ended.

@@ -29,7 +29,7 @@ UniqueFd off_standard(UniqueFd fd) {
   return UniqueFd(check("fcntl", fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)));
 }
 
-// In memory, not through a pipe: a program that does not read it keeps nobody waiting.
+// A file in memory, not a pipe: a program that does not read it blocks no writer.
 UniqueFd make_input(std::string_view text) {
   UniqueFd file = off_standard(UniqueFd(check("memfd_create", memfd_create("payload", MFD_CLOEXEC))));
   while (!text.empty()) {
@@ -102,7 +102,7 @@ void close_all_but(int held) {
   by_default.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &by_default, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != birth.parent) _exit(EXIT_FAILURE);  // it died before we could ask to be told
+  if (getppid() != birth.parent) _exit(EXIT_FAILURE);  // it died before prctl()
   child_step(birth, "dup2", dup2(birth.input, STDIN_FILENO));
   child_step(birth, "dup2", dup2(birth.errors, STDERR_FILENO));
   if (birth.directory != nullptr) child_step(birth, cannot_go_there, chdir(birth.directory));

@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// What is to be executed.
+// The program to execute.
 struct ProgramStart {
   std::string path;                                // what messages call it
   std::string file = {};                           // by which it is executed; empty: `path`

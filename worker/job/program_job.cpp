@@ -33,8 +33,8 @@ constexpr auto wait_without_pidfd = 10ms;
 // How long a program may take to die of SIGKILL, before the supervisor ends this worker for it.
 constexpr auto time_to_die = 5'000ms;
 
-// A program reads its standard input, which nobody else does.  Its words are for everybody to see who may list
-// processes: there an encrypted argument is "[encrypted data]".
+// Only the program reads its standard input.  Its command line is visible to every user who may list processes: there
+// an encrypted argument is "[encrypted data]".
 Secret whole_payload_in_clear(const Payload& job) {
   const std::string_view stored = job.args();
   const auto begin = static_cast<std::size_t>(stored.data() - job.text().data());
@@ -166,7 +166,7 @@ class Watch {
   Program program_;
   OutputTail tail_;
   std::string waiting_;  // read, and not passed on yet
-  bool closed_ = false;  // nobody prints there any more
+  bool closed_ = false;  // its writers have closed it
   std::optional<SteadyTime> kill_at_;
   bool killed_ = false;
 };
@@ -189,8 +189,7 @@ Performed judge(const ProgramEnd& end, const Watch& watch, const std::string& pa
   if (!watch.timed_out() && end.exited && end.value == 0) return {};
   std::vector<std::string> lines = watch.last_lines();
   const std::string last = lines.empty() ? "" : ": " + lines.back();
-  // Even exit status 0 is a timeout then: most programs exit so because they were told to end, not because they are
-  // done.
+  // Even exit status 0 is a timeout then: most programs exit so after TERM, whether they are done or not.
   if (watch.timed_out())
     return failed_program(
         "JobTimeout",

@@ -16,21 +16,21 @@ namespace brood {
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const RetryPolicy& policy, bool ask_hooks = true);
 
-// What `retry_for` of this job does: as `configured` says, else as in the oldest Ruby process that lives, else as in
-// the newest release.  Asks Redis only for a job that has `retry_for`, once a minute at most.
+// The rule for this job's `retry_for`: `configured`, else that of the oldest live Ruby process, else that of the newest
+// release.  Asks Redis only for a job that has `retry_for`, once a minute at most.
 RetryFor rule_of_retry_for(const Payload& job, std::optional<SidekiqRelease> configured, FleetRelease& fleet,
                            const AskRedis& ask);
 
-// How a job that somebody ended by hand is settled: no attempt is charged, and no code of a library runs.
+// Settles a job that an operator ended: no attempt is charged, and no code of a library runs.
 Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, WorkerDeath::Fate fate);
 
-// How a job is settled that has come back too often from workers whose end nobody saw: it is dead, unless its option
-// `dead` or its exhausted hook says otherwise, and its death handlers run.
+// Settles a job that came back too often from workers whose end no supervisor saw: it is dead, unless its option `dead`
+// or its exhausted hook decides otherwise, and its death handlers run.
 Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                       bool ask_hooks);
 
-// How a job is settled that cannot be decrypted, which no retry would change: it is dead at once, unless its option
-// `dead` says otherwise; error handlers and `[on_error]` are told, death handlers run, and no hook.
+// Settles a job that cannot be decrypted, which no retry would change: it is dead at once, unless its option `dead`
+// is false.  Error handlers, `[on_error]` and death handlers run, and no hook.
 Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, std::string_view queue,
                               const Failure& failure);
 

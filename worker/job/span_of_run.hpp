@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// Of one payload: where its run stands in a trace, and what a span has of it.  How it ended is still to be said.
-// Of a run that nobody is told of it has the trace alone.
+// The place of a payload's run in a trace, and the span's facts but for its end.  A run that is not exported has the
+// trace alone.
 RunSpan span_of_run(const OtlpSettings& settings, const Payload& job, const std::string& queue, const RunKey& run);
 
 }  // namespace brood

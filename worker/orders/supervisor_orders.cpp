@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto look_for_supervisor_again = 10ms;
 
-// What the handler of TERM may touch: it runs in the middle of a job.
+// The handler of TERM interrupts a job, so it touches these alone.
 volatile std::sig_atomic_t term_came = 0;
 pid_t supervisor = 0;  // or who else is this process' parent while the supervisor lives
 bool (*pass_term)(int signal) = nullptr;

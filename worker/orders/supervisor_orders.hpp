@@ -9,11 +9,12 @@
 
 namespace brood {
 
-// Thrown when the worker is told to end while it waits for Redis, or for an incarnation.  Nothing more was settled.
+// Thrown when the order to stop arrives while the worker waits for Redis, or for an incarnation.  Nothing more was
+// settled.
 class ToldToStop {};
 
-// What a worker hears from its supervisor: the flags in its slot, the bytes on its control pipe, TERM, and the
-// supervisor's own end.
+// The supervisor's orders to a worker: the flags in its slot, the bytes on its control pipe, TERM, and the supervisor's
+// own end.
 class SupervisorOrders {
  public:
   // Installs the handler of TERM: finish the job in hand and exit.
@@ -32,7 +33,7 @@ class SupervisorOrders {
   void read_flags_of(const SlotRecord& record) { flags_ = &record.flags; }
   // Asks the kernel: a job may have ignored that TERM.  Counts as a stop from then on.
   bool supervisor_gone();
-  // Fetch no more; also true when told to stop.
+  // Fetch no more; also true after the order to stop.
   bool told_to_quiet();
 
   // From now on the heartbeat in this shard counts.
@@ -55,8 +56,8 @@ class SupervisorOrders {
 
   void say(ControlByte byte);
 
-  // Asks for an incarnation never used before, by one of the bytes that do.  Throws ToldToStop when it is told to stop
-  // meanwhile.
+  // Asks for an incarnation never used before, by one of the bytes that do.  Throws ToldToStop if the
+  // order to stop arrives meanwhile.
   std::uint64_t ask_for_incarnation(ControlByte byte = ControlByte::need_incarnation);
 
  private:

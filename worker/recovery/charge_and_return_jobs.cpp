@@ -242,7 +242,7 @@ class RecoveryChild {
     return lines;
   }
 
-  // The report of a job that is stored nowhere.  A recursion is told by its innermost frames and where it began.
+  // The report of a job that is stored nowhere.  Of a recursion, logs the innermost frames and where it began.
   static void log_stack(const Payload& job, const CrashReport& report) {
     const std::size_t all = report.stack.size(), left_out = all > most_logged_frames ? all - most_logged_frames : 0;
     for (std::size_t i = 0; i < all; ++i) {

@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// Whom a sweep asks whether the holders of slots still hold: see witness_of().
+// A sweep asks these whether the holders of slots still hold them: see witness_of().
 struct SlotWitnesses {
   OwnIncarnations own;
   std::set<std::string> shards;  // the names of those that are configured

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// What holds for the jobs of a class: [classes.NAME] goes before its code, and that before what holds for all.
+// The options of a class: [classes.NAME] goes before its code, and its code before the settings for all.
 class ClassRules {
  public:
   // `for_all` are the settings of the worker's capsule.
@@ -22,7 +22,7 @@ class ClassRules {
   bool any_has_sandbox() const;
   // What to do with threads that a job leaves behind.
   LeftThreads threads(const std::string& job_class) const;
-  // What becomes of jobs that came too late to begin, and whether the class wants to hear of them.
+  // How jobs are settled that have expired before they began; has_on_expired(): a hook of the class runs then.
   ExpiredJobs expired(const std::string& job_class) const;
   bool encrypts(const std::string& job_class) const;  // clients encrypt its last argument
   bool has_on_expired(const std::string& job_class) const;

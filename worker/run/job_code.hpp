@@ -73,7 +73,7 @@ class JobCode {
   // Decrypts its arguments, in the process that performs it and nowhere else.
   void open(JobRun& run);
   void perform(JobRun& run);
-  // What becomes of a job that failed: with `ask_hooks` its class's hooks and all handlers run.
+  // Decides how a failed job is settled: with `ask_hooks` its class's hooks and all handlers run.
   Outcome judge(JobRun& run, bool ask_hooks = true);
 
   // Whether a job of a class that encrypts came in clear.
@@ -104,7 +104,7 @@ class JobCode {
   JobRun* run_ = nullptr;  // under way
 };
 
-// What one process may have of the host's memory, in bytes.
+// One process's share of the host's memory, in bytes.
 std::uint64_t share_of_host(const Workplace& place);
 
 }  // namespace brood

@@ -23,9 +23,9 @@ struct JobRun {
   SteadyTime started{};
   WallTime started_at{};
   std::uint32_t class_flags = 0;
-  bool keeps_report = false;  // it wants to be told of after its end
+  bool keeps_report = false;  // a report of its end is kept
 
-  // What its code has done.
+  // The results of its code.
   Performed performed = {};
   std::string result = {};                    // that it leaves, JSON; empty: none, or none is kept
   bool iteration_ended = false;               // an iterable job has no item left
@@ -56,9 +56,9 @@ class Performer {
   virtual ~Performer() = default;
   // Runs it, whatever happens in it.
   virtual void perform(JobRun& run) = 0;
-  // What becomes of a job that failed.
+  // Decides how a failed job is settled.
   virtual Outcome judge(JobRun& run) = 0;
-  // Afterwards: what the job has left behind is put right.
+  // Puts right what the job has left behind.
   virtual void put_right(const JobRun& run) = 0;
 };
 

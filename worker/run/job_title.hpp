@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What `ps` shows of a busy worker: `brood: worker 2 images ResizeImage since 12:03:04`.
+// The title of a busy worker in `ps`: `brood: worker 2 images ResizeImage since 12:03:04`.
 class JobTitle : public Stage {
  public:
   void begin(const JobRun& run) override;

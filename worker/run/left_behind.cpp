@@ -23,7 +23,7 @@ void LeftBehind::look(const Payload& job) {
   look_for_threads(job, allowed);
 }
 
-// Their signals would end the next job.  Of a class that may leave threads, the timers are those threads'.
+// Their signals would end the next job.  If a class may leave threads, its timers belong to those threads.
 void LeftBehind::stop_timers(bool allowed) {
   if (allowed) return timers_.note_present();
   place_.age.left_timers += timers_.stop_left_behind();

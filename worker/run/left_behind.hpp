@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// What a job leaves behind in its worker, so that no later job suffers from it: what it changed is put back, its timers
-// are stopped, and threads have the worker replaced.
+// Keeps a job from harming later ones in its worker: restores the settings that it changed, stops its timers, and has a
+// worker with left threads replaced.
 class LeftBehind {
  public:
   LeftBehind(Workplace& place, RunBook& book) : place_(place), book_(book) {}
@@ -28,7 +28,7 @@ class LeftBehind {
 
   // `made_calls`: system calls may have been made since.
   void put_right(bool made_calls);
-  // The same after the handlers of an event.  What those have started is no job's.
+  // The same after the handlers of an event, whose timers and threads belong to no job.
   void put_right_after_handlers();
 
  private:

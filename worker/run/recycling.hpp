@@ -19,7 +19,7 @@ enum class RecycleReason {
   forker,         // the copy that forks its isolated jobs has ended, and no other would be without traces of jobs
 };
 
-// What one worker process has come to, between two jobs.
+// The age of one worker process, between two jobs.
 struct WorkerAge {
   std::uint64_t jobs = 0;
   std::uint64_t rss_bytes = 0;  // asked for only when max_rss is set

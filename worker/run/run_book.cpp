@@ -43,7 +43,7 @@ RunBook::RunBook(WorkerSlot& slot, const WorkerSetup& worker_setup, const Statsd
 void RunBook::speak_of(const Payload& job, const ClassFacts& facts) {
   class_ = {job.job_class(), job.counted_class(), std::nullopt};
   if (!usage_ || !facts.has_code) return;
-  // What a payload wraps may have any name; what is registered has a plain one.
+  // A wrapped class may have any name; a registered class has a plain one.
   class_.index = usage_index(*usage_, is_countable(class_.name) ? class_.name : class_.job_class);
   UsageEntry& usage = usage_->at(*class_.index);
   usage.allows_threads.store(facts.allows_threads ? 1 : 0);

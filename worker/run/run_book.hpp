@@ -44,8 +44,8 @@ class RunsForStatsd {
   std::string class_, queue_;
 };
 
-// What a worker writes down of its runs: in its record while they run, so that the supervisor can count those that it
-// does not live to count; then to the usage of their classes and queues, and to StatsD, if one is configured.
+// Counts a worker's runs: in its record while they run, so that the supervisor can count those that the worker does not
+// survive; then in the usage of their classes and queues, and in StatsD, if it is configured.
 class RunBook : public Stage {
  public:
   RunBook(WorkerSlot& slot, const WorkerSetup& worker_setup, const StatsdSettings& statsd);

@@ -30,8 +30,8 @@ class SpansOfPushes {
   SetSpan set_ = nullptr;
 };
 
-// Tells the exporter of this worker's runs, one after the other.  Of a run that the worker does not survive the
-// recovery tells, by the same ids.
+// Sends this worker's runs to the exporter, one after the other.  If the worker does not survive a run, the recovery
+// sends it, by the same ids.
 class RunSpans : public Stage {
  public:
   // `host` gets the name of each run's span.

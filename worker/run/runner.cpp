@@ -35,7 +35,7 @@ std::shared_ptr<const EndOfRun> last_run(const JobRun& run) {
   return std::make_shared<const EndOfRun>(std::move(last));
 }
 
-// Of a job that ends without a run.
+// The report of a job that ends without a run.
 std::shared_ptr<const EndOfRun> not_run(const Payload& job, const char* error_class, const char* message) {
   if (!keeps_report(job)) return nullptr;
   EndOfRun none;

@@ -17,7 +17,7 @@
 
 namespace brood {
 
-// What all parts of a worker that run jobs share, and the few steps that all of them make.
+// Shared by all parts of a worker that run jobs, with the few steps that all of them make.
 class Workplace {
  public:
   Workplace(const Config& config, const WorkerSetup& setup, WorkerSlot& slot, SupervisorOrders& orders,

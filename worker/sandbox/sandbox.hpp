@@ -33,7 +33,7 @@ std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const Sandbo
                                               const JobCgroup* cgroup);
 
 // Puts the calling process, in which nothing of the class has run yet, and all that it starts, into the sandbox for
-// good.  Of its descriptors only standard input, output and error stay open, and `kept`.  Leaves out what
+// good.  Only standard input, output and error stay open, and `kept`.  Leaves out what
 // sandbox_lacks() names for these offers, and nothing else.  Returns where the supervisor's orders can still be read:
 // see ScratchRecord. Throws std::system_error.
 const SlotRecord* enter_sandbox(const SandboxSettings& settings, const SandboxOffers& offers, const JobCgroup& cgroup,

@@ -158,7 +158,7 @@ Settled Session::settle(const std::vector<Outcome>& outcomes, const Want& want) 
   return settled;
 }
 
-// What the jobs hold that have ended, and whatever this incarnation holds.
+// The holdings of the jobs that have ended, and of this incarnation.
 std::vector<LetGo> Session::ends_with(const std::vector<Outcome>& outcomes) const {
   std::vector<LetGo> let_go;
   if (outcomes.empty()) return let_go;
@@ -319,7 +319,7 @@ Session::Waited Session::hold_what_came(const std::vector<Reply>& replies, bool 
     all_were_asked &= refusal == ErrorKind::none;
     if (refusal == ErrorKind::none) {
       Settled fetched = read_settled(fetch);
-      // What the wait brought is no longer ours either.  The next settle hears of it, and registers anew.
+      // The job that the wait fetched is no longer ours either.  The next settle is fenced too, and registers anew.
       if (fetched.fenced) return Waited::nothing;
       if (!fetched.nothing) {
         hold(std::move(fetched));

@@ -33,8 +33,8 @@ enum class Leaving {
 // `has_outcomes`: of jobs that have run, and that are not known to be settled.
 Leaving how_to_leave(const WorkerSlot& slot, bool has_outcomes);
 
-// What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation and the
-// order of the scoreboard's writes are all here.  While Redis is away each call pauses and sends the same again; it
+// The jobs that one worker holds in Redis.  Only this code settles and fetches them: the numbers, the incarnation and
+// the order of the scoreboard's writes are all here.  While Redis is away each call pauses and sends the same again; it
 // returns once Redis has answered.
 class Session {
  public:
@@ -45,9 +45,9 @@ class Session {
     DeadLimits dead_limits;
     // How many replicas must confirm what is settled, and what is fetched before any of it begins.
     ReplicaWait wait = {};
-    // Waits between two attempts while Redis is away; throws ToldToStop or ShardIsAway to give up.  What was sent may
-    // or may not be applied then.  After ToldToStop call nothing more but the destructor, and exit without retiring:
-    // the recovery, which knows the number, does the rest.
+    // Waits between two attempts while Redis is away; throws ToldToStop or ShardIsAway to give up.  The last
+    // request may or may not be applied then.  After ToldToStop call nothing more but the destructor, and exit without
+    // retiring: the recovery, which knows the number, does the rest.
     std::function<void(std::chrono::milliseconds)> pause;
     // Asked when too few replicas have confirmed: whether the server is the master all the same.  If not, the worker
     // disconnects and sends the same again to the server that is.
@@ -93,7 +93,7 @@ class Session {
     bool may_be_more_queues = false;  // than `draw`
     bool looks_again_soon = false;    // the worker has something else to look at: waits for some seconds only
     int wake_fd = -1;                 // readable when the worker is wanted while it waits
-    // What to do then: see shared/redis/connection.hpp.
+    // Called then: see shared/redis/connection.hpp.
     std::function<std::optional<std::chrono::milliseconds>()> woken = {};
   };
   enum class Waited {
@@ -132,8 +132,8 @@ class Session {
   void retire(const std::vector<Outcome>& outcomes);
   // After a wait that was lost: recovers its own incarnation as that of a dead worker, until Redis answers.
   void give_up();
-  // Sends nothing more to this shard.  What it may still hold there was not begun: the supervisor recovers it when that
-  // shard can be reached.
+  // Sends nothing more to this shard.  Jobs that it may still hold there were not begun: the supervisor recovers them
+  // when that shard can be reached.
   void leave_behind();
 
  private:

@@ -15,7 +15,7 @@ constexpr std::array all_events{std::pair{BatchEvent::complete, std::string_view
                                 std::pair{BatchEvent::death, std::string_view("death")},
                                 std::pair{BatchEvent::finished, std::string_view("finished")}};
 
-// What callback_value() makes: "<queue> <unit of time> <jid> <payload without its last brace>".
+// A callback as callback_value() writes it: "<queue> <unit of time> <jid> <payload without its last brace>".
 struct KeptJob {
   std::string queue, jid, payload, time;
 };

@@ -53,7 +53,7 @@ class BatchBook {
 
  private:
   enum class State : std::uint8_t { pending, failing, dead, succeeded };
-  // What one event is to the batch.
+  // One event of the batch.
   struct Event {
     std::vector<std::string> callbacks;  // as callback_value() makes them
     bool fired = false, closed = false;

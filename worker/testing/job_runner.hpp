@@ -43,9 +43,9 @@ class JobRunner {
 
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);
   void forget_iterations();
-  // What became of a job with `keep_result` that has run; nullopt: none did.
+  // The report of a job with `keep_result`; nullopt: it has not run.
   std::optional<JobReport> report(std::string_view jid) const;
-  // How far the job said that it was, in its last run.
+  // The last progress that the job noted, in its last run.
   std::optional<JobProgress> progress(std::string_view jid) const;
   void reach_limit(std::string_view name);
   void free_limit(std::string_view name);

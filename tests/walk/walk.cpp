@@ -278,9 +278,11 @@ void Walk::let_go() {
 // Waits until no job is left but in `dead`; returns false if none has moved for more than a minute.
 bool Walk::come_to_rest() {
   std::size_t before = SIZE_MAX;
-  // Brood itself leaves some things to a look that comes once a minute.  A planted bug is waited for less long, but
-  // for more than the 30 seconds after which jobs come back that a worker sets aside for a cap that is there no more.
-  const auto patience = scene_.options.planted.empty() ? 80s : 40s;
+  // Brood itself leaves some things to a look that comes once a minute.  A supervisor that was killed while it did not
+  // serve the spare shard has no files any more when that shard is served again: then its heartbeat must expire, and
+  // stay away for a minute.  A planted bug is waited for less long, but for more than the 30 seconds after which jobs
+  // come back that a worker sets aside for a cap that is there no more.
+  const auto patience = !scene_.options.planted.empty() ? 40s : scene_.shape.has_spare ? 150s : 80s;
   const auto began = std::chrono::steady_clock::now();
   auto moved = began, free_since = began;
   std::string last;

@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay import new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -56,6 +56,7 @@ _brood() {
     perform) options="--args --string --payload -q --queue --jid -C --config $foreground $every" ;;
     replay) options="-q --queue $foreground $where $every" ;;
     new) options="$every" ;;
+    import) options="-e --environment --schedule --json $every" ;;
     recover) options="--all --dry-run --yes --wait --json $where $every" ;;
     web) options="--listen --read-only $where $every" ;;
     bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --appendfsync --log-jobs --json $where $every" ;;
@@ -85,7 +86,7 @@ _brood() {
     return    # a value that nobody can guess
   fi
   case $command:$previous in
-    *:-C | *:--config | *:-r | *:--require | enqueue:--bulk) compopt -o default ;;
+    *:-C | *:--config | *:-r | *:--require | enqueue:--bulk | import:--schedule) compopt -o default ;;
     *:--redis) mapfile -t COMPREPLY < <(compgen -W "embedded" -- "$word") ;;
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
     bench:--appendfsync) mapfile -t COMPREPLY < <(compgen -W "always everysec no" -- "$word") ;;
@@ -100,6 +101,7 @@ _brood() {
     perform:--args | perform:--payload | perform:--jid) ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
+    import:-e | import:--environment) mapfile -t COMPREPLY < <(compgen -W "production staging development" -- "$word") ;;
     web:--listen) mapfile -t COMPREPLY < <(compgen -W "unix: 127.0.0.1:7433" -- "$word") ;;
     status:--interval | recover:--wait | *:--pid | *:--instance | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)

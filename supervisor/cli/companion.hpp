@@ -7,7 +7,7 @@
 namespace brood {
 
 // Programs that come with brood, with code that no supervisor and few commands need: `brood status --watch` becomes
-// brood-watch, `brood bench` becomes brood-bench.  They lie beside brood where they are built, and in libexec/brood
+// brood-watch, `brood bench` becomes brood-bench, `brood import` becomes brood-import.  They lie beside brood where they are built, and in libexec/brood
 // where they are installed.
 
 // what() has the missing program, and the paths that were tried.

@@ -56,6 +56,8 @@ const std::vector<NamedCommand>& commands() {
       {"cancel", "cancel a scheduled or an iterable job", cancel_command},
       {"perform", "perform one job in this terminal, also under a debugger", perform_command},
       {"replay", "the same for a job that has failed", replay_command},
+      {"import", "translate Sidekiq's configuration into a brood.toml",
+       [](const std::vector<std::string>& args) -> int { become_companion("brood-import", "import", args); }},
       {"new", "make a project with a job, a test and a unit", new_command},
       {"recover", "return the jobs in flight of dead supervisors", recover_command},
       {"web", "serve a page for browsers, metrics and an API",

@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
+#include <fstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -193,7 +194,8 @@ BOOST_AUTO_TEST_CASE(a_brood_without_its_companions_says_what_is_missing_and_whe
   const std::string alone = "'" + (directory / "bin/brood") + "' ";
   BOOST_TEST_REQUIRE(shell("mkdir '" + (directory / "bin") + "' && cp \"$BROOD\" " + alone) == 0);
   for (const auto& [words, name, program] : {std::tuple("status --watch", "brood status", "brood-watch"),
-                                             std::tuple("bench --json", "brood bench", "brood-bench")}) {
+                                             std::tuple("bench --json", "brood bench", "brood-bench"),
+                                             std::tuple("import x.yml", "brood import", "brood-import")}) {
     BOOST_TEST(shell(alone + words + " 2>'" + (directory / "err") + "'") == 69);
     const std::string beside = directory / "bin/" + program;
     BOOST_TEST(text_of_file(directory / "err")
@@ -207,4 +209,23 @@ BOOST_AUTO_TEST_CASE(a_brood_without_its_companions_says_what_is_missing_and_whe
   BOOST_TEST_REQUIRE(shell("cp \"$BROOD-bench\" '" + (directory / "bin") + "'") == 0);
   BOOST_TEST(shell(alone + "bench --help >'" + (directory / "help") + "'") == 0);
   BOOST_TEST(text_of_file(directory / "help") == run_brood({"bench", "--help"}).output);
+}
+
+BOOST_AUTO_TEST_CASE(the_configuration_of_sidekiq_is_translated_and_the_result_can_run) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "sidekiq.yml") << ":concurrency: 2\n:queues: [[mail, 2], default]\npidfile: x\n";
+  std::ofstream(directory / "schedule.yml") << "tick: {cron: '* * * * *', class: Tick}\n";
+  const std::string into = "'" + (directory / "brood.toml") + "'", from = "'" + (directory / "sidekiq.yml") + "'";
+  BOOST_TEST_REQUIRE(shell("$BROOD import " + from + " >" + into + " 2>'" + (directory / "err") + "'") == 0);
+  const std::string toml = text_of_file(directory / "brood.toml");
+  BOOST_TEST(toml.find("queues = [[\"mail\", 2], [\"default\", 1]]") != std::string::npos, toml);
+  BOOST_TEST(toml.find("[periodic.tick]") != std::string::npos, toml);
+  BOOST_TEST(toml.find("sidekiq.yml:3: pidfile: has no counterpart") != std::string::npos, toml);
+  BOOST_TEST(text_of_file(directory / "err").find("3 settings have a counterpart") != std::string::npos);
+  BOOST_TEST(shell("$BROOD run -C " + into + " --check >'" + (directory / "out") + "' 2>&1") == 0,
+             text_of_file(directory / "out"));
+  // The same file in the place of a brood.toml.
+  BOOST_TEST(shell("$BROOD run -C " + from + " --check 2>'" + (directory / "err") + "'") == 78);
+  BOOST_TEST(text_of_file(directory / "err").find("brood import ") != std::string::npos);
+  BOOST_TEST(shell("printf 'a: [b' | $BROOD import - 2>'" + (directory / "err") + "'") == 78);
 }

@@ -87,7 +87,7 @@ class Packages(unittest.TestCase):
         self.assertRegex(files("libbrood-testing1"), r"/libbrood-testing\.so\.1 -> libbrood-testing\.so\.1\.")
         for file in ("/include/brood/job.hpp", "/cmake/brood/brood-config.cmake", "/pkgconfig/brood.pc", "/libbrood.so -> ", "/libbrood-testing.so -> "):
             self.assertIn(file, files("libbrood-dev"))
-        for file in ("/usr/bin/brood", "/usr/libexec/brood/brood-watch", "/usr/libexec/brood/brood-web", "/usr/libexec/brood/brood-bench", "/lib/systemd/system/brood.service", "/lib/systemd/system/brood@.service", "/man1/brood.1.gz", "/etc/brood/brood.toml", "/etc/logrotate.d/brood"):
+        for file in ("/usr/bin/brood", "/usr/libexec/brood/brood-watch", "/usr/libexec/brood/brood-web", "/usr/libexec/brood/brood-bench", "/usr/libexec/brood/brood-import", "/lib/systemd/system/brood.service", "/lib/systemd/system/brood@.service", "/man1/brood.1.gz", "/etc/brood/brood.toml", "/etc/logrotate.d/brood"):
             self.assertIn(file, files("brood"))
 
 

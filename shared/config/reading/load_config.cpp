@@ -87,6 +87,8 @@ std::string environment_of_sidekiq() {
 }  // namespace
 
 Config load_config(const std::string& path, const ConfigOverrides& overrides) {
+  if (path.ends_with(".yml") || path.ends_with(".yaml"))
+    Place{path}.refuse("is YAML, as Sidekiq's configuration is; translate it: brood import " + path + " > brood.toml");
   return load_config(path, path.empty() ? ConfigFile{} : read_config_file(path), overrides);
 }
 

@@ -1,0 +1,336 @@
+#include "supervisor/cli/import/import_sidekiq.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "shared/base/log_line.hpp"
+#include "shared/config/config_file.hpp"
+#include "shared/config/queue_order.hpp"
+#include "supervisor/cli/import/schedule_rules.hpp"
+#include "supervisor/cli/import/sidekiq_yaml.hpp"
+
+namespace brood {
+namespace {
+
+// Settings without a counterpart, and what to do instead.
+const std::map<std::string, std::string>& remarks() {
+  static const std::map<std::string, std::string> all = {
+      {"require", "brood loads no Ruby; its own `require` names job libraries"},
+      {"pidfile", "systemd knows the process; the packaged unit needs no file"},
+      {"daemon", "systemd runs brood in the background"},
+      {"logfile", "brood logs to standard error, which the journal keeps; see [log] file"},
+      {"index", "it numbers processes; brood has one supervisor for all workers"},
+      {"namespace", "brood reads Sidekiq's keys without a prefix, as Sidekiq 7 and later do"},
+      {"redis", "write the address into [redis] url, or set REDIS_URL"},
+      {"url", "write the address into [redis] url, or set REDIS_URL"},
+      {"process_limits", "brood caps a queue over all machines: see [limits]"},
+      {"blocking", "a worker that waits for one queue alone: see [capsules]"},
+      {"global", "the caps of brood always hold for all machines"},
+      {"fetch_class", "every fetch of brood is reliable"},
+      {"reliable_fetch", "every fetch of brood is reliable"},
+      {"thread_priority", "workers are processes: see Nice= in systemd.exec(5)"},
+      {"poll_interval_average", "brood multiplies `poll_interval` with the number of processes"},
+      {"backtrace", "brood keeps the native stack of each crash"},
+      {"skip_default_job_logging", "see [log] log_jobs, which is false by default"},
+      {"logger", "see [log]"},
+      {"log_formatter", "see [log] format"},
+      {"listened_queues_only", "every supervisor with the rule serves it: see enabled_on"},
+      {"rufus_scheduler_options", "it is for the Ruby scheduler"},
+  };
+  return all;
+}
+
+class Import {
+ public:
+  explicit Import(const ImportRequest& request) : request_(request) {}
+
+  Imported run() {
+    path_ = request_.config.path;
+    const YamlValue root = read(request_.config);
+    for (const auto& [name, value] : settings_of(root)) take(name, value);
+    write_queues();
+    if (request_.schedule) {
+      path_ = request_.schedule->path;
+      take_rules(read(*request_.schedule));
+    }
+    return {text(), translated_, std::move(notes_)};
+  }
+
+ private:
+  using Members = std::vector<std::pair<std::string, YamlValue>>;
+
+  YamlValue read(const SidekiqFile& file) {
+    SidekiqYaml yaml = read_sidekiq_yaml(file.path, file.text, request_.variable);
+    for (const ErbTag& tag : yaml.tags) {
+      const std::string code = log::printable(tag.code.substr(0, 80));
+      note(tag.line, "ERB",
+           tag.value
+               ? fmt::format("`{}` is {} here; brood.toml reads no environment, so set it there", code, *tag.value)
+               : fmt::format("`{}` cannot be evaluated without Ruby: pipe the output of `erb {}` to `brood import -`",
+                             code, file.path));
+    }
+    if (yaml.root.kind == YamlValue::Kind::none) return {};
+    if (yaml.root.kind == YamlValue::Kind::list && request_.schedule && file.path == request_.schedule->path)
+      return yaml.root;
+    if (yaml.root.kind != YamlValue::Kind::map)
+      setting::Place{fmt::format("{}:{}", file.path, yaml.root.line)}.refuse(
+          "is no map of settings: is it Sidekiq's file?");
+    return yaml.root;
+  }
+
+  // The settings for all environments, overwritten by those of ours.
+  Members settings_of(const YamlValue& root) {
+    Members settings;
+    static const std::set<std::string> maps{"capsules",  "limits",  "process_limits", "schedule",
+                                            "scheduler", "dynamic", "redis"};
+    for (const auto& [name, value] : root.map) {
+      if (value.kind != YamlValue::Kind::map || maps.contains(name)) {
+        settings.emplace_back(name, value);
+      } else if (name != request_.environment) {
+        note(value.line, name,
+             fmt::format("left out: this is for the environment {}; see --environment", request_.environment));
+      }
+    }
+    const YamlValue* own = root.find(request_.environment);
+    if (own == nullptr) return settings;
+    for (const auto& [name, value] : own->map) {
+      if (value.kind == YamlValue::Kind::none) continue;
+      std::erase_if(settings, [&](const auto& known) { return known.first == name; });
+      settings.emplace_back(name, value);
+    }
+    return settings;
+  }
+
+  void take(const std::string& name, const YamlValue& value) {
+    static const std::map<std::string, std::string> numbers = {
+        {"concurrency", "concurrency"}, {"max_retries", "max_retries"}, {"dead_max_jobs", "dead_max_jobs"}};
+    static const std::map<std::string, std::string> seconds = {{"timeout", "shutdown_timeout"},
+                                                               {"average_scheduled_poll_interval", "poll_interval"},
+                                                               {"dead_timeout_in_seconds", "dead_timeout"},
+                                                               {"max_iteration_runtime", "max_iteration_runtime"}};
+    static const std::map<std::string, std::string> texts = {{"environment", "environment"}, {"tag", "tag"}};
+    if (value.kind == YamlValue::Kind::none) return;
+    if (const auto to = numbers.find(name); to != numbers.end()) {
+      take_number(name, to->second, value);
+    } else if (const auto to_seconds = seconds.find(name); to_seconds != seconds.end()) {
+      const auto number = value.number();
+      if (!number || *number < 0) return note(value.line, name, "is no number of seconds");
+      add(root_, fmt::format("{} = \"{}s\"", to_seconds->second, *number), value.line);
+    } else if (const auto to_text = texts.find(name); to_text != texts.end() && !value.word().empty()) {
+      add(root_, fmt::format("{} = {}", to_text->second, toml_string(value.word())), value.line);
+    } else if (name == "labels" && value.kind == YamlValue::Kind::list) {
+      add(root_, "labels = " + toml_of(value).value_or("[]"), value.line);
+    } else if (name == "queues") {
+      queues_line_ = value.line;
+      queues_ = queues_of(value);
+    } else if (name == "strict") {
+      is_strict_ = value.truth() == true;
+    } else if (name == "dynamic") {
+      take_dynamic(value);
+    } else if (name == "verbose") {
+      if (value.truth() == true) add(section("log"), "level = \"debug\"", value.line);
+    } else if (name == "capsules") {
+      for (const auto& [capsule, settings] : value.map) take_capsule(capsule, settings);
+    } else if (name == "limits" && value.kind == YamlValue::Kind::map) {
+      for (const auto& [queue, most] : value.map) take_limit(queue, most);
+    } else if (name == "schedule") {
+      take_rules(value);
+    } else if (name == "scheduler") {
+      for (const auto& [inner, of_scheduler] : value.map) {
+        if (inner == "schedule")
+          take_rules(of_scheduler);
+        else if (inner == "dynamic" && of_scheduler.truth() == true)
+          note(of_scheduler.line, "scheduler.dynamic", "rules that change at run time: see `brood periodic add`");
+        else if (inner != "dynamic" && inner != "enabled" && inner != "dynamic_every")
+          note_without_counterpart("scheduler." + inner, inner, of_scheduler.line);
+      }
+    } else {
+      note_without_counterpart(name, name, value.line);
+    }
+  }
+
+  void take_number(const std::string& name, const std::string& key, const YamlValue& value) {
+    const auto number = value.number();
+    if (!number || *number < 0) return note(value.line, name, "is no number");
+    add(root_, fmt::format("{} = {}", key, *number), value.line);
+    if (name == "concurrency" && *number > 1)
+      note(value.line, name,
+           fmt::format("{} threads of one process in Ruby are {} worker processes here; jobs that "
+                       "compute need no more than there are processors, which is the default",
+                       *number, *number));
+  }
+
+  struct Queue {
+    std::string name;
+    long long weight = 0;  // 0: none is given
+  };
+
+  std::vector<Queue> queues_of(const YamlValue& value) {
+    std::vector<Queue> queues;
+    for (const YamlValue& entry : value.kind == YamlValue::Kind::list ? value.list : std::vector{value}) {
+      Queue queue;
+      const bool is_pair = entry.kind == YamlValue::Kind::list && !entry.list.empty();
+      queue.name = is_pair ? entry.list[0].word() : entry.word();
+      if (is_pair && entry.list.size() > 1) queue.weight = entry.list[1].number().value_or(0);
+      if (const std::size_t comma = queue.name.find(','); comma != queue.name.npos) {
+        const YamlValue weight{.kind = YamlValue::Kind::text, .text = queue.name.substr(comma + 1)};
+        queue.weight = weight.number().value_or(0);
+        queue.name.erase(comma);
+      }
+      if (!is_safe_name(queue.name)) {
+        note(entry.line, "queues", fmt::format("{} is no name of a queue", toml_string(queue.name)));
+      } else if (std::ranges::any_of(queues, [&](const Queue& known) { return known.name == queue.name; })) {
+        std::ranges::find(queues, queue.name, &Queue::name)->weight += std::max(queue.weight, 1LL);
+      } else {
+        queues.push_back(queue);
+      }
+    }
+    return queues;
+  }
+
+  static std::string toml_of_queues(const std::vector<Queue>& queues, bool is_strict,
+                                    const std::vector<std::string>& more) {
+    const bool has_weights =
+        !is_strict && std::ranges::any_of(queues, [](const Queue& queue) { return queue.weight > 0; });
+    std::string all;
+    for (const Queue& queue : queues) {
+      all += all.empty() ? "" : ", ";
+      all += has_weights ? fmt::format("[{}, {}]", toml_string(queue.name), std::max(queue.weight, 1LL))
+                         : toml_string(queue.name);
+    }
+    for (const std::string& entry : more) all += (all.empty() ? "" : ", ") + entry;
+    return "queues = [" + all + "]";
+  }
+
+  void write_queues() {
+    if (queues_.empty() && further_queues_.empty()) return;
+    const bool has_weights = std::ranges::any_of(queues_, [](const Queue& queue) { return queue.weight > 0; });
+    if (!further_queues_.empty() && has_weights && !is_strict_) further_queues_.front() = "[\"*\", 1]";
+    add(root_, toml_of_queues(queues_, is_strict_, further_queues_), queues_line_);
+  }
+
+  // sidekiq-limit_fetch: true, or { exclude: [...] }.
+  void take_dynamic(const YamlValue& value) {
+    if (value.truth() == false) return;
+    if (queues_line_ == 0) queues_line_ = value.line;
+    further_queues_.emplace_back("\"*\"");
+    const YamlValue* const excluded = value.find("exclude");
+    if (excluded == nullptr) return;
+    for (const YamlValue& name : excluded->list) {
+      if (is_safe_name(name.word())) further_queues_.push_back(toml_string("!" + name.word()));
+    }
+  }
+
+  void take_capsule(const std::string& name, const YamlValue& settings) {
+    if (!is_safe_name(name)) return note(settings.line, "capsules." + name, "is no name of a capsule");
+    std::vector<std::string>& lines = section("capsules." + key(name));
+    for (const auto& [setting, value] : settings.map) {
+      if (setting == "concurrency" && value.number())
+        add(lines, fmt::format("concurrency = {}", *value.number()), value.line);
+      else if (setting == "queues")
+        add(lines, toml_of_queues(queues_of(value), false, {}), value.line);
+      else
+        note(value.line, "capsules." + name + "." + setting, "has no counterpart");
+    }
+  }
+
+  void take_limit(const std::string& queue, const YamlValue& most) {
+    const auto number = most.number();
+    if (!is_safe_name(queue) || !number || *number < 1)
+      return note(most.line, "limits." + queue, "is no number of jobs of a queue");
+    std::vector<std::string>& lines = section("limits." + key(queue));
+    lines.push_back(fmt::format("queues = [{}]", toml_string(queue)));
+    add(lines, fmt::format("concurrent = {}", *number), most.line);
+  }
+
+  // A map by names, or a list of maps with `name`.
+  void take_rules(const YamlValue& rules) {
+    for (const auto& [name, rule] : rules.map) take_rule(name, rule);
+    for (const YamlValue& rule : rules.list) {
+      const YamlValue* const name = rule.find("name");
+      take_rule(name == nullptr ? "" : name->word(), rule);
+    }
+  }
+
+  void take_rule(const std::string& name, const YamlValue& rule) {
+    const std::string shown = "periodic." + name;
+    if (!is_safe_name(name))
+      return note(rule.line, shown, "is no name of a rule: letters, digits, \"_\", \"-\", \".\" and \":\"");
+    const ImportedRule imported = import_rule(rule);
+    for (const std::string& problem : imported.problems) note(rule.line, shown, problem);
+    if (imported.lines.empty()) return;
+    if (!has_rules_)
+      note(rule.line, "periodic", "a rule without tz is in UTC here, and in the server's or Rails' time zone there");
+    has_rules_ = true;
+    std::vector<std::string>& lines = section("periodic." + key(name));
+    if (const YamlValue* text = rule.find("description"); text != nullptr && !text->word().empty())
+      lines.push_back("# " + log::printable(text->word().substr(0, 200)));
+    for (const std::string& line : imported.lines) lines.push_back(line);
+    ++translated_;
+  }
+
+  std::vector<std::string>& section(const std::string& name) {
+    const auto known = std::ranges::find(sections_, name, [](const auto& one) { return one.first; });
+    if (known != sections_.end()) return known->second;
+    return sections_.emplace_back(name, std::vector<std::string>()).second;
+  }
+
+  // A part of the name of a section.
+  static std::string key(const std::string& name) {
+    const bool is_bare = std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    });
+    return is_bare ? name : toml_string(name);
+  }
+
+  void add(std::vector<std::string>& lines, const std::string& line, int from) {
+    lines.push_back(fmt::format("{:<50} # {}:{}", line, shown_path(), from));
+    ++translated_;
+  }
+
+  std::string shown_path() const { return log::printable(path_); }
+
+  void note(int line, std::string name, std::string text) {
+    notes_.push_back({fmt::format("{}:{}", shown_path(), line), log::printable(name), log::printable(text)});
+  }
+
+  void note_without_counterpart(const std::string& shown, const std::string& name, int line) {
+    const auto known = remarks().find(name);
+    note(line, shown, known == remarks().end() ? "has no counterpart" : "has no counterpart: " + known->second);
+  }
+
+  std::string text() const {
+    std::string all = fmt::format("# From {}, for the environment {}.  See brood.toml(5).\n\n",
+                                  log::printable(request_.config.path), log::printable(request_.environment));
+    for (const std::string& line : root_) all += line + "\n";
+    for (const auto& [name, lines] : sections_) {
+      all += fmt::format("\n[{}]\n", name);
+      for (const std::string& line : lines) all += line + "\n";
+    }
+    all += "\n# Not read: settings in Ruby, such as Sidekiq.configure_server, sidekiq_options and middleware.\n";
+    for (const ImportNote& one : notes_) all += fmt::format("# {}: {}: {}\n", one.place, one.name, one.text);
+    return all;
+  }
+
+  const ImportRequest& request_;
+  std::string path_;  // of the file that is read
+  std::vector<std::string> root_;
+  std::vector<std::pair<std::string, std::vector<std::string>>> sections_;
+  std::vector<Queue> queues_;
+  std::vector<std::string> further_queues_;  // behind those, as TOML
+  int queues_line_ = 0;
+  bool is_strict_ = false, has_rules_ = false;
+  std::size_t translated_ = 0;
+  std::vector<ImportNote> notes_;
+};
+
+}  // namespace
+
+Imported import_sidekiq(const ImportRequest& request) { return Import(request).run(); }
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+struct SidekiqFile {
+  std::string path, text;
+};
+
+// What of Sidekiq's files has no counterpart in brood.toml, or another meaning there.
+struct ImportNote {
+  std::string place;  // "config/sidekiq.yml:7"
+  std::string name;   // of the setting: "pidfile"
+  std::string text;   // why, and what to do instead
+};
+
+struct Imported {
+  std::string toml;            // the text of a brood.toml; it ends with the notes, as comments
+  std::size_t translated = 0;  // settings that have a counterpart
+  std::vector<ImportNote> notes = {};
+};
+
+struct ImportRequest {
+  SidekiqFile config;                        // config/sidekiq.yml
+  std::optional<SidekiqFile> schedule = {};  // config/schedule.yml of the gem sidekiq-cron
+  std::string environment = "production";    // whose section of the file counts
+  std::function<std::optional<std::string>(const std::string& name)> variable;  // of this process' environment
+};
+
+// Translates the configuration of Sidekiq 6 to 8, with the sections of the gems sidekiq-scheduler and
+// sidekiq-limit_fetch and the schedule of sidekiq-cron.  Pure.  Throws ConfigError if a file is no YAML, or no map.
+Imported import_sidekiq(const ImportRequest& request);
+
+}  // namespace brood

@@ -1,0 +1,266 @@
+#include "supervisor/cli/import/sidekiq_yaml.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <set>
+#include <string_view>
+
+#include "shared/base/ascii.hpp"
+#include "shared/config/config_file.hpp"
+#include "shared/json/json.hpp"
+
+namespace brood {
+namespace {
+
+// Aliases may repeat a value any number of times, and so a small file could become a huge tree.
+constexpr std::size_t most_values = 100'000;
+constexpr int deepest = 50;
+
+[[noreturn]] void refuse(const std::string& path, int line, const std::string& why) {
+  setting::Place{fmt::format("{}:{}", path, line)}.refuse(why);
+}
+
+int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
+
+std::string without_colon(std::string name) {
+  if (name.size() > 1 && name.front() == ':') name.erase(0, 1);
+  return name;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+
+  YamlValue read(const YAML::Node& node, int depth = 0) {
+    if (++values_ > most_values) refuse(path_, line_of(node), "has too many values, or aliases that repeat too many");
+    if (depth > deepest) refuse(path_, line_of(node), "is nested too deeply");
+    YamlValue value{.line = line_of(node)};
+    switch (node.Type()) {
+      case YAML::NodeType::Scalar:
+        value.kind = YamlValue::Kind::text;
+        value.text = node.Scalar();
+        value.is_quoted = node.Tag() == "!";
+        break;
+      case YAML::NodeType::Sequence:
+        value.kind = YamlValue::Kind::list;
+        for (const YAML::Node& element : node) value.list.push_back(read(element, depth + 1));
+        break;
+      case YAML::NodeType::Map:
+        value.kind = YamlValue::Kind::map;
+        read_members(node, depth, value);
+        break;
+      default:
+        break;
+    }
+    return value;
+  }
+
+ private:
+  void read_members(const YAML::Node& node, int depth, YamlValue& into) {
+    std::set<std::string> own;
+    for (const auto& member : node) {
+      if (!member.first.IsScalar()) refuse(path_, line_of(member.first), "a name of a member is no text");
+      if (member.first.Scalar() == "<<") continue;
+      std::string name = without_colon(member.first.Scalar());
+      YamlValue value = read(member.second, depth + 1);
+      value.line = line_of(member.first);
+      const auto same = std::ranges::find(into.map, name, [](const auto& known) { return known.first; });
+      if (same != into.map.end())
+        same->second = std::move(value);  // as in Ruby, the last one counts
+      else
+        into.map.emplace_back(name, std::move(value));
+    }
+    for (const auto& member : node) {
+      if (member.first.Scalar() != "<<") continue;
+      const YamlValue merged = read(member.second, depth + 1);
+      for (const YamlValue& source : merged.kind == YamlValue::Kind::list ? merged.list : std::vector{merged}) {
+        for (const auto& [name, value] : source.map) {
+          if (into.find(name) == nullptr) into.map.emplace_back(name, value);
+        }
+      }
+    }
+  }
+
+  const std::string& path_;
+  std::size_t values_ = 0;
+};
+
+// Reads a piece of Ruby from left to right.
+class RubyCode {
+ public:
+  explicit RubyCode(std::string_view code) : rest_(code) {}
+
+  bool take(std::string_view word) {
+    skip_spaces();
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+
+  // A text in quotes, or a plain number; nullopt: something else.
+  std::optional<std::string> literal() {
+    skip_spaces();
+    const char quote = rest_.empty() ? '\0' : rest_.front();
+    std::size_t end = 0;
+    if (quote == '"' || quote == '\'') {
+      rest_.remove_prefix(1);
+      end = rest_.find(quote);
+      if (end == rest_.npos) return std::nullopt;
+    } else {
+      while (end < rest_.size() && ascii::is_digit(rest_[end])) ++end;
+      if (end == 0) return std::nullopt;
+    }
+    const std::string text(rest_.substr(0, end));
+    rest_.remove_prefix(end + (quote == '"' || quote == '\'' ? 1 : 0));
+    const auto is_plain = [](char c) {
+      return ascii::is_letter_or_digit(c) || std::string_view("_-.:/~@").find(c) != std::string_view::npos;
+    };
+    if (!std::ranges::all_of(text, is_plain)) return std::nullopt;
+    return text;
+  }
+
+  bool at_end() {
+    skip_spaces();
+    return rest_.empty();
+  }
+
+ private:
+  void skip_spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\n"), rest_.size())); }
+
+  std::string_view rest_;
+};
+
+// The value of `ENV["NAME"]`, `ENV.fetch("NAME")`, `ENV["NAME"] || DEFAULT`, `ENV.fetch("NAME", DEFAULT)` or
+// `ENV.fetch("NAME") { DEFAULT }`, also within `Integer(...)` or with `.to_i` behind it.
+std::optional<std::string> evaluate(const std::string& text,
+                                    const std::function<std::optional<std::string>(const std::string&)>& environment) {
+  RubyCode code(text);
+  const bool is_wrapped = code.take("Integer(") || code.take("(");
+  const bool is_fetch = code.take("ENV.fetch(");
+  if (!is_fetch && !code.take("ENV[")) return std::nullopt;
+  const std::optional<std::string> name = code.literal();
+  if (!name) return std::nullopt;
+  std::optional<std::string> value;
+  if (is_fetch && code.take(",") && !(value = code.literal())) return std::nullopt;
+  if (!code.take(is_fetch ? ")" : "]")) return std::nullopt;
+  const bool is_block = code.take("{");
+  if ((is_block || code.take("||")) && !(value = code.literal())) return std::nullopt;
+  if (is_block && !code.take("}")) return std::nullopt;
+  if (is_wrapped && !code.take(")")) return std::nullopt;
+  if (!code.take(".to_i")) code.take(".to_s");
+  if (!code.at_end()) return std::nullopt;
+  if (auto set = environment(*name)) return set;
+  return value;
+}
+
+// Whether it is a number of JSON, which YAML reads as a number too.
+bool is_plain_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string_view whole = text.substr(0, point), part = text.substr(std::min(point + 1, text.size()));
+  if (whole.empty() || (whole.size() > 1 && whole.front() == '0') || text.size() > 30) return false;
+  return std::ranges::all_of(whole, ascii::is_digit) && std::ranges::all_of(part, ascii::is_digit) &&
+         (point == text.size() || !part.empty());
+}
+
+// Replaces the tags of ERB by their values.  The lines keep their numbers.
+std::string without_erb(const std::string& text, std::vector<ErbTag>& tags,
+                        const std::function<std::optional<std::string>(const std::string&)>& environment) {
+  std::string clean;
+  int line = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t tag = text.find("<%", at), end = tag == text.npos ? text.npos : text.find("%>", tag);
+    const std::size_t plain_end = end == text.npos ? text.size() : tag;
+    clean.append(text, at, plain_end - at);
+    line += static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(at),
+                                        text.begin() + static_cast<std::ptrdiff_t>(plain_end), '\n'));
+    if (end == text.npos) break;
+    std::string code = text.substr(tag + 2, end - tag - 2);
+    const int new_lines = static_cast<int>(std::count(code.begin(), code.end(), '\n'));
+    const bool is_output = code.starts_with('=') || code.starts_with("-=");
+    const bool is_comment = code.starts_with('#');
+    while (!code.empty() && (code.back() == '-' || code.back() == ' ')) code.pop_back();
+    code.erase(0, std::min(code.find_first_not_of("=- "), code.size()));
+    if (!is_comment) {
+      ErbTag found{line, code, is_output ? evaluate(code, environment) : std::nullopt};
+      if (found.value) clean += *found.value;
+      tags.push_back(std::move(found));
+    }
+    clean.append(static_cast<std::size_t>(new_lines), '\n');
+    line += new_lines;
+    at = end + 2;
+  }
+  return clean;
+}
+
+}  // namespace
+
+std::string YamlValue::word() const {
+  if (kind != Kind::text) return "";
+  return is_quoted ? text : without_colon(text);
+}
+
+const YamlValue* YamlValue::find(const std::string& name) const {
+  const auto member = std::ranges::find(map, name, [](const auto& one) { return one.first; });
+  return member == map.end() ? nullptr : &member->second;
+}
+
+std::optional<long long> YamlValue::number() const {
+  long long value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read_to, error] = std::from_chars(text.data(), end, value);
+  if (kind != Kind::text || text.empty() || error != std::errc() || read_to != end) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> YamlValue::truth() const {
+  if (kind != Kind::text || is_quoted) return std::nullopt;
+  static const std::set<std::string> yes{"true", "True", "TRUE", "yes", "Yes", "on"},
+      no{"false", "False", "FALSE", "no", "No", "off"};
+  if (yes.contains(text)) return true;
+  if (no.contains(text)) return false;
+  return std::nullopt;
+}
+
+SidekiqYaml read_sidekiq_yaml(const std::string& path, const std::string& text,
+                              const std::function<std::optional<std::string>(const std::string& name)>& environment) {
+  SidekiqYaml file;
+  const std::string clean = without_erb(text, file.tags, environment);
+  try {
+    file.root = Reader(path).read(YAML::Load(clean));
+  } catch (const YAML::Exception& error) {
+    refuse(path, error.mark.line + 1, fmt::format("is no YAML: {}", error.msg));
+  }
+  return file;
+}
+
+std::string json_of(const YamlValue& value) {
+  switch (value.kind) {
+    case YamlValue::Kind::none:
+      return "null";
+    case YamlValue::Kind::text: {
+      if (!value.is_quoted && is_plain_number(value.text)) return value.text;
+      if (const auto truth = value.truth()) return *truth ? "true" : "false";
+      if (!value.is_quoted && (value.text.empty() || value.text == "~" || value.text == "null")) return "null";
+      return json_string(value.word());
+    }
+    case YamlValue::Kind::list: {
+      std::string all;
+      for (const YamlValue& element : value.list) all += (all.empty() ? "" : ",") + json_of(element);
+      return "[" + all + "]";
+    }
+    case YamlValue::Kind::map: {
+      std::string all;
+      for (const auto& [name, element] : value.map)
+        all += (all.empty() ? "" : ",") + json_string(name) + ":" + json_of(element);
+      return "{" + all + "}";
+    }
+  }
+  return "null";
+}
+
+}  // namespace brood

@@ -61,7 +61,7 @@ if(BROOD_SANITIZE)
 elseif(Python3_FOUND AND PNG_FOUND)
   add_test(NAME compatibility_snippets
            COMMAND ${CMAKE_CURRENT_LIST_DIR}/snippets_test.py ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-  set(walks batches cookbook cpp)
+  set(walks batches cookbook cpp from-sidekiq)
   if(BROOD_RUBY AND ruby_lacks EQUAL 0)
     list(APPEND walks ruby)
   endif()

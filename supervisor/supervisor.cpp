@@ -351,8 +351,10 @@ void Supervisor::follow_shards() {
 }
 
 void Supervisor::hear_shards() {
+  bool rules_changed = false;
   for (Shard& shard : shards_) {
     const Shard::News news = shard.take_news();
+    rules_changed |= news.rules_changed;
     if (news.trouble) judge(*news.trouble);
     if (news.has_moved) note_moved(shard.number());
     for (const std::string& signal : news.signals) operators_.obey_redis(signal);
@@ -362,6 +364,18 @@ void Supervisor::hear_shards() {
       for (Shard& each : shards_) each.heartbeat().beat();  // an operator on another machine waits for this
     }
   }
+  if (rules_changed) follow_periodic_rules();
+}
+
+void Supervisor::follow_periodic_rules() {
+  for (Shard& shard : shards_) shard.follow_periodic(periodic_jobs());
+  shards_.each([&](const Shard& shard) {
+    for (const auto& [name, job] : shard.stored_periodic()) {
+      if (config_->periodic.contains(name) || registered_periodic_.jobs().contains(name))
+        log::warn("periodic_rule_hidden",
+                  {{"name", name}, {"hint", "the configuration or a job library has the name"}});
+    }
+  });
 }
 
 // After a takeover several shards are no mistake of the configuration: the program before us has served them.
@@ -389,10 +403,13 @@ bool Supervisor::name_is_taken() const {
 Shard::Settings Supervisor::shard_settings() const { return {config_, facts_, periodic_jobs()}; }
 
 // If a job of the configuration has the same name as one of a library, it wins, even where other processes are to run
-// it.
+// it.  Both win over a rule in Redis.
 PeriodicJobSettings Supervisor::periodic_jobs() const {
   PeriodicJobSettings jobs = config_->periodic;
   for (const auto& [name, job] : registered_periodic_.jobs()) jobs.try_emplace(name, job);
+  shards_.each([&](const Shard& shard) {
+    for (const auto& [name, job] : shard.stored_periodic()) jobs.try_emplace(name, job);
+  });
   std::erase_if(jobs, [&](const auto& job) { return !job.second.is_enabled_on(config_->labels); });
   return jobs;
 }

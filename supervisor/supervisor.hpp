@@ -90,6 +90,7 @@ class Supervisor {
   Shard::Settings shard_settings() const;
   PeriodicJobSettings periodic_jobs() const;
   void look_at_registered_periodic();
+  void follow_periodic_rules();
 
   // ---- What people see: supervisor_status.cpp
   ProcessFacts facts_of_present() const;

@@ -42,7 +42,7 @@ _brood() {
     batches) options="--limit --page --description --parent --on-success --on-death --on-complete --on-finished --callback-queue --unchecked --json $where $every" verbs="list show check cancel delete push" ;;
     quarantine) options="--json $where $every" verbs="list release" ;;
     classes) options="--json $where $every" verbs="list pause unpause" ;;
-    periodic) options="--json $where $every" verbs="list next history run pause unpause check" ;;
+    periodic) options="--cron --class --args --tz -q --queue --retry --catch-up --within --overlap --jitter --enabled-on --replace --dry-run --json $where $every" verbs="list next history run add remove pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
     keys) options="--json $every" verbs="new" ;;
     limits) options="--json $where $every" verbs="list show reset" ;;
@@ -73,6 +73,11 @@ _brood() {
     *:--class) _brood_names classes; return ;;
     enqueue:-q | *:--queue | replay:-q) [ "$command" = run ] || _brood_names queues; return ;;
     batches:--callback-queue) _brood_names queues; return ;;
+    periodic:-q) _brood_names queues; return ;;
+    periodic:--cron | periodic:--args | periodic:--tz | periodic:--within | periodic:--jitter | periodic:--enabled-on) return ;;
+    periodic:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word"); return ;;
+    periodic:--catch-up) mapfile -t COMPREPLY < <(compgen -W "none last all" -- "$word"); return ;;
+    periodic:--overlap) mapfile -t COMPREPLY < <(compgen -W "allow skip queue" -- "$word"); return ;;
     batches:--parent) _brood_names batches; return ;;
     batches:--on-*) _brood_names classes; return ;;
     *:--pid) _brood_names pids; return ;;

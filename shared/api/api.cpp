@@ -65,6 +65,8 @@ JobSet Api::scheduled() { return {shards_, std::string(scheduled_set)}; }
 JobSet Api::retries() { return {shards_, std::string(retry_set)}; }
 JobSet Api::dead() { return {shards_, std::string(dead_set)}; }
 
+Periodic Api::periodic() { return Periodic(shards_); }
+
 void Api::limit_dead(std::int64_t max_jobs, std::chrono::seconds timeout) {
   if (max_jobs < 1) throw std::invalid_argument("the dead set has room for one job at least");
   if (timeout.count() < 1) throw std::invalid_argument("a dead job is kept for a second at least");

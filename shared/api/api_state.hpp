@@ -29,6 +29,7 @@ class ApiState {
  public:
   ApiState(const RedisAddress& address, const DeadLimits& dead, std::optional<TimeUnit> times)
       : shard_(address.shard),
+        is_drained_(address.is_drained),
         times_(times),
         redis_([this, address] {
           auto connection = std::make_unique<ClientConnection>(address);
@@ -39,6 +40,8 @@ class ApiState {
         dead_seconds_(dead.timeout_seconds) {}
 
   const std::string& shard() const { return shard_; }  // its name; empty: there is no other
+
+  bool is_drained() const { return is_drained_; }  // nothing new is to lie there
 
   // Gives `talk` sole use of this process's connection.  It must run no code that a user passed in.
   template <typename Talk>
@@ -73,6 +76,7 @@ class ApiState {
 
  private:
   std::string shard_;
+  bool is_drained_;
   std::optional<TimeUnit> times_;  // nullopt: as the fleet does
   FleetRelease fleet_;
   std::optional<Connection::Timeouts> timeouts_;  // nullopt: the usual

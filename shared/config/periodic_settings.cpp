@@ -22,11 +22,15 @@ namespace {
 using namespace std::chrono_literals;
 using CatchUp = PeriodicSettings::CatchUp;
 using Overlap = PeriodicSettings::Overlap;
+using Source = PeriodicSettings::Source;
 
 constexpr std::array<std::pair<std::string_view, CatchUp>, 3> catch_up_words{
     {{"none", CatchUp::none}, {"last", CatchUp::last}, {"all", CatchUp::all}}};
 constexpr std::array<std::pair<std::string_view, Overlap>, 3> overlap_words{
     {{"allow", Overlap::allow}, {"skip", Overlap::skip}, {"queue", Overlap::queue}}};
+
+constexpr std::array<std::pair<std::string_view, Source>, 3> source_words{
+    {{"configuration", Source::configuration}, {"library", Source::library}, {"redis", Source::redis}}};
 
 template <typename Words>
 auto value_of(const Words& words, std::string_view word) -> std::optional<decltype(words[0].second)> {
@@ -67,6 +71,7 @@ std::optional<CatchUp> catch_up_of(std::string_view word) { return value_of(catc
 std::optional<Overlap> overlap_of(std::string_view word) { return value_of(overlap_words, word); }
 std::string_view name_of(CatchUp catch_up) { return word_of(catch_up_words, catch_up); }
 std::string_view name_of(Overlap overlap) { return word_of(overlap_words, overlap); }
+std::string_view name_of(Source source) { return word_of(source_words, source); }
 
 namespace {
 

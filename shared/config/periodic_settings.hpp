@@ -14,8 +14,9 @@ namespace brood {
 
 // A job to be run again and again: [periodic.NAME].
 struct PeriodicSettings {
-  enum class CatchUp { none, last, all };     // of the ticks that no supervisor was there for
-  enum class Overlap { allow, skip, queue };  // while the job of the tick before has not ended
+  enum class CatchUp { none, last, all };               // of the ticks that no supervisor was there for
+  enum class Overlap { allow, skip, queue };            // while the job of the tick before has not ended
+  enum class Source { configuration, library, redis };  // where the rule is written
   static constexpr std::chrono::hours longest_within{366 * 24}, longest_jitter{24};
 
   std::string cron;
@@ -32,6 +33,10 @@ struct PeriodicSettings {
   std::chrono::seconds jitter{0};            // each job waits a random time of at most that
   std::vector<std::string> enabled_on = {};  // labels: only supervisors that have one of them claim ticks; none: all do
   std::string place = {};                    // of the zone, or of the whole: "etc/brood.toml:12: periodic.report.tz"
+  Source source = Source::configuration;
+  std::string paused_at =
+      {};  // where the configuration pauses it: "etc/brood.toml:14: periodic.report.paused"; else empty
+  std::string stored = {};  // Source::redis: the rule as its text lies in the Redis that serves it; else empty
 
   bool is_enabled_on(const std::vector<std::string>& labels) const;
   CatchUp catches_up() const;
@@ -44,6 +49,7 @@ std::optional<PeriodicSettings::CatchUp> catch_up_of(std::string_view word);
 std::optional<PeriodicSettings::Overlap> overlap_of(std::string_view word);
 std::string_view name_of(PeriodicSettings::CatchUp catch_up);
 std::string_view name_of(PeriodicSettings::Overlap overlap);
+std::string_view name_of(PeriodicSettings::Source source);
 
 // The periodic jobs of job libraries, on their way from the workers, which load the libraries, to the supervisor, which
 // does not: a file beside the scoreboard, whose first line is the generation that wrote it, followed by a line of JSON

@@ -91,8 +91,9 @@ inline RedisKey unique_lock(std::string_view digest) { return RedisKey("brood:un
 inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
 
 // Periodic jobs: the names of all by when a supervisor last said that it serves them, and of each a hash of what is
-// known, and what became of its last ticks.
+// known, and what became of its last ticks.  And the rules that were added at run time, by the names of their jobs.
 inline constexpr FixedKey brood_periodic{"brood:periodic"};
+inline constexpr FixedKey brood_periodic_rules{"brood:periodic:rules"};
 inline RedisKey periodic_state(std::string_view name) { return RedisKey("brood:periodic:job:" + std::string(name)); }
 inline RedisKey periodic_history(std::string_view name) {
   return RedisKey("brood:periodic:history:" + std::string(name));

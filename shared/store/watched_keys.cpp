@@ -5,8 +5,9 @@
 namespace brood {
 
 WatchedKeys watched_keys(std::string_view identity) {
-  return {keys::schedule, keys::paused,          keys::brood_paused_classes,
-          keys::queues,   keys::brood_processes, keys::signals(identity)};
+  return {keys::schedule,         keys::paused,          keys::brood_paused_classes,
+          keys::queues,           keys::brood_processes, keys::brood_periodic_rules,
+          keys::signals(identity)};
 }
 
 std::optional<std::string_view> queue_of(std::string_view key) {

@@ -9,7 +9,7 @@ namespace brood {
 
 // The keys of whose changes a supervisor hears at once: it needs their names for this alone.
 struct WatchedKeys {
-  RedisKey schedule, paused, paused_classes, queues, owners;
+  RedisKey schedule, paused, paused_classes, queues, owners, periodic_rules;
   RedisKey signals;  // to this process
 };
 WatchedKeys watched_keys(std::string_view identity);

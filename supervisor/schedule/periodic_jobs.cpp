@@ -16,6 +16,7 @@
 #include "shared/periodic/zone.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
+#include "shared/store/periodic/periodic_rule.hpp"
 #include "supervisor/schedule/fleet_times.hpp"
 
 namespace brood {
@@ -30,24 +31,6 @@ namespace {
 constexpr auto between_services = 60s;
 constexpr auto between_tries = 1s;  // while the job before has not ended
 constexpr nanoseconds after_failure = 5s;
-
-std::string rule_text(const PeriodicSettings& job) { return job.cron + " " + job.zone; }
-
-std::string definition_of(const PeriodicSettings& job) {
-  return JsonWriter()
-      .text("cron", job.cron)
-      .text("tz", job.zone)
-      .text("class", job.job_class)
-      .json("args", job.args)
-      .text("queue", job.queue)
-      .json("retry", job.retry)
-      .text("catch_up", name_of(job.catches_up()))
-      .number("within", job.late_at_most().count())
-      .text("overlap", name_of(job.overlap))
-      .number("jitter", job.jitter.count())
-      .json("members", "{" + (job.members.empty() ? "" : job.members.substr(1)) + "}")
-      .object();
-}
 
 struct ServedJob {
   PeriodicSettings settings;
@@ -106,6 +89,7 @@ struct PeriodicJobs::Run {
 
   void wake();
   void serve();
+  PeriodicService service_of(const std::string& name, const ServedJob& job) const;
   void read_service(ServedJob& job, const std::string& name, const AsyncConnection::Result& result);
   void claim_due();
   void send_claims();
@@ -116,6 +100,7 @@ struct PeriodicJobs::Run {
   std::string entry(sys_seconds tick) const;
   void plan();
   void fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause = after_failure);
+  static void wait_for_rule(ServedJob& job);
   nanoseconds until_next_after(const ServedJob& job, sys_seconds moment) const;
   // A question was not answered.  When Redis is back, look() is called too.
   void give_up() {
@@ -138,8 +123,7 @@ void PeriodicJobs::Run::wake() {
 
 void PeriodicJobs::Run::serve() {
   std::vector<ScriptCall> calls;
-  for (const auto& [name, job] : jobs)
-    calls.push_back(serve_periodic({name, rule_text(job.settings), definition_of(job.settings), job.replaces}));
+  for (const auto& [name, job] : jobs) calls.push_back(serve_periodic(service_of(name, job)));
   redis.connection().run_all(std::move(calls), longest_answer_time, redis.guard([this](Results results) {
     if (!answered(results)) return give_up();
     std::size_t next = 0;
@@ -149,10 +133,29 @@ void PeriodicJobs::Run::serve() {
   }));
 }
 
+// A rule that lies in this Redis holds whatever another supervisor knows: Redis compares it.
+PeriodicService PeriodicJobs::Run::service_of(const std::string& name, const ServedJob& job) const {
+  using Source = PeriodicSettings::Source;
+  const PeriodicSettings& settings = job.settings;
+  const std::string host = identity.substr(0, identity.find(':'));
+  PeriodicService service{.name = name,
+                          .rule = periodic_rule_text(settings),
+                          .definition = periodic_definition(settings),
+                          .replaces = job.replaces || !settings.stored.empty(),
+                          .source = std::string(name_of(settings.source)),
+                          .stored = settings.stored};
+  if (settings.source == Source::configuration) service.place = settings.place + " on " + host;
+  if (settings.source == Source::library) service.place = "a job library on " + host;
+  if (settings.source == Source::redis) service.place = settings.place;
+  if (!settings.paused_at.empty()) service.paused_at = settings.paused_at + " on " + host;
+  return service;
+}
+
 void PeriodicJobs::Run::read_service(ServedJob& job, const std::string& name, const AsyncConnection::Result& result) {
   if (!result.ok()) return fail(job, name, result.why());
   const ServedPeriodic served = read_served_periodic(result.reply.view());
   note_time(served.now);
+  if (served.stale) return wait_for_rule(job);
   if (!served.ours)
     return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
   job.replaces = false;
@@ -211,7 +214,7 @@ TickClaim PeriodicJobs::Run::claim_of(const std::string& name, const ServedJob& 
   using Overlap = PeriodicSettings::Overlap;
   const PeriodicSettings& settings = job.settings;
   TickClaim claim{
-      .name = name, .rule = rule_text(settings), .tick = tick, .entry = entry(tick), .queue = settings.queue};
+      .name = name, .rule = periodic_rule_text(settings), .tick = tick, .entry = entry(tick), .queue = settings.queue};
   if (passes) return claim;
   if (settings.jitter > 0s) {
     const double wait = std::uniform_real_distribution<>(0, static_cast<double>(settings.jitter.count()))(random);
@@ -276,6 +279,8 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   job.last = claimed.last;
   if (outcome == Outcome::waits) job.not_before = steady_now() + between_tries;
   if (outcome == Outcome::paused) job.not_before = steady_now() + until_next_after(job, second_now());
+  if (outcome == Outcome::another_rule && job.settings.source == PeriodicSettings::Source::redis)
+    return wait_for_rule(job);
   if (outcome == Outcome::another_rule)
     return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
   const bool state_is_gone = outcome == Outcome::lost && claimed.last == sys_seconds{};
@@ -300,6 +305,12 @@ void PeriodicJobs::Run::fail(ServedJob& job, const std::string& name, const std:
   job.not_before = steady_now() + pause;
   if (job.failure != why) log::warn("periodic_job_fails", {{"name", name}, {"error", why}});
   job.failure = why;
+}
+
+// It was replaced or removed in Redis, which we will have read soon.
+void PeriodicJobs::Run::wait_for_rule(ServedJob& job) {
+  job.ours = false;
+  job.not_before = steady_now() + after_failure;
 }
 
 nanoseconds PeriodicJobs::Run::until_next_after(const ServedJob& job, sys_seconds moment) const {
@@ -347,7 +358,7 @@ void PeriodicJobs::resume(Settings settings) {
   const std::unique_ptr<Run> old = std::exchange(run_, std::move(next));
   for (auto& [name, job] : run_->jobs) {  // what was not read anew replaces nothing that another has read since
     const auto known = old->jobs.find(name);
-    if (known != old->jobs.end() && definition_of(known->second.settings) == definition_of(job.settings))
+    if (known != old->jobs.end() && periodic_definition(known->second.settings) == periodic_definition(job.settings))
       job.replaces = known->second.replaces;
   }
   if (run_->redis.connected()) look();

@@ -1,58 +1,22 @@
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <brood/detail/json_reader.hpp>
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/config/config.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/config/periodic_settings.hpp"
-#include "shared/config/reading/setting.hpp"
-#include "shared/job/ruby_spelling.hpp"
 #include "shared/json/json_object.hpp"
-#include "shared/periodic/zone.hpp"
+#include "shared/store/periodic/periodic_rule.hpp"
 
 namespace brood {
 namespace {
 
-const setting::Place in_library{"a job library's periodic job"};
-
 // A job may have written the file.
-std::string json_of(const JsonObject& told, const char* member, const char* otherwise) {
-  try {
-    return ruby_spelling(told.raw(member).value_or(otherwise), 1);
-  } catch (const detail::BadJson& error) {
-    throw BadJson(fmt::format("{}: {}", member, error.what()));
-  }
-}
-
-std::chrono::seconds seconds_of(std::int64_t told, std::chrono::seconds most) {
-  if (told < 0 || told > most.count())
-    in_library.refuse(fmt::format("{}s is not between 0 and {}s", told, most.count()));
-  return std::chrono::seconds(told);
-}
-
-PeriodicSettings read_registered_job(const JsonObject& told) {
-  PeriodicSettings job;
-  job.cron = told.string("cron").value_or("");
-  job.rule = CronRule::parse(job.cron);
-  job.zone = told.string("tz").value_or(job.zone);
-  if (!Zone::find(job.zone)) in_library.refuse("this machine knows no time zone \"" + job.zone + "\"");
-  job.job_class = setting::check_text(in_library, told.string("class").value_or(""));
-  job.args = json_of(told, "args", "[]");
-  if (job.args.front() != '[') in_library.refuse("its arguments are no array");
-  job.queue = setting::check_name(in_library, told.string("queue").value_or(""));
-  job.retry = json_of(told, "retry", "true");
-  if (const auto word = told.string("catch_up")) job.catch_up = catch_up_of(*word);
-  if (const auto seconds = told.integer("within")) job.within = seconds_of(*seconds, PeriodicSettings::longest_within);
-  job.overlap = overlap_of(told.string("overlap").value_or("")).value_or(job.overlap);
-  job.jitter = seconds_of(told.integer("jitter").value_or(0), PeriodicSettings::longest_jitter);
-  const std::string members = json_of(told, "members", "{}");
-  if (members.front() != '{') in_library.refuse("its members are no object");
-  if (members.size() > 2) job.members = "," + members.substr(1, members.size() - 2);
+PeriodicSettings read_registered_job(std::string_view line) {
+  PeriodicSettings job = read_periodic_rule(line);
+  job.source = PeriodicSettings::Source::library;
   return job;
 }
 
@@ -66,14 +30,12 @@ PeriodicJobSettings read_registered_periodic(
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
     std::string name;
     try {
-      const JsonObject told = JsonObject::parse(line);
-      name = setting::check_name(in_library, told.string("name").value_or(""));
-      jobs.insert_or_assign(name, read_registered_job(told));
+      name = JsonObject::parse(line).string("name").value_or("");
+      check_periodic_name(name);
+      jobs.insert_or_assign(name, read_registered_job(line));
     } catch (const BadJson& error) {
       refuse(name, error.what());
-    } catch (const CronError& error) {
-      refuse(name, error.what());
-    } catch (const ConfigError& error) {
+    } catch (const BadPeriodicRule& error) {
       refuse(name, error.what());
     }
   }

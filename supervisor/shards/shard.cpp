@@ -59,6 +59,11 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
       set_aside_watch_(parts.loop, redis_.connection()),
       quarantine_watch_(redis_.connection(), workers_),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
+      periodic_rules_(parts.loop, redis_.connection(),
+                      [this](bool have_changed) {
+                        news_.rules_changed |= have_changed;
+                        give_away_periodic_rules();
+                      }),
       periodic_jobs_(parts.loop, redis_.connection(), periodic_settings()),
       gem_schedules_(parts.loop, redis_.connection(), gem_schedule_settings()),
       heartbeat_(parts.loop, redis_.connection(), parts.identity, settings_.facts, workers_,
@@ -89,6 +94,7 @@ KeyChangeListener::Keys Shard::keys_to_watch() {
           {keys.paused.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.paused_classes.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.queues.name(), [this] { queues_and_pauses_watch_.look(); }},
+          {keys.periodic_rules.name(), [this] { periodic_rules_.look(); }},
           {keys.owners.name(), [this] { orphan_watch_.note_change(); }},
           {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
@@ -106,6 +112,7 @@ void Shard::rely_on_being_told(bool told) {
   queues_and_pauses_watch_.rely_on_being_told(told);
   heartbeat_.rely_on_being_told(told);
   orphan_watch_.rely_on_being_told(told);
+  periodic_rules_.rely_on_being_told(told);
   doorbell_.rely_on_being_told(told ? &key_change_listener_.reader() : nullptr);
 }
 
@@ -207,6 +214,14 @@ void Shard::follow_periodic(PeriodicJobSettings jobs) {
   if (is_served()) periodic_jobs_.set(periodic_settings());
 }
 
+void Shard::give_away_periodic_rules() {
+  if (!is_drained()) return;
+  periodic_rules_.move_to([this](const std::string& name) {
+    const int home = all_.home_of(name);
+    return shards_.has(home) && shards_[home].is_served() ? &shards_[home].periodic_rules_ : nullptr;
+  });
+}
+
 // The scheduler and the periodic jobs follow with the configuration.
 void Shard::set_shards(KnownShards all) {
   all_ = std::move(all);
@@ -214,6 +229,7 @@ void Shard::set_shards(KnownShards all) {
   pace_ = pace_among(all_);
   keep_pace();
   tell_of_capsules();
+  if (is_drained() && !quiet_) periodic_rules_.look();
 }
 
 void Shard::wind_down() {
@@ -224,6 +240,7 @@ void Shard::wind_down() {
 
 void Shard::stop_looking() {
   scheduler_.stop();
+  periodic_rules_.stop();
   periodic_jobs_.stop();
   gem_schedules_.stop();
   doorbell_.stop();
@@ -270,6 +287,7 @@ void Shard::resume() {
 
 void Shard::look_for_work() {
   scheduler_.look();
+  periodic_rules_.look();
   periodic_jobs_.look();
   gem_schedules_.look();
   doorbell_.listen();
@@ -324,6 +342,15 @@ std::optional<TimeUnit> Shard::times() const {
 PeriodicJobs::Settings Shard::periodic_settings() const {
   PeriodicJobs::Settings settings{.identity = identity_, .jobs = settings_.periodic_jobs, .times = times()};
   std::erase_if(settings.jobs, [this](const auto& job) { return all_.home_of(job.first) != number_; });
+  for (auto& [name, job] : settings.jobs) {
+    const auto here = periodic_rules_.jobs().find(name);
+    const bool is_here = here != periodic_rules_.jobs().end();
+    if (job.source != PeriodicSettings::Source::redis) continue;
+    if (is_here)
+      job = here->second;
+    else
+      job.stored.clear();  // so this Redis does not look for it
+  }
   return settings;
 }
 

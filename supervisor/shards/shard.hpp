@@ -36,6 +36,7 @@
 #include "supervisor/schedule/periodic_jobs.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/schedule/scheduler.hpp"
+#include "supervisor/schedule/stored_periodic_rules.hpp"
 #include "supervisor/shards/known_shards.hpp"
 #include "supervisor/shards/shard_moves.hpp"
 #include "supervisor/shards/shard_set.hpp"
@@ -85,6 +86,7 @@ class Shard {
     bool has_moved = false;                    // as well
     std::vector<std::string> signals = {};     // see Heartbeat::News
     std::vector<WorkerDeath> recovered = {};   // nothing of what these workers held is left in flight
+    bool rules_changed = false;                // of periodic jobs in this Redis
   };
   News take_news() { return std::exchange(news_, {}); }
   bool name_is_taken() const { return heartbeat_.name_is_taken(); }
@@ -133,6 +135,8 @@ class Shard {
   bool is_leaving() const { return standing_ == Standing::leaving; }
   // Other jobs are periodic than before.
   void follow_periodic(PeriodicJobSettings jobs);
+  // Those whose rules lie in this Redis, wherever they are served.
+  const PeriodicJobSettings& stored_periodic() const { return periodic_rules_.jobs(); }
 
   // Stops what a quiet or a stop ends, and begins it again.
   void wind_down();
@@ -157,6 +161,7 @@ class Shard {
   void tell_of_capsules();
   void look_for_work();
   void note_changes(const std::vector<std::string>& keys);
+  void give_away_periodic_rules();
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
   PeriodicJobs::Settings periodic_settings() const;
@@ -192,6 +197,7 @@ class Shard {
   SetAsideWatch set_aside_watch_;
   QuarantineWatch quarantine_watch_;
   Scheduler scheduler_;
+  StoredPeriodicRules periodic_rules_;
   PeriodicJobs periodic_jobs_;
   GemSchedules gem_schedules_;
   Heartbeat heartbeat_;

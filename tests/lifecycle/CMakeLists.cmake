@@ -354,3 +354,6 @@ brood_test_job_library(result_jobs ${CMAKE_CURRENT_LIST_DIR}/result_jobs.cpp)
 set_target_properties(result_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/results LINK brood_api brood_job brood_test_support)
 add_dependencies(lifecycle_results_test brood result_jobs)
+# Periodic jobs that are added at run time.
+brood_test(lifecycle/stored_periodic LINK brood_job brood_test_support)
+add_dependencies(lifecycle_stored_periodic_test brood brood_examples)

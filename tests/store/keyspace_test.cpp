@@ -515,7 +515,7 @@ void Shard::limit() {
 
 void Shard::repeat() {
   run(serve_periodic({.name = "report", .rule = "@daily UTC", .definition = "{}"}));
-  BOOST_TEST(run(pause_periodic("report", true)).view().integer() == 1);
+  BOOST_TEST(run(pause_periodic("report", true)).view()[0].integer() == 1);
   run(pause_periodic("report", false));
   run(claim_tick({.name = "report", .entry = "{}", .payload = job("p"), .jid = "p", .queue = "a"}));
   run(claim_gem_tick({.schedule = "cron_job:default:x",
@@ -526,6 +526,9 @@ void Shard::repeat() {
                       .last_push = "",
                       .now = std::chrono::sys_seconds(1'700'000'001s)}));
   ask(leave_periodic("report"));
+  run(put_periodic_rule({.name = "added", .rule = "{}", .rule_text = "@daily UTC", .definition = "{}"}));
+  BOOST_TEST(read_periodic_rules(run(ask_periodic_rules()).view()).count == 1);
+  run(remove_periodic_rule("added"));
 }
 
 // Everything but what tells of time.

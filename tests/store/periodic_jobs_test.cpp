@@ -219,14 +219,14 @@ BOOST_FIXTURE_TEST_CASE(another_rule_and_a_pause_keep_their_ticks, Site) {
   TickClaim other = due(last, last + 60s);
   other.rule = "@daily UTC";
   BOOST_TEST((claim(other) == Outcome::another_rule));
-  BOOST_TEST((connection.run(pause_periodic("report", true)).view().integer() == 1));
+  BOOST_TEST((connection.run(pause_periodic("report", true)).view()[0].integer() == 1));
   BOOST_TEST((claim(due(last, last + 60s)) == Outcome::paused));
   BOOST_TEST(serve("{}").paused);
   BOOST_TEST(redis.size_of("queue:default") == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_pause_is_told_once_and_its_end_leaves_out_what_came_in_it, Site) {
-  const auto pause = [&](bool pauses) { return connection.run(pause_periodic("report", pauses)).view().integer(); };
+  const auto pause = [&](bool pauses) { return connection.run(pause_periodic("report", pauses)).view()[0].integer(); };
   BOOST_TEST(pause(true) == -1);
   BOOST_TEST(pause(false) == -1);
   BOOST_TEST(redis.keys().empty());

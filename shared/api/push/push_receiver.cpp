@@ -28,6 +28,25 @@ BatchAnswer PushReceiver::push_to_batch(const std::string& bid, std::vector<Clie
   return BatchAnswer::ok;
 }
 
+PutRule::Outcome PushReceiver::put_periodic_rule(const std::string& name, const std::string& rule, bool replaces) {
+  const std::lock_guard lock(periodic_mutex_);
+  const auto [known, is_new] = periodic_rules_.try_emplace(name, rule);
+  if (is_new) return PutRule::Outcome::added;
+  if (!replaces) return PutRule::Outcome::exists;
+  known->second = rule;
+  return PutRule::Outcome::replaced;
+}
+
+bool PushReceiver::remove_periodic_rule(const std::string& name) {
+  const std::lock_guard lock(periodic_mutex_);
+  return periodic_rules_.erase(name) > 0;
+}
+
+std::map<std::string, std::string> PushReceiver::periodic_rules() const {
+  const std::lock_guard lock(periodic_mutex_);
+  return periodic_rules_;
+}
+
 void add_push_receiver(std::shared_ptr<PushReceiver> receiver) {
   const std::lock_guard lock(mutex);
   receivers().push_back(std::move(receiver));

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 #include "shared/api/push/push_writer.hpp"
 #include "shared/store/batches/batch.hpp"
 #include "shared/store/batches/flow.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
 
 namespace brood {
 
@@ -47,6 +50,15 @@ class BROOD_API PushReceiver {
   virtual std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds) { return find(jid); }
   // Returns when the job was first cancelled.
   virtual std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds) = 0;
+
+  // Keeps the rules of periodic jobs, by name, as periodic_rule.hpp has them.  Their ticks do not come.
+  PutRule::Outcome put_periodic_rule(const std::string& name, const std::string& rule, bool replaces);
+  bool remove_periodic_rule(const std::string& name);
+  std::map<std::string, std::string> periodic_rules() const;
+
+ private:
+  mutable std::mutex periodic_mutex_;
+  std::map<std::string, std::string> periodic_rules_;
 };
 
 // The receiver added last gets the pushes.  They may be removed in any order.

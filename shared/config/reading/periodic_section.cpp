@@ -53,6 +53,9 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
   });
   if (section.has("enabled_on") && job.enabled_on.empty())
     section.where_is("enabled_on").refuse("names no label: leave it out, and all supervisors serve the job");
+  bool paused = false;
+  section.boolean("paused", paused);
+  if (paused) job.paused_at = section.where_is("paused").name;
   return job;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <brood/client.hpp>
+#include <brood/periodic.hpp>
 
 namespace brood {
 
@@ -372,6 +373,8 @@ class BROOD_API Api {
   // Sets the used amount of the interval and the counters of a limit to zero.  Slots and places stay with the jobs
   // that hold them.  Returns false if there is no limit of that name.
   bool reset_limit(std::string_view name);
+
+  Periodic periodic();  // periodic jobs: <brood/periodic.hpp>
 
   std::optional<IterationRecord> iteration(std::string_view jid);  // nullopt if the jid is unknown
 

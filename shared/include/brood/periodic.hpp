@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <brood/detail/pushed_job.hpp>
 #include <brood/enqueue_options.hpp>
@@ -45,12 +49,10 @@ struct PeriodicOptions {
 namespace detail {
 
 // One line of JSON, in the form that the worker reads.
-template <typename Job>
-std::string periodic_line(std::string_view name, std::string_view cron, const Job& job,
-                          const PeriodicOptions& options) {
+inline std::string periodic_line(std::string_view name, std::string_view cron, const Push& push,
+                                 const PeriodicOptions& options) {
   constexpr std::string_view catch_up[] = {"none", "last", "all"};
   constexpr std::string_view overlap[] = {"allow", "skip", "queue"};
-  const Push push = pushed_job(job, options.job);
   for (const auto& [member, json] : push.members) {
     if (member == "encrypt" && json != "false")
       throw std::invalid_argument(
@@ -77,6 +79,108 @@ std::string periodic_line(std::string_view name, std::string_view cron, const Jo
   return line + "}}\n";
 }
 
+template <typename Job>
+std::string periodic_line(std::string_view name, std::string_view cron, const Job& job,
+                          const PeriodicOptions& options) {
+  return periodic_line(name, cron, pushed_job(job, options.job), options);
+}
+
 }  // namespace detail
 }  // namespace brood
 #pragma GCC visibility pop
+
+namespace brood {
+
+class Api;
+
+namespace detail {
+class __attribute__((visibility("hidden"))) ApiShards;
+struct PeriodicRules;
+}  // namespace detail
+
+// Where the rule of a periodic job is written.
+enum class PeriodicSource {
+  configuration,  // in [periodic.NAME] of brood.toml
+  library,        // in a job library, by Setup::periodic()
+  redis           // in Redis, by Periodic or `brood periodic add`
+};
+
+// A tick of a rule.
+struct BROOD_API PeriodicTick {
+  std::chrono::system_clock::time_point at;  // when it comes
+  std::chrono::seconds offset{0};            // how much the clock of the rule's zone is ahead of UTC then
+  std::string local;                         // what that clock shows: "2026-11-25 03:00:00 +01:00"
+};
+
+// A periodic job as Redis knows it.
+struct BROOD_API PeriodicJob {
+  std::string name;            // by which commands know it
+  std::string cron, tz, args;  // the rule, its time zone, and the arguments as a JSON array
+  std::string job_class;       // the class that runs at each tick
+  std::string queue, retry;    // where its jobs go, and true, false or a number: JSON
+  PeriodicSource source = PeriodicSource::redis;
+  // The file and line of the configuration, the library or who has added it, and the host.
+  std::string place;
+  bool paused = false;    // its ticks push nothing, by a command or by the configuration
+  std::string paused_at;  // the file and line at which the configuration pauses it; empty: it does not
+  std::optional<std::chrono::system_clock::time_point> next, last;  // ticks; nullopt: none
+  std::int64_t claimed = 0, missed = 0,
+               skipped = 0;  // ticks that pushed a job, that came late, and that overlap = skip left out
+  std::string error;         // why its rule in Redis cannot be used; empty: it can
+};
+
+// Periodic jobs that are added while brood runs.  Their rules lie in Redis beside those of the configuration, and all
+// supervisors serve them, from a few seconds after the call on.  One job is pushed for each tick, whichever supervisor
+// it is.
+//
+//   brood::Periodic periodic;
+//   for (const brood::PeriodicTick& tick : brood::Periodic::next("30 2 * * *", "Europe/Berlin")) show(tick.local);
+//   periodic.add("report-7", "30 2 * * *", NightlyReport{7}, {.tz = "Europe/Berlin"});
+//   periodic.remove("report-7");
+//
+// A rule with a fixed minute and hour comes once a day, also where the clock is changed; other rules follow the time
+// that passes.  PeriodicOptions has the rest.
+//
+// Invalid arguments throw std::invalid_argument, whose text says what is wrong: a name (letters, digits and
+// _ . : @ / -), a rule, a zone that this machine does not know, or a name that the configuration or a job library of a
+// supervisor has.  All calls that ask Redis throw RedisError; of several shards all have to answer.  While a
+// brood::testing::Fake or Inline exists, it keeps the rules.  Several threads may use an object.
+class BROOD_API Periodic {
+ public:
+  // As brood::Api: in a job the Redis of its worker, elsewhere as `brood run` finds it.  Sends nothing yet.
+  Periodic();
+  explicit Periodic(const std::string& redis_url);  // the same URLs as brood::Api
+
+  // Adds a job: a job struct, or a brood::Push, whose options then come from the Push.  Returns false if there is one
+  // of that name in Redis, which stays as it is.
+  template <typename Job>
+  __attribute__((visibility("hidden"))) bool add(std::string_view name, std::string_view cron, const Job& job,
+                                                 const PeriodicOptions& options = {}) {
+    return put(name, detail::periodic_line(name, cron, job, options), false);
+  }
+  // Adds it, or replaces the one in Redis.  Returns true if there was one.  Ticks of another rule or zone begin with
+  // the call, and no job of the former one is pushed after it.
+  template <typename Job>
+  __attribute__((visibility("hidden"))) bool replace(std::string_view name, std::string_view cron, const Job& job,
+                                                     const PeriodicOptions& options = {}) {
+    return put(name, detail::periodic_line(name, cron, job, options), true);
+  }
+  // Removes one that was added; no job of it is pushed after the call.  Returns false if there is none of that name.
+  bool remove(std::string_view name);
+
+  std::vector<PeriodicJob> list();                         // those of the configuration and of libraries too, by name
+  std::optional<PeriodicJob> find(std::string_view name);  // nullopt: there is none
+
+  // Returns the next ticks of a rule after a time, at most `count`; fewer where it never comes again.  Asks no Redis.
+  static std::vector<PeriodicTick> next(std::string_view cron, std::string_view tz = "UTC", std::size_t count = 5,
+                                        std::chrono::system_clock::time_point after = std::chrono::system_clock::now());
+
+ private:
+  friend class Api;
+  friend struct detail::PeriodicRules;
+  explicit Periodic(std::shared_ptr<detail::ApiShards> shards);
+  bool put(std::string_view name, std::string_view rule, bool replaces);
+  std::shared_ptr<detail::ApiShards> shards_;
+};
+
+}  // namespace brood

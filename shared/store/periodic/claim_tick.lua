@@ -17,12 +17,12 @@ end
 local refusal = must_be("hash", KEYS[1]) or must_be("list", KEYS[2]) or must_be(scheduled and "zset" or "list", KEYS[3]) or
                 must_be("set", queues) or must_be("string", turn)
 if refusal then return refusal end
-local rule, last, is_paused = unpack(redis.call("HMGET", KEYS[1], "rule", "last", "paused"))
+local rule, last, is_paused, is_held = unpack(redis.call("HMGET", KEYS[1], "rule", "last", "paused", "held"))
 last = tonumber(last or "") or 0
 if ARGV[3] ~= "" then
   if not rule then return {lost, last} end    -- the state is gone
   if rule ~= ARGV[1] then return {another, last} end
-  if is_paused then return {paused, last} end
+  if is_paused or is_held then return {paused, last} end
   if last ~= tonumber(ARGV[2]) or tonumber(ARGV[3]) <= last then return {lost, last} end
   if tonumber(redis.call("TIME")[1]) < tonumber(ARGV[3]) then return {early, last} end
 end

@@ -2,12 +2,14 @@
 
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
+#include "shared/store/periodic/periodic_rule.hpp"
 #include "shared/store/scan.hpp"
 
 namespace brood {
 
 namespace scripts {
-extern const Script serve_periodic, claim_tick, pause_periodic;
+extern const Script serve_periodic, claim_tick, pause_periodic, put_periodic_rule, remove_periodic_rule,
+    read_periodic_rules;
 }
 
 namespace {
@@ -24,13 +26,14 @@ sys_seconds moment_of(std::int64_t seconds) { return sys_seconds(std::chrono::se
 
 ScriptCall serve_periodic(const PeriodicService& service) {
   return {&scripts::serve_periodic,
-          {keys::brood_periodic, keys::periodic_state(service.name)},
+          {keys::brood_periodic, keys::periodic_state(service.name), keys::brood_periodic_rules},
           {service.name, service.rule, service.definition, service.replaces ? "1" : "0",
-           std::string(longest_without_service), std::string(lifetime_of_state)}};
+           std::string(longest_without_service), std::string(lifetime_of_state), service.source, service.place,
+           service.paused_at, service.stored}};
 }
 
 ServedPeriodic read_served_periodic(ReplyView reply) {
-  return {reply[0].integer() == 1, moment_of(reply[1].integer()), reply[2].integer() == 1,
+  return {reply[0].integer() == 1, reply[0].integer() == 2, moment_of(reply[1].integer()), reply[2].integer() == 1,
           WallTime(std::chrono::seconds(reply[3].integer()) + std::chrono::microseconds(reply[4].integer()))};
 }
 
@@ -74,6 +77,47 @@ ScriptCall pause_periodic(std::string_view name, bool pauses) {
   return {&scripts::pause_periodic, {keys::periodic_state(name)}, {pauses ? "1" : "0"}};
 }
 
+PausedPeriodic read_paused_periodic(ReplyView reply) {
+  const std::int64_t changed = reply[0].integer();
+  return {changed < 0 ? std::nullopt : std::optional(changed == 0), std::string(reply[1].text())};
+}
+
+ScriptCall put_periodic_rule(const AddedRule& added) {
+  return {&scripts::put_periodic_rule,
+          {keys::brood_periodic_rules, keys::brood_periodic, keys::periodic_state(added.name)},
+          {added.name, added.rule, added.rule_text, added.definition, added.by, added.replaces ? "1" : "0",
+           std::to_string(most_periodic_rules), std::string(longest_without_service), std::string(lifetime_of_state)}};
+}
+
+PutRule read_put_rule(ReplyView reply) {
+  using Outcome = PutRule::Outcome;
+  const std::int64_t outcome = reply[0].integer();
+  if (outcome < 0 || outcome > static_cast<std::int64_t>(Outcome::is_elsewhere))
+    throw UnexpectedReply("put_periodic_rule answers " + std::to_string(outcome));
+  return {static_cast<Outcome>(outcome), std::string(reply[1].text())};
+}
+
+ScriptCall remove_periodic_rule(std::string_view name, std::string_view rule) {
+  return {&scripts::remove_periodic_rule,
+          {keys::brood_periodic_rules, keys::brood_periodic, keys::periodic_state(name), keys::periodic_history(name)},
+          {std::string(name), std::string(rule), std::string(longest_without_service)}};
+}
+
+RemovedRule read_removed_rule(ReplyView reply) { return {reply[0].integer() == 1, std::string(reply[1].text())}; }
+
+ScriptCall ask_periodic_rules() {
+  return {&scripts::read_periodic_rules,
+          {keys::brood_periodic_rules},
+          {std::to_string(most_periodic_rules), std::to_string(longest_periodic_rule)}};
+}
+
+StoredRules read_periodic_rules(ReplyView reply) {
+  StoredRules stored;
+  stored.count = reply[0].integer();
+  for (std::size_t i = 1; i + 1 < reply.size(); i += 2) stored.rules.emplace_back(reply[i].text(), reply[i + 1].text());
+  return stored;
+}
+
 Command ask_periodic_names() { return {"ZRANGE", keys::brood_periodic, "0", "-1"}; }
 
 std::vector<std::string> read_periodic_names(ReplyView reply) {
@@ -86,11 +130,12 @@ Command ask_periodic(std::string_view name) {
           "last",   "seen",
           "paused", "claimed",
           "missed", "skipped",
-          "since"};
+          "since",  "source",
+          "place",  "held"};
 }
 
 std::optional<KnownPeriodic> read_periodic(ReplyView reply) {
-  if (!reply.is_array() || reply.size() != 9 || !reply[0].is_string()) return std::nullopt;
+  if (!reply.is_array() || reply.size() != 12 || !reply[0].is_string()) return std::nullopt;
   KnownPeriodic known;
   known.rule = lenient_text(reply[0]);
   known.definition = lenient_text(reply[1]);
@@ -100,6 +145,9 @@ std::optional<KnownPeriodic> read_periodic(ReplyView reply) {
   known.claimed = lenient_number<std::int64_t>(reply[5]);
   known.missed = lenient_number<std::int64_t>(reply[6]);
   known.skipped = lenient_number<std::int64_t>(reply[7]);
+  known.source = lenient_text(reply[9]);
+  known.place = lenient_text(reply[10]);
+  known.paused_at = lenient_text(reply[11]);
   // From when its ticks count is no tick.
   const bool had_ticks = known.claimed + known.missed + known.skipped > 0;
   if (!had_ticks || (reply[8].is_string() && reply[8].text() == lenient_text(reply[2]))) known.last.reset();

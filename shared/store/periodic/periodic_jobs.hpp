@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -24,10 +25,14 @@ struct PeriodicService {
   std::string rule;        // with its zone: another text is another rule, whose ticks begin now
   std::string definition;  // JSON: all that `brood periodic` shows and runs
   bool replaces = false;   // another rule, whoever serves that; else only one that nobody has served for three minutes
+  std::string source = {}, place = {};  // where the rule is written: name_of(PeriodicSettings::Source), and a sentence
+  std::string paused_at = {};           // where the configuration pauses it; empty: nowhere
+  std::string stored = {};              // the rule as read from this Redis; empty: it is written elsewhere
 };
 ScriptCall serve_periodic(const PeriodicService& service);
 struct ServedPeriodic {
-  bool ours = false;  // false: another rule holds
+  bool ours = false;   // false: another rule holds
+  bool stale = false;  // because `stored` was replaced or removed since it was read
   std::chrono::sys_seconds last{};
   bool paused = false;
   WallTime now{};
@@ -59,8 +64,42 @@ ClaimedTick read_claimed_tick(ReplyView reply);
 // What the payload of a job that must not overlap says that it holds; see holdings.hpp.
 std::string turn_of_periodic(std::string_view name);
 
-// 1; 0: it was so already; -1: there is none of that name.
 ScriptCall pause_periodic(std::string_view name, bool pauses);
+struct PausedPeriodic {
+  std::optional<bool> was_so;  // already; nullopt: there is none of that name
+  std::string paused_at;       // where the configuration pauses it, whatever a command does; empty: nowhere
+};
+PausedPeriodic read_paused_periodic(ReplyView reply);
+
+// ---- Rules that were added at run time.  They lie in one hash, by name; see periodic_rule.hpp.  Any Redis of the
+// shards may hold one, and it is served where its name has its home.
+
+struct AddedRule {
+  std::string name, rule, rule_text, definition;
+  std::string by;         // who adds it
+  bool replaces = false;  // one that there is
+};
+ScriptCall put_periodic_rule(const AddedRule& added);
+struct PutRule {
+  enum class Outcome { exists, added, replaced, too_many, is_elsewhere } outcome{};
+  std::string place;  // is_elsewhere: of the configuration or library that has the name
+};
+PutRule read_put_rule(ReplyView reply);
+
+// Empty `rule`: whatever it is.
+ScriptCall remove_periodic_rule(std::string_view name, std::string_view rule = {});
+struct RemovedRule {
+  bool removed = false;
+  std::string place;  // if there was none, of the configuration or library that has the name
+};
+RemovedRule read_removed_rule(ReplyView reply);
+
+ScriptCall ask_periodic_rules();
+struct StoredRules {
+  std::int64_t count = 0;                                  // in Redis
+  std::vector<std::pair<std::string, std::string>> rules;  // the first of them by name; one that is too long is empty
+};
+StoredRules read_periodic_rules(ReplyView reply);
 
 // The names of all, and what is known of one.
 Command ask_periodic_names();
@@ -70,6 +109,10 @@ struct KnownPeriodic {
   std::optional<std::chrono::sys_seconds> last, seen;
   bool paused = false;
   std::int64_t claimed = 0, missed = 0, skipped = 0;
+  std::string source = {}, place = {};  // where its rule is written; empty: an earlier release serves it
+  std::string paused_at = {};           // where the configuration pauses it; empty: nowhere
+
+  bool has_no_ticks() const { return paused || !paused_at.empty(); }
 };
 Command ask_periodic(std::string_view name);
 std::optional<KnownPeriodic> read_periodic(ReplyView reply);

@@ -2,20 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <brood/periodic.hpp>
+#include <chrono>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "shared/api/periodic_rules.hpp"
+#include "shared/base/identity.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/base/units.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/reading/periodic_zones.hpp"
+#include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/store/periodic/periodic_rule.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
+#include "supervisor/cli/arguments/verb.hpp"
 #include "supervisor/cli/commands.hpp"
-#include "supervisor/cli/jobs/names_command.hpp"
 #include "supervisor/cli/lists/listing.hpp"
 #include "supervisor/cli/lists/periodic_list.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
@@ -30,19 +39,35 @@ using std::chrono::sys_seconds;
 constexpr int ticks_shown = 5;
 
 constexpr const char* periodic_footer =
-    R"(They are in [periodic.NAME] of the configuration, or registered by job libraries; see brood.toml(5).
+    R"(They are in [periodic.NAME] of the configuration, registered by job libraries, or added at run time; see
+brood.toml(5).  A rule that is added lies in Redis, and each tick pushes one job, whichever supervisor it is.
 With sidekiq_cron, list shows the schedules of that gem, too, by their keys, cron_job:NAMESPACE:NAME.
 next and check read the configuration, so a rule can be checked before it holds; next searches Redis for a NAME
 that is not in it.  Ticks during a pause are not made up for.
 
-Exit status: 0; 64 usage; 69 Redis is not available; 75 no supervisor serves a job of that name, or the one before has
-not ended; 78 the configuration cannot be used.)";
+Exit status: 0; 64 usage; 69 Redis is not available; 75 no supervisor serves a job of that name, the one before has not
+ended, the name is taken, or the configuration pauses it; 78 the configuration cannot be used.)";
+
+struct PeriodicOrder {
+  RedisAccess redis;
+  std::vector<std::string> names;
+  bool json = false, dry_run = false, replaces = false;
+  std::optional<std::string> cron, job_class, args, zone, queue, retry, catch_up, within, overlap, jitter;
+  std::vector<std::string> enabled_on;
+};
 
 ShardConnections connect_to_shards(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-periodic");
 }
 
-int list_all_periodic(const NamesOrder& order) {
+std::string state_text(const ListedPeriodic& one) {
+  if (!one.broken.empty()) return "broken: " + one.broken;
+  if (!one.known.paused_at.empty()) return "paused by the configuration";
+  if (one.known.paused) return "paused";
+  return one.served ? "" : "not served";
+}
+
+int list_all_periodic(const PeriodicOrder& order) {
   refuse_arguments(order.names);
   const Config config = order.redis.configuration();
   ShardConnections shards = connect_to_shards(order.redis);
@@ -53,14 +78,12 @@ int list_all_periodic(const NamesOrder& order) {
     array.end();
     return exit_status::ok;
   }
-  Table table({{"NAME"}, {"CRON"}, {"ZONE"}, {"CLASS"}, {"NEXT"}, {"LAST"}, {"STATE"}});
+  Table table({{"NAME"}, {"CRON"}, {"ZONE"}, {"CLASS"}, {"NEXT"}, {"LAST"}, {"SOURCE"}, {"STATE"}});
   for (const ListedPeriodic& one : all) {
     const auto next = one.next_ticks(1);
     table.add({one.name, one.cron, one.zone, one.job_class, next.empty() ? "" : iso_time(WallTime(next.front())),
-               one.known.last ? iso_time(WallTime(*one.known.last)) : "",
-               one.known.paused ? "paused"
-               : one.served     ? ""
-                                : "not served"});
+               one.known.last ? iso_time(WallTime(*one.known.last)) : "", std::string(one.shown_origin()),
+               state_text(one)});
   }
   print(table.empty() ? "There is no periodic job.\n" : table.text(Style::of_standard_output()));
   return exit_status::ok;
@@ -68,7 +91,7 @@ int list_all_periodic(const NamesOrder& order) {
 
 // ---- next, check, history
 
-const std::string& only_name(const NamesOrder& order) {
+const std::string& only_name(const PeriodicOrder& order) {
   if (order.names.empty()) throw UsageError("the name of a periodic job is missing");
   if (order.names.size() > 1) refuse_arguments({order.names[1]});
   return order.names.front();
@@ -89,6 +112,21 @@ int say_unknown(const std::string& name) {
   return exit_status::try_again;
 }
 
+// Where the clock is put forward or back between two ticks, their distances from UTC differ.
+std::string lines_of_ticks(const ListedPeriodic& one, const std::vector<sys_seconds>& ticks) {
+  constexpr std::size_t length_of_offset = 6;  // "+01:00"
+  std::string text, offset_before;
+  for (const sys_seconds tick : ticks) {
+    const std::string local = one.local_text(tick);
+    const std::string offset = local.substr(local.size() - length_of_offset);
+    const bool clock_changes = !offset_before.empty() && offset != offset_before;
+    text += fmt::format("  {}   {}{}\n", local, iso_time(WallTime(tick)),
+                        clock_changes ? "   the clock was changed before" : "");
+    offset_before = offset;
+  }
+  return text.empty() ? "  never\n" : text;
+}
+
 void print_ticks(const ListedPeriodic& one, bool json) {
   const std::vector<sys_seconds> ticks = one.next_ticks(ticks_shown);
   if (json)
@@ -106,12 +144,10 @@ void print_ticks(const ListedPeriodic& one, bool json) {
                           .object() +
                       "\n");
   print(fmt::format("{}: {} in {}\n", log::printable(one.name), log::printable(one.cron), log::printable(one.zone)));
-  for (const sys_seconds tick : ticks)
-    print(fmt::format("  {}   {}\n", one.local_text(tick), iso_time(WallTime(tick))));
-  if (ticks.empty()) print("  never\n");
+  print(lines_of_ticks(one, ticks));
 }
 
-int show_next(const NamesOrder& order) {
+int show_next(const PeriodicOrder& order) {
   const std::string& name = only_name(order);
   const auto configured = order.redis.configuration().periodic;
   check_zones(configured);
@@ -132,7 +168,7 @@ int show_next(const NamesOrder& order) {
   return found ? exit_status::ok : say_unknown(name);
 }
 
-int check_periodic(const NamesOrder& order) {
+int check_periodic(const PeriodicOrder& order) {
   refuse_arguments(order.names);
   const auto configured = order.redis.configuration().periodic;
   check_zones(configured);
@@ -147,7 +183,7 @@ std::string history_line(const PastTick& past) {
                      past.jid.empty() ? "no job" : log::printable(past.jid));
 }
 
-int show_history(const NamesOrder& order) {
+int show_history(const PeriodicOrder& order) {
   const std::string& name = only_name(order);
   ShardConnections shards = connect_to_shards(order.redis);
   const bool found = visit_periodic(shards, name, [&](Connection& redis, const ListedPeriodic&) {
@@ -165,7 +201,7 @@ int show_history(const NamesOrder& order) {
 
 // ---- run, pause, unpause
 
-int run_periodic(const NamesOrder& order) {
+int run_periodic(const PeriodicOrder& order) {
   const std::string& name = only_name(order);
   int status = exit_status::ok;
   ShardConnections shards = connect_to_shards(order.redis);
@@ -180,43 +216,216 @@ int run_periodic(const NamesOrder& order) {
   return found ? status : say_unknown(name);
 }
 
-int set_paused(const NamesOrder& order, bool pauses) {
+int set_paused(const PeriodicOrder& order, bool pauses) {
   if (order.names.empty()) throw UsageError("the name of a periodic job is missing");
   int status = exit_status::ok;
   for (const std::string& name : order.names) {
     ShardConnections shards = connect_to_shards(order.redis);
-    const auto was_so = pause_periodic_of(shards, name, pauses);
-    if (!was_so) {
+    const PausedPeriodic paused = pause_periodic_of(shards, name, pauses);
+    const bool stays_paused = !pauses && !paused.paused_at.empty();
+    if (!paused.was_so) {
       status = say_unknown(name);
-    } else if (order.json) {
-      print_json(JsonWriter().text("name", name).truth("paused", pauses).object() + "\n");
-    } else {
-      print(fmt::format("{} {}{}\n", log::printable(name), *was_so ? "was already " : "is ",
-                        pauses ? "paused" : "served"));
+      continue;
     }
+    if (order.json)
+      print_json(JsonWriter()
+                     .text("name", name)
+                     .truth("paused", pauses || stays_paused)
+                     .text_or_null("paused_at", paused.paused_at)
+                     .object() +
+                 "\n");
+    else if (!stays_paused)
+      print(fmt::format("{} {}{}\n", log::printable(name), *paused.was_so ? "was already " : "is ",
+                        pauses ? "paused" : "served"));
+    if (!stays_paused) continue;
+    status = exit_status::try_again;
+    fmt::print(stderr, "brood periodic: {}\n", log::printable(paused_by_configuration(name, paused.paused_at)));
   }
   return status;
 }
 
-int pause_it(const NamesOrder& order) { return set_paused(order, true); }
-int unpause_it(const NamesOrder& order) { return set_paused(order, false); }
+int pause_it(const PeriodicOrder& order) { return set_paused(order, true); }
+int unpause_it(const PeriodicOrder& order) { return set_paused(order, false); }
+
+// ---- add, remove
+
+int refuse(const std::string& why) {
+  fmt::print(stderr, "brood periodic: {}\n", log::printable(why));
+  return exit_status::try_again;
+}
+
+std::int64_t seconds_of(const char* option, const std::string& text) {
+  const auto duration = parse_duration(text);
+  if (!duration || duration->count() % 1000 != 0)
+    throw UsageError(
+        fmt::format("{} must be a duration of whole seconds such as \"30s\", \"10m\" or \"1h30m\", not \"{}\"", option,
+                    log::printable(text.substr(0, 80))));
+  return std::chrono::duration_cast<std::chrono::seconds>(*duration).count();
+}
+
+std::string json_given(const char* option, const std::string& text) {
+  if (!is_json(text)) throw UsageError(fmt::format("{} is not JSON: {}", option, log::printable(text.substr(0, 80))));
+  return text;
+}
+
+std::string rule_given(const PeriodicOrder& order) {
+  if (!order.cron) throw UsageError("--cron is missing: the rule, such as \"30 3 * * *\"");
+  if (!order.job_class) throw UsageError("--class is missing: the class of the job that runs at each tick");
+  JsonWriter rule;
+  rule.text("cron", *order.cron).text("class", *order.job_class);
+  if (order.args) rule.json("args", json_given("--args", *order.args));
+  if (order.retry) rule.json("retry", json_given("--retry", *order.retry));
+  const std::pair<const char*, const std::optional<std::string>&> texts[] = {
+      {"tz", order.zone}, {"queue", order.queue}, {"catch_up", order.catch_up}, {"overlap", order.overlap}};
+  for (const auto& [member, text] : texts) {
+    if (text) rule.text(member, *text);
+  }
+  if (order.within) rule.number("within", seconds_of("--within", *order.within));
+  if (order.jitter) rule.number("jitter", seconds_of("--jitter", *order.jitter));
+  if (!order.enabled_on.empty()) rule.texts("enabled_on", order.enabled_on);
+  return rule.object();
+}
+
+PeriodicSettings settings_given(const std::string& name, const std::string& rule) try {
+  check_periodic_name(name);
+  return read_periodic_rule(rule);
+} catch (const BadPeriodicRule& error) {
+  throw UsageError(log::printable(error.what()));
+}
+
+// Where the configuration of this machine has the name; empty: it has not.
+std::string place_in_configuration(const PeriodicOrder& order, const std::string& name) {
+  const auto configured = order.redis.configuration().periodic;
+  const auto one = configured.find(name);
+  return one == configured.end() ? "" : one->second.place;
+}
+
+int refuse_name(const std::string& name, const std::string& where) {
+  return refuse(
+      fmt::format("{} is in {}: change it there", name, where.empty() ? "the configuration of a supervisor" : where));
+}
+
+void tell_added(const PeriodicOrder& order, const ListedPeriodic& one, PutRule::Outcome outcome) {
+  const bool replaced = outcome == PutRule::Outcome::replaced;
+  if (order.json)
+    return print_json(JsonWriter()
+                          .text("name", one.name)
+                          .truth("added", outcome == PutRule::Outcome::added)
+                          .truth("replaced", replaced)
+                          .text("cron", one.cron)
+                          .text("tz", one.zone)
+                          .each("next", one.next_ticks(ticks_shown),
+                                [&](sys_seconds tick) {
+                                  return JsonWriter()
+                                      .number("at", tick.time_since_epoch().count())
+                                      .text("local", one.local_text(tick))
+                                      .object();
+                                })
+                          .object() +
+                      "\n");
+  print(fmt::format("{} is {}; supervisors serve it within five seconds\n", log::printable(one.name),
+                    replaced ? "replaced" : "added"));
+}
+
+// The ticks are shown before it is added, so that a person sees a rule that means something else.
+int add_periodic(const PeriodicOrder& order) {
+  const std::string& name = only_name(order);
+  const std::string rule = rule_given(order);
+  const ListedPeriodic one = listed_periodic(name, settings_given(name, rule));
+  if (one.next_ticks(1).empty()) throw UsageError("the rule never comes: " + log::printable(one.cron));
+  if (const std::string place = place_in_configuration(order, name); !place.empty()) return refuse_name(name, place);
+  if (!order.json || order.dry_run) print_ticks(one, order.json);
+  if (order.dry_run) return exit_status::ok;
+  Periodic periodic = detail::PeriodicRules::open(order.redis.known());
+  const std::string by = fmt::format("brood periodic add on {}", Identity::of_this_process().hostname);
+  const PutRule answer = [&] {
+    try {
+      return detail::PeriodicRules::put(periodic, name, rule, by, order.replaces);
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(log::printable(error.what()));
+    }
+  }();
+  switch (answer.outcome) {
+    case PutRule::Outcome::exists:
+      return refuse(fmt::format("there is a rule {}: --replace replaces it", name));
+    case PutRule::Outcome::too_many:
+      return refuse(fmt::format("there are {} rules, as many as there may be", most_periodic_rules));
+    case PutRule::Outcome::is_elsewhere:
+      return refuse_name(name, answer.place);
+    case PutRule::Outcome::added:
+    case PutRule::Outcome::replaced:
+      break;
+  }
+  tell_added(order, one, answer.outcome);
+  return exit_status::ok;
+}
+
+int remove_periodic(const PeriodicOrder& order) {
+  if (order.names.empty()) throw UsageError("the name of a periodic job is missing");
+  int status = exit_status::ok;
+  Periodic periodic = detail::PeriodicRules::open(order.redis.known());
+  for (const std::string& name : order.names) {
+    const RemovedRule answer = detail::PeriodicRules::remove(periodic, name);
+    if (order.json) print_json(JsonWriter().text("name", name).truth("removed", answer.removed).object() + "\n");
+    if (answer.removed) {
+      if (!order.json) print(fmt::format("{} is removed; its jobs that were pushed stay\n", log::printable(name)));
+      continue;
+    }
+    const std::string here = place_in_configuration(order, name);
+    const std::string& place = here.empty() ? answer.place : here;
+    if (!place.empty())
+      status = refuse(fmt::format(
+          "{} was not added at run time, but is in {}: remove it there, and run \"brood restart\"", name, place));
+    else
+      status = is_of_gem(name) ? say_unknown(name) : refuse(fmt::format("there is no rule {}", name));
+  }
+  return status;
+}
 
 }  // namespace
 
 int periodic_command(const std::vector<std::string>& args) {
-  static const NamesCommand command = {
-      "periodic",
-      "Periodic jobs",
-      "[NAME...]",
-      periodic_footer,
-      {{{"list", "", "show all, with their next and last ticks", {}}, list_all_periodic},
-       {{"next", "NAME", "show the next five ticks", {}}, show_next},
-       {{"history", "NAME", "show the last ticks, and their jobs", {}}, show_history},
-       {{"run", "NAME", "enqueue its job now, beside its ticks", {}}, run_periodic},
-       {{"pause", "NAME...", "stop its ticks", {}}, pause_it},
-       {{"unpause", "NAME...", "start its ticks again, from now on", {}}, unpause_it},
-       {{"check", "", "check the rules of the configuration, and show the next ticks of each", {}}, check_periodic}}};
-  return obey(command, args);
+  static const std::vector<VerbFor<PeriodicOrder>> verbs = {
+      {{"list", "", "show all, with their next and last ticks", {}}, list_all_periodic},
+      {{"next", "NAME", "show the next five ticks", {}}, show_next},
+      {{"history", "NAME", "show the last ticks, and their jobs", {}}, show_history},
+      {{"run", "NAME", "enqueue its job now, beside its ticks", {}}, run_periodic},
+      {{"add",
+        "NAME",
+        "add one that all supervisors serve; shows its next five ticks first",
+        {"--cron", "--class", "--args", "--tz", "--queue", "--retry", "--catch-up", "--within", "--overlap", "--jitter",
+         "--enabled-on", "--replace", "--dry-run"}},
+       add_periodic},
+      {{"remove", "NAME...", "remove one that was added", {}}, remove_periodic},
+      {{"pause", "NAME...", "stop its ticks", {}}, pause_it},
+      {{"unpause", "NAME...", "start its ticks again, from now on", {}}, unpause_it},
+      {{"check", "", "check the rules of the configuration, and show the next ticks of each", {}}, check_periodic}};
+  PeriodicOrder order;
+  CommandLine line("Periodic jobs: brood periodic [VERB] [NAME...] [OPTIONS]", "brood periodic");
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  line.option("--cron", order.cron, "RULE",
+              "Of add: minute hour day month weekday, six fields with the second in front, or @daily and the like");
+  line.option("--class", order.job_class, "CLASS", "Of add, as those below: the class that runs at each tick");
+  line.option("--args", order.args, "JSON", "Its arguments as a JSON array (default: [])");
+  line.option("--tz", order.zone, "ZONE", "Time zone of the rule, such as Europe/Berlin (default: UTC)");
+  line.option("-q,--queue", order.queue, "NAME", "Queue of its jobs (default: default)");
+  line.option("--retry", order.retry, "N",
+              "How often a job is retried: a number, true (the server's default) or false");
+  line.option("--catch-up", order.catch_up, "WHAT", "Missed ticks that run: none, last or all");
+  line.option("--within", order.within, "DURATION", "Unless they are older than this");
+  line.option("--overlap", order.overlap, "WHAT",
+              "While the job before has not ended: allow another (default), skip the tick, or queue it until then");
+  line.option("--jitter", order.jitter, "DURATION", "Delay each job by a random time of at most this");
+  line.option("--enabled-on", order.enabled_on, "LABEL",
+              "Only supervisors with this label claim its ticks; may be repeated");
+  line.flag("--replace", order.replaces, "Replace a rule of this name");
+  line.flag("--dry-run", order.dry_run, "Show the next five ticks, and add nothing");
+  order.redis.add_options(line);
+  const std::vector<Verb> says = only_verbs(verbs);
+  line.footer(fmt::format("{}\n{}", help_on("periodic", says), periodic_footer));
+  order.names = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.names);
+  return verbs[verb].obey(order);
 }
 
 }  // namespace brood

@@ -13,10 +13,12 @@
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/periodic/fugit_rule.hpp"
+#include "shared/periodic/local_text.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/lenient.hpp"
 #include "shared/store/periodic/gem_schedules.hpp"
+#include "shared/store/periodic/periodic_rule.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/ruby_processes.hpp"
 #include "supervisor/cli/lists/job_json.hpp"
@@ -47,6 +49,7 @@ std::optional<ListedPeriodic> listed_from(const std::string& name, const Reply& 
       one.members = "," + std::string(members->substr(1, members->size() - 2));
   } catch (const BadJson&) {  // another program has written it
   }
+  if (known->source.empty()) known->source = "configuration";  // an earlier release serves it
   one.known = std::move(*known);
   one.served = true;
   return one;
@@ -102,6 +105,34 @@ FugitRule rule_of(const ListedPeriodic& one) {
   const auto zone = Zone::find(one.zone);
   if (!zone) throw CronError("this machine knows no time zone " + one.zone);
   return {CronRule::parse(one.cron), *zone};
+}
+
+std::string why_broken(const std::string& name, const std::string& rule) try {
+  check_periodic_name(name);
+  if (rule.empty()) throw BadPeriodicRule("it is empty or too long");
+  read_periodic_rule(rule);
+  return "";
+} catch (const BadPeriodicRule& error) {
+  return error.what();
+}
+
+// Rules that supervisors do not serve: since they cannot be used, or since the configuration has the name.
+void add_stored_rules(Connection& redis, std::map<std::string, ListedPeriodic>& all) {
+  const Reply reply = redis.run(ask_periodic_rules());
+  for (const auto& [name, rule] : read_periodic_rules(reply.view()).rules) {
+    const std::string broken = why_broken(name, rule);
+    const auto listed = all.find(name);
+    const bool is_known = listed != all.end();
+    if (is_known && (broken.empty() || listed->second.origin() != "redis")) continue;
+    ListedPeriodic& one = all[name];
+    one.broken = broken;
+    if (is_known) continue;
+    one.name = name;
+    one.known.source = "redis";
+    if (!broken.empty()) continue;
+    one = listed_periodic(name, read_periodic_rule(rule));
+    one.known.source = "redis";
+  }
 }
 
 std::optional<std::int64_t> epoch_of_tick(std::optional<sys_seconds> moment) {
@@ -162,12 +193,15 @@ std::string ListedPeriodic::local_text(sys_seconds tick) const {
     ahead = rule_of(*this).zone.around(tick).ahead;
   } catch (const CronError&) {  // it has no ticks
   }
-  std::string text = iso_time(WallTime(tick + ahead));  // "2026-11-25T03:00:00Z"
-  text.pop_back();
-  text[text.find('T')] = ' ';
-  const auto minutes = std::chrono::abs(std::chrono::duration_cast<std::chrono::minutes>(ahead)).count();
-  return fmt::format("{} {}{:02}:{:02}", text, ahead < 0s ? '-' : '+', minutes / 60, minutes % 60);
+  return brood::local_text(tick, ahead);
 }
+
+std::string_view ListedPeriodic::origin() const {
+  if (of_gem) return "sidekiq-cron";
+  return known.source;
+}
+
+std::string_view ListedPeriodic::shown_origin() const { return origin() == "redis" ? "run time" : origin(); }
 
 std::string ListedPeriodic::json(ShowArgs shows) const {
   const std::vector<sys_seconds> next = next_ticks(1);
@@ -177,7 +211,7 @@ std::string ListedPeriodic::json(ShowArgs shows) const {
       .text("class", job_class)
       .number("next", next.empty() ? std::nullopt : epoch_of_tick(next.front()))
       .number("last", epoch_of_tick(known.last))
-      .truth("paused", known.paused)
+      .truth("paused", is_paused())
       .text("tz", zone)
       .text("queue", queue)
       .json("args", told_args_json(args, shows))
@@ -187,19 +221,27 @@ std::string ListedPeriodic::json(ShowArgs shows) const {
       .number("claimed", known.claimed)
       .number("missed", known.missed)
       .number("skipped", known.skipped)
+      .text("origin", origin())
+      .text_or_null("place", known.place)
+      .text_or_null("paused_at", known.paused_at)
+      .text_or_null("error", broken)
       .object();
 }
 
 ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& settings) {
-  return {.name = name,
-          .cron = settings.cron,
-          .zone = settings.zone,
-          .job_class = settings.job_class,
-          .args = settings.args,
-          .queue = settings.queue,
-          .retry = settings.retry,
-          .overlap = std::string(name_of(settings.overlap)),
-          .members = settings.members};
+  ListedPeriodic one{.name = name,
+                     .cron = settings.cron,
+                     .zone = settings.zone,
+                     .job_class = settings.job_class,
+                     .args = settings.args,
+                     .queue = settings.queue,
+                     .retry = settings.retry,
+                     .overlap = std::string(name_of(settings.overlap)),
+                     .members = settings.members};
+  one.known.source = name_of(settings.source);
+  one.known.place = settings.place;
+  one.known.paused_at = settings.paused_at;
+  return one;
 }
 
 std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections& shards) {
@@ -216,11 +258,13 @@ std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections
     const std::vector<std::string> names = read_periodic_names(shard.redis.call(ask_periodic_names()).view());
     std::vector<Command> commands;
     for (const std::string& name : names) commands.push_back(ask_periodic(name));
-    if (commands.empty()) return;
-    const std::vector<Reply> replies = shard.redis.pipeline(commands);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (auto one = listed_from(names[i], replies[i])) all.insert_or_assign(names[i], std::move(*one));
+    if (!commands.empty()) {
+      const std::vector<Reply> replies = shard.redis.pipeline(commands);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (auto one = listed_from(names[i], replies[i])) all.insert_or_assign(names[i], std::move(*one));
+      }
     }
+    add_stored_rules(shard.redis, all);
   });
   std::vector<ListedPeriodic> listed;
   for (auto& [name, one] : all) listed.push_back(std::move(one));
@@ -268,14 +312,19 @@ std::optional<std::string> run_periodic_now(Connection& redis, const ListedPerio
   return claim.jid;
 }
 
-std::optional<bool> pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses) {
-  std::int64_t changed = -1;
+PausedPeriodic pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses) {
+  PausedPeriodic paused;
   shards.any([&](ShardConnections::Shard& shard) {
-    changed = shard.redis.run(pause_periodic(name, pauses)).view().integer();
-    return changed >= 0;
+    const Reply reply = shard.redis.run(pause_periodic(name, pauses));
+    paused = read_paused_periodic(reply.view());
+    return paused.was_so.has_value();
   });
-  if (changed < 0) return std::nullopt;
-  return changed == 0;
+  return paused;
+}
+
+std::string paused_by_configuration(const std::string& name, const std::string& where) {
+  return fmt::format("the configuration pauses {} ({}): remove \"paused\" there, and run \"brood restart\"", name,
+                     where);
 }
 
 }  // namespace brood

@@ -23,7 +23,15 @@ struct ListedPeriodic {
   std::string members;  // further ones of its payload, each behind a comma
   KnownPeriodic known = {};
   bool served = false;
-  bool of_gem = false;  // a schedule of sidekiq-cron, named by its key; its rule is as fugit reads it
+  bool of_gem = false;      // a schedule of sidekiq-cron, named by its key; its rule is as fugit reads it
+  std::string broken = {};  // why its rule in Redis cannot be used; empty: it can
+
+  // Where its rule is written: "configuration", "library", "redis" or "sidekiq-cron".
+  std::string_view origin() const;
+  // What people see of that: "run time" for Redis.
+  std::string_view shown_origin() const;
+  // Whether its ticks push nothing, by a command or by the configuration.
+  bool is_paused() const { return known.has_no_ticks(); }
 
   // Fewer where the rule never comes again; none for a rule or a zone that this program does not know.
   std::vector<std::chrono::sys_seconds> next_ticks(int how_many) const;
@@ -53,7 +61,8 @@ std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& 
 // Enqueues its job now, beside its ticks, as `who` wants it.  Returns the jid; nullopt: the job before has not ended.
 std::optional<std::string> run_periodic_now(Connection& redis, const ListedPeriodic& one, std::string_view who);
 
-// How it was: paused already, or not; nullopt: no shard knows it.
-std::optional<bool> pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses);
+PausedPeriodic pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses);
+// A sentence that says that the configuration pauses it, and where.
+std::string paused_by_configuration(const std::string& name, const std::string& where);
 
 }  // namespace brood

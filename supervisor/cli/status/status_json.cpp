@@ -125,7 +125,7 @@ std::string json_of_periodic(const std::pair<const std::string, KnownPeriodic>& 
   return JsonWriter()
       .text("name", one.first)
       .number("last", last ? std::optional<std::int64_t>(last->time_since_epoch().count()) : std::nullopt)
-      .truth("paused", one.second.paused)
+      .truth("paused", one.second.has_no_ticks())
       .number("claimed", one.second.claimed)
       .number("missed", one.second.missed)
       .number("skipped", one.second.skipped)

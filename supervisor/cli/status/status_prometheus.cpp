@@ -242,7 +242,7 @@ void add_periodic(Exposition& out, const MetricSources& sources) {
   out.gauge("brood_periodic_paused", "1 for each periodic job that is paused.");
   for (const MetricSource& source : sources) {
     for (const auto& [name, one] : source.redis->periodic)
-      out.sample(source.labels({{"name", name}}), one.paused ? 1 : 0);
+      out.sample(source.labels({{"name", name}}), one.has_no_ticks() ? 1 : 0);
   }
 }
 

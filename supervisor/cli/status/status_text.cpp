@@ -318,7 +318,7 @@ std::string periodic_text(const RedisStatus& redis, const Style& style) {
                {"STATE"}});
   for (const auto& [name, one] : redis.periodic)
     table.add({name, one.last ? iso_time(WallTime(*one.last)) : "", std::to_string(one.claimed),
-               std::to_string(one.missed), std::to_string(one.skipped), one.paused ? "paused" : ""});
+               std::to_string(one.missed), std::to_string(one.skipped), one.has_no_ticks() ? "paused" : ""});
   return section(style, "Periodic jobs", table);
 }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <brood/api.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "shared/api/periodic_rules.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json.hpp"
 #include "supervisor/cli/lists/periodic_list.hpp"
@@ -32,13 +34,15 @@ Html tick_moment(const std::optional<WallTime>& moment, std::string_view none) {
 }
 
 Html next_of(const ListedPeriodic& one) {
-  if (one.known.paused) return Html("<span class=\"dim\">paused</span>");
+  if (one.is_paused()) return Html("<span class=\"dim\">paused</span>");
   const auto next = one.next_ticks(1);
   if (next.empty()) return Html("<span class=\"dim\">never</span>");
   return Html("{}<small>{}</small>", ago(epoch_seconds(WallTime(next.front()))), one.local_text(next.front()));
 }
 
 Html state_of_periodic(const ListedPeriodic& one) {
+  if (!one.broken.empty()) return badge(Tone::bad, "broken");
+  if (!one.known.paused_at.empty()) return badge(Tone::warn, "paused by the configuration");
   if (one.known.paused) return badge(Tone::warn, "paused");
   return one.served ? badge(Tone::good, "served") : badge(Tone::plain, "nobody serves");
 }
@@ -48,13 +52,19 @@ Html periodic_buttons(const Call& call, const ListedPeriodic& one, bool in_row) 
   const auto act = [&](SitePath path, std::string_view label) {
     return button(call, Url(path).with("name", one.name), {label, Role::operate, false, in_row});
   };
-  return act("/periodic/run", "Run now") +
-         (one.known.paused ? act("/periodic/unpause", "Unpause") : act("/periodic/pause", "Pause"));
+  Html buttons = act("/periodic/run", "Run now");
+  if (one.known.paused || one.known.paused_at.empty())
+    buttons += one.known.paused ? act("/periodic/unpause", "Unpause") : act("/periodic/pause", "Pause");
+  if (one.origin() == "redis")
+    buttons += button(call, Url("/periodic/remove").with("name", one.name), {"Remove", Role::admin, true, in_row});
+  return buttons;
 }
 
 HttpResponse set_periodic_paused(Call& call, bool pauses) {
   const std::string name = periodic_meant(call);
-  if (!pause_periodic_of(call.site.shards(), name, pauses)) throw no_such_periodic(name);
+  const PausedPeriodic paused = pause_periodic_of(call.site.shards(), name, pauses);
+  if (!paused.was_so) throw no_such_periodic(name);
+  if (!pauses && !paused.paused_at.empty()) throw Refused(409, paused_by_configuration(name, paused.paused_at) + ".");
   return see_other(call, Url("/periodic"), pauses ? name + " is paused." : name + " is not paused any more.");
 }
 
@@ -70,6 +80,7 @@ HttpResponse show_periodic(Call& call) {
                                              {"Class"},
                                              {"Next"},
                                              {"Last"},
+                                             {"Source"},
                                              {"Missed", PageTable::number},
                                              {"Actions", PageTable::actions}});
   const std::size_t number = page_number(call), first = number * periodic_a_page;
@@ -81,7 +92,7 @@ HttpResponse show_periodic(Call& call) {
                state_of_periodic(one),
                Html("<span class=\"mono rule\">{}</span><small>{}</small>",
                     utf8_prefix(one.cron, most_characters_of_rule), one.zone),
-               code(one.job_class), next_of(one), tick_moment(one.known.last, "never"),
+               code(one.job_class), next_of(one), tick_moment(one.known.last, "never"), Html("{}", one.shown_origin()),
                left_out > 0 ? badge(Tone::warn, grouped(left_out)) : Html("<span class=\"dim\">0</span>"),
                periodic_buttons(call, one, true)});
   }
@@ -114,6 +125,9 @@ HttpResponse show_one_periodic(Call& call) {
   facts.add("Queue", link_by_name(Url("/queues/one").with("name", one.queue), one.queue));
   facts.add("Rule", code(one.cron));
   facts.add("Zone", one.zone);
+  facts.add("Source", one.known.place.empty() ? Html("{}", one.shown_origin())
+                                              : Html("{}<small>{}</small>", one.shown_origin(), one.known.place));
+  if (!one.known.paused_at.empty()) facts.add("Paused by the configuration", one.known.paused_at);
   facts.add("Overlap", one.overlap);
   facts.add("Last", tick_moment(one.known.last, "never"));
   facts.add("Ticks", std::to_string(one.known.claimed));
@@ -144,6 +158,17 @@ HttpResponse run_one_periodic(Call& call) {
   if (!is_known) throw no_such_periodic(name);
   if (!jid) throw Refused(409, "The job of " + name + " before has not ended.");
   return see_other(call, Url("/periodic/one").with("name", name), "A job was enqueued: " + *jid + ".");
+}
+
+HttpResponse remove_one_periodic(Call& call) {
+  const std::string name = periodic_meant(call);
+  Periodic periodic = call.site.api().periodic();
+  const RemovedRule answer = detail::PeriodicRules::remove(periodic, name);
+  if (!answer.removed && !answer.place.empty())
+    throw Refused(409, name + " was not added at run time, but is in " + answer.place + ".");
+  if (!answer.removed) throw Refused(404, "There is no rule " + name + ".");
+  call.changed = 1;
+  return see_other(call, Url("/periodic"), name + " is removed.");
 }
 
 HttpResponse pause_one_periodic(Call& call) { return set_periodic_paused(call, true); }

@@ -65,9 +65,9 @@ struct BROOD_API FakeBatch {
 // A push is otherwise as usual: options, checks, the client's middleware, the jid.  client.cancel removes a scheduled
 // job from here, client.find and client.wait know the waiting jobs and the reports of those that were performed,
 // client.cancel_iteration ends an iterable job at its next run, client.buffer does nothing.
-// brood::Api, which reads Redis, throws RedisError.  The locks of unique jobs are kept as Redis keeps them, each
-// OnConflict has its effect, and a lock ends unique_for after its push.  A job that has to wait for a lock is
-// performed once that is free.
+// brood::Api, which reads Redis, throws RedisError.  brood::Periodic keeps its rules here, and no tick of them comes.
+// The locks of unique jobs are kept as Redis keeps them, each OnConflict has its effect, and a lock ends unique_for
+// after its push.  A job that has to wait for a lock is performed once that is free.
 //
 // The jobs of batches and flows are counted as Redis counts them.  A callback is pushed here once its event is due, a
 // step once those before it have ended:

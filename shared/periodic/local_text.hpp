@@ -1,0 +1,11 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace brood {
+
+// What a clock shows that is so much ahead of UTC: "2026-11-25 03:00:00 +01:00".
+std::string local_text(std::chrono::sys_seconds moment, std::chrono::seconds ahead);
+
+}  // namespace brood

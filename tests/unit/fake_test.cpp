@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
+#include <brood/periodic.hpp>
 #include <brood/testing.hpp>
 #include <cstdlib>
 #include <thread>
@@ -535,6 +536,21 @@ BOOST_AUTO_TEST_CASE(a_fake_keeps_what_became_of_the_jobs_that_it_performed) {
   const std::string unkept = client.enqueue(Limited{});
   fake.drain();
   BOOST_TEST(!client.find(unkept));
+}
+
+BOOST_AUTO_TEST_CASE(a_fake_keeps_the_rules_of_periodic_jobs) {
+  const Fake fake;
+  Periodic periodic("redis://127.0.0.1:1");
+  BOOST_TEST(periodic.add("nightly", "0 3 * * *", Resize{.path = "a"}, {.tz = "Europe/Berlin"}));
+  BOOST_TEST(!periodic.add("nightly", "0 4 * * *", Resize{}));
+  BOOST_TEST(periodic.replace("nightly", "0 5 * * *", Resize{.path = "b"}));
+  BOOST_CHECK_THROW(periodic.add("wrong", "0 25 * * *", Resize{}), std::invalid_argument);
+  BOOST_REQUIRE(periodic.list().size() == 1u);
+  BOOST_TEST(periodic.list()[0].cron == "0 5 * * *");
+  BOOST_TEST(periodic.find("nightly")->queue == "images");
+  BOOST_TEST(periodic.remove("nightly"));
+  BOOST_TEST(periodic.list().empty());
+  BOOST_TEST(fake.size() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(inline_keeps_it_too) {

@@ -78,6 +78,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_named) {
   BOOST_TEST(why_refused(with(R"("members":{"jid":"a"})")) == "its members have jid");
   BOOST_CHECK_THROW(check_periodic_name("a b"), BadPeriodicRule);
   BOOST_CHECK_THROW(check_periodic_name(""), BadPeriodicRule);
+  BOOST_CHECK_THROW(check_periodic_name("cron_job:default:a"), BadPeriodicRule);
 }
 
 // Another text is another job for earlier releases.

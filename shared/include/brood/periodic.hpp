@@ -124,8 +124,9 @@ struct BROOD_API PeriodicJob {
   bool paused = false;    // its ticks push nothing, by a command or by the configuration
   std::string paused_at;  // the file and line at which the configuration pauses it; empty: it does not
   std::optional<std::chrono::system_clock::time_point> next, last;  // ticks; nullopt: none
-  std::int64_t claimed = 0, missed = 0,
-               skipped = 0;  // ticks that pushed a job, that came late, and that overlap = skip left out
+  std::int64_t claimed = 0;                                         // ticks that pushed a job
+  std::int64_t missed = 0;   // ticks at which no supervisor ran, and that were not caught up
+  std::int64_t skipped = 0;  // ticks that came while the job before had not ended, with Overlap::skip
   std::string error;         // why its rule in Redis cannot be used; empty: it can
 };
 

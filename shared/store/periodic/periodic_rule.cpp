@@ -160,6 +160,8 @@ std::string periodic_rule_json(const PeriodicSettings& job) {
 }
 
 void check_periodic_name(std::string_view name) {
+  if (name.starts_with("cron_job:"))
+    throw BadPeriodicRule("names that begin with cron_job: are those of sidekiq-cron's schedules");
   if (!is_safe_name(name))
     throw BadPeriodicRule(
         fmt::format("the name {} is not made of letters, digits and _ . : @ / - (at most 255)", shown(name)));

@@ -25,7 +25,7 @@ class BadPeriodicRule : public std::runtime_error {
 PeriodicSettings read_periodic_rule(std::string_view json);
 std::string periodic_rule_json(const PeriodicSettings& job);
 
-// Throws BadPeriodicRule for a name that the configuration would not take.
+// Throws BadPeriodicRule for a name that the configuration would not take, or that one of sidekiq-cron has.
 void check_periodic_name(std::string_view name);
 
 // The rule and its zone, by which ticks are counted: another text is another rule, whose ticks begin anew.

@@ -1,14 +1,18 @@
 #include <algorithm>
 #include <brood/api.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "shared/api/periodic_rules.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/lists/periodic_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
+#include "supervisor/web/page/json_answer.hpp"
 #include "supervisor/web/page/layout.hpp"
 #include "supervisor/web/page/parts.hpp"
 #include "supervisor/web/page/site.hpp"
@@ -169,6 +173,51 @@ HttpResponse remove_one_periodic(Call& call) {
   if (!answer.removed) throw Refused(404, "There is no rule " + name + ".");
   call.changed = 1;
   return see_other(call, Url("/periodic"), name + " is removed.");
+}
+
+namespace {
+
+Refused refused_put(const std::string& name, const PutRule& answer) {
+  switch (answer.outcome) {
+    case PutRule::Outcome::exists:
+      return {409, "There is a rule " + name + ": replace=1 replaces it."};
+    case PutRule::Outcome::too_many:
+      return {409, "There are as many rules as there may be."};
+    default:
+      return {409,
+              name + " is in " + (answer.place.empty() ? "the configuration" : answer.place) + ": change it there."};
+  }
+}
+
+}  // namespace
+
+// A rule as `brood periodic add` makes it, with its name.
+HttpResponse accept_periodic(Call& call) try {
+  const JsonObject body = JsonObject::parse(call.request.body);
+  const std::string name = body.string("name").value_or("");
+  call.on = "name=" + name;
+  const auto configured = call.site.configuration().periodic;
+  if (const auto one = configured.find(name); one != configured.end())
+    throw refused_put(name, {PutRule::Outcome::is_elsewhere, one->second.place});
+  Periodic periodic = call.site.api().periodic();
+  const std::string by = call.user.empty() ? "brood web" : "brood web: " + call.user;
+  const PutRule answer =
+      detail::PeriodicRules::put(periodic, name, body.text(), by, call.query.value("replace") == "1");
+  const bool added = answer.outcome == PutRule::Outcome::added, replaced = answer.outcome == PutRule::Outcome::replaced;
+  if (!added && !replaced) throw refused_put(name, answer);
+  call.changed = 1;
+  std::vector<std::string> ticks;
+  for (const PeriodicTick& tick : Periodic::next(body.string("cron").value_or(""), body.string("tz").value_or("UTC"),
+                                                 static_cast<std::size_t>(ticks_on_page)))
+    ticks.push_back(tick.local);
+  return json_answer(
+      200,
+      JsonWriter().text("name", name).truth("added", added).truth("replaced", replaced).texts("next", ticks).object() +
+          "\n");
+} catch (const BadJson& error) {
+  throw Refused(400, error.what());
+} catch (const std::invalid_argument& error) {
+  throw Refused(400, error.what());
 }
 
 HttpResponse pause_one_periodic(Call& call) { return set_periodic_paused(call, true); }

@@ -41,7 +41,7 @@ _brood() {
     processes) options="--json $where $every" verbs="list quiet resume stop dump" ;;
     batches) options="--limit --page --description --parent --on-success --on-death --on-complete --on-finished --callback-queue --unchecked --json $where $every" verbs="list show check cancel delete push" ;;
     quarantine) options="--json $where $every" verbs="list release" ;;
-    classes) options="--json $where $every" verbs="list pause unpause" ;;
+    classes) options="--reason --until --json $where $every" verbs="list pause unpause" ;;
     periodic) options="--cron --class --args --tz -q --queue --retry --catch-up --within --overlap --jitter --enabled-on --replace --dry-run --json $where $every" verbs="list next history run add remove pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
     keys) options="--json $every" verbs="new" ;;
@@ -78,6 +78,7 @@ _brood() {
     periodic:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word"); return ;;
     periodic:--catch-up) mapfile -t COMPREPLY < <(compgen -W "none last all" -- "$word"); return ;;
     periodic:--overlap) mapfile -t COMPREPLY < <(compgen -W "allow skip queue" -- "$word"); return ;;
+    classes:--reason | classes:--until) return ;;
     batches:--parent) _brood_names batches; return ;;
     batches:--on-*) _brood_names classes; return ;;
     *:--pid) _brood_names pids; return ;;

@@ -58,6 +58,7 @@ inline constexpr FixedKey brood_crash_days{"brood:crash_days"};
 inline constexpr FixedKey brood_quarantine{"brood:quarantine"};
 inline constexpr FixedKey brood_quarantined{"brood:quarantined"};
 inline constexpr FixedKey brood_paused_classes{"brood:paused_classes"};
+inline constexpr FixedKey brood_class_pauses{"brood:class_pauses"};  // why, and until when
 inline RedisKey quarantine_crashes(std::string_view fingerprint) {
   return RedisKey("brood:quarantine:crashes:" + std::string(fingerprint));
 }

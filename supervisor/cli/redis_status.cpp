@@ -17,6 +17,7 @@
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
 
 namespace brood {
 namespace {
@@ -102,7 +103,7 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names,
 RedisStatus ask_redis_without_crashes(Connection& redis) {
   std::vector<Command> commands = ask_totals();
   commands.insert(commands.begin(), {ask_processes(), ask_queue_names()});
-  commands.insert(commands.end(), {ask_paused_queues(), ask_paused_classes()});
+  commands.insert(commands.end(), {ask_class_pauses(), ask_paused_queues(), ask_paused_classes()});
   const std::vector<Reply> replies = redis.pipeline(commands);
   const Reply &processes = replies[0], &queues = replies[1], &paused = replies[replies.size() - 2];
   const auto totals = read_totals(std::span(replies).subspan(2, totals_asked));
@@ -116,6 +117,9 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
   // When the set is of another type, or we may not read it, no queue counts as paused.
   ask_queues(redis, sorted_names(queues), read_paused(paused.view()).value_or(NameSet()), status);
   status.paused_classes = read_paused(replies.back().view()).value_or(NameSet());
+  status.class_pauses = read_class_pauses(replies[replies.size() - 3].view());
+  std::erase_if(status.class_pauses, [&](const auto& one) { return !status.paused_classes.contains(one.first); });
+  for (const std::string& name : status.paused_classes) status.class_pauses.try_emplace(name);
   return status;
 }
 
@@ -263,6 +267,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     merge(sum.queues, one.queues, &QueueStatus::name, add_queue);
     merge(sum.crashes, one.crashes, &Crash::fingerprint, sum_crash);
     sum.paused_classes.insert(one.paused_classes.begin(), one.paused_classes.end());
+    add_pauses(sum.class_pauses, one.class_pauses);
     sum.periodic.insert(one.periodic.begin(), one.periodic.end());  // each is in one alone
     for (const auto& [name, quarantined] : one.quarantine) {
       const auto [known, is_new] = sum.quarantine.try_emplace(name, quarantined);

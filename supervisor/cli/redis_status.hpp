@@ -14,6 +14,7 @@
 #include "shared/store/in_flight/lock_list.hpp"
 #include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
+#include "shared/store/queues/class_pauses.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "supervisor/cli/lists/limit_list.hpp"
 
@@ -49,6 +50,7 @@ struct RedisStatus {
   std::vector<Crash> crashes;        // the latest first
   QuarantinedClasses quarantine;     // by class
   NameSet paused_classes;
+  ClassPauses class_pauses;                       // what is known of these
   std::int64_t quarantined = 0;                   // jobs that wait, of classes in quarantine or paused
   std::int64_t batches = 0;                       // those that are kept, also after their end
   std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name

@@ -150,6 +150,7 @@ void QueuesAndPausesWatch::read_paused_classes(const Result& result) {
   said_no_classes_ = !told;
   if (is_kept) return;
   NameSet paused = told.value_or(NameSet());
+  if (classes_were_read_) classes_were_read_(paused);
   if (paused == known_.paused_classes) return;
   known_.paused_classes = std::move(paused);
   tell(true);

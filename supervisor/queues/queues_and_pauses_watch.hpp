@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -35,6 +36,9 @@ class QueuesAndPausesWatch {
   // While it is told of changes, it looks `times` times more rarely.
   void slow_down(int times) { pace_ = times; }
 
+  // `read` is called each time that the paused classes have been read, whether they have changed or not.
+  void on_classes(std::function<void(const NameSet&)> read) { classes_were_read_ = std::move(read); }
+
   // Whether look() is called for every change from now on.
   void rely_on_being_told(bool told);
   void stop();
@@ -55,6 +59,7 @@ class QueuesAndPausesWatch {
   AsyncConnection::Scope redis_;
   QueueWorkers& workers_;
   const std::function<void(const KnownQueues&)> changed_;
+  std::function<void(const NameSet&)> classes_were_read_;
   Timer next_;
   bool watching_ = false, asking_ = false, look_again_ = false;
   bool is_told_ = false;

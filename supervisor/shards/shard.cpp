@@ -54,6 +54,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
                                  doorbell_.know(now);
                                  quarantine_watch_.note_pauses(now.paused_classes, steady_now());
                                }),
+      class_pause_ends_(parts.loop, redis_.connection()),
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(parts.loop, redis_.connection()),
       set_aside_watch_(parts.loop, redis_.connection()),
@@ -71,6 +72,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
       key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
                            [this](bool hears) { rely_on_being_told(hears); }) {
   key_change_listener_.hear_of_others([this](const std::vector<std::string>& keys) { note_changes(keys); });
+  queues_and_pauses_watch_.on_classes([this](const NameSet& paused) { class_pause_ends_.look(paused); });
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   redis_.require_rights_to(own_keys(settings_.config->capsules, identity_));
   heartbeat_.tell_metrics(settings_.config->metrics);
@@ -245,6 +247,7 @@ void Shard::stop_looking() {
   gem_schedules_.stop();
   doorbell_.stop();
   queues_and_pauses_watch_.stop();
+  class_pause_ends_.stop();
   queue_rivals_.stop();
   key_change_listener_.stop();
 }

@@ -16,6 +16,7 @@
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/batch_watch.hpp"
+#include "supervisor/queues/class_pause_ends.hpp"
 #include "supervisor/queues/doorbell.hpp"
 #include "supervisor/queues/key_change_listener.hpp"
 #include "supervisor/queues/quarantine_watch.hpp"
@@ -192,6 +193,7 @@ class Shard {
   OrphanWatch orphan_watch_;
   Doorbell doorbell_;
   QueuesAndPausesWatch queues_and_pauses_watch_;
+  ClassPauseEnds class_pause_ends_;
   BatchWatch batch_watch_;
   QueueRivals queue_rivals_;
   SetAsideWatch set_aside_watch_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/json/json_object.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -34,9 +35,11 @@ struct Site {
     return run_brood(words, environment);
   }
   // The supervisor logs it once every worker can know it.
-  void pause(const std::string& job_class) {
+  void pause(const std::string& job_class, const std::vector<std::string>& options = {}) {
     const std::size_t before = times_logged(brood, "classes_paused");
-    BOOST_TEST(command({"classes", "pause", job_class}).status == 0);
+    std::vector<std::string> words{"classes", "pause", job_class};
+    words.insert(words.end(), options.begin(), options.end());
+    BOOST_TEST(command(words).status == 0);
     BOOST_REQUIRE_MESSAGE(eventually([&] { return times_logged(brood, "classes_paused") > before; }), brood.log_tail());
   }
   void push(int jobs, int milliseconds = 0) {
@@ -79,7 +82,7 @@ BOOST_AUTO_TEST_CASE(no_job_of_a_paused_class_begins_and_all_run_when_it_is_paus
 
   const CommandResult listed = site.command({"classes", "--json"});
   BOOST_TEST(listed.status == 0);
-  BOOST_TEST(listed.output.find(R"({"class":"Ledger","paused":true,"waiting":40,"runs":1,"failed":0,"crashed":0})") !=
+  BOOST_TEST(listed.output.find(R"({"class":"Ledger","paused":true,"waiting":40,"runs":1,"failed":0,"crashed":0,)") !=
                  std::string::npos,
              listed.output);
   BOOST_TEST(listed.output.find(R"({"class":"Sleep","paused":false,"waiting":0,"runs":1,)") != std::string::npos,
@@ -205,4 +208,69 @@ BOOST_AUTO_TEST_CASE(a_class_needs_a_name_and_one_that_was_not_paused_goes_on) {
   BOOST_TEST(site.command({"classes", "pause"}).status == 64);
   BOOST_TEST(site.command({"classes", "unpause", "Nobody"}).output == "Nobody: goes on; 0 jobs put back\n");
   BOOST_TEST(site.command({"classes"}).output == "No job has run on this machine, and no class is paused.\n");
+}
+
+// The supervisor may be killed meanwhile: whichever runs at the end unpauses the class.
+BOOST_AUTO_TEST_CASE(a_pause_with_an_end_ends_by_itself_and_brings_back_each_job_once) {
+  Site site({.workers = 2});
+  site.pause("Ledger", {"--reason", "the ERP is down", "--until", "8s"});
+  site.push(100);
+  BOOST_TEST(site.lies_aside(100), site.brood.log_tail());
+  enqueue(site.redis, {payload_text("Sleep", "[0]", 1'000)});
+  BOOST_TEST(eventually([&] { return times_logged(site.brood, "job_done") == 1; }), site.brood.log_tail());
+
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"classes"}, {"classes", "--json"}, {"status"}, {"status", "--json"}}) {
+    const CommandResult shown = site.command(words);
+    BOOST_TEST(shown.output.find("the ERP is down") != std::string::npos, shown.output);
+  }
+  const std::string metrics = site.command({"status", "--format", "prometheus"}).output;
+  BOOST_TEST(metrics.find("brood_class_pause_ends_seconds{class=\"Ledger\"}") != std::string::npos, metrics);
+  const std::string waiting = site.redis.zrange(laid_aside).front().first;
+  const std::string jid = JsonObject::parse(waiting).string("jid").value();
+  const CommandResult shown = site.command({"show", jid});
+  BOOST_TEST(shown.output.find("for its class, which is paused until") != std::string::npos, shown.output);
+  BOOST_TEST(site.command({"show", jid, "--json"}).output.find(R"("pause_reason":"the ERP is down")") !=
+             std::string::npos);
+  BOOST_TEST(times_logged(site.brood, "class_paused") == 1u);
+
+  site.brood.kill9();
+  site.brood.start();
+  BOOST_REQUIRE(site.brood.wait_ready());
+  site.push(20);
+  site.check_all_ran();
+  BOOST_TEST(site.redis.size_of("brood:paused_classes") == 0u);
+  BOOST_TEST(site.redis.size_of("brood:class_pauses") == 0u);
+  BOOST_TEST(times_logged(site.brood, "class_pause_ended") == 1u, site.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_pause_gets_another_end_while_it_lasts) {
+  Site site({.workers = 1});
+  site.pause("Ledger", {"--until", "1h"});
+  site.push(3);
+  BOOST_TEST(site.lies_aside(3), site.brood.log_tail());
+  BOOST_TEST(site.command({"classes", "pause", "Ledger", "--until", "1s"}).status == 0);
+  site.check_all_ran();
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_duration_or_too_long_a_reason_pauses_nothing) {
+  Site site;
+  for (const char* const wrong : {"soon", "0", "-5s", "400d"})
+    BOOST_TEST(site.command({"classes", "pause", "A", std::string("--until=") + wrong}).status == 64, wrong);
+  BOOST_TEST(site.command({"classes", "pause", "A", "--reason", std::string(501, 'x')}).status == 64);
+  BOOST_TEST(site.command({"classes", "list", "--until", "1h"}).status == 64);
+  BOOST_TEST(site.redis.size_of("brood:paused_classes") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(hostile_pauses_end_no_pause_and_break_nothing) {
+  Site site({.workers = 1});
+  site.redis.command({"HSET", "brood:class_pauses", "Ledger", "x y\n\xff", "Other", "1 1 x"});
+  site.redis.command({"SADD", "brood:paused_classes", "Ledger"});
+  BOOST_TEST(eventually([&] { return times_logged(site.brood, "classes_paused") == 1; }), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return site.redis.size_of("brood:class_pauses") == 1; }), site.brood.log_tail());
+  site.push(3);
+  BOOST_TEST(site.lies_aside(3), site.brood.log_tail());
+  BOOST_TEST(site.command({"classes"}).status == 0);
+  site.command({"classes", "unpause", "Ledger"});
+  site.check_all_ran();
 }

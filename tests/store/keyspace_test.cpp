@@ -25,6 +25,7 @@
 #include "shared/store/limits/take_limits.hpp"
 #include "shared/store/periodic/gem_schedules.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
+#include "shared/store/queues/class_pauses.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/queues/push_commands.hpp"
 #include "shared/store/queues/push_unique.hpp"
@@ -323,9 +324,12 @@ void Shard::look_at_queues() {
   BOOST_TEST(read_is_paused(ask(ask_is_paused("q")).view()));
   BOOST_TEST(read_paused(ask(ask_paused_queues()).view())->size() == 1u);
   ask(unpause_queue("q"));
-  ask(pause_class("C"));
+  BOOST_TEST(run(pause_class("C", "why", 1h)).view().integer() == 1);
+  const ClassPauses pauses = read_class_pauses(ask(ask_class_pauses()).view());
+  BOOST_TEST(run(end_class_pause("C", pauses.at("C"))).view().integer() == 0);
   BOOST_TEST(read_paused(ask(ask_paused_classes()).view())->size() == 1u);
   ask(unpause_class("C"));
+  ask(forget_class_pause("C"));
   ask(NamePages::of_queues().ask("0", 10));
   BOOST_TEST(read_is_set(ask(NamePages::of_queues().ask_kind()).view()));
   BOOST_TEST(read_queue_count(ask(ask_queue_count()).view()) == 5);

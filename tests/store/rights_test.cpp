@@ -78,6 +78,8 @@ BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
                                               "show_cap.lua",
                                               "serve_periodic.lua",
                                               "pause_periodic.lua",
+                                              "pause_class.lua",
+                                              "end_class_pause.lua",
                                               "put_periodic_rule.lua",
                                               "remove_periodic_rule.lua",
                                               "read_periodic_rules.lua",

@@ -1240,6 +1240,49 @@ class Holdings(PageTest):
         self.assertEqual(self.redis("LLEN", "queue:default"), 1)
         self.assertEqual(page.press("/classes/pause").status, 404)
 
+    def test_a_paused_class_is_shown_with_its_reason_and_end_wherever_its_jobs_wait(self):
+        page = self.page()
+        self.redis("ZADD", "brood:quarantined", 1, '{"class":"Sync","jid":"aside","args":[],"queue":"default"}')
+        self.redis("SADD", "queues", "default")
+        self.redis("LPUSH", "queue:default", '{"class":"Sync","jid":"queued","args":[],"queue":"default"}')
+        self.assertEqual(page.press("/classes/pause?class=Sync&reason=the+ERP+%3Ci%3E&until=soon").status, 400)
+        self.assertEqual(self.redis("EXISTS", "brood:paused_classes"), 0)
+        self.assertEqual(page.press("/classes/pause?class=Sync&reason=the+ERP+%3Ci%3E&until=2h").status, 303)
+        for path in ("/", "/classes", "/queues/one?name=default", "/jobs/one?jid=aside", "/jobs/one?jid=queued"):
+            with self.subTest(path=path):
+                self.assertRegex(page.get(path).text, r"paused until 2[0-9TZ:-]+: the ERP &lt;i&gt;")
+        one, = page.get("/api/v1/classes").json
+        self.assertEqual((one["reason"], one["until"] - one["since"]), ("the ERP <i>", 7200))
+        self.assertEqual(page.get("/api/v1/jobs/queued").json["pause_reason"], "the ERP <i>")
+
+    def test_a_periodic_job_is_added_shown_with_its_source_and_removed(self):
+        page = self.page(config='[periodic.planned]\ncron = "0 4 1 1 *"\nclass = "Planned"\npaused = true\n')
+        rule = {"name": "late", "cron": "30 2 * * *", "tz": "Europe/Berlin", "class": "Late", "args": [7], "queue": "low"}
+        self.assertEqual(page.order("/api/v1/periodic", {**rule, "cron": "0 25 * * *"}).status, 400)
+        self.assertEqual(page.order("/api/v1/periodic", {**rule, "name": "a b"}).status, 400)
+        self.assertEqual(page.order("/api/v1/periodic", "no JSON").status, 400)
+        self.assertEqual(self.redis("EXISTS", "brood:periodic:rules"), 0)
+        added = page.order("/api/v1/periodic", rule)
+        self.assertEqual((added.status, added.json["added"], len(added.json["next"])), (200, True, 5))
+        self.assertEqual(page.order("/api/v1/periodic", rule).status, 409)
+        self.assertTrue(page.order("/api/v1/periodic?replace=1", rule).json["replaced"])
+        taken = page.order("/api/v1/periodic", {**rule, "name": "planned"})
+        self.assertEqual(taken.status, 409)
+        self.assertIn("periodic.planned", taken.json["error"])
+        said = {one["name"]: one for one in page.get("/api/v1/periodic").json}
+        self.assertEqual((said["late"]["origin"], said["planned"]["origin"]), ("redis", "configuration"))
+        self.assertTrue(said["planned"]["paused"])
+        listed = page.get("/periodic").text
+        for text in ("run time", "configuration", "paused by the configuration", "/periodic/remove?name=late"):
+            self.assertIn(text, listed)
+        self.redis("HSET", "brood:periodic:rules", "bad<i>", "{}")
+        self.assertIn("broken", page.get("/periodic").text)
+        self.assertIn("brood web", page.get("/periodic/one?name=late").text)
+        self.assertEqual(page.press("/periodic/remove?name=late").status, 303)
+        self.assertEqual(page.press("/periodic/remove?name=late").status, 404)
+        self.assertEqual(page.press("/periodic/remove?name=planned").status, 404)
+        self.assertEqual(self.redis("KEYS", "brood:periodic*"), [b"brood:periodic:rules"])
+
     def test_schedules_of_sidekiq_cron_are_listed_and_left_to_the_gem(self):
         key = "cron_job:billing:report"
         self.redis("SADD", "cron_jobs:billing", key)

@@ -303,6 +303,15 @@ struct BROOD_API DeployMark {
   std::string label;  // such as a commit
 };
 
+// A job class that is paused: no worker of brood begins a job of it.  Ruby's Sidekiq ignores that.
+struct BROOD_API PausedClass {
+  std::string job_class;           // its name
+  std::string reason;              // why it is paused; empty: nobody said
+  std::optional<Time> since = {};  // nullopt: unknown
+  std::optional<Time> until = {};  // when it is unpaused by itself; nullopt: never
+  std::string shard = {};          // the shard in which it is paused; empty: only one Redis
+};
+
 // A limit of jobs and its usage: a brood::Limiter of a job, or a cap of queues ([limits.NAME] in brood.toml).  It is
 // listed from its first use on, a limiter until it was not used for its ttl.
 struct BROOD_API LimitUsage {
@@ -375,6 +384,15 @@ class BROOD_API Api {
   bool reset_limit(std::string_view name);
 
   Periodic periodic();  // periodic jobs: <brood/periodic.hpp>
+
+  std::vector<PausedClass> paused_classes();  // of each shard by name
+  // Pauses a class in all shards, or gives its pause another reason (at most 500 bytes) and end: after `length`, or
+  // with 0 at unpause_class().  Workers follow within two seconds.  Running jobs go on; others wait without being
+  // charged. Throws std::invalid_argument for an empty class, a longer reason, or a length below 0 or above a year.
+  void pause_class(std::string_view job_class, std::string_view reason = {},
+                   std::chrono::seconds length = std::chrono::seconds(0));
+  // Workers put the waiting jobs back within seconds.  Returns false if it was paused nowhere.
+  bool unpause_class(std::string_view job_class);
 
   std::optional<IterationRecord> iteration(std::string_view jid);  // nullopt if the jid is unknown
 

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
+#include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/store/queues/class_pauses.hpp"
 #include "supervisor/cli/access/machine_status.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
@@ -27,7 +31,8 @@ using namespace std::chrono_literals;
 constexpr const char* classes_footer =
     R"(Runs, failures and crashes are those of this machine since its supervisors began.  While a class is paused, no worker of
 any machine begins a job of it: fetched jobs wait aside, and running jobs go on.  unpause puts waiting jobs back to the
-heads of their queues.  Ruby's Sidekiq ignores it, and performs such jobs of queues that it serves.
+heads of their queues, and so do workers once the time of --until is over.  Ruby's Sidekiq ignores pauses, and performs
+such jobs of queues that it serves.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 a job could not be put back to its queue.)";
 
@@ -57,24 +62,52 @@ int list_all_classes(const NamesOrder& order) {
                {"FAILED", Align::right},
                {"CRASHED", Align::right},
                {"STATE"},
-               {"WAITING", Align::right}});
+               {"WAITING", Align::right},
+               {"REASON"}});
   for (const ListedClass& one : classes)
     table.add({log::printable(one.name), grouped(one.runs), grouped(one.failed), grouped(one.crashed),
-               one.paused ? "paused" : "", one.paused ? grouped(static_cast<std::size_t>(one.waiting)) : ""});
+               one.paused ? pause_text({.until = one.pause.until}) : "",
+               one.paused ? grouped(static_cast<std::size_t>(one.waiting)) : "", log::printable(one.pause.reason)});
   print(table.empty() ? "No job has run on this machine, and no class is paused.\n"
                       : table.text(Style::of_standard_output()));
   return exit_status::ok;
 }
 
+std::string reason_given(const NamesOrder& order) {
+  const std::string reason = order.options.at("--reason").value_or("");
+  if (reason.size() > longest_pause_reason)
+    throw UsageError(fmt::format("--reason has more than {} bytes", longest_pause_reason));
+  return reason;
+}
+
+std::optional<std::chrono::seconds> length_given(const NamesOrder& order) {
+  const std::optional<std::string>& text = order.options.at("--until");
+  if (!text) return std::nullopt;
+  const auto length = parse_duration(*text);
+  if (!length || *length < 1s || *length > longest_class_pause)
+    throw UsageError(fmt::format(
+        "--until must be a duration of 1s to a year, such as \"30m\" or \"2h\": how long it is paused, not \"{}\"",
+        log::printable(text->substr(0, 80))));
+  return std::chrono::ceil<std::chrono::seconds>(*length);
+}
+
 int pause_classes(const NamesOrder& order) {
   const std::vector<std::string>& names = classes_named(order);
+  const std::string reason = reason_given(order);
+  const auto length = length_given(order);
   ShardConnections shards = connect_for_classes(order.redis);
   for (const std::string& name : names) {
-    pause_class_of(shards, name);
+    const ClassPause pause = pause_class_of(shards, name, reason, length);
     if (order.json)
-      print_json(JsonWriter().text("class", name).truth("paused", true).object() + "\n");
+      print_json(JsonWriter()
+                     .text("class", name)
+                     .truth("paused", true)
+                     .text_or_null("reason", pause.reason)
+                     .number("until", pause.until)
+                     .object() +
+                 "\n");
     else
-      print(fmt::format("{}: paused; running jobs go on\n", log::printable(name)));
+      print(fmt::format("{}: {}; running jobs go on\n", log::printable(name), pause_text({.until = pause.until})));
   }
   return exit_status::ok;
 }
@@ -105,8 +138,10 @@ int classes_command(const std::vector<std::string>& args) {
       "[CLASS...]",
       classes_footer,
       {{{"list", "", "show the classes that have run here, and those that are paused", {}}, list_all_classes},
-       {{"pause", "CLASS...", "stop workers from beginning their jobs", {}}, pause_classes},
-       {{"unpause", "CLASS...", "let them go on", {}}, unpause_classes}}};
+       {{"pause", "CLASS...", "stop workers from beginning their jobs", {"--reason", "--until"}}, pause_classes},
+       {{"unpause", "CLASS...", "let them go on", {}}, unpause_classes}},
+      {{"--reason", "TEXT", "Why, for whoever looks at its jobs"},
+       {"--until", "DURATION", "Unpause them by themselves after this time (default: they wait for unpause)"}}};
   return obey(command, args);
 }
 

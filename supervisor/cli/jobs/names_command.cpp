@@ -11,6 +11,9 @@ int obey(const NamesCommand& command, const std::vector<std::string>& args) {
   const std::string words = fmt::format("brood {}", command.name);
   CommandLine line(fmt::format("{}: {} [VERB] {} [OPTIONS]", command.about, words, command.operands), words);
   line.flag("--json", order.json, "Answer in JSON, for programs");
+  for (const NamesOption& option : command.options)
+    line.option(std::string(option.name), order.options[std::string(option.name)], std::string(option.type),
+                std::string(option.text));
   order.redis.add_options(line);
   const std::vector<Verb> says = only_verbs(command.verbs);
   line.footer(fmt::format("{}\n{}", help_on(std::string(command.name), says), command.footer));

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,15 +18,22 @@ struct NamesOrder {
   RedisAccess redis;
   std::vector<std::string> names;
   bool json = false;
+  std::map<std::string, std::optional<std::string>> options = {};  // those of the command, by name: "--reason"
 };
 
-// A command that does one of several things with names, and takes no option but --json and where Redis is.
+// An option of some verbs, which list it in Verb::takes.
+struct NamesOption {
+  std::string_view name, type, text;  // as in CommandLine::option()
+};
+
+// A command that does one of several things with names.
 struct NamesCommand {
   std::string_view name;      // "locks", of `brood locks`
   std::string_view about;     // what its help begins with: "Locks of unique jobs"
   std::string_view operands;  // as the help shows them: "[KEY...]"
   std::string_view footer;    // what its help ends with
   std::vector<VerbFor<NamesOrder>> verbs;
+  std::vector<NamesOption> options = {};  // beside --json and where Redis is
 };
 
 // Does what `args`, the words after the name, say.  Returns the exit status; throws UsageError.

@@ -14,6 +14,7 @@
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/lists/shown_job.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"
 
@@ -53,6 +54,7 @@ std::string text_of(const ShownJob& job, const Style& style) {
     if (report.state == JobState::scheduled || report.state == JobState::retrying)
       add(text, style, "Due", moment(leading_number<double>(job.placed->score_text)));
   }
+  if (job.pause) add(text, style, "Waits", "for its class, which is " + pause_text(job.pause->second));
   add(text, style, "Shard", job.shard);
   if (job.holder) {
     add(text, style, "With", with_whom(*job.holder));

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "shared/redis/connection.hpp"
 #include "shared/scoreboard/class_usage.hpp"
+#include "shared/store/queues/class_pauses.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/lists/quarantine_list.hpp"
 
@@ -15,6 +21,7 @@ namespace brood {
 struct ListedClass {
   std::string name;
   bool paused = false;
+  ClassPause pause = {};                            // of several shards the one that ends last
   std::int64_t waiting = 0;                         // jobs that were fetched and wait until it is paused no more
   std::uint64_t runs = 0, failed = 0, crashed = 0;  // on this machine, since its supervisors began
 };
@@ -26,8 +33,22 @@ std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vecto
 // For programs: one JSON object.
 std::string class_json(const ListedClass& one);
 
-// Lets no worker begin a job of the class.
-void pause_class_of(ShardConnections& shards, const std::string& job_class);
+// Lets no worker begin a job of the class, for as long as `length`, or until it is unpaused.
+ClassPause pause_class_of(ShardConnections& shards, const std::string& job_class, const std::string& reason = {},
+                          std::optional<std::chrono::seconds> length = {});
+
+// The paused classes of one shard and of all, and what is known of each pause.
+ClassPauses paused_classes_of(Connection& redis);
+ClassPauses paused_classes_of(ShardConnections& shards);
+// Of two pauses of a class, in two shards, the one that ends later.
+void add_pauses(ClassPauses& all, const ClassPauses& more);
+// The pause by which the job of this payload waits, and its class; nullopt: none.
+std::optional<std::pair<std::string, ClassPause>> pause_of_job(const ClassPauses& pauses, std::string_view payload);
+
+// For people: "paused until 2026-12-01T08:00:00Z: the ERP is down".
+std::string pause_text(const ClassPause& pause);
+// For programs: {"class","since","until","reason"}.
+std::string class_pause_json(const std::string& job_class, const ClassPause& pause);
 
 // Lets them go on, and puts what waits back to the heads of the queues, but for a class in quarantine.  What takes
 // longer than `bounds` workers put back later.

@@ -43,8 +43,9 @@ std::size_t JobsOfQueue::size() const {
 JobsOfQueue::Waiting JobsOfQueue::waiting_for_class(const QuarantineBounds& bounds) const {
   Waiting waiting;
   shards_.each([&](ShardConnections::Shard& shard) {
-    waiting.is_cut |= !each_waiting(shard, bounds, [&](const JobRecord&, const QuarantinedJob&) {
+    waiting.is_cut |= !each_waiting(shard, bounds, [&](const JobRecord&, const QuarantinedJob& job) {
       ++waiting.jobs;
+      waiting.classes.insert(job.classes.begin(), job.classes.end());
       return QuarantineStep{};
     });
   });

@@ -3,6 +3,7 @@
 #include <brood/api.hpp>
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ class JobsOfQueue {
   std::size_t size() const;
   struct Waiting {
     std::size_t jobs = 0;
-    bool is_cut = false;  // there may be more
+    bool is_cut = false;                 // there may be more
+    std::set<std::string> classes = {};  // by which these may be paused
   };
   // Those in quarantine or for a paused class.
   Waiting waiting_for_class(const QuarantineBounds& bounds = {}) const;

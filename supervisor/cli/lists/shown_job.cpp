@@ -8,6 +8,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/worker_field.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
 
 namespace brood {
 namespace {
@@ -36,6 +37,10 @@ ShownJob::Holder ask_holder(Channel& redis, const PlacedJob& placed, const std::
   return holder;
 }
 
+bool waits(const PlacedJob& placed) {
+  return placed.place == PlacedJob::Place::queue || placed.place == PlacedJob::Place::quarantine;
+}
+
 bool has_due_time(const PlacedJob& placed) {
   return placed.place == PlacedJob::Place::schedule || placed.place == PlacedJob::Place::retry;
 }
@@ -51,6 +56,8 @@ ShownJob look_for_job(ShardConnections& shards, const std::string& jid) {
     shown.report = std::move(found.report);
     shown.placed = std::move(found.placed);
     shown.shard = shard.address.shard;
+    if (shown.placed && waits(*shown.placed))
+      shown.pause = pause_of_job(paused_classes_of(shard.redis), shown.placed->payload);
     if (shown.report.state == JobState::running) shown.holder = ask_holder(shard.redis, *shown.placed, jid);
     return true;
   });
@@ -74,6 +81,10 @@ std::string shown_job_json(const ShownJob& job) {
     more.null("pid").null("slot").null("since");
   more.json("progress", job.holder && job.holder->progress ? progress_json(*job.holder->progress) : "null")
       .text_or_null("shard", job.shard);
+  if (job.pause)
+    more.text("paused_class", job.pause->first)
+        .number("paused_until", job.pause->second.until)
+        .text_or_null("pause_reason", job.pause->second.reason);
   std::string json = report_json(job.report);
   json.back() = ',';
   return json + more.object().substr(1);

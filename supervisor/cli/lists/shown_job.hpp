@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/in_flight/job_search.hpp"
+#include "shared/store/queues/class_pauses.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 
 namespace brood {
@@ -24,13 +26,14 @@ struct ShownJob {
     std::optional<JobProgress> progress;  // if it says how far it is
   };
   std::optional<Holder> holder;
+  std::optional<std::pair<std::string, ClassPause>> pause;  // of its class, while it waits
 };
 
 // Asks all shards.  Throws ConnectionLost or UnexpectedReply.
 ShownJob look_for_job(ShardConnections& shards, const std::string& jid);
 
 // For programs: a report, and "class", "queue", "due_at", "host", "pid", "slot", "since", "progress" and "shard", null
-// for what there is not.
+// for what there is not; and while it waits for its class, "paused_class", "paused_until" and "pause_reason".
 std::string shown_job_json(const ShownJob& job);
 
 }  // namespace brood

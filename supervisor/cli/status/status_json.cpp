@@ -3,6 +3,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "supervisor/cli/access/process_use.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/lists/process_json.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
@@ -204,6 +205,8 @@ std::string status_json(const StatusReport& report) {
         .number("quarantined", redis->quarantined)
         .number("batches", redis->batches)
         .each("paused_classes", redis->paused_classes, [](const std::string& name) { return json_string(name); })
+        .each("class_pauses", redis->class_pauses,
+              [](const auto& one) { return class_pause_json(one.first, one.second); })
         .each("periodic", redis->periodic, json_of_periodic)
         .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
     write_locks(json, redis->locks);
@@ -213,6 +216,7 @@ std::string status_json(const StatusReport& report) {
         .null("quarantined")
         .null("batches")
         .null("paused_classes")
+        .null("class_pauses")
         .null("periodic")
         .null("limits")
         .null("locks");

@@ -222,6 +222,12 @@ void add_paused_classes(Exposition& out, const MetricSources& sources) {
   for (const MetricSource& source : sources) {
     for (const std::string& name : source.redis->paused_classes) out.sample(source.labels({{"class", name}}), 1);
   }
+  out.gauge("brood_class_pause_ends_seconds", "Time at which the pause of a class ends by itself, since the epoch.");
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, pause] : source.redis->class_pauses) {
+      if (pause.until) out.sample(source.labels({{"class", name}}), *pause.until);
+    }
+  }
 }
 
 void add_periodic(Exposition& out, const MetricSources& sources) {

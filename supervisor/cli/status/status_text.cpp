@@ -290,8 +290,12 @@ std::string waiting_aside_text(const RedisStatus& redis) {
 
 std::string paused_classes_text(const RedisStatus& redis, const Style& style) {
   if (redis.paused_classes.empty()) return "";
-  Table table({{"CLASS"}});
-  for (const std::string& name : redis.paused_classes) table.add({name});
+  Table table({{"CLASS"}, {"SINCE"}, {"UNTIL"}, {"REASON"}});
+  const auto moment = [](const std::optional<std::int64_t>& time) {
+    return time ? iso_time(lenient_moment(static_cast<double>(*time))) : "";
+  };
+  for (const auto& [name, pause] : redis.class_pauses)
+    table.add({log::printable(name), moment(pause.since), moment(pause.until), log::printable(pause.reason)});
   const std::string waiting = redis.quarantine.empty() ? waiting_aside_text(redis) + " for " : "";
   return section(style, "Paused classes", table) + "  " + style.dim(waiting + "\"brood classes unpause\"") + "\n";
 }

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/units.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/json_answer.hpp"
@@ -24,6 +27,16 @@ std::string class_to_pause(const Call& call) {
   std::string name = call.query.value("class");
   if (name.empty()) throw Refused(404, "The class is missing.");
   return name;
+}
+
+// As `brood classes pause --until` takes it.
+std::optional<std::chrono::seconds> length_of_pause(const Call& call) {
+  const std::string text = call.query.value("until");
+  if (text.empty()) return std::nullopt;
+  const auto length = parse_duration(text);
+  if (!length || *length < std::chrono::seconds(1) || *length > longest_class_pause)
+    throw Refused(400, "\"until\" is no duration of 1s to a year, such as 30m.");
+  return std::chrono::ceil<std::chrono::seconds>(*length);
 }
 
 Html pause_class_button(const Call& call, const std::string& name, bool paused) {
@@ -49,6 +62,7 @@ HttpResponse show_classes(Call& call) {
   StatusReport report = call.site.everything();
   std::vector<ClassUsage>& classes = report.machine.classes;
   const NameSet paused = report.redis ? report.redis->paused_classes : NameSet();
+  const ClassPauses pauses = report.redis ? report.redis->class_pauses : ClassPauses();
   add_paused(classes, paused);
   std::sort(classes.begin(), classes.end(),
             [](const auto& one, const auto& other) { return one.cpu_us > other.cpu_us; });
@@ -67,7 +81,8 @@ HttpResponse show_classes(Call& call) {
                                                        {"Actions", PageTable::actions}});
   for (const ClassUsage& usage : classes) {
     const std::string name = usage.job_class.empty() ? "(others)" : usage.job_class;
-    table.add({Html("{}{}{}", code(name), paused.contains(usage.job_class) ? badge(Tone::warn, "paused") : Html(),
+    const auto pause = pauses.find(usage.job_class);
+    table.add({Html("{}{}{}", code(name), pause == pauses.end() ? Html() : badge(Tone::warn, pause_text(pause->second)),
                     usage.preceding ? Html("<small>{}</small>", preceding_class_text(usage)) : Html()),
                Html("{}", grouped(usage.runs)),
                usage.failed > 0 ? badge(Tone::warn, grouped(usage.failed)) : Html("<span class=\"dim\">0</span>"),
@@ -86,7 +101,8 @@ HttpResponse show_classes(Call& call) {
 
 HttpResponse pause_one_class(Call& call) {
   const std::string name = class_to_pause(call);
-  pause_class_of(call.site.shards(), name);
+  pause_class_of(call.site.shards(), name, call.query.value("reason").substr(0, longest_pause_reason),
+                 length_of_pause(call));
   return see_other(call, Url("/classes"), "The class " + name + " is paused: workers follow within two seconds.");
 }
 

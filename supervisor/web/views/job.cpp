@@ -9,6 +9,7 @@
 #include "shared/store/in_flight/job_search.hpp"
 #include "shared/store/kept_report.hpp"
 #include "shared/store/report/work_entries.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/layout.hpp"
 #include "supervisor/web/page/parts.hpp"
@@ -79,6 +80,9 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
       });
   const ShownState state = state_of_job(job, report, worker == report.machine.workers.end() ? nullptr : &*worker);
   Html out = Html("<p class=\"lead\">{} {}</p>", badge(state.tone, state.word), state.sentence);
+  const bool waits = job.place == PlacedJob::Place::queue || job.place == PlacedJob::Place::quarantine;
+  if (const auto pause = waits && report.redis ? pause_of_job(report.redis->class_pauses, job.payload) : std::nullopt)
+    out += Html("<p>{} is {}.</p>", link(Url("/classes"), pause->first), pause_text(pause->second));
   const JobRecord record = JobRecord::read(job.payload);
   Facts facts;
   try {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/chart.hpp"
 #include "supervisor/web/page/layout.hpp"
@@ -111,8 +112,8 @@ Html attention(const StatusReport& report) {
       add(Tone::bad, "Quarantined",
           Html("{} is in quarantine after {} crashes in one place: its jobs wait.",
                link(Url("/quarantine/one").with("class", name), name), quarantined.crashes));
-    for (const std::string& name : redis.paused_classes)
-      add(Tone::warn, "Paused", Html("The class {} is paused.", link(Url("/classes"), name)));
+    for (const auto& [name, pause] : redis.class_pauses)
+      add(Tone::warn, "Paused", Html("The class {} is {}.", link(Url("/classes"), name), pause_text(pause)));
     std::size_t shown = 0;
     for (const Crash& crash : redis.crashes) {
       if (epoch_seconds(wall_now()) - crash.at > recent_crash_s || shown++ == most_crashes) break;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/lists/jobs_of_queue.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/layout.hpp"
@@ -70,7 +71,7 @@ Html pause_button(const Call& call, const std::string& name, bool paused, bool i
 }
 
 // The jobs of the queue that do not wait in it, one line for each place where they do.
-Html elsewhere(const JobsOfQueue& jobs) {
+Html elsewhere(const JobsOfQueue& jobs, const ClassPauses& pauses) {
   Html lines;
   for (std::size_t i = 1; i < jobs.lists().size(); ++i) {
     const Queue& aside = jobs.lists()[i];
@@ -84,6 +85,11 @@ Html elsewhere(const JobsOfQueue& jobs) {
     lines += Html("<p>{}{} for their classes: see {} and {}.</p>", waiting.is_cut ? "At least " : "",
                   counted(waiting.jobs, "job waits", "jobs wait"), link(Url("/quarantine"), "Quarantine"),
                   link(Url("/classes"), "Classes"));
+  for (const std::string& name : waiting.classes) {
+    if (const auto pause = pauses.find(name); pause != pauses.end())
+      lines += Html("<p>{} {} is {}.</p>", badge(Tone::warn, "Class"), link(Url("/classes"), name),
+                    pause_text(pause->second));
+  }
   return lines;
 }
 
@@ -133,12 +139,15 @@ HttpResponse show_queue(Call& call) {
                            size > 0 ? Html(", the next has waited for {}", length_text(queue.latency())) : Html(),
                            pause_button(call, queue.name(), paused, false));
   if (paused) page.body += Html("<p>{} No process fetches from it.</p>", badge(Tone::warn, "Paused"));
-  page.body += elsewhere(JobsOfQueue(call.site.api(), call.site.shards(), queue.name()));
+  const ClassPauses pauses = paused_classes_of(call.site.shards());
+  page.body += elsewhere(JobsOfQueue(call.site.api(), call.site.shards(), queue.name()), pauses);
   page.body += drain_of(call, queue.name(), size, jobs);
   PageTable table("Jobs of the queue, the newest first",
                   {{"Job"}, {"Arguments"}, {"Enqueued"}, {"Actions", PageTable::actions}});
   for (const JobRecord& job : jobs) {
-    table.add({Html("{}<small class=\"mono\">{}</small>", code(job.display_class),
+    const auto pause = pause_of_job(pauses, job.payload);
+    table.add({Html("{}{}<small class=\"mono\">{}</small>", code(job.display_class),
+                    pause ? badge(Tone::warn, pause_text({.until = pause->second.until})) : Html(),
                     link_by_name(Url("/jobs/one").with("jid", job.jid), job.jid)),
                args_of(call, job),
                job.enqueued_at ? ago(epoch_of(*job.enqueued_at)) : Html("<span class=\"dim\">–</span>"),

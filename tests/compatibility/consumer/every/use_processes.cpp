@@ -1,5 +1,7 @@
 #include <brood/api.hpp>
 #include <brood/client.hpp>
+#include <brood/periodic.hpp>
+#include <chrono>
 #include <fstream>
 #include <optional>
 
@@ -65,12 +67,42 @@ void show_statistics(brood::Api& api, const std::string& identity, const std::st
          top.milliseconds < 1'000'000);
 }
 
+void pause_a_class(brood::Api& api) {
+  api.pause_class("Ruby::Sync", "the ERP is down", std::chrono::hours(1));
+  const brood::PausedClass paused = api.paused_classes().at(0);
+  EXPECT(paused.job_class == "Ruby::Sync" && paused.reason == "the ERP is down" && paused.shard.empty());
+  EXPECT(*paused.until - *paused.since == std::chrono::hours(1));
+  EXPECT(api.unpause_class("Ruby::Sync") && !api.unpause_class("Ruby::Sync"));
+}
+
+void add_periodic_jobs(brood::Api& api, const std::string& redis_url) {
+  const brood::PeriodicTick tick = brood::Periodic::next("30 2 * * *", "Europe/Berlin", 1).at(0);
+  EXPECT(tick.at > std::chrono::system_clock::now() && tick.offset >= std::chrono::hours(1) && tick.local.size() == 26);
+  brood::Periodic periodic(redis_url);
+  EXPECT(periodic.add("late", "@yearly", Lingers{}, {.tz = "Europe/Berlin"}));
+  EXPECT(periodic.replace("late", "@monthly", brood::Push{.job_class = "Ruby::Late", .args = "[1]", .queue = "late"}));
+  const brood::PeriodicJob late = *api.periodic().find("late");
+  EXPECT(late.name == "late" && late.cron == "@monthly" && late.tz == "UTC" && late.job_class == "Ruby::Late" &&
+         late.args == "[1]" && late.queue == "late" && late.retry == "true" && !late.place.empty());
+  EXPECT(late.source == brood::PeriodicSource::redis && !late.paused && late.paused_at.empty() && late.error.empty());
+  EXPECT(late.next && !late.last && late.claimed == 0 && late.missed == 0 && late.skipped == 0);
+  bool has_library = false;
+  for (const brood::PeriodicJob& job : periodic.list()) {
+    has_library |= job.source == brood::PeriodicSource::library;
+    EXPECT(job.source != brood::PeriodicSource::configuration);
+  }
+  EXPECT(has_library);
+  EXPECT(periodic.remove("late") && !periodic.remove("late"));
+}
+
 }  // namespace
 
 void use_processes(const std::string& redis_url, const std::string& ledger) {
   brood::Client client(redis_url);
   brood::Api api(redis_url);
   show_process(api);
+  pause_a_class(api);
+  add_periodic_jobs(api, redis_url);
   const std::string identity = api.processes()[0].identity;
   client.enqueue(Lingers{});
   show_statistics(api, identity, ledger);

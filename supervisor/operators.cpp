@@ -14,8 +14,8 @@
 #include "shared/base/log.hpp"
 #include "shared/config/config.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/store/report/fleet_word.hpp"
 #include "shared/store/worker_field.hpp"
-#include "supervisor/control/fleet_word.hpp"
 #include "supervisor/process/stopped_children.hpp"
 
 namespace brood {

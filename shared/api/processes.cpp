@@ -6,7 +6,9 @@
 #include "shared/api/api_state.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/store/lenient.hpp"
+#include "shared/store/report/fleet_word.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/work_entries.hpp"
 
@@ -139,6 +141,17 @@ std::string Api::leader() {
 bool Api::quiet(std::string_view identity) { return signal(*shards_, identity, "TSTP", Embedded::refuses); }
 
 bool Api::stop(std::string_view identity) { return signal(*shards_, identity, "TERM", Embedded::refuses); }
+
+bool Api::resume(std::string_view identity) {
+  return shards_->any("", [&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) {
+      const std::vector<Reply> known = redis.pipeline({ask_is_owner(identity), ask_whether_beats(identity)});
+      if (!read_is_owner(known[0].view()) || !read_whether_beats(known[1].view()).value_or(false)) return false;
+      redis.transaction(leave_signal(identity, text_of(FleetWord{"resume"})));
+      return true;
+    });
+  });
+}
 
 bool Api::dump(std::string_view identity) { return signal(*shards_, identity, "TTIN", Embedded::obeys); }
 

@@ -126,6 +126,20 @@ BOOST_AUTO_TEST_CASE(a_process_is_asked_by_its_list_of_signals) {
   BOOST_TEST(redis.lrange("in a program-signals") == Strings{"TTIN"}, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_supervisor_of_brood_is_asked_to_resume_and_no_process_of_ruby) {
+  RedisServer redis;
+  beat(redis, "web1:17:abcdefabcdef", info);
+  Api api{redis.url()};
+  BOOST_TEST(!api.resume("web1:17:abcdefabcdef"));
+  BOOST_TEST(redis.size_of("web1:17:abcdefabcdef-signals") == 0u);
+  redis.command({"HSET", "brood:processes", "web1:17:abcdefabcdef", "{}"});
+  BOOST_TEST(api.resume("web1:17:abcdefabcdef"));
+  BOOST_TEST(redis.lrange("web1:17:abcdefabcdef-signals") == Strings{R"(brood ["resume"])"},
+             boost::test_tools::per_element());
+  redis.command({"DEL", "web1:17:abcdefabcdef"});  // its heartbeat has ended
+  BOOST_TEST(!api.resume("web1:17:abcdefabcdef"));
+}
+
 BOOST_AUTO_TEST_CASE(the_leader_is_named) {
   RedisServer redis;
   Api api{redis.url()};

@@ -1283,6 +1283,23 @@ class Holdings(PageTest):
         self.assertEqual(page.press("/periodic/remove?name=planned").status, 404)
         self.assertEqual(self.redis("KEYS", "brood:periodic*"), [b"brood:periodic:rules"])
 
+    def test_a_quiet_supervisor_resumes_and_a_quiet_process_of_ruby_has_no_button(self):
+        for identity in ("ours:1:abcdefabcdef", "ruby:1:abcdefabcdef"):
+            self.redis("SADD", "processes", identity)
+            self.redis("HSET", identity, "info", json.dumps({"hostname": "h", "version": "1", "queues": []}), "busy", "0", "quiet", "true")
+        self.redis("HSET", "brood:processes", "ours:1:abcdefabcdef", "{}")
+        page = self.page()
+        listed = page.get("/processes").text
+        self.assertIn("/processes/resume?identity=ours%3A1%3Aabcdefabcdef", listed)
+        self.assertEqual(listed.count(">Resume</button>"), 1)
+        self.assertEqual(page.press("/processes/resume?identity=ours%3A1%3Aabcdefabcdef").status, 303)
+        self.assertEqual(self.redis("LRANGE", "ours:1:abcdefabcdef-signals", 0, -1), [b'brood ["resume"]'])
+        self.assertEqual(page.press("/processes/resume?identity=ruby%3A1%3Aabcdefabcdef").status, 409)
+        self.assertEqual(page.press("/processes/resume?identity=nobody").status, 409)
+        self.assertEqual(self.redis("EXISTS", "ruby:1:abcdefabcdef-signals"), 0)
+        self.redis("HSET", "ours:1:abcdefabcdef", "quiet", "false")
+        self.assertNotIn(">Resume</button>", page.get("/processes").text)
+
     def test_schedules_of_sidekiq_cron_are_listed_and_left_to_the_gem(self):
         key = "cron_job:billing:report"
         self.redis("SADD", "cron_jobs:billing", key)

@@ -374,6 +374,9 @@ class BROOD_API Api {
   // is no such process, or if it is embedded in a program.
   bool quiet(std::string_view identity);
   bool stop(std::string_view identity);
+  // Asks a supervisor of brood that was told to be quiet to fetch again; it does so within some seconds.  Returns false
+  // if there is no such process, or if it is Ruby's: Sidekiq has no such signal.
+  bool resume(std::string_view identity);
   bool dump(std::string_view identity);  // writes the stacks of its running jobs into its log; embedded processes too
   std::vector<Work> work();              // the longest-running first
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "shared/redis/connection.hpp"
-#include "supervisor/control/fleet_word.hpp"
+#include "shared/store/report/fleet_word.hpp"
 
 namespace brood {
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,8 +7,6 @@
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/access/api_access.hpp"
-#include "supervisor/cli/access/fleet.hpp"
-#include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/arguments/verb.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -20,8 +17,6 @@
 
 namespace brood {
 namespace {
-
-using namespace std::chrono_literals;
 
 struct ProcessesOrder {
   RedisAccess redis;
@@ -111,19 +106,9 @@ int signal_processes(const ProcessesOrder& order, Signal signal, const char* wha
 
 int quiet_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::quiet, "fetch no more jobs"); }
 int stop_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::stop, "stop"); }
-int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log its stacks"); }
-
 // Sidekiq has no signal for this, so Ruby's processes cannot resume.
-int resume_processes(const ProcessesOrder& order) {
-  Api api = open_api(order.redis);
-  ShardConnections shards(order.redis, {.connect = 3s, .command = 5s}, "brood-processes");
-  return ask_processes(
-      order, api,
-      [&](const std::string& identity) {
-        return shards.any([&](auto& shard) { return send_word(shard.redis, identity, {"resume"}); });
-      },
-      "fetch jobs again");
-}
+int resume_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::resume, "fetch jobs again"); }
+int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log its stacks"); }
 
 const std::vector<VerbFor<ProcessesOrder>>& process_verbs() {
   static const std::vector<VerbFor<ProcessesOrder>> all = {

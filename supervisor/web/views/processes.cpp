@@ -57,6 +57,9 @@ HttpResponse show_processes(Call& call) {
     if (!process.embedded) {
       if (!process.quiet)
         actions += button(call, Url("/processes/quiet").with("identity", process.identity), {"Quiet", Role::admin});
+      // Ruby's processes keep no lists of jobs in flight, and cannot resume.
+      if (process.quiet && process.in_flight)
+        actions += button(call, Url("/processes/resume").with("identity", process.identity), {"Resume", Role::operate});
       actions += button(call, Url("/processes/stop").with("identity", process.identity), {"Stop", Role::admin, true});
     }
     table.add({Html("<strong>{}</strong><small>pid {}, {}{}{}</small>", shown_name(process.hostname), process.pid,
@@ -88,6 +91,12 @@ HttpResponse show_processes(Call& call) {
 HttpResponse quiet_process(Call& call) {
   if (!call.site.api().quiet(call.query.value("identity"))) throw Refused(409, "There is no such process any more.");
   return see_other(call, Url("/processes"), "The process stops fetching within ten seconds.");
+}
+
+HttpResponse resume_process(Call& call) {
+  if (!call.site.api().resume(call.query.value("identity")))
+    throw Refused(409, "There is no such process any more, or it is Ruby's, which cannot resume.");
+  return see_other(call, Url("/processes"), "The process fetches again within some seconds, unless it is stopping.");
 }
 
 HttpResponse stop_process(Call& call) {

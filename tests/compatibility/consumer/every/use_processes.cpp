@@ -29,7 +29,8 @@ void show_process(brood::Api& api) {
   EXPECT(process.capsules.size() == 2);
   const brood::Process::Capsule& capsule = process.capsules[0];
   EXPECT(!capsule.name.empty() && capsule.concurrency == 1 && !capsule.mode.empty() && capsule.weights.size() == 1);
-  EXPECT(!api.process("nobody") && !api.quiet("nobody") && !api.dump("nobody") && api.leader().empty());
+  EXPECT(!api.process("nobody") && !api.quiet("nobody") && !api.dump("nobody") && !api.resume("nobody") &&
+         api.leader().empty());
 }
 
 // What a class has done within five minutes.

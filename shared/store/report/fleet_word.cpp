@@ -1,4 +1,4 @@
-#include "supervisor/control/fleet_word.hpp"
+#include "shared/store/report/fleet_word.hpp"
 
 #include <fmt/format.h>
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/config/config.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/report/fleet_word.hpp"
@@ -146,10 +147,28 @@ void Operators::obey_redis(const std::string& signal) try {
   if (signal == "TTIN") return fleet_.stack_log.write();
   const auto order = parse_fleet_word(signal);
   if (!order) return log::warn("signal_has_no_meaning_here", {{"signal", std::string_view(signal).substr(0, 80)}});
+  if (order->ticket) return obey_with_ticket(*order);
   log::info("asked", {{"verb", order->verb}, {"by", "Redis"}});
   obey(order->verb, order->arguments, Reply());
 } catch (const std::runtime_error& error) {  // every client of Redis may write such signals
   log::warn("order_failed", {{"signal", std::string_view(signal).substr(0, 80)}, {"reason", error.what()}});
+}
+
+// The command that gave the order finds the answer in the heartbeat.
+void Operators::obey_with_ticket(const FleetWord& order) {
+  const OrderTicket& ticket = *order.ticket;
+  switch (redis_orders_->take(order, redis_now())) {
+    case RedisOrders::Reception::repeated:
+      return;
+    case RedisOrders::Reception::expired:
+      return log::warn("order_expired", {{"verb", order.verb}, {"giver", ticket.by}, {"order", ticket.id}});
+    case RedisOrders::Reception::follow:
+      log::info("asked", {{"verb", order.verb}, {"by", "Redis"}, {"giver", ticket.by}, {"order", ticket.id}});
+      obey(order.verb, order.arguments,
+           Reply::heard_by([orders = std::weak_ptr(redis_orders_), id = ticket.id](const ControlLine& line) {
+             if (const auto noted = orders.lock()) noted->note(id, line);
+           }));
+  }
 }
 
 void Operators::handle(const std::string& verb, const Arguments& arguments, const Reply& reply) {
@@ -347,6 +366,13 @@ std::string Operators::busy_sentence() const {
   if (busy > 0)
     return fmt::format("{}: {} {}", name_of(phases_.now()), busy, busy == 1 ? "job still runs" : "jobs still run");
   return fmt::format("{}: no job runs", name_of(phases_.now()));
+}
+
+std::string Operators::state() const {
+  return text_of(SupervisorState{.phase = std::string(name_of(phases_.now())),
+                                 .generation = fleet_.restart.present()->number,
+                                 .loaded_at = epoch_seconds(fleet_.restart.loaded_at().value_or(facts_.started_at)),
+                                 .orders = redis_orders_->newest_first()});
 }
 
 std::string Operators::status() const {

@@ -13,6 +13,7 @@
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/control/progress_throttle.hpp"
+#include "supervisor/control/redis_orders.hpp"
 #include "supervisor/fleet.hpp"
 #include "supervisor/operator_signals.hpp"
 #include "supervisor/own_processes.hpp"
@@ -27,14 +28,15 @@ namespace brood {
 // still wait for.  The verbs of the command line:
 //
 //   status                   an object: phase, tag, config, queues, generation, workers, drained shards, restart,
-//   pressure quiet                    answered when no worker runs a job any more resume                   undoes quiet
+//                            pressure
+//   quiet                    answered when no worker runs a job any more
+//   resume                   undoes quiet
 //   stop [now]               answered when everything is in order; `now` ends running jobs
 //   restart                  answered when it is done, refused or rolled back
 //   scale N CAPSULE          the same
 //   reopen                   opens the log's file anew; its workers do that by themselves at their next line
-//   upgrade                  answered if it comes to nothing; otherwise the connection ends after the word "handing
-//   over",
-//                            and the successor restarts its workers
+//   upgrade                  answered if it comes to nothing; otherwise the connection ends after the words
+//                            "handing over", and the successor restarts its workers
 //   await_restart            answered when no restart is under way any more
 //   dump                     writes the stacks to the log
 //   stack SLOT PID           an object of where that worker is: see ChildProgram::tell_stack
@@ -65,6 +67,9 @@ class Operators {
   // command to the whole fleet.
   void obey_redis(const std::string& signal);
 
+  // What commands to the whole fleet read in the heartbeat: text_of() a SupervisorState.
+  std::string state() const;
+
   // A worker is gone.  `to_recover` is who it was if it held jobs; then recovered() follows.
   void reaped(pid_t worker, const DeadWorker* to_recover);
   void recovered(const DeadWorker& worker);
@@ -77,6 +82,7 @@ class Operators {
   using Reply = ControlSocket::Reply;
   using Arguments = std::vector<std::string>;
   void handle(const std::string& verb, const Arguments& arguments, const Reply& reply);
+  void obey_with_ticket(const FleetWord& order);
   void obey(const std::string& verb, const Arguments& arguments, const Reply& reply);
   void quiet(const Reply& reply);
   void resume(const Reply& reply);
@@ -103,6 +109,8 @@ class Operators {
   Phases& phases_;
   Upgrade& upgrade_;
   const ProcessFacts& facts_;
+  // Shared with what notes the answers, which may outlive this object.
+  const std::shared_ptr<RedisOrders> redis_orders_ = std::make_shared<RedisOrders>();
   std::unique_ptr<ControlSocket> socket_;  // null if it could not be made
 
   using Answer = std::function<void(bool settled)>;

@@ -149,6 +149,7 @@ void Supervisor::begin() {
              {"redis", describe_shards(&RedisLink::describe)},
              {"version", version}});
   if (stands_) stands_();
+  show_state();
   for (Shard& shard : shards_) {
     shard.set_capsules(fleet_.generations.capsules());
     shard.open();
@@ -223,6 +224,7 @@ void Supervisor::do_what_is_due(SteadyTime now) {
   if (now < next_status_) return;
   look_after_workers(now);
   report_status();
+  show_state();
   next_status_ = now + status_interval;
 }
 
@@ -256,6 +258,7 @@ void Supervisor::let_spans_finish() {
 void Supervisor::enter_phases() {
   for (const Phase phase : phases_.take_entered()) {
     enter(phase);
+    show_state();
     for (Shard& shard : shards_) shard.heartbeat().beat();
     report_status();
   }
@@ -303,6 +306,7 @@ void Supervisor::hear_restart() {
         look_at_registered_periodic();
         if (phases_.readiness.said()) phases_.service.ready();
         report_status();
+        show_state();
         break;
     }
   }

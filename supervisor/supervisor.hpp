@@ -95,6 +95,7 @@ class Supervisor {
   // ---- What people see: supervisor_status.cpp
   ProcessFacts facts_of_present() const;
   void report_status();
+  void show_state();
   std::string state_of_redis() const;
   std::string describe_shards(std::string (RedisLink::*how)() const) const;
 

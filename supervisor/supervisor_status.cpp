@@ -38,6 +38,12 @@ void Supervisor::report_status() {
   phases_.service.status(log::printable(line));  // systemd would take a second line for another message
 }
 
+// In the heartbeats.
+void Supervisor::show_state() {
+  const std::string state = operators_.state();
+  for (Shard& shard : shards_) shard.heartbeat().set_state(state);
+}
+
 std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) const {
   std::string all;
   shards_.each([&](const Shard& shard) { all += (all.empty() ? "" : " ") + (shard.redis().*how)(); });

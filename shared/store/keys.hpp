@@ -43,6 +43,10 @@ inline RedisKey iteration(std::string_view jid) { return RedisKey("it-" + std::s
 inline constexpr FixedKey brood_processes{"brood:processes"};
 // In a heartbeat, beside Sidekiq's fields: the token that its writer left last.
 inline constexpr std::string_view beat_token_field = "brood_token";
+// Likewise: what supervisors of brood tell of themselves beside it.
+inline constexpr std::string_view supervisor_state_field = "brood_state";
+// Held by the command that restarts a fleet.
+inline constexpr FixedKey fleet_lease{"brood:fleet_lease"};
 inline constexpr FixedKey brood_scheduler{"brood:scheduler"};
 inline constexpr FixedKey brood_metrics_teller{"brood:metrics_teller"};
 // How often a payload came back from workers whose end nobody saw: the scripts that count it spell this key too.

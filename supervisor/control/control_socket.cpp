@@ -174,20 +174,29 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
 // What the copies of a Reply share.
 struct ControlSocket::Conversation {
   explicit Conversation(std::weak_ptr<Client> with) : client(std::move(with)) {}
+  explicit Conversation(std::function<void(const ControlLine&)> by) : hear(std::move(by)) {}
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
   ~Conversation() { end(ControlLine::Kind::error, "the supervisor has given up on this request"); }
 
   void end(ControlLine::Kind kind, std::string_view text) {
+    if (const auto listener = std::exchange(hear, nullptr)) listener(ControlLine{kind, std::string(text)});
     if (const auto asker = std::exchange(client, {}).lock())
       asker->say_last(text_of(ControlLine{kind, std::string(text)}));
   }
 
+  // The answer goes to either.
   std::weak_ptr<Client> client;
+  std::function<void(const ControlLine&)> hear;
 };
+
+ControlSocket::Reply ControlSocket::Reply::heard_by(std::function<void(const ControlLine&)> hear) {
+  return Reply(std::make_shared<Conversation>(std::move(hear)));
+}
 
 void ControlSocket::Reply::progress(std::string_view sentence) const {
   if (!conversation_) return;
+  if (conversation_->hear) conversation_->hear(ControlLine{ControlLine::Kind::progress, std::string(sentence)});
   if (const auto asker = conversation_->client.lock())
     asker->say(text_of(ControlLine{ControlLine::Kind::progress, std::string(sentence)}));
 }
@@ -195,12 +204,12 @@ void ControlSocket::Reply::ok(std::string_view json) const {
   if (conversation_) conversation_->end(ControlLine::Kind::ok, json);
 }
 void ControlSocket::Reply::undone(std::string_view why, std::string_view json) const {
-  if (!conversation_) return log::warn("order_not_carried_out", {{"reason", why}});
+  if (!conversation_ || conversation_->hear) log::warn("order_not_carried_out", {{"reason", why}});
   ok(json);
 }
 void ControlSocket::Reply::error(std::string_view sentence) const {
-  if (!conversation_) return log::warn("order_refused", {{"reason", sentence}});
-  conversation_->end(ControlLine::Kind::error, sentence);
+  if (!conversation_ || conversation_->hear) log::warn("order_refused", {{"reason", sentence}});
+  if (conversation_) conversation_->end(ControlLine::Kind::error, sentence);
 }
 const Asker* ControlSocket::Reply::asker() const {
   if (!conversation_) return nullptr;
@@ -209,6 +218,7 @@ const Asker* ControlSocket::Reply::asker() const {
 }
 bool ControlSocket::Reply::client_gone() const {
   if (!conversation_) return true;
+  if (conversation_->hear) return false;
   const auto asker = conversation_->client.lock();
   return !asker || asker->gone();
 }

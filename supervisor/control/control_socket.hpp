@@ -9,6 +9,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "supervisor/control/asker.hpp"
 #include "supervisor/control/control_path.hpp"
+#include "supervisor/control/control_protocol.hpp"
 #include "supervisor/process/event_loop.hpp"
 
 namespace brood {
@@ -32,6 +33,8 @@ class ControlSocket {
   class Reply {
    public:
     Reply() = default;  // for an order that no client gave; a refusal goes to the log
+    // Likewise, for an order whose giver is answered by other means: `hear` is called with each line.
+    static Reply heard_by(std::function<void(const ControlLine&)> hear);
     void progress(std::string_view sentence) const;
     void ok(std::string_view json) const;
     // The same for an order that is not carried out; goes to the log, too, where no client hears it.

@@ -84,14 +84,16 @@ Beat Heartbeat::describe(const std::vector<SeenSlot>& slots, std::size_t busy, s
     if (seen.pid > 0) pids.push_back(seen.pid);
     if (seen.pid > 0 && seen.job_pid > 0) pids.push_back(seen.job_pid);
   }
-  return {info_,  static_cast<int>(busy), wall_now(),       quiet_, memory_use_kb(pids),
-          rtt_us, concurrency_,           token_text(token)};
+  return {info_,  static_cast<int>(busy), wall_now(),        quiet_, memory_use_kb(pids),
+          rtt_us, concurrency_,           token_text(token), state_};
 }
 
 void Heartbeat::tick() {
   tick_timer_.start_in(look_period);
   if (beating_ || finishing_ || taken_ || !redis_.connected()) return;
-  if (steady_now() - last_beat_ > interval_ - look_period / 2 || what_runs(workers_.slots()) != shown_) return beat();
+  if (steady_now() - last_beat_ > interval_ - look_period / 2 || state_ != sent_state_ ||
+      what_runs(workers_.slots()) != shown_)
+    return beat();
   if (!is_told_) look_for_signals();
 }
 
@@ -138,6 +140,7 @@ void Heartbeat::send(std::int64_t rtt_us) {
   if (!rest.counts.empty())
     rest.calls.push_back(count_jobs(rest.counts.processed, rest.counts.failed, statistics_day(redis_now())));
 
+  sent_state_ = state_;  // should this beat fail, the next one has it too
   const Sent sent{steady_now(), boot_now()};
   redis_.run_all({std::move(call)}, short_answer_time,
                  when_answered([this, sent, rest = std::move(rest)](Results& results) mutable {

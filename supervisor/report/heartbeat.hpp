@@ -70,6 +70,9 @@ class Heartbeat {
   void set_facts(ProcessFacts facts);
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
+  // What commands to the whole fleet read: text_of() a SupervisorState.  A change is shown within two seconds.
+  void set_state(std::string state) { state_ = std::move(state); }
+
   // `interval` replaces the ten seconds.
   void beat_every(std::chrono::seconds interval) { interval_ = interval; }
 
@@ -121,6 +124,7 @@ class Heartbeat {
   std::string info_;
   int concurrency_ = 0;
   bool quiet_ = false;
+  std::string state_, sent_state_;
   Statistics statistics_;
   MetricsFlush metrics_flush_;
   bool tells_metrics_ = true, tells_of_classes_ = true;

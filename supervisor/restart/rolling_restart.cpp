@@ -11,6 +11,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/config/shard_places.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/restart/added_shards.hpp"
@@ -91,6 +92,7 @@ void RollingRestart::begin() {
     log::warn("log_not_reopened", {{"reason", error.what()}});
   }
   log::info("restart_begins", {{"generation", present_->number}});
+  read_at_ = redis_now();
   try {
     file_ = source_.file();
     needed_.reset(check("memfd_create", memfd_create("needed-objects", MFD_CLOEXEC)));
@@ -313,7 +315,10 @@ void RollingRestart::prove() {
 
 void RollingRestart::succeed() {
   workers_.adopt_fresh();
-  if (!is_scale_) canary_.end(true);
+  if (!is_scale_) {
+    canary_.end(true);
+    loaded_at_ = read_at_;
+  }
   present_ = std::exchange(next_, nullptr);
   news_.insert(news_.end(), {News::generation_changed, News::capsules_changed, News::adopted});
   step_ = Step::concluding;

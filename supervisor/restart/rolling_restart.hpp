@@ -85,6 +85,9 @@ class RollingRestart {
 
   bool under_way() const { return step_ != Step::none || waiting_; }
   const std::shared_ptr<const Generation>& present() const { return present_; }
+  // When the configuration and the libraries of the present workers were read, by the clock of Redis; nullopt: when
+  // this program began.
+  std::optional<WallTime> loaded_at() const { return loaded_at_; }
   std::string status() const;  // half a sentence for people; empty: there is nothing to say
   std::string json() const;    // {"under_way":..., "step":..., "last":..., "last_restart":..., "ended":{"done":...}}
 
@@ -144,6 +147,8 @@ class RollingRestart {
   std::optional<SteadyTime> watched_since_;
   SteadyTime next_look_{};
   SteadyTime began_{};
+  WallTime read_at_{};                 // the next configuration
+  std::optional<WallTime> loaded_at_;  // the present one
   ProgressThrottle told_;
   std::vector<ControlSocket::Reply> clients_;
   std::optional<std::vector<ControlSocket::Reply>> waiting_;  // of the restart that comes after this one

@@ -114,7 +114,8 @@ BOOST_FIXTURE_TEST_CASE(a_beat_says_who_lives_and_how, Beating) {
   BOOST_TEST(beat());
   BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
   const auto hash = redis.hgetall(name);
-  BOOST_TEST(hash.size() == 8u);
+  BOOST_TEST(hash.size() == 9u);
+  BOOST_TEST(hash.contains("brood_state"));
   BOOST_TEST(JsonObject::parse(hash.at("info")).string("identity").value() == name);
   BOOST_TEST(hash.at("busy") == "0");
   BOOST_TEST(std::stod(hash.at("beat")) == redis_seconds(), boost::test_tools::tolerance(1e-8));
@@ -427,7 +428,7 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_the_wrong_type_beside_it_stops_no_beat, Beating
 
   BOOST_TEST(beat());
   BOOST_TEST(beat());
-  BOOST_TEST(redis.hgetall(name).size() == 8u);
+  BOOST_TEST(redis.hgetall(name).size() == 9u);
 
   redis.command({"DEL", "processes", name + "-signals"});
   redis.command({"LPUSH", name + "-signals", "TSTP"});

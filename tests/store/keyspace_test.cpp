@@ -34,9 +34,11 @@
 #include "shared/store/queues/set_aside.hpp"
 #include "shared/store/report/class_runs.hpp"
 #include "shared/store/report/deploy_marks.hpp"
+#include "shared/store/report/fleet_lease.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/report/supervisor_state.hpp"
 #include "shared/store/report/totals.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/rights.hpp"
@@ -345,6 +347,7 @@ void Shard::report() {
   Beat beat;
   beat.info = "{}";
   beat.token = "token";
+  beat.state = R"({"phase":"running","generation":2})";
   ask_all(leave_signal(identity, "TSTP"));
   const BeatAnswer answer = read_beat(run(send_beat(identity, "{}", "*", beat)).view());
   BOOST_TEST(answer.signals == Strings{"TSTP"}, boost::test_tools::per_element());
@@ -352,6 +355,15 @@ void Shard::report() {
   BOOST_TEST(read_whether_beats(ask(ask_whether_beats(identity)).view()).value());
   BOOST_TEST(read_info(ask(ask_info(identity)).view()).value() == "{}");
   BOOST_TEST(read_process_hash(ask(ask_process_hash(identity)).view()).has_value());
+  BOOST_TEST(read_supervisor_state(ask(ask_supervisor_state(identity)).view()).value().generation == 2U);
+  const FleetLease lease{.id = "a", .by = "ann@host"}, other{.id = "b", .by = "bob@host"};
+  BOOST_TEST(read_other_holder(run(hold_fleet_lease(lease, 30s)).view()).empty());
+  BOOST_TEST(read_other_holder(run(hold_fleet_lease(other, 30s)).view()).starts_with("ann@host restarts the fleet"));
+  run(hold_fleet_lease(other, 0s));  // which it does not hold
+  BOOST_TEST(read_other_holder(run(hold_fleet_lease(lease, 30s)).view()).empty());
+  run(hold_fleet_lease(lease, 0s));
+  BOOST_TEST(read_other_holder(run(hold_fleet_lease(other, 30s)).view()).empty());
+  run(hold_fleet_lease(other, 0s));
   ask(ask_info_and_quiet(identity));
   ask(ask_busy(identity));
   ask(take_signals(identity));

@@ -432,7 +432,7 @@ BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
       "note_crash", "orphan_return_count", "pass_probe", "pause_periodic", "put_periodic_rule", "read_periodic_rules",
       "remove_periodic_rule", "queue_page", "queue_sizes", "register_incarnation", "release_lock", "reset_limit",
       "save_iteration", "serve_periodic", "set_page", "show_cap", "show_limit", "take_limits", "take_running_lock",
-      "take_unique_lock", "try_rights", "work", "keep_probe", "first_score", "take_aside",
+      "take_unique_lock", "try_rights", "work", "keep_probe", "first_score", "take_aside", "fleet_lease",
       // What these push comes with no job: callbacks, and steps of flows.
       "add_steps", "cancel_batch", "close_push", "delete_batch", "end_in_batch", "find_states", "open_batch",
       "release_steps", "reopen_batch"};  // of jobs that are to be deleted

@@ -12,17 +12,29 @@ namespace brood {
 // identity, where Sidekiq puts TSTP, TERM and TTIN.  Only supervisors of brood are sent such words: Ruby's Sidekiq
 // knows none of them.
 //
-//   resume    scale N CAPSULE    kill JID retry|dead|discard
+//   resume    scale N CAPSULE    kill JID retry|dead|discard    restart
 //
-// Every client that may write to this Redis may write such a word, and anything else.
+// A restart has a ticket, and a scale may have one; the others have none.  Every client that may write to this Redis
+// may write such a word, and anything else.
+
+// By this the answer to an order is found in the heartbeat, and the supervisor knows until when to follow the order.
+struct OrderTicket {
+  static constexpr std::size_t longest_id = 64, longest_name = 200;
+
+  std::string id;          // of [A-Za-z0-9-], new for each order
+  std::string by;          // who gives it, for the log: what they call themselves
+  std::int64_t until = 0;  // epoch seconds of Redis
+};
+
 struct FleetWord {
   std::string verb;
   std::vector<std::string> arguments = {};
+  std::optional<OrderTicket> ticket = {};
 };
 
 std::string text_of(const FleetWord& word);
 
-// nullopt: the text is no such word, is too long, or has more or fewer arguments than its verb takes.
+// nullopt: the text is no such word, is too long, or its verb takes other arguments, or no ticket, or needs one.
 std::optional<FleetWord> parse_fleet_word(std::string_view text);
 
 }  // namespace brood

@@ -40,7 +40,9 @@ ScriptCall send_beat(std::string_view identity, std::string_view record, std::st
            "concurrency",
            std::to_string(beat.concurrency),
            std::string(keys::beat_token_field),
-           beat.token}};
+           beat.token,
+           std::string(keys::supervisor_state_field),
+           beat.state}};
 }
 
 BeatAnswer read_beat(ReplyView reply) {

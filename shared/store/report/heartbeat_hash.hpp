@@ -25,6 +25,7 @@ struct Beat {
   std::int64_t rtt_us = 0;
   int concurrency = 0;
   std::string token;  // another one each time
+  std::string state;  // text_of() a SupervisorState
 };
 
 struct BeatAnswer {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/store/report/fleet_word.hpp"
+#include "shared/store/report/supervisor_state.hpp"
+#include "supervisor/control/control_protocol.hpp"
+
+namespace brood {
+
+// The last orders that came through Redis with a ticket, and what has become of each.  The heartbeat shows them: that
+// is the answer to the command that gave them.  Pure.
+class RedisOrders {
+ public:
+  enum class Reception {
+    follow,    // it is noted as under way
+    repeated,  // it came before
+    expired,   // it lay in Redis for too long: noted, and not to be followed
+  };
+  // `now` is the time of Redis.
+  Reception take(const FleetWord& word, WallTime now);
+
+  // What the control socket would have sent to a client that gave this order.  An order that is forgotten is left out.
+  void note(const std::string& id, const ControlLine& line);
+
+  const std::vector<OrderState>& newest_first() const { return orders_; }
+
+ private:
+  static constexpr std::size_t most_kept = 4;
+
+  std::vector<OrderState> orders_;
+};
+
+}  // namespace brood

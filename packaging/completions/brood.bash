@@ -47,7 +47,8 @@ _brood() {
     keys) options="--json $every" verbs="new" ;;
     limits) options="--json $where $every" verbs="list show reset" ;;
     mark) options="--json $where $every" ;;
-    restart | upgrade | quiet | resume | reopen) options="--pid --instance -C --config --json $every" ;;
+    restart) options="--all --process --loaded-before --timeout --dry-run --pid --instance --json $where $every" ;;
+    upgrade | quiet | resume | reopen) options="--pid --instance -C --config --json $every" ;;
     scale) options="--capsule --process --all --pid --instance --json $where $every" ;;
     stop) options="--now --pid --instance -C --config --json $every" ;;
     dump) options="--json $every" ;;
@@ -83,7 +84,7 @@ _brood() {
     batches:--on-*) _brood_names classes; return ;;
     *:--pid) _brood_names pids; return ;;
     *:--instance) [ "$command" = run ] || _brood_names instances; return ;;
-    scale:--process) _brood_names supervisors; return ;;
+    scale:--process | restart:--process) _brood_names supervisors; return ;;
     scale:--capsule) _brood_names capsules; return ;;
     status:--crash) _brood_names crashes; return ;;
     *:--shard) _brood_names shards; return ;;
@@ -109,7 +110,7 @@ _brood() {
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
     import:-e | import:--environment) mapfile -t COMPREPLY < <(compgen -W "production staging development" -- "$word") ;;
     web:--listen) mapfile -t COMPREPLY < <(compgen -W "unix: 127.0.0.1:7433" -- "$word") ;;
-    status:--interval | recover:--wait | *:--pid | *:--instance | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
+    status:--interval | recover:--wait | restart:--loaded-before | restart:--timeout | *:--pid | *:--instance | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -33,11 +33,15 @@ double sane_time(double seconds) { return seconds >= 0 && seconds < 1e11 ? secon
 
 void add_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
   std::vector<Command> commands;
-  for (const std::string& identity : identities) commands.push_back(ask_process_hash(identity));
+  for (const std::string& identity : identities) {
+    commands.push_back(ask_process_hash(identity));
+    commands.push_back(ask_supervisor_state(identity));
+  }
   const std::vector<Reply> replies = redis.pipeline(commands);
   for (std::size_t i = 0; i < identities.size(); ++i) {
-    if (auto process = read_process(identities[i], replies[i].view()))
-      status.processes.push_back({std::move(*process), std::nullopt, std::nullopt});
+    if (auto process = read_process(identities[i], replies[2 * i].view()))
+      status.processes.push_back(
+          {std::move(*process), std::nullopt, std::nullopt, read_supervisor_state(replies[2 * i + 1].view())});
   }
 }
 
@@ -210,6 +214,7 @@ void add_queue(QueueStatus& sum, const QueueStatus& one) {
 void add_process(ProcessStatus& sum, const ProcessStatus& one) {
   if (sum.in_flight || one.in_flight) sum.in_flight = sum.in_flight.value_or(0) + one.in_flight.value_or(0);
   sum.oldest_in_flight = older(sum.oldest_in_flight, one.oldest_in_flight);
+  if (!sum.state) sum.state = one.state;
   merge_process(sum, one);
 }
 

@@ -16,6 +16,7 @@
 #include "shared/store/periodic/periodic_jobs.hpp"
 #include "shared/store/queues/class_pauses.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "shared/store/report/supervisor_state.hpp"
 #include "supervisor/cli/lists/limit_list.hpp"
 
 namespace brood {
@@ -25,6 +26,7 @@ struct ProcessStatus : Process {
   std::optional<std::int64_t> in_flight;  // jobs; nullopt: the process keeps no lists of them, like Ruby's Sidekiq
   // Seconds that its longest running job had run at the last heartbeat; nullopt: none runs.
   std::optional<double> oldest_in_flight;
+  std::optional<SupervisorState> state = {};  // nullopt: Ruby's, or an older brood's
 };
 
 struct QueueStatus {

@@ -357,3 +357,5 @@ add_dependencies(lifecycle_results_test brood result_jobs)
 # Periodic jobs that are added at run time.
 brood_test(lifecycle/stored_periodic LINK brood_job brood_test_support)
 add_dependencies(lifecycle_stored_periodic_test brood brood_examples)
+brood_test(lifecycle/fleet_restart LINK brood_test_support)
+add_dependencies(lifecycle_fleet_restart_test brood roll_jobs_1 roll_jobs_that_crash)

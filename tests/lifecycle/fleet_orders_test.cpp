@@ -82,8 +82,9 @@ BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
   BOOST_TEST(has("2"), site.brood.log_tail());
   const CommandResult all = site.tell({"scale", "default=3", "--all", "--json"});
   BOOST_TEST(all.status == 0);
-  BOOST_TEST(all.output == "{\"asked\":[\"" + site.identity + "\"]}\n");
-  BOOST_TEST(has("3"), site.brood.log_tail());
+  BOOST_TEST(all.output == "{\"asked\":[\"" + site.identity + "\"],\"answers\":[{\"identity\":\"" + site.identity +
+                               "\",\"outcome\":\"done\",\"reason\":null}]}\n");
+  BOOST_TEST(site.redis.hget(site.identity, "concurrency").value_or("") == "3", site.brood.log_tail());
   BOOST_TEST(site.tell({"scale", "2", "--process", "nobody"}).status == 69);
   BOOST_TEST(site.tell({"scale", "2"}).status == 64);
   // The second comes while the first is under way.
@@ -92,8 +93,10 @@ BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
   BOOST_TEST(has("4"), site.brood.log_tail());
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_not_carried_out") == 1; }, 30s),
              site.brood.log_tail());
-  // Refused there, as its log shows.
-  BOOST_TEST(site.tell({"scale", "10001", "--all"}).status == 0);
+  // Refused there, which the command and the log tell.
+  const CommandResult refused = site.tell({"scale", "10001", "--all"});
+  BOOST_TEST(refused.status == 78);
+  BOOST_TEST(refused.errors.find("scale takes a number from 1 to") != std::string::npos, refused.errors);
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_refused") == 1; }, 30s), site.brood.log_tail());
 }
 
@@ -121,7 +124,9 @@ BOOST_AUTO_TEST_CASE(whatever_lies_in_the_list_of_signals_harms_nobody) {
   for (const std::string& word :
        {std::string("brood"), std::string("brood []"), std::string("brood [\"stop\"]"),
         "brood " + std::string(100'000, '['), std::string("brood [\"kill\",\"\",\"dead\"]"),
-        std::string("brood [\"kill\",\"x\",\"later\"]"), std::string("brood [\"scale\",\"0\",\"default\"]"),
+        std::string("brood [\"kill\",\"x\",\"later\"]"), std::string("brood [\"restart\"]"),
+        std::string(R"(brood ["restart",{"id":"","by":"","until":9999999999}])"),
+        std::string("brood [\"scale\",\"0\",\"default\"]"),
         std::string("brood [\"scale\",\"99999999999999999999\",\"default\"]"),
         std::string("brood [\"scale\",\"-1\",\"default\"]"), std::string("brood [\"scale\",\"2\",\"nowhere\"]"),
         std::string("\xff\x00\x1b[31m", 7), std::string()}) {

@@ -1288,8 +1288,12 @@ class Holdings(PageTest):
             self.redis("SADD", "processes", identity)
             self.redis("HSET", identity, "info", json.dumps({"hostname": "h", "version": "1", "queues": []}), "busy", "0", "quiet", "true")
         self.redis("HSET", "brood:processes", "ours:1:abcdefabcdef", "{}")
+        self.redis("HSET", "ours:1:abcdefabcdef", "brood_state", json.dumps({"phase": "quiet", "generation": 7, "loaded_at": time.time() - 300}))
         page = self.page()
         listed = page.get("/processes").text
+        self.assertIn("generation 7, loaded ", listed)
+        ours, ruby = sorted(page.get("/api/v1/status").json["processes"], key=lambda one: one["identity"])
+        self.assertEqual((ours["generation"], ruby["generation"], ruby["loaded_at"]), (7, None, None))
         self.assertIn("/processes/resume?identity=ours%3A1%3Aabcdefabcdef", listed)
         self.assertEqual(listed.count(">Resume</button>"), 1)
         self.assertEqual(page.press("/processes/resume?identity=ours%3A1%3Aabcdefabcdef").status, 303)

@@ -1,60 +1,16 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "shared/base/log_line.hpp"
-#include "shared/json/json_writer.hpp"
-#include "supervisor/cli/access/fleet.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
-#include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/fleet/scale_fleet.hpp"
 #include "supervisor/cli/machine/supervisor_order.hpp"
-#include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
-namespace {
-
-using namespace std::chrono_literals;
-
-// The supervisors that `word` means: an identity, or the beginning of one; all when `word` is empty.
-std::vector<std::string> fleet_meant(ShardConnections& shards, const std::string& word) {
-  std::set<std::string> beat;
-  shards.each([&](ShardConnections::Shard& shard) {
-    for (std::string& identity : supervisors_that_beat(shard.redis)) beat.insert(std::move(identity));
-  });
-  std::vector<std::string> all(beat.begin(), beat.end());
-  if (std::find(all.begin(), all.end(), word) != all.end()) return {word};
-  std::erase_if(all, [&](const std::string& identity) { return !identity.starts_with(word); });
-  if (!word.empty() && all.size() > 1)
-    throw UsageError(fmt::format("\"{}\" may be {}", log::printable(word), fmt::join(all, " or ")));
-  return all;
-}
-
-// Orders through Redis get no answer: the result shows in the heartbeats.
-int scale_fleet(const RedisAccess& access, const std::string& word, const SupervisorOrder& order) {
-  ShardConnections shards(access, {.connect = 3s, .command = 5s}, "brood-scale");
-  const std::vector<std::string> meant = fleet_meant(shards, word);
-  std::vector<std::string> asked;
-  for (const std::string& identity : meant) {
-    if (!shards.any([&](auto& shard) { return send_word(shard.redis, identity, {"scale", order.arguments}); }))
-      continue;
-    asked.push_back(identity);
-    if (!order.json)
-      print(fmt::format("{}: ordered to scale {} to {}; it follows within seconds\n", log::printable(identity),
-                        log::printable(order.arguments[1]), order.arguments[0]));
-  }
-  if (order.json) print_json(JsonWriter().texts("asked", asked).object() + "\n");
-  if (!asked.empty()) return exit_status::ok;
-  fmt::print(stderr, "brood scale: no supervisor {}has a heartbeat\n",
-             word.empty() ? "" : fmt::format("\"{}\" ", log::printable(word)));
-  return exit_status::unavailable;
-}
-
-}  // namespace
 
 int scale_command(const std::vector<std::string>& args) {
   SupervisorOrder order{.verb = "scale"};
@@ -89,7 +45,8 @@ int scale_command(const std::vector<std::string>& args) {
   if (!over_redis && !(redis.url.empty() && !redis.shard))
     throw UsageError("--redis and --shard need --all or --process");
   if (!over_redis) order.config = redis.config;
-  if (over_redis) return scale_fleet(redis, process, order);
+  if (over_redis)
+    return scale_fleet({.redis = redis, .process = process, .workers = number, .capsule = capsule, .json = order.json});
   return give(order, [](const JsonObject& answer) {
     return fmt::format("scaled: {}, after {}{}", workers_text(answer), took(answer), still_finishing(answer));
   });

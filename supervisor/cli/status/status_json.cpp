@@ -15,6 +15,8 @@ std::string json_of_process(const ProcessStatus& process) {
   return write_process(json, process, TellEmbedded::no)
       .number("in_flight", process.in_flight)
       .decimal("oldest_in_flight", process.oldest_in_flight)
+      .number("generation", process.state ? std::optional(process.state->generation) : std::nullopt)
+      .decimal("loaded_at", process.state ? std::optional(process.state->loaded_at) : std::nullopt)
       .object();
 }
 

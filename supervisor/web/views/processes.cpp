@@ -32,6 +32,13 @@ Html queues_of(const Process& process) {
   return out;
 }
 
+Html started(const ProcessStatus& process) {
+  Html out = ago(epoch_of(process.started_at));
+  if (process.state)
+    out += Html("<small>generation {}, loaded {}</small>", process.state->generation, ago(process.state->loaded_at));
+  return out;
+}
+
 }  // namespace
 
 HttpResponse show_processes(Call& call) {
@@ -67,7 +74,7 @@ HttpResponse show_processes(Call& call) {
                process.quiet ? badge(Tone::warn, "quiet") : badge(Tone::good, "running"),
                Html("{} <span class=\"dim\">of {}</span>", process.busy, process.concurrency), queues_of(process),
                Html("{}", memory_text(static_cast<std::uint64_t>(std::max<std::int64_t>(0, process.rss_kb)))),
-               ago(epoch_of(process.started_at)), ago(epoch_of(process.beat)), actions});
+               started(process), ago(epoch_of(process.beat)), actions});
   }
   page.body +=
       table.html(call, processes.empty() ? "No process performs jobs of this Redis." : "There are no more processes.");

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "supervisor/cli/fleet/fleet_members.hpp"
+
+namespace brood {
+
+// Whether a process is restarted when its whole fleet is.
+struct Placing {
+  enum class Place {
+    in_turn,
+    new_already,  // it has loaded its configuration and libraries late enough
+    left_out,     // its workers stay old, which the command must say
+    no_concern,   // it is not brood's, or it is ending
+  };
+  Place place = Place::in_turn;
+  std::string why = {};  // half a sentence, unless it is in turn
+};
+// Without `loaded_before` all are restarted that can be.
+Placing placing_of(const FleetMember& member, std::optional<WallTime> loaded_before);
+
+// The restart of a fleet: one supervisor after the other, until one fails.  Pure: what is seen of them and the time are
+// given.
+class FleetRoll {
+ public:
+  struct Limits {
+    std::chrono::milliseconds to_begin;  // until the order is in the heartbeat
+    std::chrono::milliseconds to_end;    // until it is carried out, from when it was given
+  };
+  enum class End {
+    done,
+    refused,
+    rolled_back,
+    not_now,
+    not_taken,   // the order has expired: it is not carried out any more
+    lost_track,  // the supervisor has forgotten the order: it was upgraded meanwhile
+    gone,        // its heartbeat has ended
+    overdue,
+  };
+
+  FleetRoll(std::size_t members, Limits limits) : limits_(limits), ends_(members) {}
+
+  // Whose turn it is to get the order; nullopt: one has it, or all had it, or one has failed.
+  std::optional<std::size_t> next() const;
+  // next() was given the order `id`.
+  void begin(std::string id, SteadyTime now);
+  // next() has ended before its turn.
+  void pass_over() { ++turn_; }
+
+  // Looks at the one that has the order; nullopt: Redis did not answer.  Returns how its turn has ended, if it has.
+  std::optional<End> look(const std::optional<SeenMember>& seen, SteadyTime now);
+
+  // How it goes on there, or why it failed; for people.
+  const std::string& text() const { return text_; }
+  std::optional<std::size_t> under_way() const { return is_under_way_ ? std::optional(turn_) : std::nullopt; }
+  std::optional<End> failure() const { return failure_; }  // of the last one that had the order
+
+  std::vector<std::size_t> restarted() const;
+  std::vector<std::size_t> old() const;  // the failed one, and those that have not had their turn
+
+ private:
+  std::optional<End> judge(const std::optional<SeenMember>& seen, SteadyTime now);
+
+  Limits limits_;
+  std::vector<std::optional<End>> ends_;  // of each member that has had its turn
+  std::size_t turn_ = 0;
+  bool is_under_way_ = false, was_taken_ = false;
+  std::string id_, text_;
+  SteadyTime given_at_{};
+  std::optional<End> failure_;
+};
+
+// As a program reads it: "rolled_back".
+std::string_view name_of(FleetRoll::End end);
+// What happened, for people: "rolled back, and its old workers go on: ...".
+std::string sentence_of(FleetRoll::End end, const std::string& text);
+
+}  // namespace brood

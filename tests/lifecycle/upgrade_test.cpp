@@ -1,23 +1,17 @@
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tests/lifecycle/installed_brood.hpp"
 
-#include <atomic>
 #include <boost/test/unit_test.hpp>
+
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <optional>
 #include <sstream>
-#include <thread>
 
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/scoreboard/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -27,30 +21,10 @@
 #include "tests/support/ledger.hpp"
 
 using namespace brood;
+using namespace brood::upgrade_tests;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr const char* built = BROOD_BINARY_DIR "/bin/brood";
-constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
-constexpr const char* roll_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libroll_jobs_1.so";
-
-const std::string fails_in_takeover = "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=" BROOD_BINARY_DIR
-                                      "/tests/job_libraries/libfailing_takeover.so TAKEOVER=";
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-ino_t file_of(const std::string& path) {
-  struct stat about {};
-  return stat(path.c_str(), &about) == 0 ? about.st_ino : 0;
-}
-
-std::string scoreboard_file_of(const BroodProcess& brood) {
-  for (const auto& entry : std::filesystem::directory_iterator(brood.home() / "run")) {
-    if (entry.path().extension() == ".scoreboard") return entry.path();
-  }
-  return "";
-}
 
 // The process of the page, and its file; 0: none is there at the moment.
 struct PageProcess {
@@ -66,100 +40,7 @@ PageProcess page_of(const BroodProcess& brood) {
   return {};
 }
 
-// A brood whose program can be replaced.
-struct Installed {
-  RedisServer redis;
-  TemporaryDirectory directory;
-  const std::string program = directory / "brood", ran = directory / "ran";
-  Ledger ledger{directory / "ledger"};
-  std::optional<BroodProcess> brood;
-
-  explicit Installed(int workers = 2, const std::string& config = "") {
-    install();
-    if (contains(config, "[web]"))
-      std::filesystem::copy_file(BROOD_BINARY_DIR "/bin/brood-web", directory / "brood-web");
-    brood.emplace(redis,
-                  BroodOptions{.workers = workers,
-                               .libraries = {examples, roll_jobs},
-                               .config = contains(config, "[log]") ? config : config + "\n[log]\nlog_jobs = true\n",
-                               .program = program});
-    BOOST_REQUIRE_MESSAGE(fetches(workers), brood->log_tail());
-  }
-  // As a package does it: under another name, and then by rename.
-  void install() const {
-    std::filesystem::copy_file(built, program + ".new", std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::rename(program + ".new", program);
-  }
-  void install_text(const std::string& text) const {
-    std::ofstream(program + ".new") << text;
-    chmod((program + ".new").c_str(), 0755);
-    std::filesystem::rename(program + ".new", program);
-  }
-  // The real program, but where it takes the supervisor's place this is done before.
-  void install_with(const std::string& once_in_place) const {
-    std::filesystem::copy_file(built, directory / "real", std::filesystem::copy_options::overwrite_existing);
-    install_text("#!/bin/sh\nreal=" + (directory / "real") + "\nif [ $$ = " + std::to_string(brood->pid()) +
-                 " ]; then\n" + once_in_place + "\nfi\nexec $real \"$@\"\n");
-  }
-  CommandResult command(std::vector<std::string> words) const { return run_brood(words, brood->environment()); }
-  bool fetches(int workers) const {
-    return eventually([&] { return fetching_workers(*brood) == workers; }, 30s);
-  }
-  bool logs(const std::string& text) const {
-    return eventually([&] { return contains(brood->log(), text); }, 30s);
-  }
-  bool upgrades(std::size_t times) const {
-    return eventually([&] { return times_logged(*brood, "restart_ended") >= times; }, 60s);
-  }
-  void run_until(const std::string& file) {
-    enqueue(redis, {payload_text("UntilFile", "[\"" + ran + "\",\"" + file + "\"]", 1)});
-  }
-  std::string written() const {
-    std::ostringstream text;
-    text << std::ifstream(ran).rdbuf();
-    return text.str();
-  }
-  bool writes(const std::string& part) const {
-    return eventually([&] { return contains(written(), part); }, 20s);
-  }
-  void run_jobs(int from, int to) {
-    for (int job = from; job < to; ++job)
-      enqueue(redis,
-              {payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(job) + "\",0]", job + 10)});
-  }
-  bool done(std::size_t jobs) const {
-    return eventually([&] { return ledger.done().size() == jobs; }, 30s);
-  }
-};
-
 }  // namespace
-
-// A supervisor that has no descriptor left at the last step.
-BOOST_AUTO_TEST_CASE(an_upgrade_that_cannot_be_handed_over_now_leaves_the_supervisor_as_it_was) {
-  Installed site;
-  const pid_t pid = site.brood->pid();
-  const std::string looks = site.directory / "looks", go = site.directory / "go", real = site.directory / "real";
-  std::filesystem::copy_file(built, real);
-  site.install_text("#!/bin/sh\n: >" + looks + "\nwhile [ ! -e " + go + " ]; do sleep 0.05; done\nexec " + real +
-                    " \"$@\"\n");
-  auto answer = std::async(std::launch::async, [&] { return site.command({"upgrade"}); });
-  BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(looks); }, 20s));
-  rlimit before{};
-  BOOST_REQUIRE(prlimit(pid, RLIMIT_NOFILE, nullptr, &before) == 0);
-  const rlimit none{3, before.rlim_max};
-  BOOST_REQUIRE(prlimit(pid, RLIMIT_NOFILE, &none, nullptr) == 0);
-  std::ofstream{go};
-
-  BOOST_TEST(site.logs("event=upgrade_ended"), site.brood->log_tail());
-
-  BOOST_TEST(prlimit(pid, RLIMIT_NOFILE, &before, nullptr) == 0);
-  BOOST_TEST(contains(site.brood->log(), "outcome=not_now"), site.brood->log_tail());
-  const CommandResult result = answer.get();
-  BOOST_TEST(result.status != 0, result.output);
-  site.run_jobs(0, 20);
-  BOOST_TEST(site.done(20), site.brood->log_tail());
-  BOOST_TEST(!site.brood->wait_exit(10ms).has_value());
-}
 
 BOOST_AUTO_TEST_CASE(a_new_program_takes_over_the_process_and_its_workers) {
   Installed site;
@@ -203,79 +84,6 @@ BOOST_AUTO_TEST_CASE(a_long_job_runs_through_many_of_them_and_as_many_restarts_a
   BOOST_TEST(site.redis.size_of("retry") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_program_that_cannot_take_over_is_found_out_and_changes_nothing) {
-  Installed site;
-  const std::vector<pid_t> before = site.brood->workers();
-  const auto refused = [&](const std::string& why) {
-    const CommandResult result = site.command({"upgrade"});
-    BOOST_TEST(result.status == 78, result.errors);
-    BOOST_TEST(contains(result.errors, why), result.errors);
-    BOOST_TEST((site.brood->workers() == before));
-  };
-  site.install_text("#!/bin/sh\necho 'this machine is too old' >&2\nexit 1\n");
-  refused("this machine is too old");
-  site.install_text("no program at all");
-  refused("cannot be executed");
-  site.install_text("#!/bin/sh\nkill -SEGV $$\n");
-  refused("killed by SIGSEGV");
-  std::filesystem::remove(site.program);
-  refused("cannot be executed");
-
-  site.run_jobs(0, 5);
-  BOOST_TEST(site.done(5));
-  site.install();
-  BOOST_TEST(site.command({"upgrade"}).status == 0);
-}
-
-BOOST_AUTO_TEST_CASE(a_configuration_that_the_new_program_refuses_changes_nothing) {
-  Installed site;
-  const std::vector<pid_t> before = site.brood->workers();
-  std::ofstream(site.brood->home() / "brood.toml") << "concurency = 3\n";
-  const CommandResult result = site.command({"upgrade"});
-  BOOST_TEST(result.status == 78);
-  BOOST_TEST(contains(result.errors, "did you mean"), result.errors);
-  BOOST_TEST((site.brood->workers() == before));
-}
-
-BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_last_moment_leaves_the_old_one_in_charge) {
-  Installed site;
-  // It passes the check, and is gone when it is to be executed.
-  site.install_text("#!/bin/sh\nrm -- \"$0\"\nexit 0\n");
-  const CommandResult result = site.command({"upgrade"});
-  BOOST_TEST(result.status == 78, result.errors);
-  BOOST_TEST(contains(result.errors, "cannot be executed"), result.errors);
-  site.run_jobs(0, 5);
-  BOOST_TEST(site.done(5));
-  site.install();
-  BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
-  BOOST_TEST(site.fetches(2));
-}
-
-// Who would end in the place of the supervisor ends in the rehearsal too, since that has the very same words.
-BOOST_AUTO_TEST_CASE(a_program_that_passes_a_check_and_then_ends_is_found_out_and_changes_nothing) {
-  Installed site;
-  const std::string go = site.directory / "go";
-  site.run_until(go);
-  BOOST_REQUIRE(site.writes("began"));
-  const pid_t pid = site.brood->pid();
-  const std::vector<pid_t> before = site.brood->workers();
-  for (const std::string then : {"exit 78", "exit 0", "kill -SEGV $$", "exec sleep 0"}) {
-    for (const std::string& check : {std::string("exit 0"), "exec " + std::string(built) + " \"$@\""}) {
-      site.install_text("#!/bin/sh\ncase \"$*\" in *--check*) " + check + " ;; esac\n" + then + "\n");
-      const CommandResult result = site.command({"upgrade"});
-      BOOST_TEST(result.status == 78, then << ": " << result.errors);
-      BOOST_TEST(process_exists(pid));
-      BOOST_TEST((site.brood->workers() == before));
-    }
-  }
-  std::ofstream(go) << "x";
-  BOOST_TEST(site.writes("ended"));
-  site.run_jobs(0, 5);
-  BOOST_TEST(site.done(5));
-  site.install();
-  BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
-}
-
 // A script may have run the program, and its shell has cleared the mask of signals.
 BOOST_AUTO_TEST_CASE(a_stop_is_heard_before_the_new_program_has_its_loop) {
   Installed site;
@@ -285,45 +93,6 @@ BOOST_AUTO_TEST_CASE(a_stop_is_heard_before_the_new_program_has_its_loop) {
   site.brood->term();
   BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0, site.brood->log_tail());
   BOOST_TEST(site.logs("signal=SIGTERM"), site.brood->log_tail());
-}
-
-BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_place_of_the_supervisor_gives_it_back) {
-  Installed site;
-  const std::string go = site.directory / "go", fails = fails_in_takeover;
-  site.run_until(go);
-  BOOST_REQUIRE(site.writes("began"));
-  const pid_t pid = site.brood->pid();
-  const std::vector<pid_t> before = site.brood->workers();
-  const struct {
-    std::string how, why;
-  } failures[] = {{"exec $real \"$@\" --no-such-option", "no-such-option"},
-                  {"exec $real \"$@\" --startup", "--startup needs --check"},
-                  {"exec $real \"$@\" --redis redis://elsewhere", "the address of Redis cannot change"},
-                  {"export " + fails + "throws", "Too many open files"},
-                  {"export " + fails + "segfaults", "SIGSEGV"},
-                  {"export " + fails + "overflows", "SIGSEGV"},
-                  {"export " + fails + "aborts", "SIGABRT"}};
-  for (const auto& [how, why] : failures) {
-    site.install_with(how);
-    const CommandResult result = site.command({"upgrade"});
-    BOOST_TEST(result.status == 78, how << ": " << result.errors << site.brood->log_tail());
-    BOOST_TEST(contains(result.errors, why), how << ": " << result.errors);
-    BOOST_TEST_REQUIRE(process_exists(pid));
-    BOOST_TEST((site.brood->workers() == before));
-  }
-  BOOST_TEST(times_logged(*site.brood, "restart_begins") == 0U);
-  site.run_jobs(0, 20);
-  BOOST_TEST(site.done(20));
-  std::ofstream(go) << "x";
-  BOOST_TEST(site.writes("ended"));
-  site.install();
-  BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
-  BOOST_TEST(site.fetches(2));
-  site.brood->term();
-  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
-  BOOST_TEST(site.written().find("began") == site.written().rfind("began"));
-  BOOST_TEST(site.redis.size_of("retry") == 0U);
-  BOOST_TEST(Connection(site.redis.address()).call({"GET", "stat:processed"}).view().integer() == 21);
 }
 
 // A package may have put another version's page in its place; and an upgrade may have been taken back.
@@ -392,49 +161,6 @@ BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_opened_any_more_is_written_on) {
   BOOST_TEST(site.done(5));
 }
 
-// Neither program can begin without a runtime directory.
-BOOST_AUTO_TEST_CASE(workers_run_on_while_no_program_can_take_over) {
-  Installed site;
-  const std::string go = site.directory / "go", run = site.brood->home() / "run", gone = site.directory / "gone";
-  site.run_until(go);
-  BOOST_REQUIRE(site.writes("began"));
-  const pid_t pid = site.brood->pid();
-  const std::vector<pid_t> before = site.brood->workers();
-  site.install_with("mv " + run + " " + gone + "; touch " + run);
-
-  site.brood->signal(SIGUSR2);
-
-  BOOST_REQUIRE(site.logs("cannot create director"));
-  site.run_jobs(0, 5);
-  BOOST_TEST(site.done(5));
-  BOOST_TEST((site.brood->workers() == before));
-  std::filesystem::remove(run);
-  std::filesystem::rename(gone, run);
-  BOOST_TEST(site.logs("event=workers_adopted"));
-  BOOST_TEST(process_exists(pid));
-  site.run_jobs(5, 10);
-  BOOST_TEST(site.done(10));
-  std::ofstream(go) << "x";
-  BOOST_TEST(site.writes("ended"));
-  BOOST_TEST((site.brood->workers() == before));
-  BOOST_TEST(site.command({"status", "--redis", site.redis.url()}).status == 0);
-
-  // And a stop is heard meanwhile.
-  const std::string complaint = "brood run: filesystem error";
-  const auto complaints = [&] {
-    const std::string log = site.brood->log();
-    int times = 0;
-    for (std::size_t at = log.find(complaint); at != std::string::npos; at = log.find(complaint, at + 1)) ++times;
-    return times;
-  };
-  const int before_this = complaints();
-  site.brood->signal(SIGUSR2);
-  BOOST_REQUIRE(eventually([&] { return complaints() > before_this; }, 30s));
-  site.brood->term();
-  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
-  BOOST_TEST(site.redis.size_of("queue:default") == 0U);
-}
-
 BOOST_AUTO_TEST_CASE(nothing_is_counted_twice_or_forgotten) {
   Installed site;
   for (int round = 0; round < 4; ++round) {
@@ -484,44 +210,6 @@ BOOST_AUTO_TEST_CASE(what_a_job_prints_afterwards_is_still_told_to_be_its) {
   std::ofstream(go) << "x";
   BOOST_TEST(site.writes("ended"));
   BOOST_TEST(site.logs("event=job_done"));
-}
-
-// Another version's scoreboard: what its workers do cannot be read, so they are let finish, and nothing runs twice.
-BOOST_AUTO_TEST_CASE(workers_whose_records_cannot_be_read_finish_and_are_replaced) {
-  Installed site;
-  const std::string go = site.directory / "go";
-  site.run_until(go);
-  BOOST_REQUIRE(site.writes("began"));
-  const std::vector<pid_t> before = site.brood->workers();
-  const std::string board = scoreboard_file_of(*site.brood);
-  const int file = open(board.c_str(), O_WRONLY);
-  // The supervisor mends what a job might have written there: this goes on until the next program has seen it.
-  std::atomic<bool> seen = false;
-  std::thread other_version([&] {
-    const std::uint32_t version = 0xffff;
-    while (!seen && pwrite(file, &version, sizeof version, offsetof(Scoreboard::Header, version)) ==
-                        static_cast<ssize_t>(sizeof version))
-      std::this_thread::sleep_for(100us);
-  });
-
-  site.brood->signal(SIGUSR2);
-
-  const bool replaced = site.logs("event=workers_replaced workers=2");
-  seen = true;
-  other_version.join();
-  close(file);
-  BOOST_REQUIRE_MESSAGE(replaced, site.brood->log());
-  BOOST_TEST(site.fetches(2));
-  site.run_jobs(0, 10);
-  BOOST_TEST(site.done(10), site.brood->log_tail());
-  BOOST_TEST(!contains(site.written(), "ended"));
-  std::ofstream(go) << "x";
-  BOOST_TEST(site.writes("ended"));
-  for (const pid_t worker : before) BOOST_TEST(eventually([&] { return !process_exists(worker); }));
-  BOOST_TEST(site.written().find("began") == site.written().rfind("began"));
-  site.brood->term();
-  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
-  BOOST_TEST(site.redis.size_of("queue:default") == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_killed_meanwhile_costs_its_job_an_attempt_and_nothing_else) {

@@ -96,6 +96,7 @@ brood_test(store/batch_book_and_redis LINK brood_store brood_test_support ALONE)
 target_sources(store_batch_book_and_redis_test PRIVATE ${PROJECT_SOURCE_DIR}/worker/testing/batch_book.cpp)
 brood_test(store/periodic_rules LINK brood_api brood_test_support)
 brood_test(store/class_pauses LINK brood_api brood_test_support)
+brood_test(store/flows LINK brood_api brood_test_support)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.

@@ -1,0 +1,171 @@
+// The steps of a flow, which are pushed when those before them are settled.
+#include "tests/store/counted_batches.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <brood/flow.hpp>
+
+#include "shared/job/payload.hpp"
+#include "shared/store/batches/flow.hpp"
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+using namespace brood::batch_tests;
+
+namespace {
+
+struct Encode {
+  int video = 0;
+  static constexpr JobOptions options{.queue = "rows"};
+  static constexpr std::string_view job_class = "Encode";
+  void perform() {}
+};
+
+struct Flows : Batches {
+  // The steps by their names, in the order in which they would be fetched.
+  Strings waiting_in(const std::string& queue = "rows") {
+    Strings names;
+    for (const std::string& payload : redis.lrange("queue:" + queue))
+      names.insert(names.begin(), Payload::parse(payload).string("step").value_or("none"));
+    return names;
+  }
+  std::string steps(const std::string& bid) {
+    const std::vector<Command> ask = ask_steps(bid);
+    const Reply steps = redis.command(ask[0]), states = redis.command(ask[1]);
+    std::string text;
+    for (const FlowStep& step : read_steps(steps.view(), states.view()))
+      text += (text.empty() ? "" : ", ") + step.name + " " + std::string(to_string(step.state));
+    return text;
+  }
+  Flow diamond(IfFailed if_failed = IfFailed::fail) {
+    Flow flow(client, {.description = "video 7"});
+    const auto split = flow.add("split", Encode{1});
+    const auto small = flow.add("720p", Encode{2}, {.after = {split}, .if_failed = if_failed});
+    flow.add("1080p", Encode{3}, {.after = {"split"}, .if_failed = if_failed});
+    flow.add("merge", Encode{4}, {.after = {small, "1080p"}, .if_failed = if_failed});
+    for (std::size_t i = 0; i < all_events.size(); ++i) flow.on(all_events.at(i), Report{event_names.at(i)});
+    return flow;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_step_is_pushed_when_the_last_one_before_it_is_settled, Flows) {
+  Flow flow = diamond();
+  flow.push();
+  BOOST_TEST(steps(flow.bid()) == "split pending, 720p waiting, 1080p waiting, merge waiting");
+  BOOST_TEST(waiting_in() == Strings{"split"});
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(waiting_in() == (Strings{"720p", "1080p"}));
+  perform("rows", {Kind::acknowledge});
+  perform("rows", {Kind::retry});
+  BOOST_TEST(waiting_in() == Strings{});
+  retry_all("retry");
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(waiting_in() == Strings{"merge"});
+  const Payload merge = Payload::parse(redis.lrange("queue:rows").at(0));
+  BOOST_TEST(merge.args() == "[4]");
+  BOOST_TEST(merge.string("bid").value() == flow.bid());
+  BOOST_TEST(merge.integer("batch_index").value() == 3);
+  BOOST_TEST(merge.time("enqueued_at").has_value());
+  BOOST_TEST(pushed() == Strings{});
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(pushed() == (Strings{"complete", "success", "finished"}));
+  BOOST_TEST(counts(flow.bid()) == "success: 4 = 4 + 0 + 0, 0 failing");
+}
+
+BOOST_FIXTURE_TEST_CASE(the_steps_after_a_dead_one_die_visibly_and_heal_with_it, Flows) {
+  Flow flow = diamond();
+  flow.push();
+  perform("rows", {Kind::move_to_dead});
+  BOOST_TEST(redis.size_of("dead") == 4u);
+  BOOST_TEST(counts(flow.bid()) == "finished: 4 = 0 + 0 + 4, 0 failing");
+  for (const auto& [payload, score] : redis.zrange("dead")) {
+    const Payload job = Payload::parse(payload);
+    if (job.string("step") == "split") continue;
+    BOOST_TEST(job.string("error_class").value() == "DependencyFailed");
+    BOOST_TEST(job.string("error_message").value().find("has died") != std::string::npos);
+  }
+  for (const auto& [payload, score] : redis.zrange("dead")) {
+    if (Payload::parse(payload).string("step") != "split") continue;
+    redis.command({"ZREM", RedisKey("dead"), payload});
+    redis.command({"LPUSH", RedisKey("queue:rows"), payload});
+  }
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(redis.size_of("dead") == 1u);  // merge
+  BOOST_TEST(counts(flow.bid()) == "finished: 4 = 1 + 2 + 1, 0 failing");
+  perform("rows", {Kind::acknowledge, Kind::acknowledge});
+  BOOST_TEST(redis.size_of("dead") == 0u);
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(counts(flow.bid()) == "success: 4 = 4 + 0 + 0, 0 failing");
+  BOOST_TEST(pushed() == (Strings{"death", "complete", "finished", "success"}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_whose_dependency_failed_may_be_retried_by_hand, Flows) {
+  Flow flow(client);
+  flow.add("one", Encode{1});
+  flow.add("two", Encode{2}, {.after = {"one"}});
+  flow.push();
+  perform("rows", {Kind::move_to_dead});
+  retry_all("dead");  // both
+  perform("rows", {Kind::acknowledge, Kind::acknowledge});
+  BOOST_TEST(redis.size_of("queue:rows") == 0u);
+  BOOST_TEST(counts(flow.bid()) == "success: 2 = 2 + 0 + 0, 0 failing");
+}
+
+BOOST_FIXTURE_TEST_CASE(steps_after_a_dead_one_run_or_are_skipped_where_they_say_so, Flows) {
+  Flow runs = diamond(IfFailed::run);
+  runs.push();
+  perform("rows", {Kind::move_to_dead});
+  BOOST_TEST(waiting_in() == (Strings{"720p", "1080p"}));
+  perform("rows", {Kind::move_to_dead, Kind::acknowledge});
+  BOOST_TEST(waiting_in() == Strings{"merge"});
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(counts(runs.bid()) == "finished: 4 = 2 + 0 + 2, 0 failing");
+  Flow skips = diamond(IfFailed::skip);
+  skips.push();
+  perform("rows", {Kind::move_to_dead});
+  BOOST_TEST(steps(skips.bid()) == "split dead, 720p succeeded, 1080p succeeded, merge pending");
+  BOOST_TEST(waiting_in() == Strings{"merge"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_cancelled_flow_skips_the_steps_that_wait, Flows) {
+  Flow flow = diamond();
+  flow.push();
+  flow.cancel();
+  BOOST_TEST(counts(flow.bid()) == "cancelled: 4 = 3 + 1 + 0, 0 failing");
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(redis.size_of("queue:rows") == 0u);
+  BOOST_TEST(pushed() == Strings{"finished"});
+}
+
+BOOST_FIXTURE_TEST_CASE(circles_and_unknown_names_are_refused_before_anything_is_sent, Flows) {
+  Flow circle(client);
+  circle.add("one", Encode{1}, {.after = {"three"}});
+  circle.add("two", Encode{2}, {.after = {"one"}});
+  circle.add("three", Encode{3}, {.after = {"two"}});
+  BOOST_CHECK_THROW(circle.push(), std::invalid_argument);
+  Flow unknown(client);
+  unknown.add("one", Encode{1}, {.after = {"none"}});
+  BOOST_CHECK_THROW(unknown.push(), std::invalid_argument);
+  BOOST_CHECK_THROW(unknown.add("one", Encode{1}), std::invalid_argument);
+  BOOST_CHECK_THROW(unknown.add("a step", Encode{1}), std::invalid_argument);
+  BOOST_CHECK_THROW(unknown.add("unique", OneAtATime{1}); unknown.push(), std::invalid_argument);
+  BOOST_TEST(redis.keys("brood:batch*") == Strings{});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_flow_of_a_thousand_steps_is_pushed_in_slices, Flows) {
+  Flow flow(client);
+  flow.add("s0", Encode{0});
+  for (int i = 1; i < 999; ++i)
+    flow.add("s" + std::to_string(i), Encode{i}, {.after = {"s" + std::to_string((i - 1) / 2)}});
+  flow.add("last", Encode{999}, {.after = {"s998"}});
+  BOOST_CHECK_THROW(flow.add("more", Encode{1}), std::invalid_argument);
+  flow.push();
+  for (std::size_t left = 1000; left > 0;) {
+    const std::size_t now = std::min<std::size_t>(redis.size_of("queue:rows"), 100);
+    BOOST_REQUIRE(now > 0);
+    perform("rows", std::vector<Kind>(now, Kind::acknowledge));
+    left -= now;
+  }
+  BOOST_TEST(counts(flow.bid()) == "success: 1000 = 1000 + 0 + 0, 0 failing");
+}

@@ -1322,7 +1322,7 @@ class Holdings(PageTest):
         page = self.page(config='[periodic.planned]\ncron = "0 4 1 1 *"\nclass = "Planned"\n')
         listed = page.get("/periodic").text
         self.assertIn("0 3 * * *", listed)
-        self.assertIn("nobody serves", listed)  # the one of the configuration alone
+        self.assertIn("not served", listed)  # the one of the configuration alone
         self.assertIn("-01-01 04:00:00 +00:00", page.get("/periodic/one?name=planned").text)
         self.assertEqual(page.get("/periodic/one?name=report").text.count("03:00:00 +00:00"), 5)
         self.assertEqual(page.get("/periodic/one?name=none").status, 404)

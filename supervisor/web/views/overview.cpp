@@ -95,7 +95,7 @@ Html attention(const StatusReport& report) {
       if (!queue.size) add(Tone::bad, "No list", Html("The key of the queue {} is not a list.", name));
       if (queue.size.value_or(0) == 0) continue;
       if (!queue.served)
-        add(Tone::bad, "Nobody serves",
+        add(Tone::bad, "Not served",
             Html("{} in {} and no process fetches from it.",
                  counted(static_cast<std::uint64_t>(*queue.size), "job waits", "jobs wait"), name));
       else if (queue.paused)

@@ -48,7 +48,7 @@ Html state_of_periodic(const ListedPeriodic& one) {
   if (!one.broken.empty()) return badge(Tone::bad, "broken");
   if (!one.known.paused_at.empty()) return badge(Tone::warn, "paused by the configuration");
   if (one.known.paused) return badge(Tone::warn, "paused");
-  return one.served ? badge(Tone::good, "served") : badge(Tone::plain, "nobody serves");
+  return one.served ? badge(Tone::good, "served") : badge(Tone::plain, "not served");
 }
 
 Html periodic_buttons(const Call& call, const ListedPeriodic& one, bool in_row) {

@@ -31,7 +31,7 @@ Queue queue_meant(Call& call) {
 Html state_of(const QueueStatus& queue) {
   if (!queue.size) return badge(Tone::bad, "no list");
   if (queue.paused) return badge(Tone::warn, "paused");
-  if (!queue.served) return badge(*queue.size > 0 ? Tone::bad : Tone::plain, "nobody serves");
+  if (!queue.served) return badge(*queue.size > 0 ? Tone::bad : Tone::plain, "not served");
   return badge(Tone::good, "served");
 }
 

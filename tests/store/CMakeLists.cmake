@@ -97,6 +97,7 @@ target_sources(store_batch_book_and_redis_test PRIVATE ${PROJECT_SOURCE_DIR}/wor
 brood_test(store/periodic_rules LINK brood_api brood_test_support)
 brood_test(store/class_pauses LINK brood_api brood_test_support)
 brood_test(store/flows LINK brood_api brood_test_support)
+brood_test(store/tls_waits LINK brood_api brood_test_support ALONE)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.
@@ -104,6 +105,6 @@ if(NOT BROOD_SANITIZE)
   get_property(tests DIRECTORY PROPERTY TESTS)
   list(FILTER tests INCLUDE REGEX "^store_")
   list(REMOVE_ITEM tests store_connection store_async_connection store_async_connection_deadlines store_async_connection_callbacks
-       store_late_replies store_too_large store_interleavings store_rights store_refused_commands store_tls store_keyspace store_cluster)
+       store_late_replies store_too_large store_interleavings store_rights store_refused_commands store_tls store_tls_waits store_keyspace store_cluster)
   set_tests_properties(${tests} PROPERTIES ENVIRONMENT BROOD_TEST_USER=brood)
 endif()

@@ -7,8 +7,8 @@
 namespace brood {
 
 // Programs that come with brood, with code that no supervisor and few commands need: `brood status --watch` becomes
-// brood-watch, `brood bench` becomes brood-bench, `brood import` becomes brood-import.  They lie beside brood where they are built, and in libexec/brood
-// where they are installed.
+// brood-watch, `brood bench` becomes brood-bench, `brood import` becomes brood-import.  They lie beside brood where
+// they are built, and in libexec/brood where they are installed.
 
 // what() has the missing program, and the paths that were tried.
 class CompanionMissing : public std::runtime_error {
@@ -16,7 +16,7 @@ class CompanionMissing : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Where `program` lies.  Throws CompanionMissing.
+// The path of `program`.  Throws CompanionMissing.
 std::string path_of_companion(const std::string& program);
 
 // Becomes `program`, which gets the words that `brood COMMAND ARGS...` got: `ps` shows the same.  Throws

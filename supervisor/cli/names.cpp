@@ -71,7 +71,7 @@ void add_limits(Connection& redis, Names& names) {
   add_names(redis, ask_limit_names(), names);
 }
 
-// What heartbeats tell of other machines may be ten seconds old.
+// Heartbeats are up to ten seconds old; the scoreboards of this machine are current.
 Names running_here() {
   Names names;
   for (const WorkerStatus& worker : read_scoreboards(runtime_directory()).workers) names.insert(worker.jid);
@@ -90,7 +90,7 @@ void add_running(Connection& redis, Names& names) {
   }
 }
 
-// As heartbeats tell them.
+// Reads them from the heartbeats.
 void add_capsules(Connection& redis, Names& names) {
   Names processes;
   add_names(redis, ask_processes(), processes);
@@ -108,7 +108,7 @@ void add_capsules(Connection& redis, Names& names) {
   }
 }
 
-// As `brood locks show` takes them: a key without what stands before its last colon, and who holds it.
+// The words that `brood locks show` takes: the part of a key behind its last colon, and the holder.
 void add_locks(Connection& redis, Names& names) {
   if (!count_locks(redis)) return;  // so many keys that it would take long
   for (const UniqueLock& lock : all_locks(redis, most_names)) {

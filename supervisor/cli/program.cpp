@@ -28,8 +28,8 @@
 namespace brood {
 namespace {
 
-// Where one of the descriptors 0 to 2 is closed, the next file or socket opened would get its number, and a print would
-// then write into Redis.
+// If one of the descriptors 0 to 2 is closed, the next file or socket that is opened gets its number, and a print would
+// write into it, which may be the connection to Redis.
 void open_missing_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) != fd) _exit(exit_status::internal);

@@ -47,7 +47,7 @@ void check_alone(Config& config) {
   read_credentials(config);
 }
 
-// What can be executed now, such as the programs of jobs.  Throws ConfigError.
+// Throws ConfigError if a program, such as one of a job, cannot be executed now.
 void require_all_programs(const Config& config) {
   require_programs(config);
   if (!uses_embedded_redis(config.redis)) return;

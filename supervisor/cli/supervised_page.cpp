@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* page_program = "brood-web";
 
-// Of the configuration that runs, whatever its file holds by now: a name under which the next program of this process
-// finds it.
+// Copies the configuration that runs, since its file may have changed.  Returns a path by which the next program of
+// this process can open the copy.
 std::string copy_for_companion(const ConfigFile& file) {
   const int copy = check("memfd_create", memfd_create("brood.toml", 0));  // it stays open
   check("fchmod", fchmod(copy, file.mode == 0 ? 0600 : file.mode & 0777));

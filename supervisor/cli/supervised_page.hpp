@@ -16,10 +16,10 @@ class PageProgram {
   // `left`: what a supervisor of this version has left in the same process; none: the program is looked up.
   explicit PageProgram(const std::optional<HeldFiles::Entry>& left);
 
-  // For the way back; none: the program was missing.
+  // The held program, for the same version if it gets this process back; none: the program was missing.
   std::optional<HeldFiles::Entry> entry() const;
   std::vector<int> descriptors() const { return file_.descriptors(); }
-  // Where it is found now.  Throws CompanionMissing.
+  // The path by which it can be executed now.  Throws CompanionMissing.
   std::string path() const;
 
  private:

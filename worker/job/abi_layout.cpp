@@ -2,9 +2,9 @@
 
 #include <type_traits>
 
-// Where each member lies that crosses the border to a job library.  Libraries that were built with other headers of the
-// same version read and write by this table, so a line of it never changes.  A struct that has grown gets further
-// lines; any other change takes another abi::version, which refuses all libraries built before.
+// The offset of each member that job libraries and brood share.  Libraries that were built with other headers of the
+// same version read and write by this table, so a line of it never changes.  A struct that grows gets further lines;
+// any other change needs another abi::version, which refuses all libraries built before.
 namespace brood::abi {
 namespace {
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_shown_of_note = 100;  // characters
 
-// As a library defines it, which may say anything.
+// A library defines it, so any value may come.
 std::optional<Limit> read_limit(const abi::Limit& given) {
   if (!abi::has(given, &abi::Limit::difference) || given.kind >= limit_kinds) return std::nullopt;
   Limit limit;
@@ -113,7 +113,7 @@ void CallFrame::write(std::uint32_t level, const abi::Text& message) const {
   log::write(known, "job_says", {{"job", job_class()}, {"jid", jid()}, {"message", read_text(message, "")}});
 }
 
-// The fact is left out when there is no memory for it.
+// Leaves the fact out if there is no memory for it.
 void CallFrame::log_with(const abi::Text& name, const abi::Text& value) const {
   if (host_ == nullptr || !host_->log_with || name.data == nullptr) return;
   try {
@@ -215,7 +215,7 @@ void CallFrame::give_back_limits(const abi::Limit* const* limits, std::size_t co
     std::vector<LimitUse> uses;
     for (std::size_t i = 0; i < std::min(count, most_limits_together); ++i) {
       const std::optional<Limit> limit = read_limit(*limits[i]);
-      if (!limit || !is_limit_name(limit->name)) continue;  // such a one was never taken
+      if (!limit || !is_limit_name(limit->name)) continue;  // such a limit was never taken
       uses.push_back({limit->name, limit->kind, std::max(limits[i]->difference, -most_of_interval)});
     }
     host_->limits->give_back(uses);
@@ -224,10 +224,10 @@ void CallFrame::give_back_limits(const abi::Limit* const* limits, std::size_t co
   }
 }
 
-// When there is no memory for it now, a later call saves.
+// If there is no memory now, a later call saves the state.
 int CallFrame::save_iteration(void* frame, const abi::IterationState& state) {
   if (state.cursor.size > abi::longest_cursor) {
-    // A library that was built by our headers has refused it before its job began.
+    // A library that was built with our headers has refused it before its job began.
     log::error("iteration_too_large", {{"jid", static_cast<CallFrame*>(frame)->jid()},
                                        {"bytes", state.cursor.size},
                                        {"at_most", abi::longest_cursor},

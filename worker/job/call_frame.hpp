@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// One job as a library sees it; lives no longer than the job, the name of the queue and the host.
+// One job as a library sees it.  The job, the name of the queue and the host must outlive this object.
 class CallFrame {
  public:
   // `host` is null for a hook or a handler, which can ask nothing of the worker.
@@ -49,10 +49,10 @@ class CallFrame {
   abi::Call call_{};
   abi::Iterations iterations_{};
   abi::Limits limits_{};
-  mutable std::string text_;  // what the library was handed last
+  mutable std::string text_;  // the last text that the library has received
 };
 
-// One failure likewise.
+// One failure as a library sees it.  The failure must outlive this object.
 class FailureFrame {
  public:
   explicit FailureFrame(const Failure& failure);

@@ -7,8 +7,8 @@
 namespace brood {
 namespace {
 
-// A file would be cut to one byte, and is therefore not written; of a program in core_pattern the kernel knows this
-// very limit, and does not start it.
+// A limit of one byte: the kernel writes no core file that it would have to cut so short, and does not start a program
+// of core_pattern at this very limit.
 void leave_no_core_file() {
   constexpr rlimit none{1, 1};
   setrlimit(RLIMIT_CORE, &none);

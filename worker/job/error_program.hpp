@@ -14,8 +14,8 @@ namespace brood {
 // backtrace, retry_count as it will be, crash where the attempt ended its worker, and job, the payload as it was.
 std::string error_report(const Payload& job, std::string_view queue, const Failure& failure);
 
-// Executes it with that report on its standard input, and waits until it has ended or its time is over; then it is
-// killed.  A failure here is only logged.  `still_waits`, if any, is called at least once a second until then.
+// Executes the program with that report on its standard input and waits for its end.  Kills it when its time is over.
+// A failure of this is only logged.  Calls `still_waits`, if there is one, at least once a second while it waits.
 void tell_error_program(const CommandSettings& program, const Payload& job, std::string_view queue,
                         const Failure& failure, const std::function<void()>& still_waits = {});
 

@@ -9,12 +9,12 @@
 
 namespace brood {
 
-// The class's retry_in hook for the failure that perform() just returned, or for a crash: then the hook gets a
-// brood::JobCrashed.  `none` when the class has no hook or the hook threw (logged).
+// Calls the class's retry_in hook for the failure that perform() just returned, or for a crash, which the hook gets as
+// a brood::JobCrashed.  Returns `none` if the class has no hook, or if the hook threw, which is logged.
 HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
 
-// The class's exhausted hook; true when it answered `discard`.  False when there is none or it threw (logged).
+// Calls the class's exhausted hook; true if it answered `discard`.  False if there is none, or it threw (logged).
 bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
 
 // Runs every error handler of the job's libraries (JobRegistry::libraries_told).  Their exceptions are logged and
@@ -22,11 +22,11 @@ bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_
 void run_error_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
 
-// The handlers of the event `crash`, of all libraries.  `report` is what is known of it, in lines.
+// Calls the handlers of the event `crash` in all libraries.  `report` describes the crash, in lines.
 void run_crash_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                         int slot, const std::string& report);
 
-// Every death handler of the same libraries, likewise.
+// Calls every death handler of the same libraries; exceptions likewise.
 void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
 

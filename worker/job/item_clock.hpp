@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// The timeout of an iterable job, which counts from its last progress: the beginning of the run, or an item that is
-// done.  Pure.
+// The timeout of an iterable job.  It counts from the last progress: from the beginning of the run, or from the end of
+// an item.  Pure.
 class ItemClock {
  public:
   using Timeout = std::optional<std::chrono::nanoseconds>;
@@ -29,9 +29,9 @@ class ItemClock {
   bool iterates() const { return iterates_; }
   // Whether an item, also the one under way, has taken longer than the timeout, and no more time was asked for.
   bool overran(SteadyTime now, Timeout left) const { return overran_ || overruns(now, left); }
-  // How much time there is to be when an item begins; nullopt: the job has no timeout.
+  // How much time an item has when it begins; nullopt: the job has no timeout.
   Timeout timeout() const { return timeout_; }
-  // Whether an item that takes as long as the longest one so far would end in time; true for the first.
+  // Whether the next item ends in time if it takes as long as the longest one so far; true for the first.
   bool fits_another(Timeout left) const { return longest_.count() == 0 || !left || *left >= longest_; }
 
   ItemClock() = default;

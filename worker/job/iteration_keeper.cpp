@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long a job is held up.  A load, without which the job cannot go on, waits twice as long each time: a slow network
-// or a large cursor needs more.
+// How long a job is delayed.  The job cannot begin before its state is loaded, so each try of a load waits twice as
+// long as the one before: a slow network or a large cursor needs more time.
 constexpr auto shortest_patience_connect = 500ms;
 constexpr auto shortest_patience = 1000ms;
 constexpr std::chrono::milliseconds longest_patience = 16s;
@@ -87,7 +87,7 @@ bool IterationKeeper::is_cancelled(const std::string& jid) {
 
 void IterationKeeper::drop(const std::string& jid) { write_or_keep({jid, drop_iteration(jid)}); }
 
-// A reply that is lost leaves open whether the write was applied, or will be; to apply it twice does no harm.
+// When the reply is lost, the write may have been applied, or may still be.  To apply it twice does no harm.
 IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patience) {
   std::string why;
   try {

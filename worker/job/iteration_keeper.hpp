@@ -13,9 +13,9 @@
 
 namespace brood {
 
-// Keeps the states of iterable jobs in Redis, over the worker's own connection, which is idle while a job runs.  What
-// Redis did not take is kept here, only the latest of each job, and delivered before the jobs are settled: so the next
-// run of a job finds how far it came.
+// Keeps the states of iterable jobs in Redis, over the worker's own connection, which is idle while a job runs.  A
+// state that Redis did not take is kept here, only the latest of each job, and sent again before the jobs are settled.
+// So the next run of a job goes on where the last one stopped.
 class IterationKeeper {
  public:
   explicit IterationKeeper(Channel& redis);

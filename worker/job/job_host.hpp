@@ -36,7 +36,7 @@ struct LimitResult {
     away,     // the worker must stop meanwhile
     refused,  // it is no limit, or Redis does not keep it
   } kind = Kind::taken;
-  std::size_t which = 0;  // of them stands in the way
+  std::size_t which = 0;  // the limit that is not free, by its place in the request
   std::string why = {};   // when refused
 };
 

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t longest_class_name = 255;
 constexpr std::size_t most_periodic_bytes = 1 << 20;
 
-// Which library is being loaded, for the last words of a static constructor that throws.
+// The library that is being loaded, for the message if a static constructor throws and ends the process.
 std::string loading_path;
 std::terminate_handler handler_before = nullptr;
 
@@ -98,8 +98,8 @@ void* load_object(const std::string& path, const std::string& file) {
   }
 }
 
-// dlopen says in words alone why it failed: of a file that it could not open they end in the error's, but of memory
-// that it did not get they name nothing but the step.
+// dlopen gives its reason only as text.  The text ends with the system's error if a file could not be opened; if memory
+// was lacking, it names only the step that failed.
 bool lacks_something_now(const std::string& why) {
   for (const int error : {ENOMEM, EMFILE, ENFILE}) {
     if (why.ends_with(std::strerror(error))) return true;
@@ -109,7 +109,7 @@ bool lacks_something_now(const std::string& why) {
   return statvfs(why.substr(0, why.find(": ")).c_str(), &place) != 0 || (place.f_flag & ST_NOEXEC) == 0;
 }
 
-// Loads `file`, which messages call `path`.
+// Loads `file`; messages call it `path`.
 abi::Entry open_library(const std::string& path, const std::string& file) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) refuse(path, "no such file");
@@ -141,7 +141,7 @@ class NeededBefore {
       if (void* const loaded = dlopen(object.name.c_str(), RTLD_NOW | RTLD_NOLOAD); loaded != nullptr) continue;
       void* const handle = load_object(object.path, held.path_of(object.path));
       link_map* map = nullptr;
-      // One that cannot be loaded is missed by the library that needs it, which says so.
+      // If it cannot be loaded, the library that needs it fails to load with a message.
       if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) continue;
       renamed_.push_back({map, map->l_name, object.name});
       map->l_name = renamed_.back().name.data();
@@ -159,10 +159,10 @@ class NeededBefore {
     char* as_it_was;
     std::string name;
   };
-  std::deque<Renamed> renamed_;  // which stay where they are
+  std::deque<Renamed> renamed_;  // a deque, so that they are not moved
 };
 
-// As much of a struct as both sides know; the rest is null.
+// A copy of a struct, as far as both sides know its members; the others are null.
 template <typename Struct>
 Struct known_part(const Struct& theirs) {
   Struct known{};
@@ -198,7 +198,7 @@ abi::JobClass check_job_class(const std::string& path, std::size_t i, const abi:
                      std::to_string(abi::least_job_class_size) + " are needed");
   }
   const abi::JobClass job_class = known_part(*theirs);
-  // The size first: one that lies would make us read what is not there.
+  // The size comes first: with a wrong one we would read beyond the struct.
   const bool readable = job_class.name.data != nullptr && job_class.name.size <= longest_class_name;
   if (!readable || !is_class_name({job_class.name.data, job_class.name.size})) {
     refuse(path, which + " has no usable name: 1 to 255 characters of A-Z a-z 0-9 _ : are needed");
@@ -303,7 +303,7 @@ void JobRegistry::load_libraries(const Config& config, const LoadSteps& steps) {
       load(path);
     if (steps.ended) steps.ended();
   }
-  // The dynamic linker looked for itself, and may have found what a deploy put there meanwhile.
+  // The dynamic linker searched by itself, and may have found a file that a deploy has put there meanwhile.
   for (const std::string& path : held.moved()) {
     if (!moved.contains(path)) give_up_for_now(path, "was replaced while it was loaded");
   }

@@ -23,9 +23,9 @@ class LibraryError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A library whose own code threw before any job: in a static constructor, in brood_setup or in a handler of startup; or
-// one for which memory or descriptors did not suffice.  It may work later: what it needs, a database, say, may not be
-// there yet.
+// The own code of a library threw before any job, in a static constructor, in brood_setup or in a handler of startup,
+// or there was not enough memory or too few descriptors for it.  It may work later: a database that it needs may not be
+// there yet, for example.
 class StartupError : public LibraryError {
  public:
   using LibraryError::LibraryError;
@@ -35,10 +35,10 @@ class StartupError : public LibraryError {
 // library.
 class JobRegistry {
  public:
-  // A copy of what a library says, as much of it as both sides know; the rest is null.
+  // A copy of the library's own description, as far as both sides know its members; the others are null.
   struct Registered {
     abi::JobClass job_class;
-    const abi::Library* library;  // where it lies in the library
+    const abi::Library* library;  // the original, in the library
     std::string path;
 
     bool has_hooks() const { return job_class.retry_in != nullptr || job_class.exhausted != nullptr; }
@@ -46,7 +46,7 @@ class JobRegistry {
 
   struct Library {
     abi::Library abi;
-    const abi::Library* origin;  // where that lies in the library
+    const abi::Library* origin;  // the original, in the library
     std::string path;
     std::uint64_t registered;  // abi::Registered
     std::string file;          // by which it was loaded
@@ -61,22 +61,22 @@ class JobRegistry {
   // glibc and the library were built.
   void load(const std::filesystem::path& path);
 
-  // The same for a library that is a part of this program; `name` is what messages call it.
+  // The same for a library that is a part of this program; messages call it `name`.
   void add(const abi::Library* library, const std::string& name) { add(library, name, name); }
 
-  // The keys of [encryption], every library of `require`, then `commands` and `on_error`, which must live as long as
-  // this registry.  These are the files that the configuration holds, if it holds any.  Throws LibraryError.
+  // Loads the keys of [encryption], every library of `require`, then `commands` and `on_error`, which must live as long
+  // as this registry.  Uses the files that the configuration holds open, if it holds any.  Throws LibraryError.
   struct LoadSteps {
     std::function<void(const std::string& path)> begins = {};  // before any code of that library runs
     std::function<void()> ended = {};                          // when it is loaded
   };
   void load(const Config& config) { load(config, {}); }
   void load(const Config& config, const LoadSteps& steps);
-  // Parts of that, for a process that needs not all of it.
+  // Parts of load(), for a process that does not need all of it.
   void read_keys(const Config& config);  // throws LibraryError
   void load_libraries(const Config& config, const LoadSteps& steps);
   // Throws LibraryError if [classes.NAME] asks for a sandbox or a process of its own for a class that is not known
-  // here: the class that was meant would run without.
+  // here: otherwise a misspelt name would let the class run without them.
   void require_isolated_classes(const Config& config) const;
   // `still_waits`, if any, is called at least once a second while that program runs.
   void tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits = {});
@@ -91,7 +91,7 @@ class JobRegistry {
   const std::function<void()>& still_waits_for_error_program() const { return still_waits_; }
   std::vector<std::string> class_names() const;  // sorted, programs too
   bool knows(std::string_view job_class) const { return find(job_class) || find_program(job_class); }
-  // A sentence about a class that it does not know: which ones it knows, and which of them may have been meant.
+  // A sentence about an unknown class: the classes that are known, and those of them with a similar name.
   std::string describe_unknown(std::string_view job_class) const;
 
   // A line of JSON for each library.
@@ -100,7 +100,8 @@ class JobRegistry {
   const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
   // The libraries with middleware around every job, the outermost first.
   const std::vector<const abi::Library*>& middleware() const { return middleware_; }
-  // Those whose handlers hear of a job: its own library and those that serve all; if its class is unknown, all.
+  // The libraries whose handlers are called for a job: its own, and those that serve all classes.  If its class is
+  // unknown, all libraries.
   std::vector<const Library*> libraries_told(std::string_view job_class) const;
   // Whether a handler runs at a failed or crashed attempt of this class.
   bool has_failure_handlers(std::string_view job_class) const;
@@ -111,7 +112,7 @@ class JobRegistry {
   void add(const abi::Library* library, const std::string& name, const std::string& file);
 
   std::map<std::string, Registered, std::less<>> classes_;
-  std::deque<Library> libraries_;  // which stay where they are
+  std::deque<Library> libraries_;  // a deque, so that they are not moved
   std::vector<const abi::Library*> middleware_;
   std::map<std::string, const CommandSettings*, std::less<>> programs_;
   const CommandSettings* error_program_ = nullptr;

@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// Tells one set of job libraries from another: by their build ids, and by path, size and time where one has none.  The
-// same in every process that has loaded the same files.  0: there is none.
+// A number for a set of job libraries, made of their build ids; for a library without one, of its path, size and time.
+// It is the same in every process that has loaded the same files.  0: there are no libraries.
 std::uint64_t libraries_digest(const JobRegistry& registry);
 
 }  // namespace brood

@@ -8,13 +8,13 @@
 
 namespace brood {
 
-// As many characters as Sidekiq stores of an error message.
+// Sidekiq stores so many characters of an error message.
 inline constexpr std::size_t longest_text = 10'000;
 
-// For a library to read; valid as long as `text`.
+// `text` in the form in which a library reads it; valid as long as `text`.
 inline abi::Text text_of(std::string_view text) { return {text.data(), text.size()}; }
 
-// A text from a library, whatever it is, as UTF-8.
+// A text from a library, of any bytes, as UTF-8.
 std::string read_text(const abi::Text& text, std::string_view otherwise = "");
 
 }  // namespace brood

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds limits_answer_within = 2000ms;
 constexpr milliseconds shortest_rest_of_limits = 50ms, longest_rest_of_limits = 1000ms;
-// A slot that is free since its holder settled or died rings no bell.
+// No bell is rung for a slot whose holder has settled or died, so it is found only by asking again.
 constexpr milliseconds look_at_slots_again = 200ms;
 constexpr milliseconds reply_of_bell_within = 2000ms;
 
@@ -84,7 +84,7 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
   milliseconds rest = shortest_rest_of_limits;
   std::vector<Limit> limits = together.limits;
   bool said_away = false;
-  for (milliseconds least = 0ms;; least = 1ms) {  // after the first try it counts as having waited
+  for (milliseconds least = 0ms;; least = 1ms) {  // from the second try on it counts as having waited
     const auto waited = std::max(std::chrono::floor<milliseconds>(steady_now() - begun), least);
     const milliseconds left = std::max(wait - waited, 0ms);
     for (std::size_t i = 0; i < limits.size(); ++i) limits[i].defined_ago = together.limits[i].defined_ago + waited;
@@ -147,7 +147,7 @@ bool LimitKeeper::forget_gone(Channel& redis, const std::string& name, const std
   return freed.view().is_integer() && freed.view().integer() > 0;
 }
 
-// A settle frees all that was held before it.
+// A settle frees all slots that were held before it.
 void LimitKeeper::begin_batch_anew() {
   const LimitHolder holder = holder_();
   if (holder.member() == held_by_.member() && holder.number == held_by_.number) return;

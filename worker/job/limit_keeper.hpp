@@ -14,7 +14,7 @@
 
 namespace brood {
 
-// Where limits lie.
+// The shards that keep the limits.
 class LimitPlaces {
  public:
   struct Place {
@@ -30,8 +30,8 @@ class LimitPlaces {
 // Takes limits in Redis for a worker's jobs, over connections that are idle while a job runs, and gives them back.
 class LimitKeeper {
  public:
-  // `holder` returns as which holder this worker takes now.  `pause` waits; it returns false if the job or its worker
-  // is to end.
+  // `holder` returns the holder in whose name this worker takes limits now.  `pause` waits; it returns false if the job
+  // or its worker is to end.
   LimitKeeper(LimitPlaces& places, std::function<LimitHolder()> holder,
               std::function<bool(std::chrono::milliseconds)> pause)
       : places_(places), holder_(std::move(holder)), pause_(std::move(pause)) {}
@@ -68,7 +68,7 @@ class LimitKeeper {
     unsigned taking = 0;
   };
 
-  LimitHolder held_by_;  // as which `slots_` counts; with the taking that is the next
+  LimitHolder held_by_;  // the holder of `slots_`, with the number of the next taking
   std::map<std::string, Slot> slots_;
 };
 

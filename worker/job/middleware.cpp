@@ -8,7 +8,7 @@
 namespace brood {
 namespace {
 
-// One library's middleware with all that is inside of it.
+// The middleware of one library, and everything that it surrounds.
 class Layer {
  public:
   Layer(const JobRegistry& registry, std::size_t depth, const abi::Call& call, const JobBody& body)
@@ -27,7 +27,7 @@ class Layer {
  private:
   // Called from a library: nothing may be thrown into it.
   void run_inside(const abi::Changes* changes, abi::Result& result) {
-    result.kind = ~0u;  // a library that leaves it alone has not succeeded
+    result.kind = ~0u;  // no success, in case the library writes nothing
     try {
       abi::Call call = call_;
       if (changes != nullptr && abi::has(*changes, &abi::Changes::payload)) {
@@ -51,7 +51,7 @@ class Layer {
   }
 
   const JobRegistry& registry_;
-  const std::size_t depth_;  // libraries around this
+  const std::size_t depth_;  // how many libraries surround this one
   const abi::Call& call_;
   const JobBody& body_;
   std::string message_;

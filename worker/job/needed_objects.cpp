@@ -105,14 +105,14 @@ std::string ask_linker(const std::string& linker, const std::string& library) {
   return printed;
 }
 
-// Loads nothing.
+// Reads the file without loading it.
 bool has_already(const std::string& name) {
   void* const loaded = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (loaded != nullptr) dlclose(loaded);
   return loaded != nullptr;
 }
 
-// A file whose numbers were checked: see flaw_of_shared_object().
+// The file was checked by flaw_of_shared_object(), so that its numbers can be trusted.
 class Elf {
  public:
   explicit Elf(const std::string& path) : file_(path, std::ios::binary) {
@@ -166,7 +166,7 @@ class Elf {
   std::vector<ElfW(Phdr)> segments_;
 };
 
-// Each behind those that it needs.
+// Puts each object behind those that it needs.
 class InOrder {
  public:
   explicit InOrder(const std::vector<NeededObject>& listed) {

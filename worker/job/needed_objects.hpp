@@ -7,9 +7,9 @@
 
 namespace brood {
 
-// The shared objects that these job libraries need beside those that this program has already, as the dynamic linker
-// would find them now, each after those that it needs itself.  The linker lists them in a process of its own, and none
-// of their code runs.  Empty where it cannot be asked.
+// The shared objects that these job libraries need and this program does not have yet, as the dynamic linker would find
+// them now; each comes after those that it needs itself.  The linker lists them in a process of its own, which runs
+// none of their code.  Empty if the linker cannot be asked.
 std::vector<NeededObject> find_needed_objects(const std::vector<std::string>& libraries);
 
 // Pure.  Parses the output of `ld.so --list`.

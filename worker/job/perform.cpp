@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-// How much longer a job over a limit waits each time, as Sidekiq's users know it.
+// A job over a limit waits so much longer each time, as in Sidekiq Enterprise.
 constexpr std::chrono::seconds deferral_step{300};
 
 Performed failed(std::string error_class, std::string message) {
@@ -26,7 +26,7 @@ Performed failed(std::string error_class, std::string message) {
   return performed;
 }
 
-// A job that Rails has wrapped, under the names of 6, 7 and 8.
+// The classes by which Rails 6, 7 and 8 wrap a job.
 bool is_active_job(std::string_view job_class) {
   return job_class == "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper" ||
          job_class == "Sidekiq::ActiveJob::Wrapper";
@@ -74,12 +74,12 @@ Performed read_result(const abi::Result& result) {
   }
 }
 
-// Asks a library for a result.  Whatever comes out, even an exception, is a Performed.
+// Asks a library for a result and turns it, or an exception, into a Performed.
 template <typename Ask>
 Performed read_result_of(Ask ask) {
   abi::Result result{};
   result.size = sizeof result;
-  result.kind = ~0u;  // a library that leaves it alone has not succeeded
+  result.kind = ~0u;  // no success, in case the library writes nothing
   try {
     ask(result);
   } catch (const std::exception& error) {
@@ -91,7 +91,7 @@ Performed read_result_of(Ask ask) {
   return read_result(result);
 }
 
-// For a library to read as long as `performed` stays as it is.
+// In the form in which a library reads it; valid until `performed` changes.
 void write_result(const Performed& performed, abi::Result& result) {
   switch (performed.kind) {
     case Performed::Kind::succeeded:
@@ -116,8 +116,8 @@ bool is_same_failure(const Performed& one, const Performed& other) {
          one.failure.message == utf8_prefix(other.failure.message, longest_text);
 }
 
-// Another library's middleware throws the job's failure anew, and one with older headers drops the delay: put back what
-// is lost by it.
+// The middleware of another library throws the failure of the job again, and with older headers it drops the delay.
+// This puts back the parts that were lost.
 Performed with_origin(Performed whole, const Performed& inside) {
   if (is_same_failure(whole, inside)) {
     whole.thrown = inside.thrown;
@@ -142,7 +142,7 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
     const std::string_view job_class(call.job_class.data, call.job_class.size);
     if (const auto* wanted = registry.find(job_class)) {
       abi::Call in_clear = call;
-      // Middleware with older headers, when it has changed the payload, hands on the arguments that stand there.
+      // Middleware with older headers that has changed the payload passes on the arguments of that payload.
       const bool hands_on_stored = job.is_open() && std::string_view(call.args.data, call.args.size) == job.args();
       if (hands_on_stored) in_clear.args = text_of(job.args_in_clear());
       wanted->job_class.perform(&in_clear, &result);

@@ -23,37 +23,37 @@ struct Performed {
     succeeded,
     failed,
     interrupted,
-    over_limit,  // of what it needs: it is deferred, for `delay`
+    over_limit,  // a limit that it needs is reached: it is deferred by `delay`
   } kind = Kind::succeeded;
   Failure failure;                     // when failed, or over a limit
-  const void* thrown = nullptr;        // likewise: where the exception lay, for ThrowWatch; null: not known
-  std::chrono::milliseconds delay{0};  // when interrupted: what the job has asked for; 0: nothing
-  // When failed since a limit was reached: how often, at most, it is deferred for that, and for how long; less than 0:
-  // for the usual time.
+  const void* thrown = nullptr;        // likewise: the address of the exception, for ThrowWatch; null: not known
+  std::chrono::milliseconds delay{0};  // when interrupted: the delay that the job has asked for; 0: none
+  // When it failed because a limit was reached: how often it is deferred for that at most, and for how long; less than
+  // 0: for the usual time.
   std::int64_t most_deferrals = 0;
   std::chrono::milliseconds defer_for{-1};
 };
 
-// Runs one job's code, whatever happens in it: every exception ends as a Performed.  An unknown class, or arguments
-// that do not fit, are failures (`NameError`, `ArgumentError`) whose messages name class, argument and type.
+// Runs the code of one job and turns every exception into a Performed.  An unknown class and arguments that do not fit
+// are failures (`NameError`, `ArgumentError`); their messages name the class, the argument and its type.
 Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host);
 
-// Runs a job whose code is in no library: `body`, within the middleware of the libraries that serve all, with the
-// payload that they have made of it.
+// Runs a job whose code is in no library: calls `body` inside the middleware of the libraries that serve all classes,
+// with the payload as they have changed it.
 Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,
                                 const JobHost& host, const std::function<Performed(const Payload&)>& body);
 
-// Called instead of perform() for a job that came too late to begin: runs the class's on_expired hook, if it has one.
-// Returns what it threw.
+// Called instead of perform() for a job that has expired: runs the class's on_expired hook, if it has one.  Returns the
+// failure of the hook.
 std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& job, std::string_view queue);
 
 // Whether a job with these arguments could begin, without performing it: an unknown class (`NameError`), or arguments
 // that do not fit (`ArgumentError`).  Also nullopt where a library built with older headers cannot tell.
 std::optional<Failure> why_not_performable(const JobRegistry& registry, const Payload& job);
 
-// A job that failed since a limit was reached is over_limit instead, and is deferred for as long as it asks, or 5
-// minutes more each time, unless it was deferred too often already.  `jitter` is a number in [0, 1) that picks the
-// usual delay's.
+// Turns the failure of a job into over_limit if a limit was the reason and the job was not deferred too often yet.  The
+// job is deferred for as long as it asks for, or for 5 minutes more each time.  `jitter` is a number in [0, 1) for the
+// random part of that usual delay.
 Performed defer_over_limit(Performed performed, const Payload& job, double jitter);
 
 // How long the job may run: its payload's `timeout` (seconds), else its class's, else `otherwise`; nullopt: for ever.

@@ -23,7 +23,7 @@ namespace {
 constexpr const char* cannot_execute = "cannot execute";
 constexpr const char* cannot_go_there = "cannot change to the directory";
 
-// Where a job has closed one of the first three descriptors, ours must not take its place.
+// If a job has closed one of the first three descriptors, our new one must not get its number.
 UniqueFd off_standard(UniqueFd fd) {
   if (fd.get() > STDERR_FILENO) return fd;
   return UniqueFd(check("fcntl", fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)));
@@ -70,7 +70,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-// All that the child needs, made before: it runs in our memory while we stand still, and leaves its answer here.
+// All that the child needs, made before the vfork: the child runs in our memory while we wait, and leaves its answer
+// here.
 struct Birth {
   const char* path;
   int held;  // its descriptor, if `path` leads through that; else -1
@@ -80,7 +81,7 @@ struct Birth {
   int input, errors;
   pid_t parent;
   volatile int error = 0;
-  const char* volatile failed = nullptr;  // what could not be done
+  const char* volatile failed = nullptr;  // the step that failed
 };
 
 void child_step(Birth& birth, const char* what, int result) {
@@ -114,8 +115,8 @@ void close_all_but(int held) {
   _exit(EXIT_FAILURE);
 }
 
-// vfork, since a fork would copy the page tables of whatever the job libraries have loaded.  No signal may reach a
-// handler of ours in the child, whose memory is ours.
+// vfork, since a fork would copy the page tables of all that the job libraries have loaded.  The child runs in our
+// memory, so no signal may reach one of our handlers in it.
 pid_t give_birth(Birth& birth) {
   sigset_t all, before;
   sigfillset(&all);

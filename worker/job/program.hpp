@@ -15,7 +15,7 @@ namespace brood {
 
 // The program to execute.
 struct ProgramStart {
-  std::string path;                                // what messages call it
+  std::string path;                                // messages call it by this
   std::string file = {};                           // by which it is executed; empty: `path`
   std::vector<std::string> words;                  // of its command line, its own name first
   std::map<std::string, std::string> environment;  // beside ours
@@ -34,7 +34,7 @@ struct ProgramEnd {
 // 0, 1 (ours) and 2 (a pipe to us), and never longer than we do.
 class Program {
  public:
-  // Returns once the program is executed.  Throws std::system_error that says what could not be done.
+  // Returns once the program is executed.  Throws std::system_error that names the step that failed.
   explicit Program(const ProgramStart& start);
   ~Program();  // kills it and its group, and waits, unless it has ended
   Program(const Program&) = delete;
@@ -45,8 +45,7 @@ class Program {
 
   void signal(int number) const;  // to its whole group
 
-  // nullopt while it runs.  Once it has ended, whatever is left in its group is killed; not to be called again after
-  // that.
+  // Returns nullopt while it runs.  Once it has ended, kills the rest of its group; do not call it again after that.
   std::optional<ProgramEnd> end();
 
  private:

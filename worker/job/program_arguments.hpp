@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// An argument that a program cannot be given; what() is one sentence without the class.
+// An argument that cannot be passed to a program; what() is one sentence without the class.
 class BadArgument : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr auto longest_wait = 60'000ms;
 constexpr auto wait_without_pidfd = 10ms;
-// How long a program may take to die of SIGKILL, before the supervisor ends this worker for it.
+// How long a program may take to end after SIGKILL, before the supervisor ends this worker for it.
 constexpr auto time_to_die = 5'000ms;
 
 // Only the program reads its standard input.  Its command line is visible to every user who may list processes: there
@@ -46,7 +46,7 @@ Secret whole_payload_in_clear(const Payload& job) {
   return whole;
 }
 
-// For everybody to see who may list processes.
+// Every user who may list processes can see it.
 std::string args_to_show(const Payload& job, const Payload& fetched) {
   if (fetched.is_open() && !job.is_open()) return masked_args(job.args());  // changed by middleware: in clear
   return is_encrypted(job) ? shown_args(job.text()) : std::string(job.args());
@@ -125,7 +125,7 @@ class Watch {
     }
   }
 
-  // No more than our own pipe takes at once, so that to pass it on does not block us.
+  // No more than our own pipe takes at once, so that passing it on does not block us.
   bool read_some() {
     char bytes[PIPE_BUF];
     const ssize_t got = ::read(program_.errors(), bytes, sizeof bytes);
@@ -146,7 +146,8 @@ class Watch {
       waiting_.clear();  // the supervisor is gone
   }
 
-  // Reads what lay in the pipe at the end, and no more: other processes may hold the pipe, and print for ever.
+  // Reads the bytes that lay in the pipe at the end, and no more: other processes may hold the pipe, and print for
+  // ever.
   void take_the_rest() {
     std::size_t left = 1 << 20;  // the largest pipe that a program may ask for
     do {
@@ -200,7 +201,7 @@ Performed judge(const ProgramEnd& end, const Watch& watch, const std::string& pa
   return failed_program(signal_name(end.value), signal_name(end.value) + " in " + path + last, std::move(lines));
 }
 
-// The name that Ruby gives an error of a system call.
+// The name of Ruby's exception for an error of a system call.
 std::string class_of(const std::error_code& code) {
   const char* const name = strerrorname_np(code.value());
   return name == nullptr ? "SystemCallError" : std::string("Errno::") + name;

@@ -17,9 +17,10 @@ struct ProgramRun {
   bool was_killed = false;    // by SIGKILL, and not by us
 };
 
-// Executes the program and waits for its end; whatever happens is a Performed.  Its standard error goes on to ours, and
-// its last lines are a failure's backtrace.  At the deadline of `host` it gets SIGTERM, and `grace` later SIGKILL.
-// `fetched` is the job before middleware changed it: once that was decrypted, no argument of another is shown in words.
+// Executes the program, waits for its end, and turns every outcome into a Performed.  Its standard error is copied to
+// ours, and the last lines of it are a failure's backtrace.  At the deadline of `host` it gets SIGTERM, and `grace`
+// later SIGKILL.  `fetched` is the job before middleware changed it: if its arguments were decrypted, the command line
+// shows no arguments of the changed job.
 ProgramRun perform_program(const CommandSettings& command, const Payload& job, const Payload& fetched,
                            std::string_view queue, const JobHost& host, std::chrono::milliseconds grace);
 

@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// Why the dynamic linker must not be given this file; nullopt when it may.  The linker trusts what a file says of its
-// own size: it crashes on one that was cut short, by a copy in progress or a full disk.
+// Returns why the dynamic linker must not load this file; nullopt if it may.  The linker trusts the sizes in the file:
+// it crashes on a file that a copy in progress or a full disk has cut short.
 std::optional<std::string> flaw_of_shared_object(const std::string& path);
 
 }  // namespace brood

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// What the processes of all machines say of themselves in Redis, and orders to them through Redis.  All functions here
-// throw ConnectionLost or UnexpectedReply.
+// The reports of the processes of all machines in Redis, and orders to them through Redis.  All functions here throw
+// ConnectionLost or UnexpectedReply.
 
 // The identities of brood's supervisors that send heartbeats, sorted.
 std::vector<std::string> supervisors_that_beat(Connection& redis);
@@ -19,8 +19,8 @@ std::vector<std::string> supervisors_that_beat(Connection& redis);
 // the order within some two seconds; an order that was not read after a minute is dropped.
 bool send_word(Connection& redis, const std::string& identity, const FleetWord& word);
 
-// Which supervisors say that they run the job.  An id of the usual length may be shortened to its first four characters
-// or more; when `jid` is itself the id of a running job, only that one is meant.
+// The supervisors that run the job, by their own reports.  An id of the usual length may be shortened to its first four
+// characters or more; when `jid` is itself the id of a running job, only that one is meant.
 struct RunningElsewhere {
   std::string identity, jid, job_class;
 };

@@ -24,7 +24,7 @@ struct WorkerStatus {
   std::string state;                    // starting, idle, busy, quiet, stopping, gone, or resting: the slot is empty
   std::string job_class, jid, queue;    // of the job that it runs
   double age = 0;                       // seconds that the job has run
-  std::optional<JobProgress> progress;  // of that job, if it says how far it is
+  std::optional<JobProgress> progress;  // of that job, if it reports any
   std::optional<double> deadline_in;    // seconds until the job's time is over; negative: since then
   std::optional<double> rests_for;      // seconds until a resting slot is filled
   std::uint64_t processed = 0, failed = 0;  // by this worker
@@ -42,7 +42,7 @@ struct JobCounters {
   std::uint64_t spans_exported = 0, spans_unwritten = 0, spans_overflown = 0, spans_refused = 0;
 };
 
-// What the scoreboards of this machine and user say; those of dead supervisors too, as long as the files are there.
+// The content of the scoreboards of this machine and user, also of dead supervisors as long as the files are there.
 struct MachineStatus {
   std::set<std::string> identities;  // of the supervisors
   std::vector<WorkerStatus> workers;
@@ -53,10 +53,10 @@ struct MachineStatus {
   std::size_t scoreboards_left_out = 0;                   // there were more than are read: see scoreboards.hpp
 };
 
-// Of all supervisors together.
+// The sums over all supervisors.
 JobCounters sum_of_counters(const MachineStatus& machine);
 
-// Reads every scoreboard of `directory`; what cannot be read is left out.
+// Reads every scoreboard of `directory`; leaves out those that it cannot read.
 MachineStatus read_scoreboards(const std::string& directory);
 
 // "Mail: 10 of 12 crashes followed Decode in the same worker, as 21.0% of other runs did; 99.97% certain not to be

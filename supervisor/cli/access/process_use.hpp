@@ -15,7 +15,7 @@ struct ProcessUse {
 // Nullopt when there is no such process.
 std::optional<ProcessUse> use_of_process(std::int64_t pid);
 
-// What a worker's row shows: the process of its job where there is one (`job` is not 0), else the worker.
+// The use that a worker's row shows: of the process of its job if there is one (`job` is not 0), else of the worker.
 std::optional<ProcessUse> use_of_worker(std::int64_t worker, std::int64_t job);
 
 }  // namespace brood

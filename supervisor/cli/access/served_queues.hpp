@@ -17,7 +17,7 @@ struct ServedQueues {
   bool holds(const std::string& queue) const { return !known || fetches_from(names, queue); }
 };
 
-// What the processes of any shard say.  Throws ConnectionLost when all are away, or UnexpectedReply.
+// Asks the heartbeats of all shards.  Throws ConnectionLost when all shards are away, or UnexpectedReply.
 class ShardConnections;
 ServedQueues ask_served_queues(ShardConnections& shards);
 

@@ -31,7 +31,7 @@ constexpr std::size_t most_bids_as_marks = 16;
 constexpr std::uint32_t jobs_a_step = 1'000;
 constexpr std::int64_t long_push_s = 3'600;
 
-// Where jobs and callbacks of the checked batches were found by one look.
+// The places at which one look has found jobs and callbacks of the checked batches.
 struct Look {
   std::map<std::string, std::unordered_map<std::uint32_t, Place>, std::less<>> jobs;  // by bid and index
   std::map<std::string, Place, std::less<>> callbacks;                                // by jid
@@ -39,7 +39,7 @@ struct Look {
   bool sees_ruby = false;  // processes of Ruby run
 };
 
-// One that is found alive anywhere is not dead: a job that is retried by hand may be met in both places.
+// A job that is found at another place too is not dead: one that is retried by hand may be seen at both.
 template <typename Key, typename Map>
 void note_place(Map& places, const Key& key, Place place) {
   const auto [known, is_new] = places.try_emplace(key, place);
@@ -53,7 +53,7 @@ void note_payload(Look& look, std::string_view payload, Place place) {
   if (!named->callback.empty()) note_place(look.callbacks, named->jid, place);
 }
 
-// What Ruby processes run lies in their memory, and nowhere in Redis but in their heartbeats.
+// The running jobs of Ruby processes lie in their memory.  In Redis only their heartbeats show them.
 void note_ruby_jobs(Connection& redis, Look& look) {
   const std::vector<Reply> who = redis.pipeline(ask_who_may_be_ruby());
   const auto identities = who.size() < 2 ? std::nullopt : read_who_may_be_ruby(who[0].view(), who[1].view());
@@ -101,7 +101,7 @@ Look look_at_all_places(Connection& redis, const std::vector<BatchRecord>& batch
   return look;
 }
 
-// Of the jobs that there were before the look.
+// Among the jobs that there were before the look.
 std::vector<std::uint32_t> unended_jobs(Connection& redis, const BatchRecord& batch) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t first = 0; first < batch.total; first += jobs_a_step) {
@@ -113,7 +113,7 @@ std::vector<std::uint32_t> unended_jobs(Connection& redis, const BatchRecord& ba
   return all;
 }
 
-// What one look says about one batch.
+// The result of one look for one batch.
 struct Seen {
   std::uint64_t waiting_steps = 0;               // of a flow, for other steps: they are not pushed yet
   std::map<Place, std::uint64_t> places;         // how many jobs wait or run at each kind of place
@@ -148,7 +148,7 @@ Seen what_is_seen(Connection& redis, const BatchRecord& before, const std::vecto
   const auto now = find_batch(redis, before.bid);
   if (!now) return seen;
   for (const BatchRecord::Callback& callback : now->callbacks) {
-    // One that was pushed during the look may have been missed.
+    // The look may have missed one that was pushed meanwhile.
     if (!is_pushed(*now, callback) || !before.fired.contains(callback.event)) continue;
     seen.callbacks.push_back(callback);
     if (const auto place = look.callbacks.find(callback.jid); place != look.callbacks.end())
@@ -360,7 +360,7 @@ std::vector<BatchRecord> batches_to_check(ShardConnections::Shard& shard, const 
   return all;
 }
 
-// What one look at all places says about each batch; none: it took too long.
+// The result of one look at all places for each batch; empty: the look took too long.
 std::vector<Seen> see_all(Connection& redis, const std::vector<BatchRecord>& batches, const BatchCheck& check,
                           bool& sees_ruby) {
   std::vector<std::vector<FlowStep>> steps;  // as they are before the look

@@ -24,11 +24,11 @@ struct ListedBatch {
 std::vector<ListedBatch> list_batches(ShardConnections& shards,
                                       std::size_t most = std::numeric_limits<std::size_t>::max());
 std::optional<ListedBatch> find_batch(ShardConnections& shards, std::string_view bid);
-// Of one shard; the list is in the order of Redis.
+// The same for one shard; the list is in the order of Redis.
 std::vector<ListedBatch> list_batches_of(ShardConnections::Shard& shard, std::size_t most);
 std::optional<BatchRecord> find_batch(Connection& redis, std::string_view bid);
 std::vector<FlowStep> steps_of(Connection& redis, const BatchRecord& batch);
-// How many steps each follows, one after the other; 0 for one that waits for none.
+// The length of the chain of steps before each step; 0 for one that waits for none.
 std::vector<std::size_t> depths_of(const std::vector<FlowStep>& steps);
 
 // No job of it will run any more, unless a dead one is retried.
@@ -36,7 +36,7 @@ bool has_ended(const BatchRecord& batch);
 // Jobs have failed, and it may not come to success by itself.
 bool is_in_trouble(const BatchRecord& batch);
 
-// How many of 100 parts have ended; 100 without jobs.
+// The percentage of jobs that have ended; 100 without jobs.
 int percent_ended(const BatchRecord& batch);
 // "[######....]  62%"
 std::string bar_of(const BatchRecord& batch);
@@ -47,15 +47,15 @@ std::string callback_state(const BatchRecord& batch, const BatchRecord::Callback
 enum class TellOf { list, one };
 std::string batch_json(const ListedBatch& batch, TellOf tells);
 
-// Cancels a batch and all below it, from the top on: so no child is made meanwhile.  Returns how many were cancelled;
-// nullopt: there is no such batch.  0: it has ended, and so have those below it.
+// Cancels a batch and all batches below it.  Begins at the top, so that no child is made meanwhile.  Returns how many
+// were cancelled; nullopt: there is no such batch.  0: it has ended, and so have those below it.
 std::optional<std::size_t> cancel_with_children(ShardConnections& shards, std::string_view bid);
 std::optional<std::size_t> cancel_with_children(Connection& redis, std::string_view bid);
 
 // Forgets a batch.  Returns false if there is none.
 bool forget_batch(ShardConnections& shards, std::string_view bid);
 
-// Those below a batch, and how deep each lies; a batch stands before its children.  Not more than `most`.
+// The batches below a batch, `most` at most, with the depth of each; a batch comes before its children.
 struct BatchBelow {
   std::size_t depth = 1;
   std::string bid;

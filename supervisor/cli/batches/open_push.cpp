@@ -20,7 +20,7 @@ namespace {
 
 constexpr double clocks_differ_s = 2;
 
-// As a push spells it.
+// The name of this host as a push writes it.
 std::string name_of_this_host() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);

@@ -20,7 +20,7 @@ struct Pusher {
   std::int64_t since = 0;
 };
 std::optional<Pusher> parse_pusher(std::string_view text);
-// "since 2026-12-01T08:00:00Z by host:4711"; the text itself where it says something else.
+// "since 2026-12-01T08:00:00Z by host:4711"; the text itself if it has another form.
 std::string pusher_text(std::string_view text);
 
 enum class PusherState {

@@ -141,7 +141,7 @@ BenchLatency Bench::measure_latency(std::size_t jobs) {
   ProgressBar bar("latency", jobs);
   std::minstd_rand random;  // the same for every run
   record_.reset();
-  sleep_interruptibly(500ms);  // everybody has noticed that there is nothing to do
+  sleep_interruptibly(500ms);  // all processes have noticed that there is nothing to do
   for (std::size_t i = 0; i < jobs; ++i) {
     throw_if_interrupted();
     queues_.push_traced(random() % queues_.names().size());

@@ -20,7 +20,7 @@ class BenchDirectory {
   std::string path_;
 };
 
-// Where shared memory lies when this machine has such a place, as the runtime directory of a service does.
+// The directory of shared memory if this machine has one: the runtime directory of a service lies in memory, too.
 std::string memory_directory();
 
 }  // namespace brood

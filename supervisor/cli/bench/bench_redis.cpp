@@ -70,7 +70,7 @@ void BenchRedis::wait_for_answer() const {
 }
 
 BenchRedis::~BenchRedis() {
-  kill(pid_, SIGKILL);  // nothing of what it holds is of use to anybody
+  kill(pid_, SIGKILL);  // its data is of no use any more
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

@@ -43,8 +43,8 @@ class JobLines {
   std::size_t number_ = 0, bytes_ = 0;
 };
 
-// How many jobs are pushed, and how much of the file that is: one line on standard error, rewritten in place and gone
-// at the end.  Nothing where standard error is no terminal.
+// Shows how many jobs are pushed and how much of the file that is: one line on standard error, which is rewritten in
+// place and removed at the end.  Shows nothing if standard error is no terminal.
 class PushProgress {
  public:
   explicit PushProgress(const JobLines& lines);

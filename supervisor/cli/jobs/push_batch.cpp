@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// Of "Ruby::Alarm:[7]" the place of its last colon; npos: it is a class alone.
+// The place of the colon behind the class: in "Ruby::Alarm:[7]" the last one.  npos: the text is a class alone.
 std::size_t end_of_class(const std::string& text) {
   for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(':', at + 2)) {
     if (at + 1 == text.size() || text[at + 1] != ':') return at;

@@ -15,12 +15,12 @@ std::string told_args_json(const std::string& args, ShowArgs shows);
 std::string job_json(const JobRecord& job, bool with_stack = false, ShowArgs shows = ShowArgs::all);
 std::string job_json(const SetEntry& entry, bool with_stack = false, ShowArgs shows = ShowArgs::all);
 
-// What a push has come to: the object of `brood enqueue --json`.
+// The result of a push: the object of `brood enqueue --json`.
 std::string push_json(const Push& push, const std::string& jid);
-// Of one that is not pushed, as another job holds its lock: `holder`, where it is known.
+// The same for a job that was not pushed, because another one, `holder` if it is known, has its lock.
 std::string refused_push_json(const Push& push, const std::string& holder);
 
-// One JSON array on standard output, written element by element: it may be of any length.
+// One JSON array on standard output, written element by element, since it may be of any length.
 class JsonArray {
  public:
   void add(const std::string& element);

@@ -28,7 +28,7 @@ class JobsOfQueue {
     bool is_cut = false;                 // there may be more
     std::set<std::string> classes = {};  // by which these may be paused
   };
-  // Those in quarantine or for a paused class.
+  // The jobs in quarantine or of a paused class.
   Waiting waiting_for_class(const QuarantineBounds& bounds = {}) const;
 
   // `where` is the queue that holds the job, or waits_for_class.

@@ -35,7 +35,7 @@ struct ListedLimit {
 std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most = std::numeric_limits<std::size_t>::max());
 std::vector<ListedLimit> list_limits_of(ShardConnections::Shard& shard,
                                         std::size_t most = std::numeric_limits<std::size_t>::max());
-// Those of that name: a limit and a cap may share one.
+// The limits and caps of that name: one of each may have it.
 std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::string& name);
 
 // Forgets what is used of the interval, and the counts; a cap is not listed until a worker fetches under it.  Returns

@@ -139,7 +139,7 @@ std::optional<std::int64_t> epoch_of_tick(std::optional<sys_seconds> moment) {
   return moment ? std::optional<std::int64_t>(moment->time_since_epoch().count()) : std::nullopt;
 }
 
-// Of the job, as clients have it.
+// The unit of the job's times, as in the pushes of clients.
 TimeUnit times(Connection& redis) {
   if (const auto told = told_times()) return *told;
   return times_beside(

@@ -33,19 +33,19 @@ struct ListedPeriodic {
   // Whether its ticks push nothing, by a command or by the configuration.
   bool is_paused() const { return known.has_no_ticks(); }
 
-  // Fewer where the rule never comes again; none for a rule or a zone that this program does not know.
+  // Fewer if the rule ends before; none for a rule or a zone that this program does not know.
   std::vector<std::chrono::sys_seconds> next_ticks(int how_many) const;
-  // As the clock in its zone shows it: "2026-11-25 03:00:00 +01:00".
+  // The time in its zone: "2026-11-25 03:00:00 +01:00".
   std::string local_text(std::chrono::sys_seconds tick) const;
   // Unless all of its arguments are shown, `args` is null or has null for each value.
   std::string json(ShowArgs shows = ShowArgs::all) const;
 };
 ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& settings);
 
-// Those of the configuration and of all shards, by name.  Throws ConnectionLost.
+// The periodic jobs of the configuration and of all shards, by name.  Throws ConnectionLost.
 std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections& shards);
 
-// Visits one in whichever shard it is; false: it is in none.
+// Calls `visit` for the job in the shard that has it; false: no shard has it.
 bool visit_periodic(ShardConnections& shards, const std::string& name,
                     const std::function<void(Connection&, const ListedPeriodic&)>& visit);
 
@@ -58,7 +58,8 @@ struct PastTick {
 // The newest first.
 std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& name);
 
-// Enqueues its job now, beside its ticks, as `who` wants it.  Returns the jid; nullopt: the job before has not ended.
+// Enqueues its job now, outside of its ticks, in the name of `who`.  Returns the jid; nullopt: the job before has not
+// ended.
 std::optional<std::string> run_periodic_now(Connection& redis, const ListedPeriodic& one, std::string_view who);
 
 PausedPeriodic pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses);

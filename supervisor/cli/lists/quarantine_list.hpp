@@ -24,7 +24,7 @@ struct ListedQuarantine {
   std::int64_t waiting = 0;
 };
 
-// How many of the jobs that wait are looked at, in each shard, and how long.
+// How many of the waiting jobs are looked at in each shard, and until when.
 struct QuarantineBounds {
   std::size_t most = std::numeric_limits<std::size_t>::max();
   std::optional<SteadyTime> until = {};
@@ -32,7 +32,7 @@ struct QuarantineBounds {
 };
 
 struct QuarantineList {
-  std::map<std::string, ListedQuarantine, std::less<>> classes;  // "": what waits and is no job
+  std::map<std::string, ListedQuarantine, std::less<>> classes;  // "": entries that are no jobs
   bool is_cut = false;                                           // more may wait than was looked at
 };
 QuarantineList list_quarantine(ShardConnections& shards, const QuarantineBounds& bounds = {});
@@ -40,7 +40,7 @@ QuarantineList list_quarantine(ShardConnections& shards, const QuarantineBounds&
 // For programs: one JSON object.
 std::string quarantine_json(const std::string& job_class, const ListedQuarantine& one);
 
-// One that waits.  An entry that is no job has neither class, jid nor queue.
+// An entry that waits.  One that is no job has neither class, jid nor queue.
 struct QuarantinedJob {
   std::string payload, job_class, jid, queue;
   double since = 0;                    // seconds since the epoch
@@ -48,29 +48,29 @@ struct QuarantinedJob {
   std::string score_text = {};         // `since` as Redis spells it
   bool is_of(const std::string& name) const { return classes.contains(name); }
 };
-// Goes through those of one shard, the newest first, while `take` wants more.  One that `take` removes is passed over
-// by none.  Returns whether it came to the end.
+// Goes through the entries of one shard, the newest first, while `take` wants more.  When `take` removes an entry, no
+// other one is skipped.  Returns whether it came to the end.
 struct QuarantineStep {
   bool removed = false, wants_more = true;
 };
 bool each_quarantined(Connection& redis, const std::function<QuarantineStep(const QuarantinedJob&)>& take);
 
-// Lets a class run again in one shard, and its crashes until now count no more.  Before its jobs are released, or a
+// Lets a class run again in one shard and forgets its crashes.  Call it before its jobs are released: otherwise a
 // worker would put them back into quarantine.  Returns whether it was in quarantine there.
 bool free_class(Connection& redis, const std::string& job_class, const QuarantinedClasses& here);
 
-// Puts the jobs that `is_meant` names back to their queues, until it is stopped; by how many.
+// Puts the jobs for which `is_meant` is true back to their queues, within the bounds.
 struct ReleasedJobs {
   std::int64_t released = 0;
   bool is_cut = false;       // some may still wait
-  std::int64_t refused = 0;  // their queues do not take them, as one of another type
+  std::int64_t refused = 0;  // their queues do not take them: the key may have another type
   std::string why = {};      // one of them
   ReleasedJobs& operator+=(const ReleasedJobs& more);
 };
 ReleasedJobs release_jobs(Connection& redis, const std::function<bool(const QuarantinedJob&)>& is_meant,
                           const QuarantineBounds& bounds = {});
 
-// What to tell of those that were refused: "2 jobs could not be put back and wait on: WRONGTYPE ...".
+// A sentence about those that were refused: "2 jobs could not be put back and wait on: WRONGTYPE ...".
 std::string refused_text(const ReleasedJobs& done);
 
 }  // namespace brood

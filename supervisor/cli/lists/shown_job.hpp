@@ -12,18 +12,18 @@
 
 namespace brood {
 
-// What is known of one job, wherever it is.
+// Everything that is known of one job, at any place.
 struct ShownJob {
   JobReport report;
   std::optional<PlacedJob> placed;  // where it lies
   std::string shard;                // empty: there is only one, or it is nowhere
-  // Who has it, when it is in flight, as of that supervisor's last heartbeat.
+  // The worker that holds the job if it is in flight, as of its supervisor's last heartbeat.
   struct Holder {
     std::string host;
     std::int64_t pid = 0;                 // of the supervisor
     int slot = 0;                         // of the worker
     std::optional<std::int64_t> since;    // epoch seconds; nullopt: it has not begun, or a moment ago
-    std::optional<JobProgress> progress;  // if it says how far it is
+    std::optional<JobProgress> progress;  // if it reports any
   };
   std::optional<Holder> holder;
   std::optional<std::pair<std::string, ClassPause>> pause;  // of its class, while it waits

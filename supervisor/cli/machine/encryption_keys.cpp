@@ -36,7 +36,7 @@ struct KeysOrder {
   bool json = false;
 };
 
-// What cannot be written whole is not left there.
+// Removes the file again if it cannot be written completely.
 class NewKeyFile {
  public:
   explicit NewKeyFile(const std::string& path)

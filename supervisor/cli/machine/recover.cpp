@@ -53,7 +53,7 @@ struct RecoverOptions {
   std::optional<std::chrono::milliseconds> wait;
 };
 
-// One identity, and what becomes of it.
+// One supervisor, and the result of its recovery.
 struct Candidate {
   InFlightHolder holder;
   ShardConnections::Shard* shard = nullptr;  // where it holds jobs
@@ -165,7 +165,7 @@ bool beats(Connection& redis, const std::string& identity) {
   return *beats;
 }
 
-// Those whose death is not proven.
+// Counts the supervisors whose death is not proven.
 std::ptrdiff_t silent_among(const std::vector<Candidate>& candidates) {
   return std::count_if(candidates.begin(), candidates.end(),
                        [](const Candidate& one) { return one.liveness == Liveness::silent; });

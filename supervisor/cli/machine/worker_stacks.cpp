@@ -53,8 +53,8 @@ std::string silence_of(pid_t pid) {
   return fmt::format("does not answer: its state is {}{}", state, place);
 }
 
-// Where the job runs in a process of its own, that process is the silent one, unless the worker is stopped and cannot
-// pass the question on.
+// If the job runs in a process of its own, that process does not answer, unless the worker is stopped and cannot pass
+// the question on.
 std::string silence_of(const SlotSnapshot& worker) {
   const std::string of_worker = silence_of(worker.pid);
   return worker.job_pid > 0 && of_worker != "is stopped" ? silence_of(worker.job_pid) : of_worker;

@@ -9,13 +9,13 @@
 
 namespace brood {
 
-// Reads the files that say how to speak with Redis, once for all that goes by this configuration: those with passwords,
-// and those of [redis.tls], if TLS is spoken with some shard.  Tries those of [otlp.tls], which a child of the
-// supervisor uses.  Throws ConfigError.
+// Reads the files that a connection to Redis needs, once for all users of this configuration: the files of passwords,
+// and those of [redis.tls] if a shard uses TLS.  Tries the files of [otlp.tls], which a child of the supervisor uses.
+// Throws ConfigError.
 void read_credentials(Config& config);
 
-// Where the shards are for the supervisor's own connections.  They outlive a configuration, so they share certificates
-// that follow those of the configuration that holds.
+// The addresses of the shards for the supervisor's own connections.  These outlive a configuration, so they share
+// certificates that are replaced by those of the present configuration.
 class OwnConnections {
  public:
   // All shards of these settings, also the empty places.  The first settings that speak TLS bring the certificates.

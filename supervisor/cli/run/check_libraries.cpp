@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::chrono::milliseconds look_again{10};
 
-// How the child ended, which is killed once `longest` is over.  Nothing: it was.
+// How the child ended.  It is killed when `longest` is over; nullopt then.
 std::optional<ExitStatus> wait_for(pid_t child, std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   int status = 0;
@@ -125,7 +125,7 @@ int check_libraries(const Config& config, bool& has_warnings) {
 int check_startup(const Config& config) {
   for (const CapsuleSettings& capsule : config.capsules) {
     if (capsule.concurrency == 0) continue;
-    // What a handler needs may be there the next time.
+    // A later try may succeed: a database that a handler needs may be there then, for example.
     const int status = try_in_child("the startup of capsule " + capsule.name, config, EX_TEMPFAIL, [&] {
       tell_jobs_of_redis(config.redis);
       tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);

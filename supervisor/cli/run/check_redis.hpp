@@ -26,8 +26,8 @@ class RedisCheck {
   std::vector<RedisData> seen_;  // where the data of the shards so far are
 };
 
-// For a child, which may wait.  Empty when each Redis lets us in and may be used for all queues of this configuration,
-// or is away: then those that speak no TLS are not asked any more.
+// For a child, which may wait.  Empty if each Redis accepts us and may be used for all queues of this configuration, or
+// is away.  After one that is away, those without TLS are not asked any more.
 std::string why_refused(const Config& config, const std::vector<RedisAddress>& shards);
 
 }  // namespace brood

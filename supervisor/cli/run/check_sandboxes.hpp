@@ -9,12 +9,12 @@
 
 namespace brood {
 
-// What the sandboxes of classes lack here, by the kernel and by what it lets this very process do, and the paths they
-// name that are not there or that it may not use.  A refusal: a class may not run so.  Names classes that need cgroups
-// and does not check these: only a running service knows whether it has them.
+// Checks what the sandboxes of classes need: the kernel, the rights of this very process, and the paths that they name.
+// A refusal means that a class cannot run in its sandbox here.  Names the classes that need cgroups and does not check
+// these, since only a running service knows whether it has them.
 Findings check_sandboxes(const Config& config);
 
-// For a child of the supervisor, which has that one's cgroups.  Empty when each class may run.
+// The same in a child of the supervisor, which has the supervisor's cgroups.  Empty if each class can run.
 std::string why_no_sandbox(const Config& config, pid_t supervisor);
 
 }  // namespace brood

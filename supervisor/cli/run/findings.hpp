@@ -5,10 +5,10 @@
 
 namespace brood {
 
-// What a part of `brood run --check` has found, a sentence each.
+// The findings of a part of `brood run --check`, a sentence each.
 struct Findings {
-  std::vector<std::string> refusals;  // what cannot work: a periodic job whose class is not there, say
-  std::vector<std::string> warnings;  // what may work elsewhere or later: a queue that no capsule here fetches
+  std::vector<std::string> refusals;  // it cannot work, such as a periodic job of an unknown class
+  std::vector<std::string> warnings;  // it may work elsewhere or later, such as a queue that no capsule here fetches
 };
 
 }  // namespace brood

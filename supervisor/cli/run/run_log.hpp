@@ -12,8 +12,8 @@ class RunLog {
 
   // Throws std::system_error when the file cannot be opened.
   void open() const;
-  // The same for a program that takes over, whose workers must not be left without a supervisor: where the file cannot
-  // be opened, it goes on with the descriptor that the program before wrote its log to.
+  // The same for a program that takes over.  Its workers must not lose their supervisor: if the file cannot be opened,
+  // it goes on with the descriptor to which the program before wrote its log.
   void open_or_inherit(int left) const;
 
   // Goes by another configuration from now on.

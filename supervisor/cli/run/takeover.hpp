@@ -16,7 +16,7 @@ Handover take_handover(int descriptor);
 void require_same_shards(const Handover& handover, const std::vector<RedisAddress>& shards);
 
 // Runs in a child of the program that would hand over: tries all that can fail in a takeover, and changes nothing.
-// Where all of it can be done, signs the copy of the handover that is open as `copy`.  Returns the exit status.
+// If nothing fails, signs the copy of the handover that is open as `copy`.  Returns the exit status.
 int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy);
 
 }  // namespace brood

@@ -10,15 +10,15 @@
 
 namespace brood {
 
-// What children use of the supervisor's process.  All of it must outlive the supervisor.
+// The parts of the supervisor's process that its children use.  All of them must outlive the supervisor.
 struct OfSupervisor {
   const Identity& identity;
   const DescriptorLimit& descriptor_limit;
   RunLog& log;
 };
 
-// What children run that are forked under this configuration: workers, their templates, and recoveries of jobs that
-// dead workers had in flight.
+// The code of the children that are forked under this configuration: workers, their templates, and recoveries of jobs
+// that dead workers had in flight.
 std::shared_ptr<ChildProgram> worker_program(std::shared_ptr<const Config> config, OfSupervisor supervisor);
 
 }  // namespace brood

@@ -31,7 +31,7 @@ class Exposition {
     add(labels, fmt::format("{}", value));
   }
 
-  // One of a histogram: how many of each bucket there are, the last of which has no bound, and the sum of them all.
+  // A sample of a histogram: the count of each bucket, of which the last has no bound, and the sum of all values.
   void histogram(std::string_view name, std::string_view help) { family(name, "histogram", help); }
   void buckets(const Labels& labels, const std::vector<double>& bounds, std::span<const std::uint64_t> counts,
                double sum);

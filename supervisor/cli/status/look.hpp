@@ -11,10 +11,10 @@
 
 namespace brood {
 
-// What the scoreboards and supervisors of this machine and user say; nothing of Redis is asked.
+// The reports of the scoreboards and supervisors of this machine and user; Redis is not asked.
 StatusReport look_at_machine();
 
-// That, and the answers of each Redis that come in time.  Throws what RedisAccess::shards() throws, but for
+// The same, and the answers of each Redis that come in time.  Throws what RedisAccess::shards() throws, but for
 // ConnectionLost.
 StatusReport look_at_everything(const RedisAccess& access,
                                 Connection::Timeouts patience = {.connect = std::chrono::seconds(3),
@@ -24,11 +24,11 @@ StatusReport look_at_everything(const RedisAccess& access,
 // handful of commands, however large the fleet and whatever Redis holds.
 StatusReport look_at_own_processes(const RedisAccess& access, Connection::Timeouts patience);
 
-// Whether this host is to tell what is true of the whole Redis: see take_turn_to_tell().  `program` is who asks on it.
+// Whether this host exports the figures of the whole Redis: see take_turn_to_tell().  `program` is the one that asks.
 // Throws ConnectionLost.
 MetricsTeller take_turn_to_tell(ShardConnections& shards, const std::string& program, bool may_not_take = false);
 
-// As much as judge_readiness() needs: of each Redis only whether it answers.
+// The parts that judge_readiness() needs: of each Redis only whether it answers.
 StatusReport look_whether_ready(const RedisAccess& access, Connection::Timeouts patience);
 
 // Whether jobs are performed here: as an exit status, and in one sentence.

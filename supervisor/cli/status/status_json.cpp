@@ -143,7 +143,7 @@ void write_locks(JsonWriter& json, const std::optional<LockCounts>& locks) {
   json.json("locks", JsonWriter().number("unique", locks->unique).number("running", locks->running).object());
 }
 
-// How many jobs there are; null where Redis is away.
+// The numbers of jobs; null if Redis is away.
 void write_counts(JsonWriter& json, const std::optional<RedisStatus>& redis) {
   if (!redis) {
     for (const char* member : {"processed", "failed", "enqueued", "scheduled", "retries", "dead", "in_flight"})
@@ -159,7 +159,7 @@ void write_counts(JsonWriter& json, const std::optional<RedisStatus>& redis) {
       .number("in_flight", redis->in_flight());
 }
 
-// Who has them.
+// The processes and queues that hold them.
 void write_holders(JsonWriter& json, const std::optional<RedisStatus>& redis) {
   if (!redis) {
     for (const char* member : {"oldest_in_flight", "processes", "silent", "queues"}) json.null(member);

@@ -31,7 +31,7 @@ struct MetricSource {
   }
 };
 
-// What has found no room in its table.
+// An empty name stands for all that had no room in the table.
 std::string label_of(const std::string& name) { return name.empty() ? "(others)" : name; }
 
 using MetricSources = std::vector<MetricSource>;
@@ -195,8 +195,7 @@ void add_certificates(Exposition& out, const MetricSources& sources) {
   }
 }
 
-// One sample for each fingerprint: Redis forgets the oldest crashes, and a sum would then go down, which a counter must
-// not.
+// One sample for each fingerprint: Redis forgets the oldest crashes, so a sum would go down, and a counter must not.
 void add_crashes(Exposition& out, const MetricSources& sources) {
   out.counter("brood_crashes_total", "Crashes of workers, by class, error and place.");
   for (const MetricSource& source : sources) {
@@ -374,7 +373,7 @@ void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
       const auto value = object_in(supervisor, "pressure").number(member);
       if (!value) continue;
       const auto [known, is_first] = values.try_emplace(identity_of(supervisor), *value);
-      // Of the memory all say the same.
+      // All report the same memory: it is that of the machine.
       if (!is_first)
         known->second = member == std::string_view("memory") ? std::max(known->second, *value) : known->second + *value;
     }

@@ -11,18 +11,18 @@
 
 namespace brood {
 
-// One of several shards.
+// The report of one of several shards.
 struct ShardReport {
   std::string name;
   std::string address;               // without its password
   std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` has the reason
   std::string error = {};
   bool is_drained = false;  // reported by a supervisor of this machine; if none answers, from the configuration
-  // What still lies there and keeps it from being taken out: jobs that wait, are in flight or in quarantine.
+  // The number of jobs that keep the shard from being taken out: they wait, are in flight or in quarantine.
   std::int64_t left() const;
 };
 
-// What one look at everything found.
+// The result of one look at everything.
 struct StatusReport {
   std::string address;               // of Redis, without its password; with several, of the first
   std::optional<RedisStatus> redis;  // of all shards that answer; nullopt: none did, and `error` has the reason

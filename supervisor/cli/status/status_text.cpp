@@ -228,7 +228,7 @@ std::string left_threads_text(const ClassUsage& usage) {
   return usage.allows_threads ? "allowed" : "0";
 }
 
-// What the table has no room for.
+// The classes for which the table has no room.
 std::string preceding_text(const std::vector<ClassUsage>& classes) {
   std::string text;
   for (const ClassUsage& usage : classes) {
@@ -328,7 +328,7 @@ std::string periodic_text(const RedisStatus& redis, const Style& style) {
 
 constexpr std::size_t most_limits_in_text = 10;
 
-// Those of which something is held come first.
+// Limits that are in use come first.
 std::string limits_text(std::vector<ListedLimit> limits, const Style& style) {
   if (limits.empty()) return "";
   std::stable_sort(limits.begin(), limits.end(),

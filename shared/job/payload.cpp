@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "shared/job/active_job.hpp"
 #include "shared/job/number_member.hpp"
 
 namespace brood {
@@ -71,6 +72,7 @@ void Payload::check() {
   if (const auto jid = json_.raw("jid"); jid && jid->front() == '"') json_unescape(*jid, jid_);
   counted_class_ = job_class_;
   if (const auto name = json_.raw("wrapped"); name && is_a_name(*name)) json_unescape(*name, counted_class_);
+  is_active_job_ = wraps_active_job(job_class_);
   display_class_ = counted_class_;
   if (const auto name = json_.raw("display_class"); name && is_a_name(*name)) json_unescape(*name, display_class_);
 }

@@ -58,6 +58,9 @@ class Payload {
   const std::string& jid() const { return jid_; }                      // empty when absent
   const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class
   const std::string& counted_class() const { return counted_class_; }  // wrapped, else class
+  // The class whose code performs it: wrapped, if Active Job has wrapped it, else class.
+  const std::string& code_class() const { return is_active_job_ ? counted_class_ : job_class_; }
+  bool is_active_job() const { return is_active_job_; }
 
   // The unit of created_at, else of another time member; `otherwise` when there is none.
   TimeUnit time_unit(TimeUnit otherwise = usual_time_unit) const { return time_unit_of(json_, otherwise); }
@@ -82,6 +85,7 @@ class Payload {
   JsonObject json_;
   Secret opened_;  // the arguments in clear; empty: they are not encrypted, or were not opened
   std::string job_class_, jid_, counted_class_, display_class_;  // unescaped once
+  bool is_active_job_ = false;
 };
 
 // `t` as a payload member in `unit`: 1795237318514, or 1795237318.5142 (always with a fraction).

@@ -72,7 +72,7 @@ Admission::Answer Admission::batch() {
 // either class; one that is where one of its classes belongs is not moved on by the other.
 Admission::Answer Admission::cap() {
   if (caps_->empty()) return std::nullopt;
-  std::string beside = aside_for(*caps_, queue_, job_.job_class());
+  std::string beside = aside_for(*caps_, queue_, job_.code_class());
   const bool is_there = home_of(*caps_, queue_) != queue_ && beside.empty();
   if (beside.empty() && !is_there) beside = aside_for(*caps_, queue_, job_.counted_class());
   if (beside.empty()) return std::nullopt;
@@ -106,7 +106,7 @@ Admission::Answer Admission::order() {
 
 // Jobs that are done wait for no job that may be long.
 Admission::Answer Admission::length() {
-  const bool may_be_long = begun_ > 0 && !short_classes_.contain(job_.job_class());
+  const bool may_be_long = begun_ > 0 && !short_classes_.contain(job_.code_class());
   return may_be_long ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;
 }
 

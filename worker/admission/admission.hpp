@@ -59,7 +59,7 @@ class Admission {
   void note(const Decision& decision);
 
   // The code of a job has run for so long, and then: what becomes of the job is known.
-  void note_run(const Payload& job, std::chrono::nanoseconds took) { short_classes_.ran(job.job_class(), took); }
+  void note_run(const Payload& job, std::chrono::nanoseconds took) { short_classes_.ran(job.code_class(), took); }
   void note_end(const Payload& job) { quarantine_.ended(job); }
 
   bool is_on_trial() const { return quarantine_.is_kept_trial(); }  // the job of the last decision

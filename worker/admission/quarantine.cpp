@@ -37,7 +37,7 @@ void Quarantine::forget() {
 }
 
 bool Quarantine::is_paused(const Payload& job) const {
-  return !paused_.empty() && (paused_.contains(job.job_class()) || paused_.contains(job.counted_class()));
+  return !paused_.empty() && (paused_.contains(job.code_class()) || paused_.contains(job.counted_class()));
 }
 
 void Quarantine::note_pauses(const NameSet* paused) {
@@ -54,7 +54,7 @@ std::chrono::nanoseconds Quarantine::stays_fresh_for(SteadyTime now) const {
 }
 
 const QuarantinedClass* Quarantine::known(const Payload& job) const {
-  const auto known = classes_.find(job.job_class());
+  const auto known = classes_.find(job.code_class());
   return known == classes_.end() ? nullptr : &known->second;
 }
 
@@ -92,8 +92,8 @@ bool Quarantine::has_crashed(const Payload& job) {
   if (found == nullptr) return false;
   if (judge(job) == QuarantineAnswer::probe) {
     try {
-      is_kept_ = fits_a_record(job.jid(), job.job_class()) && job.display_class() == job.job_class();
-      if (redis_.run(begin_probe(job.job_class(), job.jid(), libraries_, is_kept_)).view().integer() == 1) {
+      is_kept_ = fits_a_record(job.jid(), job.code_class()) && job.display_class() == job.code_class();
+      if (redis_.run(begin_probe(job.code_class(), job.jid(), libraries_, is_kept_)).view().integer() == 1) {
         probe_ = job.jid();
         log::info("quarantine_probe", {{"jid", job.jid()}, {"class", job.display_class()}, {"passed", found->passed}});
         return false;
@@ -111,7 +111,7 @@ void Quarantine::does_not_begin(const Payload& job) {
   if (!probe_) return;
   probe_.reset();
   try {
-    redis_.run(leave_probe(job.job_class(), job.jid()));
+    redis_.run(leave_probe(job.code_class(), job.jid()));
   } catch (const std::exception& lost) {
     log::debug("quarantine_not_read", {{"reason", lost.what()}});
   }
@@ -120,7 +120,7 @@ void Quarantine::does_not_begin(const Payload& job) {
 // How the probe ended does not matter: it has not crashed.
 void Quarantine::ended(const Payload& job) {
   if (!probe_) return;
-  passed_ = Passed{job.job_class(), job.display_class(), job.jid()};
+  passed_ = Passed{job.code_class(), job.display_class(), job.jid()};
   probe_.reset();
   has_ended_trial_ = true;
   tell_of_passed();

@@ -144,7 +144,7 @@ std::size_t QuarantinedJobs::release_from(std::size_t first, std::size_t& looked
     if (!job || quarantine_.is_paused(*job)) continue;
     const QuarantineAnswer answer = quarantine_.judge(*job);
     if (answer == QuarantineAnswer::perform && put_back(*job) == PutBack::done) ++released;
-    if (answer == QuarantineAnswer::probe && knows_(job->job_class())) on_trial[job->job_class()].push_back(*job);
+    if (answer == QuarantineAnswer::probe && knows_(job->code_class())) on_trial[job->code_class()].push_back(*job);
   }
   for (const auto& [job_class, jobs] : on_trial) {
     const std::vector<Reply> probe =

@@ -215,7 +215,7 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& given, const std::strin
       return run;
     }
   }
-  const CommandSettings* const program = registry_.find_program(job.job_class());
+  const CommandSettings* const program = registry_.find_program(job.code_class());
   const Alarm wake(SIGALRM);
   if (program != nullptr) {
     handle(SIGALRM, [](int) {});

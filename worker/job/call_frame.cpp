@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/job/active_job.hpp"
 #include "shared/json/json.hpp"
 #include "worker/job/library_text.hpp"
 
@@ -35,10 +36,11 @@ std::optional<Limit> read_limit(const abi::Limit& given) {
 
 CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* host) : job_(job), host_(host) {
   call_.size = sizeof call_;
-  call_.job_class = text_of(job.job_class());
+  call_.job_class = text_of(job.code_class());
   call_.jid = text_of(job.jid());
   call_.queue = text_of(queue);
   call_.args = text_of(job.args_in_clear());
+  if (job.is_active_job()) unwrap();
   call_.payload = text_of(job.text());
   // retry_count is 0 after the first failure.
   const auto retry_count = job.integer("retry_count");
@@ -73,6 +75,16 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
   if (host_ != nullptr && host_->iterations) offer_iterations();
   if (host_ != nullptr && host_->limits) offer_limits();
 }
+
+void CallFrame::unwrap() try {
+  std::string arguments = active_job_arguments(job_.args_in_clear());
+  unwrapped_ = Secret(arguments);
+  wipe(arguments);
+  call_.args = text_of(unwrapped_.view());
+} catch (const BadActiveJob& error) {
+  unfit_ = error.what();
+}
+
 void CallFrame::offer_iterations() {
   iterations_.size = sizeof iterations_;
   iterations_.max_runtime_ms = host_->iterations->max_runtime.count();

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,10 +23,13 @@ class CallFrame {
   CallFrame& operator=(const CallFrame&) = delete;
 
   const abi::Call* call() const { return &call_; }
-  const std::string& job_class() const { return job_.job_class(); }
+  const std::string& job_class() const { return job_.code_class(); }
+  // Why the arguments of an Active Job cannot be unwrapped; nullopt: they can, or it is none.
+  const std::optional<std::string>& unfit() const { return unfit_; }
   const std::string& jid() const { return job_.jid(); }
 
  private:
+  void unwrap();
   void offer_iterations();
   void offer_limits();
   bool stopping() const;
@@ -46,6 +50,8 @@ class CallFrame {
   const Payload& job_;
   const JobHost* host_;
   std::string bid_;
+  Secret unwrapped_;  // the arguments of an Active Job
+  std::optional<std::string> unfit_;
   abi::Call call_{};
   abi::Iterations iterations_{};
   abi::Limits limits_{};

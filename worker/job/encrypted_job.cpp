@@ -32,7 +32,7 @@ std::optional<Failure> open_arguments(Payload& job, const KeyRing& keys, const E
 Failure not_encrypted(const Payload& job) {
   Failure failure;
   failure.error_class = "NotEncrypted";
-  failure.message = job.job_class() +
+  failure.message = job.code_class() +
                     " says that its jobs are encrypted, and this one was pushed in clear, which [encryption] require "
                     "refuses: push it by a C++ client, by `brood enqueue --encrypt`, or in Ruby with encrypt: true";
   return failure;

@@ -87,7 +87,7 @@ void tell_error_program(const CommandSettings& program, const Payload& job, std:
   start.file = program_path(program);
   start.environment = program.env;
   start.environment["BROOD_JID"] = job.jid();
-  start.environment["BROOD_CLASS"] = job.job_class();
+  start.environment["BROOD_CLASS"] = job.code_class();
   start.environment["BROOD_QUEUE"] = queue;
   start.directory = directory_path(program);
   start.input = report;

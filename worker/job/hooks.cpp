@@ -13,7 +13,7 @@ namespace {
 
 void log_thrown(const char* event, const Payload& job, const abi::Answer& answer) {
   const std::string error_class = read_text(answer.error_class, "UnknownError");
-  log::error(event, {{"job", job.job_class()},
+  log::error(event, {{"job", job.code_class()},
                      {"jid", job.jid()},
                      {"error", error_class},
                      {"message", shown_message(job, error_class, read_text(answer.message, ""))}});

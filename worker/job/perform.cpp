@@ -26,21 +26,10 @@ Performed failed(std::string error_class, std::string message) {
   return performed;
 }
 
-// The classes by which Rails 6, 7 and 8 wrap a job.
-bool is_active_job(std::string_view job_class) {
-  return job_class == "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper" ||
-         job_class == "Sidekiq::ActiveJob::Wrapper";
-}
-
-std::string active_job_hint(const Payload& job) {
-  const std::string wrapped = utf8_prefix(job.string("wrapped").value_or("a job"), longest_text);
-  return wrapped +
-         " is an Active Job, which Ruby alone unwraps: let a Ruby Sidekiq serve its queue, or, to perform it " +
-         "here, push its class by Sidekiq::Client.push(\"class\" => \"" + wrapped + "\", \"args\" => [...])";
-}
-
 Performed unknown_class(const JobRegistry& registry, const Payload& job, const std::string& job_class) {
-  std::string message = is_active_job(job_class) ? active_job_hint(job) : registry.describe_unknown(job_class);
+  std::string message = registry.describe_unknown(job_class);
+  if (job.is_active_job())
+    message += "; it is an Active Job: if its class is Ruby's, let a Ruby Sidekiq serve its queue";
   Performed performed = failed("NameError", std::move(message));
   performed.failure.from_job = false;
   performed.failure.misrouted = true;
@@ -134,6 +123,7 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
   const CallFrame frame(job, queue, &host);
   const auto* registered = registry.find(frame.job_class());
   if (registered == nullptr) return unknown_class(registry, job, utf8_prefix(frame.job_class(), longest_text));
+  if (frame.unfit()) return failed("ArgumentError", frame.job_class() + ": " + *frame.unfit());
 
   if (registry.middleware().empty())
     return read_result_of([&](abi::Result& result) { registered->job_class.perform(frame.call(), &result); });
@@ -143,8 +133,8 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
     if (const auto* wanted = registry.find(job_class)) {
       abi::Call in_clear = call;
       // Middleware with older headers that has changed the payload passes on the arguments of that payload.
-      const bool hands_on_stored = job.is_open() && std::string_view(call.args.data, call.args.size) == job.args();
-      if (hands_on_stored) in_clear.args = text_of(job.args_in_clear());
+      const bool hands_on_stored = std::string_view(call.args.data, call.args.size) == job.args();
+      if (hands_on_stored) in_clear.args = frame.call()->args;
       wanted->job_class.perform(&in_clear, &result);
       inside = result.kind == abi::result_succeeded ? Performed{} : read_result(result);
       return;
@@ -183,18 +173,19 @@ std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& 
 }
 
 std::optional<Failure> why_not_performable(const JobRegistry& registry, const Payload& job) {
-  if (const CommandSettings* program = registry.find_program(job.job_class())) {
+  if (const CommandSettings* program = registry.find_program(job.code_class())) {
     try {
-      program_words(program->run, job.args());
+      program_words(program->run, plain_arguments(job));
       return std::nullopt;
     } catch (const BadArgument& error) {
-      return failed("ArgumentError", job.job_class() + ": " + error.what()).failure;
+      return failed("ArgumentError", job.code_class() + ": " + error.what()).failure;
     }
   }
-  const auto* registered = registry.find(job.job_class());
-  if (registered == nullptr) return unknown_class(registry, job, utf8_prefix(job.job_class(), longest_text)).failure;
+  const auto* registered = registry.find(job.code_class());
+  if (registered == nullptr) return unknown_class(registry, job, utf8_prefix(job.code_class(), longest_text)).failure;
   if (registered->job_class.check_arguments == nullptr) return std::nullopt;
   const CallFrame frame(job, "", nullptr);
+  if (frame.unfit()) return failed("ArgumentError", frame.job_class() + ": " + *frame.unfit()).failure;
   const Performed checked =
       read_result_of([&](abi::Result& result) { registered->job_class.check_arguments(frame.call(), &result); });
   if (checked.kind != Performed::Kind::failed) return std::nullopt;
@@ -216,10 +207,10 @@ Performed defer_over_limit(Performed performed, const Payload& job, double jitte
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,
                                                     std::chrono::milliseconds otherwise) {
   std::chrono::milliseconds timeout = otherwise;
-  const auto* registered = registry.find(job.job_class());
+  const auto* registered = registry.find(job.code_class());
   if (registered != nullptr && registered->job_class.timeout_ms > 0)
     timeout = std::chrono::milliseconds(registered->job_class.timeout_ms);
-  const auto* program = registry.find_program(job.job_class());
+  const auto* program = registry.find_program(job.code_class());
   if (program != nullptr && program->timeout > std::chrono::milliseconds(0)) timeout = program->timeout;
   if (const auto seconds = job.number("timeout"); seconds && *seconds >= 0) {
     constexpr double longest_s = std::chrono::duration<double>(longest_timeout).count();
@@ -231,7 +222,7 @@ std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry,
 }
 
 std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job) {
-  const auto* registered = registry.find(job.job_class());
+  const auto* registered = registry.find(job.code_class());
   if (registered == nullptr) return std::nullopt;
   switch (registered->job_class.retry_kind) {
     case abi::retry_no:

@@ -1,6 +1,7 @@
 #include "worker/job/program_arguments.hpp"
 
 #include "shared/config/executable.hpp"
+#include "shared/job/active_job.hpp"
 #include "shared/json/json.hpp"
 
 namespace brood {
@@ -45,6 +46,12 @@ std::vector<std::string> program_words(const std::vector<std::string>& run, std:
     words.push_back(std::move(word));
   }
   return words;
+}
+
+std::string plain_arguments(const Payload& job) try {
+  return job.is_active_job() ? active_job_arguments(job.args()) : std::string(job.args());
+} catch (const BadActiveJob& error) {
+  throw BadArgument(error.what());
 }
 
 }  // namespace brood

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "shared/job/payload.hpp"
+
 namespace brood {
 
 // An argument that cannot be passed to a program; what() is one sentence without the class.
@@ -16,5 +18,8 @@ class BadArgument : public std::runtime_error {
 // Pure: the words that a program is started with, from a command's `run` and a job's `args` (a JSON array).  Strings
 // are passed as they are, null as nothing, all else as its JSON text, spelled as the client did.  Throws BadArgument.
 std::vector<std::string> program_words(const std::vector<std::string>& run, std::string_view args);
+
+// The arguments of the payload, of an Active Job those that it wraps.  Throws BadArgument.
+std::string plain_arguments(const Payload& job);
 
 }  // namespace brood

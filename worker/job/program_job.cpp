@@ -49,7 +49,7 @@ Secret whole_payload_in_clear(const Payload& job) {
 // Every user who may list processes can see it.
 std::string args_to_show(const Payload& job, const Payload& fetched) {
   if (fetched.is_open() && !job.is_open()) return masked_args(job.args());  // changed by middleware: in clear
-  return is_encrypted(job) ? shown_args(job.text()) : std::string(job.args());
+  return is_encrypted(job) ? shown_args(job.text()) : plain_arguments(job);
 }
 
 ProgramStart start_of(const CommandSettings& command, const Payload& job, const Payload& fetched,
@@ -60,7 +60,7 @@ ProgramStart start_of(const CommandSettings& command, const Payload& job, const 
   start.file = program_path(command);
   start.environment = command.env;
   start.environment["BROOD_JID"] = job.jid();
-  start.environment["BROOD_CLASS"] = job.job_class();
+  start.environment["BROOD_CLASS"] = job.code_class();
   start.environment["BROOD_QUEUE"] = queue;
   // retry_count is 0 after the first failure.
   const auto retry_count = job.integer("retry_count");

@@ -155,7 +155,7 @@ class RecoveryChild {
   }
 
   Outcome noted_if_poison(const Payload& job, const std::string& queue, Outcome outcome) {
-    if (outcome.kind == Outcome::Kind::move_to_dead) news_.note_poison(job.job_class(), queue);
+    if (outcome.kind == Outcome::Kind::move_to_dead) news_.note_poison(job.code_class(), queue);
     return outcome;
   }
 

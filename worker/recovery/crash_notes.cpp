@@ -22,7 +22,7 @@ std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const
   crash.identity = worker_death.worker.identity;
   crash.frames = report.stack;
   crash.has_names = report.has_names;
-  return ChargedCrash{std::move(crash), job.job_class()};
+  return ChargedCrash{std::move(crash), job.code_class()};
 }
 
 std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const Payload& job) {
@@ -31,7 +31,7 @@ std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const
   crash.job_class = job.display_class();
   crash.fingerprint =
       crash_fingerprint(crash.job_class, worker_death.cause->error_class, worker_death.cause->facts->stack);
-  return ChargedCrash{std::move(crash), job.job_class()};
+  return ChargedCrash{std::move(crash), job.code_class()};
 }
 
 void note_for_people(Channel& redis, const ChargedCrash& charged) try {

@@ -148,7 +148,7 @@ void JobCode::become_a_job(JobServices& services) {
 void JobCode::end_if_a_copy() const { place_.end_if_a_copy(run_->job); }
 
 bool JobCode::came_in_clear(const Payload& job) const {
-  return !is_encrypted(job) && place_.rules.encrypts(job.job_class());
+  return !is_encrypted(job) && place_.rules.encrypts(job.code_class());
 }
 
 void JobCode::open(JobRun& run) {
@@ -200,7 +200,7 @@ Performed JobCode::perform_watched(JobRun& run) {
     watched(run, [&] { run_expired_hook(run); });
     return performed;
   }
-  if (const CommandSettings* program = place_.registry.find_program(run.job.job_class()))
+  if (const CommandSettings* program = place_.registry.find_program(run.job.code_class()))
     return run_program(*program, run);
   watched(run, [&] {
     std::optional<ThrowWatch> throws;
@@ -229,7 +229,7 @@ Performed JobCode::run_program(const CommandSettings& program, const JobRun& run
         perform_program(program, as_changed, run.job, run.queue, host_, place_.settings.timeout_grace);
     meter_.note_child_peak(of_program.peak_kb);
     // In a sandbox it is the job's own limit that has no memory left, most often.
-    const bool is_in_sandbox = place_.rules.sandbox(run.job.job_class()) != nullptr;
+    const bool is_in_sandbox = place_.rules.sandbox(run.job.code_class()) != nullptr;
     if (!of_program.was_killed || is_in_sandbox || host_oom_kills() <= kills) return std::move(of_program.performed);
     if (auto failure = failure_of_victim(run.job, of_program.peak_kb, share_of_host(place_)))
       return failed_with(std::move(*failure));

@@ -64,7 +64,7 @@ void JobLog::deferred(std::string_view event, const Payload& job, const std::str
 // Once for each class: a client that pushes one job in clear pushes all of them so.
 void JobLog::warn_of_clear_job(const JobRun& run) {
   if (config_.encryption.require || !code_.came_in_clear(run.job)) return;
-  if (!came_in_clear_.insert(run.job.job_class()).second) return;
+  if (!came_in_clear_.insert(run.job.code_class()).second) return;
   log::warn("job_in_clear",
             {{"jid", run.job.jid()},
              {"class", run.job.display_class()},

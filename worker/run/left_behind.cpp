@@ -18,7 +18,7 @@ void LeftBehind::note_present() {
 }
 
 void LeftBehind::look(const Payload& job) {
-  const bool allowed = place_.rules.threads(job.job_class()) == LeftThreads::allow;
+  const bool allowed = place_.rules.threads(job.code_class()) == LeftThreads::allow;
   stop_timers(allowed);
   look_for_threads(job, allowed);
 }

@@ -184,10 +184,10 @@ void Runner::begin_unread(int entry) {
 
 std::uint32_t Runner::class_flags(const Payload& job) const {
   std::uint32_t flags = flags_of_retry(class_retry(place_.registry, job));
-  const auto* known = place_.registry.find(job.job_class());
+  const auto* known = place_.registry.find(job.code_class());
   if (known != nullptr && known->has_hooks()) flags |= class_has_hooks;
-  if (place_.registry.has_failure_handlers(job.job_class())) flags |= class_has_handlers;
-  for (const std::string* name : {&job.job_class(), &job.jid(), &job.counted_class(), &job.display_class()}) {
+  if (place_.registry.has_failure_handlers(job.code_class())) flags |= class_has_handlers;
+  for (const std::string* name : {&job.code_class(), &job.jid(), &job.counted_class(), &job.display_class()}) {
     if (has_markup(*name)) flags |= class_is_unsafe_html;
   }
   if (admission_.is_on_trial()) flags |= job_is_on_trial;
@@ -199,7 +199,7 @@ std::optional<Outcome> Runner::run(int entry, Payload& job, const std::string& q
   // A job that was pushed without an id gets one for its run, and keeps it over what follows: by it its cursor is
   // found, and people find the job.
   if (!job.truthy("jid")) job = job.with({{"jid", json_string(RandomBytes().jid())}});
-  const bool apart = forked_ && place_.rules.is_isolated(job.job_class());
+  const bool apart = forked_ && place_.rules.is_isolated(job.code_class());
   if (apart && !forked_->is_there()) {
     place_.age.lost_forker = true;
     return std::nullopt;
@@ -207,7 +207,7 @@ std::optional<Outcome> Runner::run(int entry, Payload& job, const std::string& q
   JobRun run{.entry = entry, .job = job, .queue = queue, .expired = expired};
   run.keeps_report = keeps_report(job);
   if (!begin(run, apart)) return std::nullopt;
-  if (expired && !place_.rules.has_on_expired(job.job_class())) return expire(run);
+  if (expired && !place_.rules.has_on_expired(job.code_class())) return expire(run);
 
   services_.serve(job);
   const auto timeout = timeout_of(place_.registry, job, place_.settings.job_timeout);
@@ -229,7 +229,7 @@ std::optional<Outcome> Runner::run(int entry, Payload& job, const std::string& q
 
 // False when the supervisor has taken the job back.
 bool Runner::begin(JobRun& run, bool apart) {
-  const std::string& job_class = run.job.job_class();
+  const std::string& job_class = run.job.code_class();
   run.started = steady_now();
   run.started_at = wall_now();
   run.class_flags = class_flags(run.job);
@@ -288,7 +288,7 @@ Outcome Runner::succeed(const JobRun& run) {
 
 // A job that came too late to begin does not count as a run of its class.
 Outcome Runner::expire(const JobRun& run) {
-  Outcome outcome = settle_expired(run.job, run.queue, *run.expired, place_.rules.expired(run.job.job_class()));
+  Outcome outcome = settle_expired(run.job, run.queue, *run.expired, place_.rules.expired(run.job.code_class()));
   if (outcome.kind == Outcome::Kind::acknowledge) {
     outcome.last_run = not_run(run.job, "JobExpired", "it had not begun when it expired");
     place_.end_entry(run.entry, EntryState::succeeded);

@@ -38,18 +38,18 @@ Sandboxes::Sandboxes(Workplace& place) : place_(place) {
 
 std::optional<Failure> Sandboxes::judge_kill(const Payload& job, const MemoryCounts& before,
                                              std::uint64_t peak_kb) const {
-  const SandboxSettings& settings = *place_.rules.sandbox(job.job_class());
+  const SandboxSettings& settings = *place_.rules.sandbox(job.code_class());
   if (settings.memory_bytes > 0 && cgroup_->memory_counts().at_limit > before.at_limit)
     return out_of_memory("the job and what it started took more memory than its sandbox allows");
   return failure_of_victim(job, peak_kb, share_of_host(place_));
 }
 
 std::optional<Failure> Sandboxes::enter(const Payload& job, int channel, JobCode& job_code) {
-  const SandboxSettings* const sandbox = place_.rules.sandbox(job.job_class());
+  const SandboxSettings* const sandbox = place_.rules.sandbox(job.code_class());
   if (sandbox == nullptr) return std::nullopt;
   std::vector<std::string> code = place_.config.require;
   std::vector<int> kept = {channel};
-  if (const CommandSettings* const program = place_.registry.find_program(job.job_class())) {
+  if (const CommandSettings* const program = place_.registry.find_program(job.code_class())) {
     code.push_back(program_path(*program));
     if (const int held = descriptor_in(code.back()); held >= 0) kept.push_back(held);
   }
@@ -63,7 +63,7 @@ std::optional<Failure> Sandboxes::enter(const Payload& job, int channel, JobCode
   } catch (const std::system_error& error) {
     Failure failure;
     failure.error_class = "SandboxError";
-    failure.message = fmt::format("the sandbox of class {} cannot be entered: {}", job.job_class(), error.what());
+    failure.message = fmt::format("the sandbox of class {} cannot be entered: {}", job.code_class(), error.what());
     return failure;
   }
   if (sandbox->memory_bytes > 0) job_code.limit_memory(limits.memory_bytes);

@@ -16,7 +16,7 @@ class Sandboxes {
   // had.
   explicit Sandboxes(Workplace& place);
 
-  bool has(const Payload& job) const { return place_.rules.sandbox(job.job_class()) != nullptr; }
+  bool has(const Payload& job) const { return place_.rules.sandbox(job.code_class()) != nullptr; }
   MemoryCounts memory_counts(const Payload& job) const { return has(job) ? cgroup_->memory_counts() : MemoryCounts(); }
   // The failure of a job that the kernel ended for want of memory, which it counted since `before`; nullopt: it goes
   // back uncharged.

@@ -144,7 +144,7 @@ void Foreground::enter_debugger(const std::vector<std::string>& args) const {
 
 int Foreground::perform(const Config& given, const std::string& payload, const std::string& queue) const {
   const Payload job = read_payload(payload, attempt ? std::optional(read_attempt(*attempt)) : std::nullopt);
-  if (!without_sandbox) refuse_without_sandbox(given, job.job_class());
+  if (!without_sandbox) refuse_without_sandbox(given, job.code_class());
   ForegroundJob::Limits limits;
   if (timeout) limits.timeout = read_timeout(*timeout);
   if (memory_limit) limits.memory_bytes = read_size(*memory_limit);
@@ -159,7 +159,7 @@ int Foreground::perform(const Config& given, const std::string& payload, const s
   password_files.name_in(config.redis);
   try {
     ForegroundJob foreground(config);
-    require_class(foreground.registry(), job.job_class());
+    require_class(foreground.registry(), job.code_class());
     const ForegroundJob::Run run = foreground.perform(job, queue, limits);
     write_waiting_lines();
     return tell(*this, job, run);

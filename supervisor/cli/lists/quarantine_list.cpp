@@ -30,8 +30,8 @@ QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
                          .score_text = std::string(entry.score_text)};
   try {
     const Payload job = Payload::parse(waiting.payload);
-    waiting.job_class = job.job_class();
-    waiting.classes = {job.job_class(), job.counted_class()};
+    waiting.job_class = job.code_class();
+    waiting.classes = {job.code_class(), job.counted_class()};
     waiting.jid = job.jid();
     waiting.queue = job.string("queue").value_or("default");
   } catch (const BadPayload&) {  // put there by another program

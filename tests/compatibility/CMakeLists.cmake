@@ -74,6 +74,8 @@ elseif(Python3_FOUND AND PNG_FOUND)
     set_tests_properties(compatibility_walk_${document} PROPERTIES TIMEOUT 1800)
   endforeach()
   set_tests_properties(compatibility_snippets PROPERTIES TIMEOUT 1800)
+  add_test(NAME compatibility_clients
+           COMMAND ${CMAKE_CURRENT_LIST_DIR}/clients_test.py ${PROJECT_SOURCE_DIR}/packaging/doc/clients.md ${PROJECT_BINARY_DIR})
 else()
   message(STATUS "Left out: the tests of the documents, which need Python 3 and libpng-dev")
 endif()

@@ -25,7 +25,7 @@ from document import blocks  # noqa: E402
 BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 COMPILER, FLAGS = sys.argv[3], sys.argv[4]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "packaging/template/README.md"]
-WALKED = ["batches.md", "cookbook.md", "cpp.md", "ruby.md"]  # by walkthrough_test.py, as CMake says
+WALKED = ["batches.md", "cookbook.md", "cpp.md", "from-sidekiq.md", "ruby.md"]  # by walkthrough_test.py, as CMake says
 CONTEXTS = SOURCE / "tests/compatibility/snippets"
 # Programs of a machine on which things are installed and served; all others must be there.
 ELSEWHERE = {"sudo", "systemctl", "systemd-sysusers", "systemd-tmpfiles", "ldconfig", "journalctl", "apt", "bundle", "sidekiq", "logger", "rails"}
@@ -124,6 +124,16 @@ class Trial:
         file.write_text(self.in_context(block))
         return fails(run(["ruby", "-ryaml", "-e", "YAML.safe_load(File.read(ARGV[0]), permitted_classes: [Symbol])", file]))
 
+    def js(self, block):
+        file = self.directory(block) / "snippet.js"
+        file.write_text(block.text)
+        return fails(run(["node", "--check", file])) if shutil.which("node") else None
+
+    def go(self, block):
+        file = self.directory(block) / "snippet.go"
+        file.write_text(block.text)
+        return fails(run(["gofmt", "-e", file])) if shutil.which("gofmt") else None
+
     def procfile(self, block):
         """A line for each process: its name, and a command."""
         for line in block.text.splitlines():
@@ -202,10 +212,10 @@ class Trial:
             return None
         if block.session and block.language == "console" and "check" not in says:
             return None
-        tried = {"cpp": self.cpp, "cmake": self.cmake, "toml": self.toml, "python": self.python, "json": self.json, "ruby": self.ruby,
+        tried = {"cpp": self.cpp, "cmake": self.cmake, "toml": self.toml, "python": self.python, "json": self.json, "ruby": self.ruby, "js": self.js, "go": self.go,
                  "yaml": self.yaml, "procfile": self.procfile, "containerfile": self.containerfile, "console": self.console}
         if block.language not in tried:
-            return f'nobody knows how to try "{block.language}"'
+            return f'there is no way to try "{block.language}"'
         return tried[block.language](block)
 
     def text(self, path):

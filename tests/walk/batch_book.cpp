@@ -141,7 +141,9 @@ class Judge {
       if (!has_cause) find_in("was cancelled, and none has asked for it");
     } else {
       if (batch.has_returned("thrown")) find_in("was not cancelled, although the function that fills it has thrown");
-      if (batch.filled == 0) find_in("was not cancelled, although the function that fills it has not returned");
+      // Redis may refuse the first push before its function runs, and take a later one.
+      if (batch.filled == 0 && !batch.has_returned("ok"))
+        find_in("was not cancelled, although the function that fills it has not returned");
     }
     judge_counts(batch);
     for (const auto& [event, jids] : batch.callbacks) judge_callbacks(batch, event, jids);

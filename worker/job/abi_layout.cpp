@@ -174,7 +174,8 @@ BROOD_MEMBER(JobClass, threads, 72, std::uint64_t);
 BROOD_MEMBER(JobClass, on_expired, 80, void (*)(const Call*, Answer*));
 BROOD_MEMBER(JobClass, check_arguments, 88, void (*)(const Call*, Result*));
 BROOD_MEMBER(JobClass, encrypts, 96, std::uint64_t);
-BROOD_END(JobClass, 104);
+BROOD_MEMBER(JobClass, describe, 104, Text (*)());
+BROOD_END(JobClass, 112);
 
 BROOD_MEMBER(Library, abi, 0, std::uint32_t);
 BROOD_MEMBER(Library, size, 4, std::uint32_t);

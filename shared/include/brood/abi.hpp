@@ -255,6 +255,9 @@ struct JobClass {
   // not known.
   void (*check_arguments)(const Call*, Result*);
   std::uint64_t encrypts;  // not 0: clients encrypt the last argument of its jobs
+  // Returns a JSON object that describes the class's options and fields (<brood/detail/describe_job.hpp>), valid as
+  // long as the library is loaded; empty: not known.  Null: not known.
+  Text (*describe)();
 };
 
 // brood_job_library() returns it; valid as long as the library is loaded.  If it has no job classes, its middleware

@@ -13,6 +13,7 @@
 #include <brood/context.hpp>
 #include <brood/detail/attempt.hpp>
 #include <brood/detail/current_call.hpp>
+#include <brood/detail/describe_job.hpp>
 #include <brood/detail/iterate.hpp>
 #include <brood/detail/job_class.hpp>
 #include <brood/detail/named_member.hpp>
@@ -244,6 +245,7 @@ constexpr abi::JobClass describe_job() {
   job_class.threads = threads_kind(options_of<Job>().threads);
   job_class.check_arguments = &check_arguments<Job>;
   job_class.encrypts = options_of<Job>().encrypt ? 1 : 0;
+  job_class.describe = &describe_class<Job>;
   if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
   if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
   if constexpr (HasOnExpired<Job>) job_class.on_expired = &tell_expired<Job>;

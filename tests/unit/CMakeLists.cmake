@@ -224,3 +224,4 @@ brood_test(unit/fleet_roll LINK brood_cli)
 brood_test(unit/redis_orders LINK brood_supervisor)
 brood_test(unit/supervisor_state LINK brood_store)
 brood_test(unit/active_job LINK brood_store)
+brood_test(unit/published_classes LINK brood_classes ALONE)  # it specialises a template of brood

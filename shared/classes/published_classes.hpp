@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/classes/published_class.hpp"
+
+namespace brood {
+
+// What the workers of all builds say of their job classes.  Two builds run during a rolling restart.  Pure.
+class PublishedClasses {
+ public:
+  struct Build {
+    std::string name;
+    std::int64_t since = 0, seen = 0;  // epoch seconds: since and when last workers of it ran
+    bool runs = false;                 // else its workers have been gone for minutes
+  };
+
+  // Builds come the newest first, those that run before those that are gone.  A document that cannot be used is left
+  // out, and why is kept among problems().
+  void add(Build build, std::string document);
+
+  // What the builds say of a class, the newest first: those that run, else those that are gone.  Empty: none has it.
+  struct Said {
+    Build build;
+    PublishedClass known;
+  };
+  std::vector<Said> find(std::string_view job_class) const;
+
+  std::vector<std::string> names() const;  // sorted
+  const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  struct Known {
+    Build build;
+    std::string document;
+    std::map<std::string, std::string_view, std::less<>> classes;  // within the document
+  };
+  std::vector<std::unique_ptr<const Known>> builds_;
+  mutable std::vector<std::string> problems_;
+};
+
+// What becomes of a push of this class with these arguments, a JSON array.
+struct PushVerdict {
+  enum class Kind {
+    fits,         // a worker of some build would take it
+    unpublished,  // no worker publishes the class, and its name is near none
+    misspelt,     // likewise, and its name is nearly that of a published one
+    wrong,        // workers of no build would take the arguments
+  } kind = Kind::unpublished;
+  std::string problem = {};                    // of misspelt and wrong: a sentence
+  std::optional<PublishedClass> goes_by = {};  // of fits: what the newest build says
+  bool is_gone = false;                        // of fits: no worker that runs now has the class
+};
+PushVerdict judge_push(const PublishedClasses& published, const std::string& job_class, std::string_view args);
+
+}  // namespace brood

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <brood/push.hpp>
+
+#include "shared/classes/published_classes.hpp"
+
+namespace brood {
+
+// What a push itself says; all else comes from its class.
+struct SaidByPush {
+  bool queue = false, retry = false;
+
+  // Of a push that Push::parse() reads from this JSON object.
+  static SaidByPush of(std::string_view json);
+};
+
+// A push that was refused; what() is a sentence.
+class PushRefused : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// Whether a Ruby Sidekiq fetches from this queue: its classes are published by nobody.
+using RubyServes = std::function<bool(const std::string& queue)>;
+
+// Checks the push by what workers publish, and gives it the options of its class where it says nothing else.  A name
+// that is nearly that of a published class is refused, unless a Ruby Sidekiq fetches from its queue.  A payload that a
+// client has made (it has `created_at`) is checked, and keeps its options.  `unchecked`: nothing is refused.
+// Throws PushRefused; returns a warning, a sentence, or nothing.
+std::string go_by_class(Push& push, const SaidByPush& said, const PublishedClasses& published,
+                        const RubyServes& ruby_serves, bool unchecked = false);
+
+// Takes the members of unique jobs out: a callback of a batch runs once anyway.
+void make_common(Push& push);
+
+}  // namespace brood

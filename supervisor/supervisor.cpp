@@ -4,12 +4,15 @@
 #include <sysexits.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
+#include "shared/config/described_classes.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/otlp/span_pipe.hpp"
+#include "supervisor/schedule/periodic_by_class.hpp"
 #include "supervisor/upgrade/handover_file.hpp"
 #include "supervisor/version.hpp"
 
@@ -58,6 +61,7 @@ Supervisor::Supervisor(Setup setup)
       own_processes_(loop_, fleet_.pool, children_),
       dead_files_(static_cast<int>(setup.shards.size())),
       registered_periodic_(registered_periodic_path(setup.runtime_directory, identity_.name)),
+      builds_(described_classes_path(setup.runtime_directory, identity_.name)),
       phases_(loop_, identity_.name, fleet_.pool, shards_, setup.handover && fleet_.pool.was_ready()),
       upgrade_(
           children_, setup.successor, std::move(setup.read_file), [this] { return hand_over(); }, setup.failed),
@@ -137,6 +141,7 @@ int Supervisor::run() {
   // The next start needs this file to recover jobs that are left in flight, so then it stays.
   if (phases_.shutdown.recovered_our_own()) fleet_.slots.board.remove_file();
   registered_periodic_.remove_file();
+  builds_.remove_file();
   log::info("supervisor_stopped", {{"exit_status", phases_.exit_status()}});
   operators_.stopped();
   return phases_.exit_status();
@@ -232,6 +237,7 @@ void Supervisor::look_after_workers(SteadyTime now) {
   fleet_.pool.look_after(now);
   fleet_.pressure.look(now);
   look_at_registered_periodic();
+  look_at_classes();
   if (phases_.now() == Phase::running) fleet_.moves.leave_those_away(now);
   phases_.service.repeat();
   if (!phases_.readiness.said() && !fleet_.pool.failing_starts().empty()) phases_.service.extend_start(start_extension);
@@ -404,7 +410,7 @@ bool Supervisor::name_is_taken() const {
   return is_taken;
 }
 
-Shard::Settings Supervisor::shard_settings() const { return {config_, facts_, periodic_jobs()}; }
+Shard::Settings Supervisor::shard_settings() const { return {config_, facts_, periodic_jobs(), builds_.builds()}; }
 
 // If a job of the configuration has the same name as one of a library, it wins, even where other processes are to run
 // it.  Both win over a rule in Redis.
@@ -415,7 +421,15 @@ PeriodicJobSettings Supervisor::periodic_jobs() const {
     for (const auto& [name, job] : shard.stored_periodic()) jobs.try_emplace(name, job);
   });
   std::erase_if(jobs, [&](const auto& job) { return !job.second.is_enabled_on(config_->labels); });
-  return jobs;
+  return by_class(std::move(jobs), classes_of_present());
+}
+
+// What the workers of this generation have told of their classes.
+PublishedClasses Supervisor::classes_of_present() const {
+  PublishedClasses classes;
+  if (const BuildOfClasses* told = builds_.of(fleet_.generations.present_number()))
+    classes.add({.name = told->build, .runs = true}, told->document);
+  return classes;
 }
 
 // The file must be that of the present generation also before the workers of another write theirs, and before another
@@ -423,6 +437,16 @@ PeriodicJobSettings Supervisor::periodic_jobs() const {
 void Supervisor::look_at_registered_periodic() {
   if (!registered_periodic_.look(fleet_.generations.present_number(), fleet_.generations.another_comes())) return;
   for (Shard& shard : shards_) shard.follow_periodic(periodic_jobs());
+}
+
+void Supervisor::look_at_classes() {
+  std::set<std::uint32_t> generations;
+  for (const auto& [number, generation] : fleet_.generations.known()) generations.insert(number);
+  if (!builds_.look(generations)) return;
+  for (Shard& shard : shards_) {
+    shard.follow_classes(builds_.builds());
+    shard.follow_periodic(periodic_jobs());
+  }
 }
 
 }  // namespace brood

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shared/base/identity.hpp"
+#include "shared/classes/published_classes.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "supervisor/fleet.hpp"
@@ -19,6 +20,7 @@
 #include "supervisor/process/ended_children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
+#include "supervisor/report/known_builds.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/shards/shard.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
@@ -89,8 +91,10 @@ class Supervisor {
   void note_moved(int shard);
   Shard::Settings shard_settings() const;
   PeriodicJobSettings periodic_jobs() const;
+  PublishedClasses classes_of_present() const;
   void look_at_registered_periodic();
   void follow_periodic_rules();
+  void look_at_classes();
 
   // ---- What people see: supervisor_status.cpp
   ProcessFacts facts_of_present() const;
@@ -129,6 +133,7 @@ class Supervisor {
   OwnProcesses own_processes_;
   DeadFiles dead_files_;
   RegisteredPeriodicJobs registered_periodic_;
+  KnownBuilds builds_;
   Metrics metrics_;  // of all shards
   Shards shards_;
   Phases phases_;

@@ -75,7 +75,10 @@ void Supervisor::take_over(const Handover& handover) {
     shards_[left.shard].recovery().add(left.death);
   }
   if (!handover.left.empty()) log::info("recoveries_taken_over", {{"workers", handover.left.size()}});
-  if (!same_memory) registered_periodic_.remove_file();  // its generations are not known any more
+  if (!same_memory) {  // its generations are not known any more
+    registered_periodic_.remove_file();
+    builds_.remove_file();
+  }
   took_over_ = true;
   if (handover.roll_is_owed) fleet_.owe_a_roll();
   if (!handover.quiet) return;

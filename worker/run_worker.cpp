@@ -7,6 +7,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/scarcity.hpp"
+#include "shared/config/described_classes.hpp"
 #include "shared/config/job_environment.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/redis_location.hpp"
@@ -17,10 +18,21 @@
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/guard/seccomp_pidfd_signal.hpp"
+#include "worker/job/class_descriptions.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/worker.hpp"
 
 namespace brood {
+namespace {
+
+// The first worker of a generation writes it, for all of them have the same classes.
+void tell_classes(const Identity& identity, std::uint32_t generation, const JobRegistry& registry) {
+  const std::string path = described_classes_path(identity.runtime_directory, identity.name);
+  if (generation_of_described_classes(path) < generation)
+    tell_described_classes(path, {generation, describe_classes(registry)});
+}
+
+}  // namespace
 
 Worker::Worker(const WorkerSetup& setup, const Config& config, const Identity& identity,
                const std::vector<RedisAddress>& shards, Preloaded& preloaded)
@@ -60,6 +72,7 @@ void Worker::load_libraries(const Identity& identity, const Preloaded& preloaded
   runner_.prepare();
   tell_registered_periodic(registered_periodic_path(identity.runtime_directory, identity.name), place_.setup.generation,
                            place_.registry.periodic_jobs());
+  tell_classes(identity, place_.setup.generation, place_.registry);
   slot_.record().ready.store(1);
   orders_.say(ControlByte::ready);
 }

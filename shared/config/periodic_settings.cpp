@@ -1,19 +1,17 @@
 #include "shared/config/periodic_settings.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
-#include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
 #include "shared/config/config_file.hpp"
+#include "shared/config/told_file.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -73,20 +71,6 @@ std::string_view name_of(CatchUp catch_up) { return word_of(catch_up_words, catc
 std::string_view name_of(Overlap overlap) { return word_of(overlap_words, overlap); }
 std::string_view name_of(Source source) { return word_of(source_words, source); }
 
-namespace {
-
-// Never waits: it does not open what a job has left in the file's place, a FIFO for example.
-void replace(const std::string& path, const std::string& text) {
-  const std::string partial = path + "." + std::to_string(getpid());
-  unlink(partial.c_str());
-  const UniqueFd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) return;
-  const bool whole = write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (!whole || rename(partial.c_str(), path.c_str()) != 0) unlink(partial.c_str());
-}
-
-}  // namespace
-
 std::string registered_periodic_path(const std::string& runtime_directory, const std::string& identity) {
   return std::filesystem::path(scoreboard_path(runtime_directory, identity)).replace_extension(".periodic");
 }
@@ -103,7 +87,7 @@ void tell_registered_periodic(const std::string& path, std::uint32_t generation,
   }
   const std::string text = std::to_string(generation) + "\n" + lines;
   if (before == text || generation_of_registered_periodic(before) > generation) return;
-  replace(path, text);
+  write_told_file(path, text);
 }
 
 std::uint32_t generation_of_registered_periodic(const std::string& text) {
@@ -116,7 +100,7 @@ void put_back_registered_periodic(const std::string& path, const std::string& te
   if (text.empty())
     unlink(path.c_str());
   else
-    replace(path, text);
+    write_told_file(path, text);
 }
 
 }  // namespace brood

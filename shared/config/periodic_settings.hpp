@@ -32,7 +32,9 @@ struct PeriodicSettings {
   Overlap overlap = Overlap::allow;
   std::chrono::seconds jitter{0};            // each job waits a random time of at most that
   std::vector<std::string> enabled_on = {};  // labels: only supervisors that have one of them claim ticks; none: all do
-  std::string place = {};                    // of the zone, or of the whole: "etc/brood.toml:12: periodic.report.tz"
+  // Of a rule of the configuration: it takes the options of its class but for those that it says itself.
+  bool goes_by_class = false, says_queue = false, says_retry = false;
+  std::string place = {};  // of the zone, or of the whole: "etc/brood.toml:12: periodic.report.tz"
   Source source = Source::configuration;
   std::string paused_at =
       {};  // where the configuration pauses it: "etc/brood.toml:14: periodic.report.paused"; else empty

@@ -104,6 +104,10 @@ inline RedisKey periodic_history(std::string_view name) {
   return RedisKey("brood:periodic:history:" + std::string(name));
 }
 
+// The job classes that workers publish: a document by build, and since when and when last workers of it were seen.
+inline constexpr FixedKey brood_classes{"brood:classes"};
+inline constexpr FixedKey brood_classes_seen{"brood:classes:seen"};
+
 // Batches: all by when they expire, in epoch seconds; and of each what batches/batch.hpp lists.
 inline constexpr FixedKey brood_batches{"brood:batches"};
 inline RedisKey batch(std::string_view bid) { return RedisKey("brood:batch:" + std::string(bid)); }

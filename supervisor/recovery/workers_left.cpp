@@ -68,6 +68,7 @@ void remove_runtime_files(const std::string& scoreboard) {
   unlink(scoreboard.c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".control").c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".periodic").c_str());
+  unlink(std::filesystem::path(scoreboard).replace_extension(".classes").c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".spans").c_str());
 }
 

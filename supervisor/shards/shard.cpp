@@ -67,6 +67,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
                       }),
       periodic_jobs_(parts.loop, redis_.connection(), periodic_settings()),
       gem_schedules_(parts.loop, redis_.connection(), gem_schedule_settings()),
+      class_publication_(parts.loop, redis_.connection()),
       heartbeat_(parts.loop, redis_.connection(), parts.identity, settings_.facts, workers_,
                  std::move(setup.beat_tokens)),
       key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
@@ -77,6 +78,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
   redis_.require_rights_to(own_keys(settings_.config->capsules, identity_));
   heartbeat_.tell_metrics(settings_.config->metrics);
   keep_pace();
+  class_publication_.follow(settings_.classes);
   if (!all_.is_empty_place(number_)) return;
   standing_ = Standing::left;
   dead_files_.note_look(number_, {});
@@ -224,6 +226,11 @@ void Shard::give_away_periodic_rules() {
   });
 }
 
+void Shard::follow_classes(std::vector<BuildOfClasses> builds) {
+  settings_.classes = std::move(builds);
+  if (is_served()) class_publication_.follow(settings_.classes);
+}
+
 // The scheduler and the periodic jobs follow with the configuration.
 void Shard::set_shards(KnownShards all) {
   all_ = std::move(all);
@@ -245,6 +252,7 @@ void Shard::stop_looking() {
   periodic_rules_.stop();
   periodic_jobs_.stop();
   gem_schedules_.stop();
+  class_publication_.stop();
   doorbell_.stop();
   queues_and_pauses_watch_.stop();
   class_pause_ends_.stop();
@@ -293,6 +301,7 @@ void Shard::look_for_work() {
   periodic_rules_.look();
   periodic_jobs_.look();
   gem_schedules_.look();
+  class_publication_.publish();
   doorbell_.listen();
   queues_and_pauses_watch_.look();
   key_change_listener_.listen();

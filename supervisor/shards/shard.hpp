@@ -31,7 +31,9 @@
 #include "supervisor/redis/embedded_redis.hpp"
 #include "supervisor/redis/own_keys.hpp"
 #include "supervisor/redis/redis_link.hpp"
+#include "supervisor/report/class_publication.hpp"
 #include "supervisor/report/heartbeat.hpp"
+#include "supervisor/report/known_builds.hpp"
 #include "supervisor/report/process_pruning.hpp"
 #include "supervisor/schedule/gem_schedules.hpp"
 #include "supervisor/schedule/periodic_jobs.hpp"
@@ -55,7 +57,8 @@ class Shard {
   struct Settings {
     std::shared_ptr<const Config> config;
     ProcessFacts facts;
-    PeriodicJobSettings periodic_jobs;  // of the configuration and of libraries
+    PeriodicJobSettings periodic_jobs;         // of the configuration and of libraries
+    std::vector<BuildOfClasses> classes = {};  // of the workers
   };
   struct Setup {
     int number = 0;  // among all shards
@@ -138,6 +141,8 @@ class Shard {
   void follow_periodic(PeriodicJobSettings jobs);
   // Those whose rules lie in this Redis, wherever they are served.
   const PeriodicJobSettings& stored_periodic() const { return periodic_rules_.jobs(); }
+  // The job classes of its workers are others than before.
+  void follow_classes(std::vector<BuildOfClasses> builds);
 
   // Stops what a quiet or a stop ends, and begins it again.
   void wind_down();
@@ -202,6 +207,7 @@ class Shard {
   StoredPeriodicRules periodic_rules_;
   PeriodicJobs periodic_jobs_;
   GemSchedules gem_schedules_;
+  ClassPublication class_publication_;
   Heartbeat heartbeat_;
   KeyChangeListener key_change_listener_;
   SteadyTime next_sweep_{};

@@ -38,6 +38,9 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
     job.place = zone_at.name;
   });
   section.truth_or_count("retry", job.retry, 1'000'000);
+  job.goes_by_class = true;
+  job.says_queue = section.has("queue");
+  job.says_retry = section.has("retry");
   section.text("catch_up", [&](const Place& word_at, const std::string& word) {
     job.catch_up = setting::choose<CatchUp>(word_at, word,
                                             {{"none", CatchUp::none}, {"last", CatchUp::last}, {"all", CatchUp::all}});

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/process/event_loop.hpp"
+#include "supervisor/report/known_builds.hpp"
+
+namespace brood {
+
+// Publishes in Redis what the job classes of this supervisor's workers say, for those who push, and says once a minute
+// that they still run.  See shared/store/report/published_builds.hpp.
+class ClassPublication {
+ public:
+  ClassPublication(EventLoop& loop, AsyncConnection& redis);
+
+  // These builds run from now on.
+  void follow(std::vector<BuildOfClasses> builds);
+  // Publishes now, and from then on by itself.  Call it when Redis has become usable.
+  void publish();
+  void stop();
+
+ private:
+  void say(const BuildOfClasses& build, bool with_document);
+  void note_refused(const std::string& why);
+
+  AsyncConnection::Scope redis_;
+  Timer again_;
+  std::vector<BuildOfClasses> builds_;
+  bool refused_ = false;  // said once
+};
+
+}  // namespace brood

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace brood {
+
+// The job classes of one build, as they are published.
+struct BuildOfClasses {
+  std::string build, document;
+  friend bool operator==(const BuildOfClasses&, const BuildOfClasses&) = default;
+};
+
+// What the workers of each generation have told of their job classes: see shared/config/described_classes.hpp.
+class KnownBuilds {
+ public:
+  explicit KnownBuilds(std::string path) : path_(std::move(path)) {}
+
+  // Looks at the file unless these generations have all told.  Returns whether the builds have changed.
+  bool look(const std::set<std::uint32_t>& generations);
+  const std::vector<BuildOfClasses>& builds() const { return builds_; }
+  const BuildOfClasses* of(std::uint32_t generation) const;  // nullptr: it has not told yet
+  void remove_file() const;
+
+ private:
+  bool all_have_told(const std::set<std::uint32_t>& generations) const;
+
+  const std::string path_;
+  std::map<std::uint32_t, BuildOfClasses> told_;  // by generation
+  std::vector<BuildOfClasses> builds_;            // of living generations, each once
+};
+
+}  // namespace brood

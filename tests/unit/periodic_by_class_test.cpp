@@ -1,0 +1,48 @@
+#include "supervisor/schedule/periodic_by_class.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace brood;
+
+namespace {
+
+PublishedClasses classes() {
+  PublishedClasses all;
+  all.add(
+      {.name = "b", .runs = true},
+      R"({"classes":{"Report":{"options":{"queue":"reports","retry":3,"tags":["slow"],"retry_for":60,"encrypt":true,)"
+      R"("unique_until":"done","unique_by":[0]}},"Odd":{"options":{"queue":"a b","retry":"often"}}}})");
+  return all;
+}
+
+PeriodicSettings rule_of(const std::string& job_class) {
+  PeriodicSettings rule;
+  rule.job_class = job_class;
+  rule.goes_by_class = true;
+  return rule;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_rule_takes_the_options_of_its_class_that_need_no_push) {
+  PeriodicJobSettings jobs{{"plain", rule_of("Report")},
+                           {"own", rule_of("Report")},
+                           {"ruby", rule_of("Ruby")},
+                           {"odd", rule_of("Odd")},
+                           {"library", rule_of("Report")}};
+  jobs["own"].queue = "mine";
+  jobs["own"].says_queue = jobs["own"].says_retry = true;
+  jobs["library"].goes_by_class = false;
+  const PeriodicJobSettings taken = by_class(jobs, classes());
+  BOOST_TEST(taken.at("plain").queue == "reports");
+  BOOST_TEST(taken.at("plain").retry == "3");
+  BOOST_TEST(taken.at("plain").members == R"(,"tags":["slow"],"retry_for":60)");
+  BOOST_TEST(taken.at("own").queue == "mine");
+  BOOST_TEST(taken.at("own").retry == "true");
+  BOOST_TEST(taken.at("own").members == R"(,"tags":["slow"])");
+  for (const char* name : {"ruby", "odd", "library"}) {
+    BOOST_TEST(taken.at(name).queue == "default");
+    BOOST_TEST(taken.at(name).retry == "true");
+    BOOST_TEST(taken.at(name).members == "");
+  }
+}

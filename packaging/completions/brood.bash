@@ -17,6 +17,23 @@ _brood_names() {
     for i in "${COMPREPLY[@]}"; do [[ $i != "$before$word"* ]] || printf '%s\n' "${i#"$before"}"; done)
 }
 
+# Offers what an argument of the class may be: its values where they are few, else its name and kind, of which nothing is
+# put into the line.  A text is often a file.
+_brood_argument() {
+  local place=0 i told
+  for ((i = 3; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in -*) place=; break ;; *) place=$((place + 1)) ;; esac
+  done
+  [ -z "$place" ] || mapfile -t told < <(brood names arguments "${COMP_WORDS[2]}" "$place" 2>/dev/null)
+  if [[ ${#told[@]} -eq 0 || ${told[0]} == *:string ]]; then
+    compopt -o default
+  elif [[ ${told[0]} == *:* ]]; then
+    [ -n "$word" ] || COMPREPLY=("${told[0]}" " ")
+  else
+    mapfile -t COMPREPLY < <(compgen -W "${told[*]}" -- "$word")
+  fi
+}
+
 _brood() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options
@@ -41,7 +58,7 @@ _brood() {
     processes) options="--json $where $every" verbs="list quiet resume stop dump" ;;
     batches) options="--limit --page --description --parent --on-success --on-death --on-complete --on-finished --callback-queue --unchecked --json $where $every" verbs="list show check cancel delete push" ;;
     quarantine) options="--json $where $every" verbs="list release" ;;
-    classes) options="--reason --until --json $where $every" verbs="list pause unpause" ;;
+    classes) options="--reason --until --json $where $every" verbs="list show pause unpause" ;;
     periodic) options="--cron --class --args --tz -q --queue --retry --catch-up --within --overlap --jitter --enabled-on --replace --dry-run --json $where $every" verbs="list next history run add remove pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
     keys) options="--json $every" verbs="new" ;;
@@ -81,7 +98,7 @@ _brood() {
     periodic:--overlap) mapfile -t COMPREPLY < <(compgen -W "allow skip queue" -- "$word"); return ;;
     classes:--reason | classes:--until) return ;;
     batches:--parent) _brood_names batches; return ;;
-    batches:--on-*) _brood_names classes; return ;;
+    batches:--on-*) _brood_names published; return ;;
     *:--pid) _brood_names pids; return ;;
     *:--instance) [ "$command" = run ] || _brood_names instances; return ;;
     scale:--process | restart:--process) _brood_names supervisors; return ;;
@@ -125,7 +142,7 @@ _brood() {
       elif [ "$command" = quarantine ]; then
         _brood_names quarantined
       elif [ "$command" = classes ]; then
-        _brood_names "$([ "${COMP_WORDS[2]}" = unpause ] && echo paused_classes || echo classes)"
+        case ${COMP_WORDS[2]} in unpause) _brood_names paused_classes ;; show) _brood_names published ;; *) _brood_names classes ;; esac
       elif [ "$command" = kill ]; then
         _brood_names running
       elif [ "$command" = show ]; then
@@ -137,13 +154,13 @@ _brood() {
       elif [ "$command" = recover ]; then
         _brood_names supervisors
       elif [[ $command == enqueue || $command == perform ]] && [ "$COMP_CWORD" -eq 2 ]; then
-        _brood_names classes
+        _brood_names "$([ "$command" = enqueue ] && echo published || echo classes)"
       elif [ "$command" = new ]; then
         compopt -o dirnames
       elif [ "$command" = keys ]; then
         compopt -o default
       elif [[ $command == enqueue || $command == perform ]] && [ "$COMP_CWORD" -gt 2 ]; then
-        compopt -o default    # an argument of a job is often a file
+        _brood_argument
       fi
       ;;
   esac

@@ -13,7 +13,7 @@ struct EncryptionSettings {
   };
   std::map<int, KeyFile> keys;  // by version
   int active = 0;               // by which is encrypted; 0: the highest
-  bool require = false;         // whether a job in clear is refused if its class is declared encrypted
+  bool require = true;          // whether a job in clear is refused if its class is declared encrypted
   bool core_files = false;      // whether a process that has decrypted one may leave a core file
 };
 

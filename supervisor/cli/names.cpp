@@ -7,6 +7,7 @@
 
 #include "shared/api/process_record.hpp"
 #include "shared/base/paths.hpp"
+#include "shared/base/plain_number.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
@@ -24,6 +25,7 @@
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
+#include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/access/control_client.hpp"
 #include "supervisor/cli/access/fleet.hpp"
 #include "supervisor/cli/access/machine_status.hpp"
@@ -117,6 +119,8 @@ void add_locks(Connection& redis, Names& names) {
   }
 }
 
+void add_published(Connection& redis, Names& names);
+
 const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis = {
     {"batches",
      [](Connection& redis, Names& names) {
@@ -124,6 +128,7 @@ const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis =
        for (std::string& bid : read_batches(reply.view())) names.insert(std::move(bid));
      }},
     {"limits", add_limits},
+    {"published", add_published},
     {"locks", add_locks},
     {"running", add_running},
     {"capsules", add_capsules},
@@ -145,6 +150,24 @@ const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis =
     {"periodic", [](Connection& redis, Names& names) { add_names(redis, ask_periodic_names(), names); }},
     {"supervisors", [](Connection& redis, Names& names) { add_names(redis, ask_owners(), names); }},
 };
+
+// What may stand in the place of an argument: its values where they are few, else its name and kind, "width:integer".
+void add_argument(Connection& redis, const std::string& job_class, std::size_t place, Names& names) {
+  const auto said = ask_published_classes(redis).find(job_class);
+  if (said.empty() || place >= said.front().known.fields.size()) return;
+  const PublishedClass::Field& field = said.front().known.fields[place];
+  if (field.type.kind == FieldType::Kind::boolean) {
+    names = {"true", "false"};
+  } else if (field.type.kind == FieldType::Kind::one_of) {
+    names.insert(field.type.names.begin(), field.type.names.end());
+  } else {
+    names.insert(field.name + ":" + std::string(field.type.kind_name()));
+  }
+}
+
+void add_published(Connection& redis, Names& names) {
+  for (std::string& name : ask_published_classes(redis).names()) names.insert(std::move(name));
+}
 
 Names names_here(const std::string& kind) {
   Names names;
@@ -169,10 +192,19 @@ int names_command(const std::vector<std::string>& args) {
   CommandLine line("Names for completions: brood names KIND", "brood names");
   access.add_options(line);
   const std::vector<std::string> words = line.parse(args);
-  if (words.size() != 1) throw UsageError("give the kind of names");
+  const bool of_argument = words.size() == 3 && words[0] == "arguments";
+  if (words.size() != 1 && !of_argument) throw UsageError("give the kind of names");
   Names names;
-  if (const auto kind = in_redis.find(words[0]); kind != in_redis.end()) {
+  if (of_argument) {
+    ShardConnections shards(access, patience, "brood-names");
+    const auto place = leading_number<std::size_t>(words[2]);
+    shards.any([&](ShardConnections::Shard& shard) {
+      add_argument(shard.redis, words[1], place, names);
+      return !names.empty();
+    });
+  } else if (const auto kind = in_redis.find(words[0]); kind != in_redis.end()) {
     if (words[0] == "running") names = running_here();
+    if (words[0] == "published") names = names_here("classes");
     try {
       ShardConnections shards(access, patience, "brood-names");
       shards.each([&](ShardConnections::Shard& shard) { kind->second(shard.redis, names); });

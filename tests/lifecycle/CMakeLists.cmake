@@ -363,3 +363,11 @@ brood_test(lifecycle/upgrade_failures LINK brood_test_support brood_base brood_j
 add_dependencies(lifecycle_upgrade_failures_test brood brood_examples roll_jobs_1 failing_takeover)
 brood_test(lifecycle/isolation_ends LINK brood_test_support ALONE)
 add_dependencies(lifecycle_isolation_ends_test brood isolated_jobs)
+# What workers publish of their classes, in two builds.
+foreach(build IN ITEMS 1 2)
+  brood_test_job_library(described_jobs_${build} ${CMAKE_CURRENT_LIST_DIR}/described_jobs.cpp)
+  target_compile_definitions(described_jobs_${build} PRIVATE BUILD=${build})
+  set_target_properties(described_jobs_${build} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+endforeach()
+brood_test(lifecycle/published_classes LINK brood_test_support simdjson::simdjson)
+add_dependencies(lifecycle_published_classes_test brood described_jobs_1 described_jobs_2)

@@ -190,8 +190,6 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[on_error]\nrun = ['x']\ntimeout = '1h'", "3: on_error.timeout: must be at most 1m"},
       {"expired = 'keep'", "1: expired: must be \"drop\" or \"dead\", not \"keep\""},
       {"[classes.A]\nexpired = 'x'", "2: classes.A.expired: must be \"drop\" or \"dead\", not \"x\""},
-      {"[encryption]\nrequire = true",
-       "2: encryption.require: needs a key in [encryption.keys]: without one no job can be encrypted"},
       {"[encryption.keys]\n0 = '/k'",
        "2: encryption.keys.0: a key's version is a number from 1 to 1,000,000, not \"0\""},
       {"[encryption.keys]\none = '/k'",

@@ -44,7 +44,7 @@ void check_defaults(const Config& config) {
   BOOST_TEST((config.crashes.quarantine_after == 0 && config.crashes.within == 10min));
   BOOST_CHECK(config.expired == ExpiredJobs::drop);
   BOOST_TEST((config.encryption.keys.empty() && config.encryption.active == 0 && !config.encryption.core_files &&
-              !config.encryption.require));
+              config.encryption.require));
   BOOST_TEST(config.pressure.memory == 10);
   BOOST_TEST((config.web.listen.empty() && !config.web.read_only && config.web.mode == "0660"));
   BOOST_TEST(config.pressure.proc == "/proc");

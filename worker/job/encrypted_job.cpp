@@ -33,8 +33,8 @@ Failure not_encrypted(const Payload& job) {
   Failure failure;
   failure.error_class = "NotEncrypted";
   failure.message = job.code_class() +
-                    " says that its jobs are encrypted, and this one was pushed in clear, which [encryption] require "
-                    "refuses: push it by a C++ client, by `brood enqueue --encrypt`, or in Ruby with encrypt: true";
+                    " encrypts its last argument, and this job was pushed in clear: push it by a C++ client, by `brood "
+                    "enqueue`, or in Ruby with encrypt: true.  [encryption] require = false performs such jobs";
   return failure;
 }
 

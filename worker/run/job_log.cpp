@@ -71,7 +71,7 @@ void JobLog::warn_of_clear_job(const JobRun& run) {
              {"queue", run.queue},
              {"hint",
               "its class says that its jobs are encrypted, and this one was pushed in clear; [encryption] "
-              "require = true refuses such jobs"}});
+              "require = true, the default, refuses such jobs"}});
 }
 
 // A job of a batch of Sidekiq Pro runs like others and keeps its `bid`, but only Pro counts it.

@@ -27,8 +27,6 @@ void read_encryption(const ConfigSection& section, EncryptionSettings& encryptio
   if (section.has("active") && !encryption.keys.contains(encryption.active))
     section.where_is("active").refuse("names a version that is not among [encryption.keys]");
   section.boolean("require", encryption.require);
-  if (encryption.require && encryption.keys.empty())
-    section.where_is("require").refuse("needs a key in [encryption.keys]: without one no job can be encrypted");
   section.boolean("core_files", encryption.core_files);
 }
 

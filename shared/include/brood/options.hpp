@@ -124,7 +124,8 @@ struct JobOptions {
   std::chrono::milliseconds expires_in{0};
   // Encrypts the last argument from the push until a worker performs the job, by the keys of [encryption.keys]: it
   // cannot be read in Redis, on pages and in files.  Hooks and handlers get the payload as Redis holds it.  Other
-  // clients push such a job in clear unless they set `encrypt`; [encryption] require refuses it then.
+  // clients push such a job in clear unless they set `encrypt`; workers refuse it then, unless [encryption] require is
+  // false.
   bool encrypt = false;
   // Keeps the job's report this long after its end: its result, or why it died.  See brood::Client::wait().  0: not
   // kept.

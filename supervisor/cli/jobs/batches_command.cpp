@@ -301,6 +301,8 @@ int push_one_batch(const BatchesOrder& order) {
     for (const std::string& text : texts) lines.callbacks.emplace_back(event, text);
   }
   Client client = detail::Opening::client(order.redis.known());
+  ClassChecks classes(order.redis, "brood batches", lines.unchecked);
+  lines.classes = &classes;
   PushedBatch pushed;
   try {
     pushed = push_batch(client, lines);
@@ -353,7 +355,8 @@ int batches_command(const std::vector<std::string>& args) {
   line.option("--on-death", order.on_death, "CLASS[:ARGS]", "When the first job has died");
   line.option("--on-complete", order.on_complete, "CLASS[:ARGS]", "When every job was attempted at least once");
   line.option("--on-finished", order.on_finished, "CLASS[:ARGS]", "When every job has ended, well or dead");
-  line.option("--callback-queue", order.lines.callback_queue, "NAME", "Queue of these (default: default)");
+  line.option("--callback-queue", order.lines.callback_queue, "NAME",
+              "Queue of these (default: the class's, else default)");
   line.flag("--unchecked", order.lines.unchecked, "Push members of a line that neither brood nor Sidekiq knows, too");
   order.redis.add_options(line);
   const std::vector<Verb> says = only_verbs(verbs);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/log_line.hpp"
 #include "supervisor/cli/jobs/job_lines.hpp"
 
 namespace brood {
@@ -46,7 +47,7 @@ class Slices {
   }
 
   std::size_t pushed() const { return pushed_; }
-  PushedLines result() const { return {pushed_, refused_}; }
+  PushedLines result(std::size_t unfit) const { return {pushed_, refused_, unfit}; }
   // Replicas did not confirm all of it.
   void complain() const {
     if (unconfirmed_) throw NotConfirmed(fmt::format("{}; all {} jobs were pushed", unconfirmed_->what(), pushed_));
@@ -60,14 +61,27 @@ class Slices {
   std::optional<NotConfirmed> unconfirmed_;
 };
 
+// Names those that do not on standard error, and counts them.
+std::optional<Push> next_that_fits(JobLines& lines, std::size_t& unfit) {
+  for (;;) {
+    try {
+      return lines.next();
+    } catch (const PushRefused& error) {
+      ++unfit;
+      fmt::print(stderr, "brood enqueue: {}: {}\n", log::printable(lines.place()), log::printable(error.what()));
+    }
+  }
+}
+
 }  // namespace
 
 PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options) {
   JobLines lines(path, options);
   PushProgress progress(lines);
   Slices slices(client, {.spread = options.spread});
+  std::size_t unfit = 0;
   try {
-    while (auto push = lines.next()) {
+    while (auto push = next_that_fits(lines, unfit)) {
       slices.add(*std::move(push), lines.bytes_of_line());
       progress.show(slices.pushed());
     }
@@ -78,7 +92,7 @@ PushedLines push_lines(Client& client, const std::string& path, const LineOption
   }
   slices.send();
   slices.complain();
-  return slices.result();
+  return slices.result(unfit);
 }
 
 }  // namespace brood

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "shared/base/log_line.hpp"
+#include "shared/base/nearest.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/queues/class_pauses.hpp"
+#include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/access/machine_status.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
@@ -20,6 +22,7 @@
 #include "supervisor/cli/jobs/names_command.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/lists/shown_class.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"
 
@@ -28,13 +31,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int no_such_class = 1;
+
 constexpr const char* classes_footer =
     R"(Runs, failures and crashes are those of this machine since its supervisors began.  While a class is paused, no worker of
 any machine begins a job of it: fetched jobs wait aside, and running jobs go on.  unpause puts waiting jobs back to the
 heads of their queues, and so do workers once the time of --until is over.  Ruby's Sidekiq ignores pauses, and performs
 such jobs of queues that it serves.
 
-Exit status: 0; 64 usage; 69 Redis is not available; 75 a job could not be put back to its queue.)";
+show tells what the workers of each build publish; during a rolling restart there are two.  Pushes go by the newest.
+
+Exit status: 0; 1 no worker publishes that class; 64 usage; 69 Redis is not available; 75 a job could not be put back to its queue.)";
 
 ShardConnections connect_for_classes(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-classes");
@@ -91,6 +98,52 @@ std::optional<std::chrono::seconds> length_given(const NamesOrder& order) {
   return std::chrono::ceil<std::chrono::seconds>(*length);
 }
 
+int list_published(const PublishedClasses& published, bool json) {
+  Table table({{"CLASS"}, {"QUEUE"}, {"RETRY"}, {"FIELDS"}, {"BUILDS", Table::Align::right}});
+  JsonArray array;
+  for (const std::string& name : published.names()) {
+    const std::vector<PublishedClasses::Said> said = published.find(name);
+    if (said.empty()) continue;
+    if (json) {
+      array.add(shown_class_json(said));
+      continue;
+    }
+    const PublishedClass& known = said.front().known;
+    table.add({name, known.queue, known.retry, signature_of(known).substr(name.size()), grouped(said.size())});
+  }
+  if (json)
+    array.end();
+  else
+    print(table.empty() ? "No worker has published its job classes.\n" : table.text(Style::of_standard_output()));
+  return exit_status::ok;
+}
+
+int say_unpublished(const std::string& name, const PublishedClasses& published) {
+  const auto meant = nearest(name, published.names());
+  fmt::print(stderr, "brood classes: no worker publishes a job class {}{}\n", log::printable(name),
+             meant ? fmt::format("; did you mean \"{}\"?", log::printable(*meant)) : "");
+  return no_such_class;
+}
+
+int show_published(const NamesOrder& order) {
+  ShardConnections shards = connect_for_classes(order.redis);
+  const PublishedClasses published = ask_published_classes(shards);
+  int status = exit_status::ok;
+  if (order.names.empty()) status = list_published(published, order.json);
+  for (const std::string& name : order.names) {
+    const std::vector<PublishedClasses::Said> said = published.find(name);
+    if (said.empty())
+      status = say_unpublished(name, published);
+    else if (order.json)
+      print_json(shown_class_json(said) + "\n");
+    else
+      print(shown_class_text(said, Style::of_standard_output()));
+  }
+  for (const std::string& problem : published.problems())
+    fmt::print(stderr, "brood classes: {}\n", log::printable(problem));
+  return status;
+}
+
 int pause_classes(const NamesOrder& order) {
   const std::vector<std::string>& names = classes_named(order);
   const std::string reason = reason_given(order);
@@ -138,6 +191,7 @@ int classes_command(const std::vector<std::string>& args) {
       "[CLASS...]",
       classes_footer,
       {{{"list", "", "show the classes that have run here, and those that are paused", {}}, list_all_classes},
+       {{"show", "[CLASS...]", "show the options and fields that workers publish", {}}, show_published},
        {{"pause", "CLASS...", "stop workers from beginning their jobs", {"--reason", "--until"}}, pause_classes},
        {{"unpause", "CLASS...", "let them go on", {}}, unpause_classes}},
       {{"--reason", "TEXT", "Why, for whoever looks at its jobs"},

@@ -22,8 +22,10 @@
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/jobs/bulk.hpp"
+#include "supervisor/cli/jobs/class_checks.hpp"
 #include "supervisor/cli/jobs/job_arguments.hpp"
 #include "supervisor/cli/lists/job_json.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"
 
@@ -41,7 +43,9 @@ constexpr const char* enqueue_examples = R"(Examples:
   brood enqueue Count words.txt --wait=30s                prints its result
   brood enqueue --bulk jobs.ndjson                        a line each: {"class":"Zip","args":["a"]}
 
-An argument that parses as JSON is that value, else a string.  Put words that begin with "-" after "--".)";
+An argument that parses as JSON is that value, else a string.  Put words that begin with "-" after "--".
+Class and arguments are checked by what workers publish, and the class's options hold where none is given here: see
+"brood classes show CLASS".)";
 
 constexpr const char* kept_while_waiting = "1h";
 constexpr const char* without_timeout = "0s";
@@ -198,11 +202,17 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   if (options.spread) spread = read_duration("--spread", *options.spread);
   if (spread && spread->count() == 0) throw UsageError("--spread must be longer than 0");
   Client client = detail::Opening::client(options.redis.known());
+  ClassChecks classes(options.redis, "brood enqueue", options.unchecked);
   const PushedLines lines =
-      push_lines(client, *options.bulk, {spread, options.shard_by.value_or(""), options.unchecked});
-  print(options.json ? JsonWriter().number("pushed", lines.pushed).number("refused", lines.refused).object() + "\n"
-                     : fmt::format("{} jobs pushed\n", lines.pushed));
-  if (lines.refused == 0) return exit_status::ok;
+      push_lines(client, *options.bulk, {spread, options.shard_by.value_or(""), options.unchecked, &classes});
+  JsonWriter counts;
+  counts.number("pushed", lines.pushed).number("refused", lines.refused);
+  if (lines.unfit > 0) counts.number("unfit", lines.unfit);
+  print(options.json ? counts.object() + "\n" : fmt::format("{} jobs pushed\n", lines.pushed));
+  if (lines.unfit > 0)
+    fmt::print(stderr, "brood enqueue: {} do not fit their classes and are not pushed\n",
+               counted(lines.unfit, "job", "jobs"));
+  if (lines.refused == 0) return lines.unfit == 0 ? exit_status::ok : exit_status::usage;
   fmt::print(
       stderr,
       "brood enqueue: {} unique jobs are not pushed: others hold their locks (the same class, queue and arguments, "
@@ -217,10 +227,11 @@ int enqueue_command(const std::vector<std::string>& args) {
   EnqueueArguments options;
   CommandLine line("Puts a job on its queue, now or later: brood enqueue CLASS [ARGUMENT...] [OPTIONS]",
                    "brood enqueue");
-  line.option("-q,--queue", options.queue, "NAME", "Queue (default: default)");
+  line.option("-q,--queue", options.queue, "NAME", "Queue (default: the class's, else default)");
   line.option("--in", options.in, "DURATION", "Run it after this time: 30s, 10m, 1h30m");
   line.option("--at", options.at, "TIME", "Run it at this time, ISO 8601; without a zone it is local time");
-  line.option("--retry", options.retry, "N", "How often to retry it: a number, true (the server's default) or false");
+  line.option("--retry", options.retry, "N",
+              "How often to retry it: a number, true or false (default: as the class, else true)");
   line.option("--timeout", options.timeout, "DURATION", "How long it may run: 30s, 10m; 0 is no limit");
   line.option("--expires-in", options.expires_in, "DURATION",
               "Drop it if it has not begun within this time after it was enqueued, or was due");
@@ -240,7 +251,8 @@ int enqueue_command(const std::vector<std::string>& args) {
   options.arguments.add_options(line);
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
   line.option("--bulk", options.bulk, "FILE", "Push every line of a file, a JSON object each; - for standard input");
-  line.flag("--unchecked", options.unchecked, "Push members of a line that neither brood nor Sidekiq knows, too");
+  line.flag("--unchecked", options.unchecked,
+            "Push what does not fit its class too, and members that neither brood nor Sidekiq knows");
   line.option("--spread", options.spread, "DURATION",
               "Run those of --bulk at random times within this time, 5s at least");
   line.option("--shard-by", options.shard_by, "TEXT",
@@ -253,10 +265,11 @@ int enqueue_command(const std::vector<std::string>& args) {
   try {
     if (options.bulk) return enqueue_bulk(options, words);
     if (options.spread) throw UsageError("--spread needs --bulk");
-    if (options.unchecked) throw UsageError("--unchecked needs --bulk");
     if (options.wait) read_duration("--wait", *options.wait);
     Push push = push_of(options, words);
     spell_as_ruby(push);
+    ClassChecks(options.redis, "brood enqueue", options.unchecked)
+        .go_by(push, {options.queue.has_value(), options.retry.has_value()});
     Client client = detail::Opening::client(options.redis.known());
     const std::string jid = client.push(push);
     if (jid.empty()) return report_refused(options, push, detail::Opening::holder(client, push));

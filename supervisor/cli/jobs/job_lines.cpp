@@ -45,6 +45,7 @@ std::optional<Push> JobLines::next() {
     if (!options_.unchecked) check_member_names(push);
     if (options_.spread && push.at) throw std::invalid_argument("a job with a time of its own cannot be spread");
     spell_as_ruby(push);
+    if (options_.classes != nullptr) options_.classes->go_by(push, SaidByPush::of(line_));
     prepare_push(push, wall_now());  // the client checks a whole slice at once, and could not say which line is wrong
     return push;
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "shared/base/clock.hpp"
+#include "supervisor/cli/jobs/class_checks.hpp"
 
 namespace brood {
 
@@ -16,6 +17,7 @@ struct LineOptions {
   std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within this time from now
   std::string shard_by = {};                             // as in Push
   bool unchecked = false;                                // members that are not known are pushed too
+  ClassChecks* classes = nullptr;                        // by which the jobs go
 };
 
 // The jobs of a file ("-": standard input), each line a JSON object with class and args; blank lines are skipped.
@@ -25,7 +27,7 @@ class JobLines {
   JobLines(std::string path, LineOptions options);
 
   // The next job, checked; nullopt: there are no more.  Throws std::invalid_argument with a sentence without the line's
-  // place if it is no job; std::runtime_error if reading fails.
+  // place if it is no job, PushRefused if its class would not take it; std::runtime_error if reading fails.
   std::optional<Push> next();
 
   std::string place() const;  // of the line that was read last: "jobs.ndjson:7"

@@ -26,7 +26,7 @@ std::size_t end_of_class(const std::string& text) {
 
 }  // namespace
 
-Push callback_of(const std::string& text, const std::optional<std::string>& queue) {
+Push callback_of(const std::string& text, const std::optional<std::string>& queue, ClassChecks* classes) {
   Push push;
   const std::size_t end = end_of_class(text);
   push.job_class = text.substr(0, end);
@@ -34,7 +34,12 @@ Push callback_of(const std::string& text, const std::optional<std::string>& queu
   if (queue) push.queue = *queue;
   try {
     spell_as_ruby(push);
+    if (classes != nullptr) classes->go_by(push, {.queue = queue.has_value()});
+    make_common(push);
     prepare_push(push, wall_now());
+  } catch (const PushRefused& error) {
+    throw UsageError(
+        fmt::format("the callback \"{}\": {}", log::printable(text.substr(0, 80)), log::printable(error.what())));
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("the callback \"{}\" must be CLASS or CLASS:[JSON, ...]: {}",
                                  log::printable(text.substr(0, 80)), log::printable(error.what())));
@@ -43,9 +48,10 @@ Push callback_of(const std::string& text, const std::optional<std::string>& queu
 }
 
 PushedBatch push_batch(Client& client, const BatchOfLines& order) {
-  const LineOptions options{.unchecked = order.unchecked};
+  const LineOptions options{.unchecked = order.unchecked, .classes = order.classes};
   Batch batch(client, {.description = order.description.value_or(""), .parent = order.parent.value_or("")});
-  for (const auto& [event, callback] : order.callbacks) batch.on(event, callback_of(callback, order.callback_queue));
+  for (const auto& [event, callback] : order.callbacks)
+    batch.on(event, callback_of(callback, order.callback_queue, order.classes));
 
   JobLines lines(order.path, options);
   if (lines.can_be_read_twice()) {

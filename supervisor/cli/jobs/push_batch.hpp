@@ -18,6 +18,7 @@ struct BatchOfLines {
   std::optional<std::string> description, parent, callback_queue;
   std::vector<std::pair<BatchEvent, std::string>> callbacks;  // each "CLASS" or "CLASS:JSON-ARRAY"
   bool unchecked = false;
+  ClassChecks* classes = nullptr;  // by which jobs and callbacks go
 };
 
 struct PushedBatch {
@@ -25,8 +26,8 @@ struct PushedBatch {
   std::size_t jobs = 0;  // in the batch, or refused since other jobs hold their locks
 };
 
-// "Ruby::Alarm:[7]".  Throws UsageError.
-Push callback_of(const std::string& text, const std::optional<std::string>& queue);
+// "Ruby::Alarm:[7]", which goes by its class if `classes` is not null.  Throws UsageError.
+Push callback_of(const std::string& text, const std::optional<std::string>& queue, ClassChecks* classes = nullptr);
 
 // Pushes all lines as one batch, or none: a file is checked as a whole before anything is sent; when a line of
 // something that can be read only once is wrong, the batch is cancelled.  Throws std::invalid_argument, which names the

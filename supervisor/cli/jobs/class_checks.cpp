@@ -1,0 +1,48 @@
+#include "supervisor/cli/jobs/class_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "shared/base/log_line.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::chrono::seconds ask_again{30};
+constexpr Connection::Timeouts patience{.connect = std::chrono::seconds(1), .command = std::chrono::seconds(1)};
+
+}  // namespace
+
+ClassChecks::ClassChecks(const RedisAccess& access, std::string command, bool unchecked)
+    : shards_(access, patience, "brood-enqueue"), command_(std::move(command)), unchecked_(unchecked) {
+  shards_.on_away([](const std::string&, const std::string&) {});  // the push says so
+}
+
+void ClassChecks::ask() {
+  if (asked_ && steady_now() - *asked_ < ask_again) return;
+  asked_ = steady_now();
+  published_ = published_classes_for_push(shards_);
+  ruby_serves_ = ask_ruby_serves(shards_);
+}
+
+void ClassChecks::go_by(Push& push, const SaidByPush& said) {
+  ask();
+  std::set<std::string> warnings(published_.problems().begin(), published_.problems().end());
+  const auto tell = [&] {
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) fmt::print(stderr, "{}: {}\n", command_, log::printable(warning));
+    }
+  };
+  try {
+    warnings.insert(go_by_class(push, said, published_, ruby_serves_, unchecked_));
+    warnings.erase("");
+    tell();
+  } catch (const PushRefused&) {
+    tell();
+    throw;
+  }
+}
+
+}  // namespace brood

@@ -1,9 +1,13 @@
 #include "supervisor/web/page/authenticator.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <set>
+#include <string>
 
+#include "shared/json/json_object.hpp"
 #include "supervisor/web/http/digest.hpp"
+#include "supervisor/web/page/assets.hpp"
 #include "supervisor/web/page/request_rate.hpp"
 #include "supervisor/web/page/router.hpp"
 
@@ -192,6 +196,25 @@ BOOST_AUTO_TEST_CASE(every_route_has_a_role_and_every_change_is_a_post) {
   BOOST_TEST(find_route("GET", "/nothing").status == 404);
   BOOST_TEST(find_route("PUT", "/queues").status == 405);
   BOOST_TEST(find_route("GET", "/retries/run").status == 405);
+}
+
+BOOST_AUTO_TEST_CASE(the_description_of_the_api_has_every_address_for_programs_and_no_other) {
+  const auto file =
+      std::find_if(assets().begin(), assets().end(), [](const Asset& asset) { return asset.name == "openapi.json"; });
+  BOOST_REQUIRE(file != assets().end());
+  const JsonObject description = JsonObject::parse(file->content);
+  const std::string paths(description.raw("paths").value());
+  std::set<std::string> described, real;
+  for (const JsonOutline::Part& path : JsonOutline::of(paths).parts) {
+    const std::size_t name = std::min(path.key.find('{'), path.key.size());
+    const std::string address = path.key.substr(0, name) + (name < path.key.size() ? "*" : "");
+    const std::string methods = paths.substr(path.value_begin, path.value_end - path.value_begin);
+    for (const JsonOutline::Part& method : JsonOutline::of(methods).parts) described.insert(method.key + " " + address);
+  }
+  for (const Route& route : routes()) {
+    if (route.is_for_programs()) real.insert((route.posts() ? "post " : "get ") + std::string(route.path));
+  }
+  BOOST_TEST(described == real, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_looks_through_a_whole_set_holds_up_searches_alone) {

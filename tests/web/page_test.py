@@ -18,7 +18,7 @@ import unittest
 from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, crash, eventually, hold, job, quarantine, read_answer  # noqa: E402
+from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, crash, eventually, hold, job, publish, quarantine, read_answer  # noqa: E402
 
 GETS = ["/", "/workers", "/crashes", "/quarantine", "/queues", "/retries", "/scheduled", "/dead", "/batches", "/periodic", "/limits", "/locks", "/classes", "/processes"]
 HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onclick='x", "{{7*7}}", "</title></pre>", "a\r\nSet-Cookie: x=y",
@@ -923,6 +923,77 @@ class Programs(PageTest):
         self.assertEqual(page.order("/api/v1/jobs?unchecked=1", {**good, "request": 7}).status, 200)
         page.child.stop()
         self.assertEqual(self.page("--read-only").order("/api/v1/jobs", good).status, 403)
+
+    RESIZE = {"options": {"queue": "images", "retry": 5, "tags": ["slow"]}, "required": 2,
+              "fields": [{"name": "path", "type": "string"}, {"name": "width", "type": "integer", "min": 0, "max": 9},
+                         {"name": "quality", "nullable": True, "type": "integer", "min": 0, "max": 9, "default": None}]}
+
+    def test_a_push_goes_by_what_workers_publish_of_its_class(self):
+        page = self.page()
+        publish(self.redis, {"ResizeImage": self.RESIZE})
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "ResizeImage", "args": ["a", 5]}).json["queue"], "images")
+        self.assertEqual([(one["retry"], one["tags"]) for one in self.pushed("images")], [(5, ["slow"])])
+        wrong = page.order("/api/v1/jobs", {"class": "ResizeImage", "args": ["a", "b"]})
+        self.assertEqual(wrong.status, 400)
+        self.assertIn("argument 2 (width): expected an integer", wrong.json["error"])
+        misspelt = page.order("/api/v1/jobs", {"class": "ResizeImge", "args": ["a", 5]})
+        self.assertEqual(misspelt.status, 400)
+        self.assertIn('did you mean "ResizeImage"?', misspelt.json["error"])
+        self.assertEqual(page.order("/api/v1/jobs?unchecked=1", {"class": "ResizeImge", "args": []}).status, 200)
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "Ruby::HardWorker", "args": []}).status, 200)
+        lines = "\n".join(json.dumps({"class": "ResizeImage", "args": ["a", width]}) for width in (1, 10))
+        several = page.order("/api/v1/jobs", lines, Content_Type="application/x-ndjson")
+        self.assertEqual((several.status, len(self.pushed("images"))), (400, 1))
+        self.assertIn("line 2: ", several.json["error"])
+        shown = page.get("/api/v1/classes/ResizeImage").json
+        self.assertEqual((shown["class"], shown["options"]["queue"], [one["name"] for one in shown["fields"]]), ("ResizeImage", "images", ["path", "width", "quality"]))
+        self.assertEqual(page.get("/api/v1/classes/Other").status, 404)
+
+    def test_a_form_pushes_a_job_of_a_class(self):
+        page = self.page()
+        self.redis("SADD", "queues", "low")  # whose form gives the token
+        publish(self.redis, {"ResizeImage": self.RESIZE, "<b>": {"options": {"queue": "<b>"}, "fields": [{"name": "<b>", "type": "string"}]}})
+        for path in ("/classes", "/classes/one?class=" + quote("<b>")):
+            self.assertNotIn("<b>", page.get(path).text)
+        self.assertIn("width", page.get("/classes/one?class=ResizeImage").text)
+        self.assertEqual(page.get("/classes/one?class=Other").status, 404)
+        self.assertEqual(page.press("/classes/push?class=ResizeImage", "field0=12&field1=5").status, 303)
+        self.assertEqual(page.press("/classes/push?class=ResizeImage", "field0=a&field1=5&field2=7&queue=mine").status, 303)
+        self.assertEqual(page.press("/classes/push?class=ResizeImage", "field0=a&field1=wide").status, 400)
+        self.assertEqual([one["args"] for one in self.pushed("images")], [["12", 5]])
+        self.assertEqual([one["args"] for one in self.pushed("mine")], [["a", 5, 7]])
+        page.child.stop()
+        read_only = self.page("--read-only")
+        self.assertNotIn("field0", read_only.get("/classes/one?class=ResizeImage").text)
+        self.assertEqual(read_only.post("/classes/push?class=ResizeImage", "field0=a&field1=5").status, 403)
+
+    def test_the_description_of_the_api_tells_the_truth(self):
+        page = self.page()
+        publish(self.redis, {"A": {"options": {}, "required": 0, "fields": []}})
+        described = page.get("/api/v1/openapi.json").json
+        self.assertEqual(described["openapi"], "3.1.0")
+        references = set(re.findall(r'"\$ref": "#/components/(\w+/\w+)"', json.dumps(described)))
+        for reference in references:
+            kind, name = reference.split("/")
+            self.assertIn(name, described["components"][kind])
+        self.redis("SADD", "queues", "low")
+        self.redis("LPUSH", "queue:low", job("A", queue="low"))
+        for path, methods in described["paths"].items():
+            if "get" not in methods:
+                continue
+            with self.subTest(path=path):
+                answer = page.get(path.replace("{class}", "A").replace("{jid}", "0" * 24).replace("{bid}", "none"))
+                self.assertIn(str(answer.status), methods["get"]["responses"])
+                if answer.status != 200 or "application/json" not in methods["get"]["responses"]["200"]["content"]:
+                    continue
+                schema = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+                self.assertIsInstance(answer.json, list if schema.get("type") == "array" else dict)
+                named = schema.get("$ref") or schema.get("items", {}).get("$ref")
+                wanted = described["components"]["schemas"][named.rsplit("/", 1)[1]] if named else {}
+                for one in answer.json if isinstance(answer.json, list) else [answer.json]:
+                    self.assertLessEqual(set(wanted.get("required", [])), set(one))
+        pushed = page.order("/api/v1/jobs", {"class": "A", "args": []}).json
+        self.assertLessEqual(set(described["components"]["schemas"]["PushedJob"]["required"]), set(pushed))
 
     def test_each_token_has_its_role_and_its_rate(self):
         import hashlib

@@ -190,6 +190,12 @@ def quarantine(redis, name, fingerprint="0a1b2c3d4e5f", jobs=2, queue="default")
         redis("ZADD", "brood:quarantined", now - i, job(name, [name, i], f"d{i:023x}", queue))
 
 
+def publish(redis, classes, build="0123456789abcdef"):
+    """What job classes say, as supervisors publish it."""
+    redis.many([["HSET", "brood:classes", build, json.dumps({"classes": classes})],
+                ["HSET", "brood:classes:seen", build, f"{int(time.time()) - 60} {int(time.time())}"]])
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body

@@ -31,6 +31,7 @@ const std::vector<ServedAsset>& served_assets() {
 std::string type_of(std::string_view name) {
   if (name.ends_with(".css")) return "text/css; charset=utf-8";
   if (name.ends_with(".js")) return "text/javascript; charset=utf-8";
+  if (name.ends_with(".json")) return "application/json";
   return "image/svg+xml";
 }
 

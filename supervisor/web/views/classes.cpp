@@ -7,7 +7,9 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/units.hpp"
+#include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
+#include "supervisor/cli/lists/shown_class.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/json_answer.hpp"
 #include "supervisor/web/page/layout.hpp"
@@ -22,6 +24,7 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
 }
 
 constexpr std::chrono::seconds most_of_a_look{2};
+constexpr std::size_t most_published_shown = 1'000;
 
 std::string class_to_pause(const Call& call) {
   std::string name = call.query.value("class");
@@ -54,6 +57,18 @@ void add_paused(std::vector<ClassUsage>& classes, const NameSet& paused) {
     ClassUsage& added = classes.emplace_back();
     added.job_class = name;
   }
+}
+
+Html published_section(Call& call) {
+  const PublishedClasses published = published_classes_for_push(call.site.shards());
+  PageTable table("Published classes", {{"Class"}, {"Queue"}, {"Fields"}});
+  for (const std::string& name : published.names()) {
+    const std::vector<PublishedClasses::Said> said = published.find(name);
+    if (said.empty() || table.rows() == most_published_shown) continue;
+    table.add({link_by_name(Url("/classes/one").with("class", name), name), code(said.front().known.queue),
+               Html("{}", signature_of(said.front().known).substr(name.size()))});
+  }
+  return section("Published by workers", table.html(call, "No worker has published its job classes."));
 }
 
 }  // namespace
@@ -96,6 +111,7 @@ HttpResponse show_classes(Call& call) {
                report.redis ? pause_class_button(call, usage.job_class, paused.contains(usage.job_class)) : Html()});
   }
   page.body += table.html(call, "No job has run on this machine.");
+  page.body += published_section(call);
   return page_response(call, std::move(page));
 }
 

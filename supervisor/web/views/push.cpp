@@ -10,6 +10,7 @@
 #include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json_writer.hpp"
+#include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/lists/job_json.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/call.hpp"
@@ -19,15 +20,34 @@
 namespace brood {
 namespace {
 
+// By which pushes are checked.
+struct Checks {
+  explicit Checks(Call& call)
+      : unchecked(call.query.value("unchecked") == "1"),
+        published(published_classes_for_push(call.site.shards())),
+        ruby_serves(ask_ruby_serves(call.site.shards())) {}
+  bool unchecked;
+  PublishedClasses published;
+  RubyServes ruby_serves;
+};
+
 // Throws Refused, with the number of the line where there are several.
-Push job_in(std::string_view text, bool unchecked, std::size_t line) try {
+Push job_in(std::string_view text, const Checks& checks, std::size_t line, std::string* warning = nullptr) try {
   Push push = Push::parse(text);
-  if (!unchecked) check_member_names(push);
+  if (!checks.unchecked) check_member_names(push);
   spell_as_ruby(push);
+  const std::string warned =
+      go_by_class(push, SaidByPush::of(text), checks.published, checks.ruby_serves, checks.unchecked);
+  if (warning != nullptr) *warning = warned;
   prepare_push(push, wall_now());  // nothing is sent before all can be
   return push;
 } catch (const std::invalid_argument& error) {
   throw Refused(400, line == 0 ? error.what() : "line " + std::to_string(line) + ": " + error.what());
+}
+
+std::string with_warning(std::string json, const std::string& warning) {
+  if (!warning.empty()) json.insert(json.size() - 1, ",\"warning\":" + json_string(warning));
+  return json;
 }
 
 // One that names its jid is pushed once, however often it is sent.
@@ -35,7 +55,7 @@ std::string push_one(Client& client, Push push) {
   return push.jid.empty() ? client.push(push) : detail::Opening::push_once(client, std::move(push));
 }
 
-std::vector<Push> jobs_of_lines(std::string_view body, bool unchecked) {
+std::vector<Push> jobs_of_lines(std::string_view body, const Checks& checks) {
   std::vector<Push> jobs;
   std::size_t number = 0;
   while (!body.empty()) {
@@ -43,7 +63,7 @@ std::vector<Push> jobs_of_lines(std::string_view body, bool unchecked) {
     const std::string_view line = body.substr(0, end);
     body.remove_prefix(std::min(end + 1, body.size()));
     ++number;
-    if (line.find_first_not_of(" \t\r") != line.npos) jobs.push_back(job_in(line, unchecked, number));
+    if (line.find_first_not_of(" \t\r") != line.npos) jobs.push_back(job_in(line, checks, number));
   }
   return jobs;
 }
@@ -53,16 +73,17 @@ std::vector<Push> jobs_of_lines(std::string_view body, bool unchecked) {
 // One job as JSON, or one a line, each as `brood enqueue --bulk` reads it.
 HttpResponse accept_jobs(Call& call) {
   Client& client = call.site.client();
-  const bool unchecked = call.query.value("unchecked") == "1";
+  const Checks checks(call);
   if (!call.request.is_of_type("application/x-ndjson")) {
-    const Push push = job_in(call.request.body, unchecked, 0);
+    std::string warning;
+    const Push push = job_in(call.request.body, checks, 0, &warning);
     call.on = "class=" + push.job_class + " queue=" + push.queue;
     const std::string jid = push_one(client, push);
     call.changed = jid.empty() ? 0 : 1;
     if (jid.empty()) return json_answer(200, refused_push_json(push, detail::Opening::holder(client, push)) + "\n");
-    return json_answer(200, push_json(push, jid) + "\n");
+    return json_answer(200, with_warning(push_json(push, jid), warning) + "\n");
   }
-  std::vector<Push> jobs = jobs_of_lines(call.request.body, unchecked);
+  std::vector<Push> jobs = jobs_of_lines(call.request.body, checks);
   call.on = counted(jobs.size(), "job", "jobs");
   std::vector<std::string> jids;
   std::size_t pushed = 0;

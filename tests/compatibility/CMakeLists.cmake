@@ -6,6 +6,7 @@ if(BROOD_RUBY)
 endif()
 if(BROOD_RUBY AND ruby_lacks EQUAL 0)
   foreach(test IN ITEMS active_job api_bytes batches client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
+  foreach(test IN ITEMS api_bytes batches classes client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
                         sidekiq_unique_jobs unique_jobs web_ui fugit)
     add_test(NAME compatibility_${test} COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.rb)
     set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")
@@ -13,7 +14,7 @@ if(BROOD_RUBY AND ruby_lacks EQUAL 0)
   # The files for Ruby run with Sidekiq 6 and with later ones: see newer_sidekiq.rb.
   execute_process(COMMAND ${BROOD_RUBY} -e "require 'sidekiq'; exit Sidekiq::VERSION.to_i < 7" RESULT_VARIABLE sidekiq_is_newer)
   if(sidekiq_is_newer EQUAL 0)
-    foreach(test IN ITEMS batches encryption unique_jobs)
+    foreach(test IN ITEMS batches classes encryption unique_jobs)
       add_test(NAME compatibility_${test}_newer
                COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/newer_sidekiq.rb ${test}_test.rb)
       set_tests_properties(compatibility_${test}_newer PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77

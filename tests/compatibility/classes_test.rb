@@ -1,0 +1,56 @@
+# Ruby's pushes go by what brood's workers publish: packaging/ruby/brood_classes.rb.
+require_relative "support"
+require_relative "../../packaging/ruby/brood_classes"
+
+Brood::Classes.install
+
+class ClassesTest < CompatibilityTest
+  start workers: 1, queues: ["served"], options: ["-r", File.join(BUILD, "tests/job_libraries/libdescribed_jobs_1.so")]
+
+  def push(job_class, args, more = {}) = Sidekiq::Client.push({ "class" => job_class, "args" => args }.merge(more))
+  def only_job(queue) = Sidekiq::Queue.new(queue).first.item
+
+  def setup
+    skip "a matter of brood" if Server.ruby?
+    redis.command("DEL", "queue:images", "queue:default", "queue:reports", "queue:tales", "queue:mine")
+    eventually("the classes are published") { Brood::Classes.forget || Brood::Classes.options("ResizeImage") }
+  end
+
+  def test_a_push_gets_the_options_of_its_class
+    assert push("ResizeImage", ["cat.png", 320])
+    job = only_job("images")
+    assert_equal [5, ["slow"], 3600], job.values_at("retry", "tags", "expires_in")
+    push("ResizeImage", ["cat.png", 320], "queue" => "mine", "retry" => 1, "tags" => [])
+    assert_equal [1, []], only_job("mine").values_at("retry", "tags")
+    push("NightlyReport", [7, "monday"])
+    assert_equal ["done", [7]], only_job("reports").values_at("unique_until", "unique_by")
+    push("Tell", ["path", "secret"])
+    assert_equal true, only_job("tales")["encrypt"]
+  end
+
+  def test_what_the_class_would_not_take_is_refused
+    assert_match(/argument 2 \(width\): expected an integer/, assert_raises(Brood::Classes::Refused) { push("ResizeImage", ["cat.png", "wide"]) }.message)
+    assert_match(/takes 2 arguments/, assert_raises(Brood::Classes::Refused) { push("ResizeImage", ["cat.png"]) }.message)
+    error = assert_raises(Brood::Classes::Refused) { push("Tell", ["path", 4711]) }
+    refute_includes error.message, "4711"
+    assert_raises(Brood::Classes::Refused) { push("Tell", ["path", "x"], "encrypt" => false) }
+    assert_equal 0, Sidekiq::Queue.new("images").size
+  end
+
+  def test_other_classes_are_pushed_as_ever
+    push("Ruby::HardWorker", [1, "x"])
+    assert_equal ["default", true], only_job("default").values_at("queue", "retry")
+    assert_nil Brood::Classes.options("Ruby::HardWorker")
+    assert_nil Brood::Classes.check("Ruby::HardWorker", [1])
+  end
+
+  def test_hostile_contents_are_ignored
+    redis.command("HSET", "brood:classes", "evil", "{\"classes\":", "odd", "{\"classes\":{\"ResizeImage\":7}}")
+    redis.command("HSET", "brood:classes:seen", "evil", "1 9999999999", "odd", "9999999998 9999999999", "x", "y")
+    Brood::Classes.forget
+    push("ResizeImage", ["cat.png", 320])
+    assert_equal 1, Sidekiq::Queue.new("images").size
+  ensure
+    redis.command("HDEL", "brood:classes:seen", "evil", "odd", "x")
+  end
+end

@@ -207,6 +207,15 @@ BOOST_AUTO_TEST_CASE(an_order_that_was_not_carried_out_in_time_ends_the_command)
   BOOST_TEST(fleet.restarts(1) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(an_order_that_redis_refuses_stops_it) {
+  Fleet fleet({"a"});
+  fleet.redis.command({"SET", fleet.hosts[0]->identity + "-signals", "no list"});
+  const CommandResult result = fleet.tell({"restart", "--all"});
+  BOOST_TEST(result.status == 75, result.output << result.errors);
+  BOOST_TEST(says(result.errors, "Redis does not take the order"), result.errors);
+  BOOST_TEST(fleet.restarts(0) == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(others_and_older_broods_are_left_out) {
   Fleet fleet({"a"});
   for (const std::string identity : {"ruby:1:abcdefabcdef", "older:2:abcdefabcdef"}) {

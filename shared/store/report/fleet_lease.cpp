@@ -36,7 +36,7 @@ std::string read_other_holder(ReplyView reply) {
   try {
     const JsonObject lease = JsonObject::parse(holder);
     const double since = lease.number("since").value_or(0);
-    const std::string by = lease.string("by").value_or("somebody unnamed").substr(0, longest_shown);
+    const std::string by = lease.string("by").value_or("an unnamed user").substr(0, longest_shown);
     return fmt::format("{} restarts the fleet since {}", log::printable(by),
                        since > 0 && since < 1e11 ? clock_text(since) : "an unknown time");
   } catch (const BadJson&) {

@@ -25,8 +25,8 @@ struct Placing {
 // Without `loaded_before` all are restarted that can be.
 Placing placing_of(const FleetMember& member, std::optional<WallTime> loaded_before);
 
-// The restart of a fleet: one supervisor after the other, until one fails.  Pure: what is seen of them and the time are
-// given.
+// The restart of a fleet: one supervisor after the other, until one fails.  Pure: the caller looks at them and at the
+// clock.
 class FleetRoll {
  public:
   struct Limits {
@@ -46,14 +46,14 @@ class FleetRoll {
 
   FleetRoll(std::size_t members, Limits limits) : limits_(limits), ends_(members) {}
 
-  // Whose turn it is to get the order; nullopt: one has it, or all had it, or one has failed.
+  // The member that gets the order next; nullopt: one is under way, all had their turn, or one has failed.
   std::optional<std::size_t> next() const;
   // next() was given the order `id`.
   void begin(std::string id, SteadyTime now);
   // next() has ended before its turn.
   void pass_over() { ++turn_; }
 
-  // Looks at the one that has the order; nullopt: Redis did not answer.  Returns how its turn has ended, if it has.
+  // `seen` is the member that is under way; nullopt: Redis did not answer.  Returns how its turn has ended, if it has.
   std::optional<End> look(const std::optional<SeenMember>& seen, SteadyTime now);
 
   // How it goes on there, or why it failed; for people.

@@ -103,22 +103,29 @@ class Run {
     return table.empty() ? "" : table.text(Style::of_standard_output());
   }
 
-  void roll_all(HeldLease& lease) {
+  void roll_all(HeldLease& lease) try {
     while (const auto next = roll_.next()) {
       stopped_by_ = interrupted() ? "interrupted" : lease.hold();
       if (!stopped_by_.empty()) return;
       const FleetMember& member = members_[*next];
       const auto seen = look_at_member(shards_, member.identity);
-      const auto id = seen && !seen->beats ? std::nullopt : give_order(shards_, member.identity, "restart", {});
-      if (!id) {
+      if (seen && !seen->beats) {
         tell(fmt::format("{}: has ended meanwhile", title_of(member)));
         roll_.pass_over();
         continue;
+      }
+      const auto id = give_order(shards_, member.identity, "restart", {});
+      if (!id) {
+        stopped_by_ = fmt::format("Redis does not take the order for {}; it may be full", title_of(member));
+        return;
       }
       roll_.begin(*id, steady_now());
       tell(fmt::format("{}: ordered to restart, {} of {}", title_of(member), *next + 1, members_.size()));
       if (!follow(lease)) return;
     }
+  } catch (const ConnectionLost& lost) {  // the order may have been left before the connection ended
+    stopped_by_ = fmt::format("Redis does not answer, and {} may have received its order: {}",
+                              title_of(members_[roll_.next().value_or(0)]), lost.what());
   }
 
   // False: this command is to end before the member has.
@@ -138,8 +145,10 @@ class Run {
       if (end == FleetRoll::End::done)
         say(fmt::format("{}: restarted, after {:.1f}s", title,
                         std::chrono::duration<double>(steady_now() - given).count()));
-      if (!end && roll_.text() != std::exchange(told, roll_.text()) && !told.empty())
-        tell(fmt::format("{}: {}", title, told));
+      if (!end && roll_.text() != told) {
+        told = roll_.text();
+        if (!told.empty()) tell(fmt::format("{}: {}", title, told));
+      }
       if (!end && steady_now() - held > 5s) {
         held = steady_now();
         stopped_by_ = lease.hold();  // that another holds it now ends this command after the turn

@@ -58,9 +58,11 @@ std::vector<Ordered> give_all(ShardConnections& shards, const FleetScale& scale)
       continue;
     }
     const auto id = give_order(shards, member.identity, "scale", {scale.workers, scale.capsule});
-    if (!id) continue;
     ordered.push_back({.member = std::move(member)});
-    ordered.back().turn.begin(*id, steady_now());
+    if (id)
+      ordered.back().turn.begin(*id, steady_now());
+    else
+      ordered.back().end = FleetRoll::End::gone;
   }
   return ordered;
 }
@@ -105,7 +107,7 @@ int scale_fleet(const FleetScale& scale) {
   std::vector<Ordered> all = give_all(shards, scale);
   if (!scale.json) {
     for (const Ordered& one : all) {
-      if (!one.answers()) tell(one, scale);
+      if (!one.answers() || one.end) tell(one, scale);
     }
   }
   await(shards, all, scale);

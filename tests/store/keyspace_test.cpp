@@ -542,7 +542,8 @@ void Shard::repeat() {
                       .last_push = "",
                       .now = std::chrono::sys_seconds(1'700'000'001s)}));
   ask(leave_periodic("report"));
-  run(put_periodic_rule({.name = "added", .rule = "{}", .rule_text = "@daily UTC", .definition = "{}"}));
+  run(put_periodic_rule(
+      {.name = "added", .rule = "{}", .rule_text = "@daily UTC", .definition = "{}", .by = "a test"}));
   BOOST_TEST(read_periodic_rules(run(ask_periodic_rules()).view()).count == 1);
   run(remove_periodic_rule("added"));
 }

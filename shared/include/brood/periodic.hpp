@@ -114,11 +114,11 @@ struct BROOD_API PeriodicTick {
 
 // A periodic job as Redis knows it.
 struct BROOD_API PeriodicJob {
-  std::string name;            // by which commands know it
-  std::string cron, tz, args;  // the rule, its time zone, and the arguments as a JSON array
-  std::string job_class;       // the class that runs at each tick
-  std::string queue, retry;    // where its jobs go, and true, false or a number: JSON
-  PeriodicSource source = PeriodicSource::redis;
+  std::string name;                               // by which commands know it
+  std::string cron, tz, args;                     // the rule, its time zone, and the arguments as a JSON array
+  std::string job_class;                          // the class that runs at each tick
+  std::string queue, retry;                       // where its jobs go, and true, false or a number: JSON
+  PeriodicSource source = PeriodicSource::redis;  // where its rule is written
   // The file and line of the configuration, the library or who has added it, and the host.
   std::string place;
   bool paused = false;    // its ticks push nothing, by a command or by the configuration

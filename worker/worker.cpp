@@ -58,7 +58,7 @@ void Worker::go_on() {
   if (!begins && outcomes_.empty()) return stand_by(quiet);
   if (!fetch(begins)) return;
   lifecycle_.beat(shard_.redis().connections());
-  if (session_.batch().entries.empty() && begins) wait_for_job();
+  if (session_.batch().entries.empty() && begins && !session_.has_more()) wait_for_job();
   perform_batch();
   log::flush();
 }
@@ -77,7 +77,7 @@ bool Worker::fetch(bool begins) {
   if (!fetcher_.draw() && leaves()) throw ShardIsAway{};  // which another call would find only after its time too
   Session::Next next = fetcher_.settle_and_fetch(outcomes, begins);
   unsettled_ = false;
-  if (next == Session::Next::held && begins) next = fetcher_.fetch_from_rest();
+  if (next == Session::Next::held && begins && !session_.has_more()) next = fetcher_.fetch_from_rest();
   if (next == Session::Next::renewal) renew(ControlByte::need_incarnation);
   return next == Session::Next::held;
 }

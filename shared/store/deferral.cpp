@@ -32,6 +32,8 @@ Outcome::Kind place_of(const Deferral& deferral) {
     case Why::quarantine:
     case Why::pause:
       return Outcome::Kind::quarantine;
+    case Why::sequence:
+      return Outcome::Kind::requeue_head;
     case Why::interrupted:
       return deferral.delay == 0ms ? Outcome::Kind::requeue_back : Outcome::Kind::schedule;
     case Why::lock:
@@ -54,6 +56,7 @@ Outcome defer(const Payload& job, const Deferral& deferral, const std::string& q
 
   std::vector<Payload::Edit> edits;
   if (deferral.why == Why::limit) edits.push_back({"overrated", std::to_string(times_over_limit(job) + 1)});
+  // By that the scripts know the queue of a job that waits for its sequence.
   if (place != Outcome::Kind::requeue_back && job.string("queue") != queue)
     edits.push_back({"queue", json_string(queue)});
   const bool has_run = deferral.why == Why::limit || deferral.why == Why::interrupted;

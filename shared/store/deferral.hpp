@@ -17,6 +17,7 @@ namespace brood {
 //   cap          the queue "<its queue>@<cap>"    a fetch that finds a free place under the cap
 //   quarantine   `brood:quarantined`              a worker with other libraries, or a person who releases its class
 //   pause        `brood:quarantined`              a worker, once its class is resumed
+//   sequence     the head of its queue            the next fetch, which lets it wait for its sequence
 //   lock         `schedule`                       the scheduler, in 1 to 10 s
 //   limit        `schedule`                       the scheduler, after `delay`
 //   interrupted  `schedule`; the back of its      the scheduler, after `delay`; a fetch
@@ -26,7 +27,7 @@ namespace brood {
 // job waits: one that goes to `schedule`, or is enqueued anew, has the end written down as `expiry`.  A payload in a
 // set names the queue that it came from, since nothing else tells it there.
 struct Deferral {
-  enum class Why { cap, quarantine, pause, lock, limit, interrupted } why = Why::cap;
+  enum class Why { cap, quarantine, pause, sequence, lock, limit, interrupted } why = Why::cap;
   std::string into = {};               // cap: the name of the queue that it waits in
   std::chrono::milliseconds delay{0};  // limit, interrupted
 

@@ -7,6 +7,7 @@
 #include "shared/base/plain_number.hpp"
 #include "shared/base/planted_bug.hpp"
 #include "shared/job/batch_membership.hpp"
+#include "shared/job/sequence.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/kept_report.hpp"
@@ -42,6 +43,12 @@ void append_lock(std::vector<LetGo>& all, const std::optional<NamedLock>& held, 
   if (held) all.push_back({entry, "unique", keys::unique_lock(held->lock), held->jid});
 }
 
+void append_sequence(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end) {
+  const auto sequence = sequence_named_by(payload);
+  if (!sequence || (end == JobEnding::failed && !sequence->lets_pass)) return;
+  all.push_back({entry, "sequence", keys::brood_sequences, sequence->jid, sequence->name});
+}
+
 }  // namespace
 
 void append(ScriptCall& call, const std::vector<LetGo>& all) {
@@ -53,7 +60,8 @@ void append(ScriptCall& call, const std::vector<LetGo>& all) {
 }
 
 std::vector<std::string_view> marks_of_holders() {
-  std::vector<std::string_view> marks{mark_of_unique_lock, mark_of_batch_job, mark_of_batch_callback, mark_of_report};
+  std::vector<std::string_view> marks{mark_of_unique_lock, mark_of_batch_job, mark_of_batch_callback, mark_of_report,
+                                      mark_of_sequence};
   if (gem_locks_are_served()) marks.push_back(mark_of_gem_lock);
   return marks;
 }
@@ -61,6 +69,7 @@ std::vector<std::string_view> marks_of_holders() {
 bool may_hold(std::string_view payload) {
   return contains_text(payload, mark_of_unique_lock) || contains_text(payload, mark_of_batch_job) ||
          contains_text(payload, mark_of_batch_callback) || contains_text(payload, mark_of_report) ||
+         contains_text(payload, mark_of_sequence) ||
          (gem_locks_are_served() && contains_text(payload, mark_of_gem_lock));
 }
 
@@ -112,6 +121,7 @@ void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t 
   if (!may_hold(payload)) return;
   if (end == JobEnding::done && outcome != nullptr) append_step_result(all, payload, entry, *outcome);
   append_batch(all, payload, entry, end, dead_timeout_s);
+  append_sequence(all, payload, entry, end);
   if (end != JobEnding::failed) append_report(all, payload, entry, outcome);
   if (end == JobEnding::failed || (end == JobEnding::gone && planted(PlantedBug::dead_job_keeps_its_lock))) return;
   append_lock(all, lock_named_by(payload), entry);

@@ -21,6 +21,8 @@ namespace brood {
 //    with success, death or deletion.  So does a lock of the gem sidekiq-unique-jobs, where asked for: gem_lock.hpp.
 //  - Held by the incarnation that runs the job: a lock while running.  Its note, a second field of the in-flight hash,
 //    names it: the recovery reads both fields with one command.
+//  - Held by the job: its sequence, which the payload names (pieces/sequences.lua).  It stays over retries, unless the
+//    payload lets others pass, and goes with success, death or deletion to the next job that waits.
 //  - Counted by a batch, which the payload names: how each attempt of the job ends (batches/batch.hpp).
 //
 // C++ decides what goes and says so by LetGo; the scripts, which decode no payload, do it in pieces/let_go.lua.  There

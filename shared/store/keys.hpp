@@ -116,6 +116,11 @@ inline RedisKey batch_steps(std::string_view bid) { return RedisKey(batch(bid).n
 inline RedisKey batch_results(std::string_view bid) { return RedisKey(batch(bid).name() + ":results"); }
 inline RedisKey batch_children(std::string_view bid) { return RedisKey(batch(bid).name() + ":children"); }
 
+// Sequences: what is known of each by its name, and the jobs of one that wait.  The scripts spell both: see
+// pieces/sequences.lua.
+inline constexpr FixedKey brood_sequences{"brood:sequences"};
+inline RedisKey sequence(std::string_view name) { return RedisKey("brood:sequence:" + std::string(name)); }
+
 // Those of the gem sidekiq-cron, of its releases 1 and 2.  A schedule is named by its whole key.
 inline constexpr FixedKey gem_schedules_of_1{"cron_jobs"};
 inline RedisKey gem_schedules(std::string_view name_space) { return RedisKey("cron_jobs:" + std::string(name_space)); }

@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(what_came_to_a_wait_without_a_field_is_settled_or_given_bac
     Worker worker;
     worker.settle({}, 1, {"a"});
     worker.next({}, {.draw = {"a"}, .most = 1, .wait_queue = "a"});
-    worker.redis.call({"DEL", hash});
     worker.push("a", {"1"});
     BOOST_REQUIRE((worker.wait() == Session::Waited::job));
+    worker.redis.call({"DEL", hash});
 
     if (performed) {
       worker.settle({Outcome{Outcome::Kind::retry, "1r", 5}});
@@ -90,6 +90,17 @@ BOOST_AUTO_TEST_CASE(what_came_to_a_wait_without_a_field_is_settled_or_given_bac
     worker.session->retire({});
     BOOST_TEST(worker.server.size_of("queue:a") == (performed ? 0u : 1u));
   }
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_to_a_wait_without_a_field_is_fetched_anew) {
+  Worker worker;
+  worker.settle({}, 1, {"a"});
+  worker.next({}, {.draw = {"a"}, .most = 1, .wait_queue = "a"});
+  worker.redis.call({"DEL", hash});
+  worker.push("a", {"1"});
+  BOOST_TEST((worker.wait() == Session::Waited::nothing));
+  BOOST_TEST(worker.settle({}) == Strings{"1"}, boost::test_tools::per_element());
+  BOOST_TEST(worker.settle({Outcome{}}).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_that_retires_without_a_field_leaves_no_list) {

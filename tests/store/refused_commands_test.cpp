@@ -185,6 +185,25 @@ std::vector<Operation> operations() {
   add({"fetch what was set aside", waiting_aside, settle_and_fetch(fetches_aside, now)});
   add({"return what was set aside", waiting_aside, return_set_aside("a@k", "a", 1'000)});
 
+  const auto in_sequence = [](const std::string& jid) {
+    return R"({"sequence":"s","queue":"a","jid":")" + jid + "\"}";
+  };
+  for (const int want : {1, 3}) {
+    std::vector<Command> waiting = held({});
+    for (const char* const jid : {"S1", "S2", "S3"}) waiting.push_back({"RPUSH", "queue:a", in_sequence(jid)});
+    add({"fetch jobs of a sequence", waiting, settle_and_fetch(settlement({}, {"a", "b"}, want), now)});
+    Settlement passes_on = settlement({Outcome{}}, {"b"}, want);
+    passes_on.let_go = {{0, "sequence", keys::brood_sequences, "S0", "s"}};
+    std::vector<Command> holds = held({in_sequence("S0")});
+    holds.push_back({"HSET", "brood:sequences", "s", "5 S0"});
+    for (const char* const jid : {"S1", "S2"}) holds.push_back({"RPUSH", "brood:sequence:s", in_sequence(jid)});
+    add({"settle what holds a sequence", holds, settle_and_fetch(passes_on, now), {in_sequence("S0")}});
+    std::vector<Command> arrived = held({in_sequence("S9")});
+    arrived.push_back({"HSET", "brood:sequences", "s", "5 S0"});
+    add({"let a job wait that a wait has brought", arrived,
+         fetch_after_wait({identity, field, 1, "a", {"none", "b"}, want})});
+  }
+
   for (const int want : {1, 3}) {
     std::vector<Command> waiting = held({});
     waiting.push_back({"DEL", "queue:a"});
@@ -433,6 +452,7 @@ BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
       "remove_periodic_rule", "queue_page", "queue_sizes", "register_incarnation", "release_lock", "reset_limit",
       "save_iteration", "serve_periodic", "set_page", "show_cap", "show_limit", "take_limits", "take_running_lock",
       "take_unique_lock", "try_rights", "work", "keep_probe", "first_score", "take_aside", "fleet_lease",
+      "enter_sequence",
       // What these push comes with no job: callbacks, and steps of flows.
       "add_steps", "cancel_batch", "close_push", "delete_batch", "end_in_batch", "find_states", "open_batch",
       "release_steps", "reopen_batch"};  // of jobs that are to be deleted

@@ -5,6 +5,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/batch_membership.hpp"
 #include "shared/job/expiry.hpp"
+#include "shared/job/sequence.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/admission/unique_turn.hpp"
 
@@ -47,7 +48,7 @@ Decision Admission::decide(std::string_view payload) {
   }
   for (Answer (Admission::*const gate)() :
        {&Admission::batch, &Admission::cap, &Admission::expiry, &Admission::class_waits, &Admission::order,
-        &Admission::length, &Admission::turn, &Admission::expiry}) {
+        &Admission::length, &Admission::sequence, &Admission::turn, &Admission::expiry}) {
     if (Answer answer = (this->*gate)()) {
       answer->settles_at_once = asked_for_lock_;
       return *std::move(answer);
@@ -108,6 +109,23 @@ Admission::Answer Admission::order() {
 Admission::Answer Admission::length() {
   const bool may_be_long = begun_ > 0 && !short_classes_.contain(job_.code_class());
   return may_be_long ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;
+}
+
+// It is the next one of its sequence.  The fetch has seen to that, so others wait only where a script was refused or
+// lost; and then they go back to be fetched again.  What came too late ends, and holds up no job.
+Admission::Answer Admission::sequence() {
+  if (std::string problem = problem_of_sequence(job_); !problem.empty()) {
+    quarantine_.does_not_begin(job_);
+    return Decision{.kind = Kind::unreadable, .why = std::move(problem)};
+  }
+  const std::optional<Sequence> sequence = expired_ ? std::nullopt : sequence_named_by(job_);
+  if (!sequence) return std::nullopt;
+  const Taken entered = session_.enter_sequence(sequence->name, sequence->jid);
+  if (entered == Taken::fenced) return Decision{.kind = Kind::not_now};
+  asked_for_lock_ = true;
+  if (entered == Taken::yes) return std::nullopt;
+  quarantine_.does_not_begin(job_);
+  return deferred(entered == Taken::no ? Why::sequence : Why::lock);
 }
 
 // It has the lock that it runs under.  One that came too late needs none: it ends, and asks for a turn no more.

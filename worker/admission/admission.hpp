@@ -34,10 +34,12 @@ struct Decision {
   Deferral deferral = {};
   WallTime expiry = {};
   std::string why = {};
-  bool settles_at_once = false;  // Redis was asked for its lock, which goes with the next settle
+  bool settles_at_once = false;  // Redis was asked for its lock or its sequence, which goes with the next settle
 
   // It waits for its class: the jobs behind it may be looked at too.
-  bool waits_for_class() const { return kind == Kind::defer && deferral.why != Deferral::Why::lock; }
+  bool waits_for_class() const {
+    return kind == Kind::defer && deferral.why != Deferral::Why::lock && deferral.why != Deferral::Why::sequence;
+  }
 };
 
 // Whether the jobs of one worker may begin, one after the other.  Each payload is parsed here, once on its way.
@@ -76,6 +78,7 @@ class Admission {
   Answer class_waits();
   Answer order();
   Answer length();
+  Answer sequence();
   Answer turn();
 
   Session& session_;

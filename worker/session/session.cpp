@@ -23,6 +23,9 @@ constexpr auto short_wait = 5s;
 constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see shared/redis/socket.cpp
 constexpr auto reply_slack = 5s;
 
+// A job that was brought by a wait enters its sequence at once, unless its worker is dead or cannot send the script.
+constexpr int most_soon_in_a_row = 20;
+
 // Whether the wait, or the fetch behind it, brought a job.
 bool brought_a_job(const std::vector<Reply>& replies) {
   if (read_arrived(replies.front().view())) return true;
@@ -100,7 +103,7 @@ Session::Next Session::next(const std::vector<Outcome>& outcomes, const Want& wa
     hold(std::move(settled));
     asked = until;
     unsettled = &none;
-  } while (batch_.entries.empty() && want.most > 0 && asked < want.draw.size());
+  } while (batch_.entries.empty() && !has_more_ && want.most > 0 && asked < want.draw.size());
   return Next::held;
 }
 
@@ -115,6 +118,13 @@ Taken Session::take(IncarnationHoldings::Held wanted, AskToTake asking) {
 
 Taken Session::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest) {
   const ScriptCall call = take_unique_lock(fence(), lock, jid, longest);
+  const Taken taken = read_taken(delivery_.send(call).view());
+  if (taken == Taken::no_lock) report_no_lock(call.keys.back());
+  return taken;
+}
+
+Taken Session::enter_sequence(std::string_view name, std::string_view jid) {
+  const ScriptCall call = brood::enter_sequence(fence(), name, jid);
   const Taken taken = read_taken(delivery_.send(call).view());
   if (taken == Taken::no_lock) report_no_lock(call.keys.back());
   return taken;
@@ -187,6 +197,9 @@ void Session::hold(Settled settled) {
       batch_.entries.push_back(std::move(payload));
   }
   number_ = settled.number;
+  soon_in_a_row_ = settled.has_more_soon ? soon_in_a_row_ + 1 : 0;
+  const bool again_soon = settled.has_more_soon && soon_in_a_row_ <= most_soon_in_a_row;
+  has_more_ = batch_.entries.empty() && (settled.has_more || again_soon);
 
   slot_.clear_entries();
   slot_.set_number(number_);
@@ -273,10 +286,9 @@ void Session::report_no_lock(const RedisKey& key) {
 
 Session::Waited Session::wait(const Wait& how) {
   const auto longest = how.looks_again_soon ? short_wait : longest_wait;
-  std::vector<Command> commands{wait_on_queue(setup_.identity, field_, batch_.queue, longest)};
-  if (!how.draw.empty())
-    commands.push_back(
-        fetch_after_wait({setup_.identity, field_, number_, batch_.queue, how.draw, how.most}).command());
+  std::vector<Command> commands{
+      wait_on_queue(setup_.identity, field_, batch_.queue, longest),
+      fetch_after_wait({setup_.identity, field_, number_, batch_.queue, how.draw, how.most}).command()};
   bool woken = false;
   const Patience patience{.longest = longest + reply_slack,
                           .wake_fd = how.wake_fd,
@@ -293,8 +305,10 @@ Session::Waited Session::wait(const Wait& how) {
       slot_.set_waiting_client(0);
       return Waited::nothing;
     }
+    // Redis must know the script when the wait ends: one that is sent again comes after those of other workers.
+    if (fetch_known_on_ != redis_.connections()) commands.back() = by_text(std::move(commands.back()));
     const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
-    const std::uint64_t written_on = redis_.connections();
+    const std::uint64_t written_on = fetch_known_on_ = redis_.connections();
     slot_.set_waiting_client(0);
     if (delivery_.asks_replicas() && brought_a_job(replies) && !delivery_.is_confirmed(written_on)) {
       redis_.disconnect();
@@ -321,6 +335,7 @@ Session::Waited Session::hold_what_came(const std::vector<Reply>& replies, bool 
       Settled fetched = read_settled(fetch);
       // The job that the wait fetched is no longer ours either.  The next settle is fenced too, and registers anew.
       if (fetched.fenced) return Waited::nothing;
+      if (fetched.gone_to_wait || fetched.has_more) return Waited::nothing;
       if (!fetched.nothing) {
         hold(std::move(fetched));
         return Waited::job;

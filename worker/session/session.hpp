@@ -83,6 +83,8 @@ class Session {
   void begin(std::uint64_t incarnation);
 
   const Batch& batch() const { return batch_; }
+  // The last next() has fetched nothing, but a queue has jobs: call it again instead of waiting.
+  bool has_more() const { return has_more_; }
 
   // How to wait in Redis for a job.
   struct Wait {
@@ -115,6 +117,8 @@ class Session {
   void let_go_of_taken();
   // Takes the lock of a job that was pushed while another held it: the job holds it then, not this incarnation.
   Taken take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest);
+  // Asks whether a job is the next one of its sequence: it holds the sequence then.
+  Taken enter_sequence(std::string_view name, std::string_view jid);
   // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
   bool let_go_before_begin(const std::vector<LetGo>& all);
   Fence fence() const { return {setup_.identity, field_, number_}; }
@@ -156,6 +160,8 @@ class Session {
   Delivery delivery_;
   Batch batch_;
   IncarnationHoldings held_;
+  bool has_more_ = false;
+  int soon_in_a_row_ = 0;
   std::uint64_t incarnation_ = 0;  // 0: none, begin() one
   std::string field_;
   std::uint64_t number_ = 0;
@@ -163,6 +169,7 @@ class Session {
   struct {
     std::uint64_t id = 0, connection = 0;  // of which it is the id
   } client_;
+  std::uint64_t fetch_known_on_ = 0;  // the connection that has sent the text of the fetch behind a wait
   SteadyTime skipped_reported_{};
   struct {
     SteadyTime since{};

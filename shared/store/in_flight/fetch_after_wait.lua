@@ -1,13 +1,24 @@
 -- Fetches for a worker that was let go: sent right behind its BLMOVE, so that Redis runs it the moment that the wait
--- ends, however it ends, and the worker need not come back to ask.
+-- ends, however it ends, and the worker need not come back to ask.  A job that the wait has brought enters its sequence here:
+-- Redis runs the scripts of several workers in the order in which it has served their waits.
 -- KEYS[1] in-flight hash    KEYS[2] list of the queue waited on    KEYS[3...] queue and list for each queue asked, in order
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle    ARGV[3] queue waited on
 -- ARGV[4] jobs wanted    ARGV[5] bytes wanted
 -- Returns {status, number, queue, {}, {fetched payloads, oldest first}}; status is OK, NOTHING (the wait itself brought a job,
--- or no queue has one: nothing was written) or FENCED (somebody has recovered this incarnation).
+-- or no queue has one: nothing was fetched), MOVED (the wait brought a job that waits for its sequence now: nothing is
+-- held), MORE (settle_and_fetch is to take what there is) or FENCED (somebody has recovered this incarnation).
+-- include: pieces/sequences.lua
 if redis.call("HGET", KEYS[1], ARGV[1]) ~= ARGV[2] .. " " .. ARGV[3] then return {"FENCED", "0", "", {}, {}} end
 local nothing = {"NOTHING", ARGV[2], ARGV[3], {}, {}}
-if redis.call("EXISTS", KEYS[2]) == 1 then return nothing end
+local arrived = redis.call("LINDEX", KEYS[2], -1)
+if arrived then
+  if names_sequence(arrived) then
+    local order = sequences(KEYS[1]:sub(1, KEYS[1]:find("brood:inflight:", 1, true) - 1))
+    if not order.enter_from(KEYS[2], ARGV[3], arrived) then nothing[1] = "MOVED" end
+  end
+  return nothing
+end
+if #KEYS == 2 then return nothing end
 local queues = {}
 for i = 3, #KEYS, 2 do queues[#queues + 1] = KEYS[i] end
 if redis.call("EXISTS", unpack(queues)) == 0 then return nothing end
@@ -22,11 +33,15 @@ for i = first, #queues do
   if redis.call("TYPE", key).ok == "list" and redis.call("EXISTS", list) == 0 then
     local jobs, bytes = {}, 0
     local job = redis.call("LINDEX", key, -1)
+    if job and names_sequence(job) then
+      nothing[1] = "MORE"
+      return nothing
+    end
     while job do
       jobs[#jobs + 1] = job
       bytes = bytes + #job
       local following = #jobs < math.min(tonumber(ARGV[4]), 1000) and redis.call("LINDEX", key, -1 - #jobs)
-      job = following and bytes + #following <= tonumber(ARGV[5]) and following
+      job = following and bytes + #following <= tonumber(ARGV[5]) and not names_sequence(following) and following
     end
     -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
     redis.call("LTRIM", key, 0, -1)

@@ -9,7 +9,7 @@
 namespace brood {
 
 namespace scripts {
-extern const Script take_running_lock, take_unique_lock, let_go_of_stray, let_go_at_begin;
+extern const Script take_running_lock, take_unique_lock, enter_sequence, let_go_of_stray, let_go_at_begin;
 }
 
 namespace {
@@ -39,6 +39,12 @@ ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::stri
   return {&scripts::take_unique_lock,
           {keys::in_flight_hash(fence.identity), keys::unique_lock(lock)},
           {fence.field, std::to_string(fence.number), std::string(jid), std::to_string(longest.count())}};
+}
+
+ScriptCall enter_sequence(const Fence& fence, std::string_view name, std::string_view jid) {
+  return {&scripts::enter_sequence,
+          {keys::in_flight_hash(fence.identity), keys::brood_sequences},
+          {fence.field, std::to_string(fence.number), std::string(name), std::string(jid)}};
 }
 
 ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all) {

@@ -41,6 +41,9 @@ Taken read_taken(ReplyView reply);  // throws UnexpectedReply
 ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::string_view jid,
                             std::chrono::milliseconds longest);
 
+// Whether a job may begin as the next one of its sequence; it holds the sequence then.  Read with read_taken().
+ScriptCall enter_sequence(const Fence& fence, std::string_view name, std::string_view jid);
+
 // What ends with the beginning of a job goes, or what was taken for one that does not begin, and nothing else changes.
 ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all);
 

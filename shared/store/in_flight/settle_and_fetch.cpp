@@ -109,6 +109,9 @@ Settled read_settled(ReplyView reply) {
   settled.fenced = status == "FENCED";
   settled.applied_before = status == "AGAIN";
   settled.nothing = status == "NOTHING";
+  settled.gone_to_wait = status == "MOVED";
+  settled.has_more = status == "MORE";
+  settled.has_more_soon = status == "SOON";
   settled.number = static_cast<std::uint64_t>(reply[1].integer());
   settled.queue = reply[2].text();
   for (std::size_t i = 0; i < reply[3].size(); ++i) settled.skipped.emplace_back(reply[3][i].text());

@@ -64,13 +64,13 @@ Command wait_on_queue(const std::string& identity, const std::string& field, con
 std::optional<std::string> read_arrived(ReplyView reply);
 
 // A fetch without a settlement, for a worker that holds nothing: to be sent right behind the command with which it
-// waits on `wait_queue`, and never again.
+// waits on `wait_queue`, and never again.  A job that the wait brings enters its sequence by it.
 struct FetchAfterWait {
   std::string identity;
   std::string field;
   std::uint64_t number = 0;  // of the settle that named the queue waited on
   std::string wait_queue;
-  std::vector<std::string> draw;  // at least one; at most max_queues_asked_after_wait are sent
+  std::vector<std::string> draw;  // at most max_queues_asked_after_wait are sent; none: what the wait brings is entered
   int want = 1;
 };
 inline constexpr std::size_t max_queues_asked_after_wait = 64;  // sent once a wait, not once a fetch
@@ -80,7 +80,11 @@ ScriptCall fetch_after_wait(const FetchAfterWait& fetch);
 struct Settled {
   bool fenced = false;          // nothing was written: somebody else has recovered this incarnation
   bool applied_before = false;  // this very settle had been applied; nothing was written now
-  bool nothing = false;         // a fetch after a wait found nothing to do; nothing was written
+  bool nothing = false;         // a fetch after a wait found nothing to do
+  bool gone_to_wait = false;    // what a wait has brought waits for its sequence now: nothing is held
+  // Nothing was fetched, but a queue has jobs: because most of them went to wait for their sequences; or because a job
+  // that another worker's wait has brought comes before them, and is about to be entered.
+  bool has_more = false, has_more_soon = false;
   std::uint64_t number = 0;
   std::string queue;                  // of the list, or waited for; empty: none
   std::vector<std::string> skipped;   // queues that are no lists

@@ -8,7 +8,9 @@
 -- ARGV[9...] kind, payload and score of each; of one that is set aside, the name of the queue that it goes into
 -- Behind these keys and arguments: what is held and ends with this; and behind that the caps of the queues asked.
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
--- AGAIN (this settle had been applied before, nothing was written now) or FENCED (it is no longer the sender's to settle).
+-- AGAIN (this settle had been applied before, nothing was written now), MORE or SOON (as OK, but a queue has jobs that were
+-- not looked at, or that another worker's job comes before: ask again at once), or FENCED (it is no longer the sender's to
+-- settle).
 -- include: pieces/caps.lua
 -- include: pieces/take_caps.lua
 -- include: pieces/let_go.lua
@@ -185,6 +187,39 @@ local function take(from, to)
   return jobs, length
 end
 
+-- The same, but jobs whose sequence another holds go to wait for it.  Returns also whether the queue is to be asked again.
+local most_moved, status = 256, "OK"
+local function take_in_order(from, to, queue)
+  local order, moved
+  while true do
+    local jobs, length = take(from, to)
+    if not jobs or jobs.err then return jobs, length end
+    local some_name = false
+    for _, job in ipairs(jobs) do some_name = some_name or names_sequence(job) end
+    if not some_name then return jobs, length end
+    if not order then
+      order, moved = sequences(from:sub(1, -#queue - #"queue:" - 1)), 0
+      if order.some_arrive(queue, to) then
+        for i = #jobs, 1, -1 do
+          redis.call("RPUSH", from, jobs[i])
+          redis.call("LREM", to, 1, jobs[i])
+        end
+        status = "SOON"
+        return false
+      end
+    end
+    local kept = {}
+    for _, job in ipairs(jobs) do
+      if order.enter_from(to, queue, job) then kept[#kept + 1] = job else moved = moved + 1 end
+    end
+    if #kept > 0 then return kept end
+    if moved >= most_moved then
+      status = "MORE"
+      return false
+    end
+  end
+end
+
 local fetched
 if left == 0 then
   local emptied = held_list
@@ -192,9 +227,9 @@ if left == 0 then
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local cap, jobs, length = caps[i / 2 - 1], nil, nil
     if not cap then
-      jobs, length = take(KEYS[i], KEYS[i + 1])
+      jobs, length = take_in_order(KEYS[i], KEYS[i + 1], name_of(i))
     elseif redis.call("EXISTS", KEYS[i]) == 1 and places_of(cap) and note_places(cap, KEYS[i + 1]) then
-      jobs, length = take(KEYS[i], KEYS[i + 1])
+      jobs, length = take_in_order(KEYS[i], KEYS[i + 1], name_of(i))
     end
     if jobs and not jobs.err then
       queue, held_list = name_of(i), KEYS[i + 1]
@@ -208,4 +243,4 @@ if left == 0 then
 end
 number = number + 1
 if queue ~= noted then redis.call("HSET", KEYS[1], ARGV[1], following .. queue) end
-return answer("OK", fetched)
+return answer(status, fetched)

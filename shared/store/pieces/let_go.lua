@@ -3,6 +3,7 @@
 -- it is, who holds it, and how it ends; and last how many things there are, 0 for none.  All of it is taken off KEYS and
 -- ARGV here, so that the script finds what it would find without it.
 -- include: batches/pieces/batches.lua
+-- include: pieces/sequences.lua
 local let_go, noted
 local going = tonumber(table.remove(ARGV))
 if going > 0 then
@@ -37,6 +38,10 @@ if going > 0 then
     gem_text = {"string", {"DEL"}, with_last(delete)},
     gem_primed = {"list", {"DEL"}, with_last(delete)},
     gem_index = {"zset", {"ZREM", "~"}, with_last(function(one) redis.call("ZREM", one.key, one.member) end)},
+    -- The sequence `verdict`, which the job `member` holds: it goes to the next that waits.
+    sequence = {"hash", {"HDEL", "~"}, function(one)
+      sequences(one.key:sub(1, -#"brood:sequences" - 1)).release(one.verdict, one.member)
+    end},
     -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict` what
     -- remains of it.
     note = {"hash", {"HDEL", "~"}, function(one)

@@ -1,0 +1,110 @@
+-- Sequences: the jobs of one run one after the other.  Its holder is the job that may run; the others wait in a list of
+-- their own, the next one first.  A job enters when a worker fetches it, by the script that takes it off its queue: so the
+-- order is that of the queue, whichever client has pushed.
+--   brood:sequences          a field for each sequence that has jobs: "<ms since its holder holds it> <jid of the holder>"
+--   brood:sequence:<name>    the payloads that wait
+-- The scripts decode no payload but one that has the mark in its text, and of that they read three members and change none.
+-- `prefix` stands before each key.
+local function names_sequence(payload) return payload:find('"sequence"', 1, true) end
+local function sequences(prefix)
+  local holders = prefix .. "brood:sequences"
+  local function waiting_in(name) return prefix .. "brood:sequence:" .. name end
+  local function is_refused(reply) return type(reply) == "table" and reply.err end
+
+  -- Name, jid and queue; nil: the job is in no sequence, or its worker has to say what is wrong with it.
+  local function read(payload)
+    if not names_sequence(payload) then return nil end
+    local is_json, job = pcall(cjson.decode, payload)
+    if not is_json or type(job) ~= "table" then return nil end
+    local name, jid = job.sequence, job.jid
+    if type(name) ~= "string" or name == "" or #name > 255 or type(jid) ~= "string" or jid == "" then return nil end
+    return name, jid, job.queue
+  end
+
+  -- Its jid; false: there is none; nil: Redis does not tell.
+  local function holder_of(name)
+    local held = redis.pcall("HGET", holders, name)
+    if type(held) == "table" then return nil end
+    return held and (held:match("^%d+ (.*)$") or held)
+  end
+
+  local function hold(name, jid)
+    local time = redis.call("TIME")
+    local since = string.format("%.0f", time[1] * 1000 + math.floor(time[2] / 1000))
+    return not is_refused(redis.pcall("HSET", holders, name, since .. " " .. jid))
+  end
+
+  -- The next that waits goes to the head of its queue and holds the sequence; without one the sequence is gone.  Where that
+  -- is refused all stays as it is, and the supervisor's watch tries it again.
+  local function pass_on(name)
+    local list = waiting_in(name)
+    local payload = redis.pcall("LINDEX", list, 0)
+    if type(payload) == "table" then return end
+    if not payload then return redis.pcall("HDEL", holders, name) end
+    if is_refused(redis.pcall("LTRIM", list, 0, -1)) then return end
+    local _, jid, queue = read(payload)
+    if not jid or type(queue) ~= "string" then    -- not put there by us
+      local time = redis.call("TIME")
+      if is_refused(redis.pcall("ZADD", prefix .. "dead", time[1], payload)) then return end
+      redis.call("LTRIM", list, 1, -1)
+      return pass_on(name)
+    end
+    if is_refused(redis.pcall("RPUSH", prefix .. "queue:" .. queue, payload)) then return end
+    redis.pcall("SADD", prefix .. "queues", queue)
+    hold(name, jid)
+    redis.call("LTRIM", list, 1, -1)
+  end
+
+  -- A job has ended, or lets the others pass.
+  local function release(name, jid)
+    if holder_of(name) == jid then pass_on(name) end
+  end
+
+  -- Whether the job may run.  Nothing changes for one that may not.
+  local function enter(name, jid)
+    local holder = holder_of(name)
+    if holder == nil then return nil end
+    if holder then return holder == jid end
+    if redis.pcall("EXISTS", waiting_in(name)) == 0 then return hold(name, jid) or nil end
+    pass_on(name)    -- its holder was lost
+    return false
+  end
+
+  -- Enters a job that lies in `list`, in flight from `queue`.  True: it may run, or its worker asks once more; false: it
+  -- has gone to the others that wait.
+  local function enter_from(list, queue, payload)
+    local name, jid, own_queue = read(payload)
+    if not name then return true end
+    -- A job that waits knows its queue by its payload alone.
+    if type(own_queue) ~= "string" or own_queue ~= queue and queue:sub(1, #own_queue + 1) ~= own_queue .. "@" then
+      return true
+    end
+    if enter(name, jid) ~= false then return true end
+    if is_refused(redis.pcall("LREM", list, 0, "\0")) then return true end    -- changes nothing
+    if is_refused(redis.pcall("RPUSH", waiting_in(name), payload)) then return true end
+    redis.call("LREM", list, 1, payload)
+    return false
+  end
+
+  -- Whether BLMOVE has brought a worker a job of this queue that has not entered.  It enters by the next script that this
+  -- worker's connection runs, and what was behind it in the queue may not enter before.
+  local function some_arrive(queue, own_list)
+    local ending = " " .. queue
+    for _, identity in ipairs(redis.call("HKEYS", prefix .. "brood:processes")) do
+      local hash = prefix .. "brood:inflight:" .. identity
+      local fields = redis.pcall("HGETALL", hash)
+      for i = 1, #fields, 2 do
+        local list = hash .. ":" .. fields[i] .. ":" .. queue
+        if fields[i + 1]:sub(-#ending) == ending and list ~= own_list then
+          local payload = redis.pcall("LINDEX", list, -1)
+          local name, jid
+          if type(payload) == "string" then name, jid = read(payload) end
+          if name and holder_of(name) ~= jid then return true end
+        end
+      end
+    end
+    return false
+  end
+
+  return {enter = enter, enter_from = enter_from, release = release, pass_on = pass_on, some_arrive = some_arrive}
+end

@@ -1,0 +1,273 @@
+// Jobs of one sequence run one after the other, in the order of their queue.
+#include <boost/test/unit_test.hpp>
+
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/keys.hpp"
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+const std::string identity = "host:1:0123456789ab";
+
+std::string job(const std::string& jid, const std::string& sequence, const std::string& more = "",
+                const std::string& queue = "default") {
+  return R"({"class":"C","args":[],"queue":")" + queue + R"(","jid":")" + jid + R"(","sequence":")" + sequence + '"' +
+         more + "}";
+}
+
+std::string jid_of(const std::string& payload) { return Payload::parse(payload).jid(); }
+
+// A worker as the scripts know it.
+struct Worker {
+  Connection& connection;
+  int incarnation = 0;
+  std::uint64_t number = 0;
+  std::string queue = {};
+  Strings held = {};
+  Settled last = {};
+
+  std::string field() const { return "0." + std::to_string(incarnation); }
+  // Settles what it holds, and returns the jids of what it holds then.
+  Strings settle(const std::vector<Outcome>& outcomes, int want = 1, Strings draw = {"default"},
+                 const std::string& wait_queue = "") {
+    Settlement settlement{.identity = identity,
+                          .field = field(),
+                          .number = number,
+                          .held_queue = queue,
+                          .outcomes = outcomes,
+                          .draw = std::move(draw),
+                          .want = want,
+                          .wait_queue = wait_queue,
+                          .dead_limits = {},
+                          .caps = nullptr};
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (const auto end = end_of_job(outcomes[i].kind)) append_held(settlement.let_go, held[i], 0, *end);
+    }
+    last = read_settled(connection.run(settle_and_fetch(settlement, wall_now())).view());
+    BOOST_REQUIRE(!last.fenced);
+    number = last.number;
+    queue = last.queue;
+    held = last.payloads;
+    Strings jids;
+    for (const std::string& payload : held) jids.push_back(jid_of(payload));
+    return jids;
+  }
+  Strings fetch(int want = 1) { return settle({}, want); }
+  Strings done(int want = 1) { return settle(std::vector<Outcome>(held.size()), want); }
+  Strings fails(int want = 1) { return settle({{Outcome::Kind::retry, held.front(), 5}}, want); }
+  Strings dies(int want = 1) { return settle({{Outcome::Kind::move_to_dead, held.front(), 5}}, want); }
+
+  // What Redis does once the queue that it waits on has a job.
+  Settled wait(const Strings& draw = {}) {
+    const auto arrived =
+        read_arrived(connection.call(wait_on_queue(identity, field(), queue, std::chrono::seconds(1))).view());
+    if (arrived) held = {*arrived};
+    return after_wait(draw);
+  }
+  Settled after_wait(const Strings& draw = {}) {
+    return read_settled(connection.run(fetch_after_wait({identity, field(), number, queue, draw, 10})).view());
+  }
+  Taken enter(const std::string& sequence, const std::string& jid) {
+    return read_taken(connection.run(enter_sequence({identity, field(), number}, sequence, jid)).view());
+  }
+  void dies_with_it() {
+    const DeadWorker self{.identity = identity,
+                          .slot = 0,
+                          .incarnation = static_cast<std::uint64_t>(incarnation),
+                          .record = DeadWorker::Record{.number = number, .entries = {}, .queue = queue},
+                          .ended_by_brood = true};
+    const auto same = [](const std::string& payload, const std::string&) {
+      return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
+    };
+    recover(connection, self, DeadLimits{}, same, same);
+  }
+};
+
+struct Site {
+  RedisServer redis;
+  Connection connection{redis.address()};
+
+  Worker worker(int incarnation) {
+    connection.run(register_incarnation(identity, "{}", "0." + std::to_string(incarnation)));
+    return {connection, incarnation};
+  }
+  void push(const std::string& payload, const std::string& queue = "default") {
+    redis.command({"LPUSH", "queue:" + queue, payload});
+  }
+  std::string holder(const std::string& sequence) {
+    const std::string held = redis.hget("brood:sequences", sequence).value_or("0 none");
+    return held.substr(held.find(' ') + 1);
+  }
+  Strings waiting(const std::string& sequence) {
+    Strings jids;
+    for (const std::string& payload : redis.lrange("brood:sequence:" + sequence)) jids.push_back(jid_of(payload));
+    return jids;
+  }
+  bool leaves_no_key() { return redis.integer({"EXISTS", "brood:sequences", "brood:sequence:s"}) == 0; }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(jobs_of_a_sequence_are_fetched_one_after_the_other, Site) {
+  Worker one = worker(1), two = worker(2);
+  for (const char* const jid : {"a", "b", "c"}) push(job(jid, "s"));
+  push(R"({"class":"C","args":[],"queue":"default","jid":"free"})");
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  BOOST_TEST(two.fetch() == Strings{"free"});
+  BOOST_TEST(holder("s") == "a");
+  BOOST_TEST(waiting("s") == (Strings{"b", "c"}), boost::test_tools::per_element());
+  BOOST_TEST(two.done() == Strings{});
+  BOOST_TEST(one.done() == Strings{"b"});
+  BOOST_TEST(two.fetch() == Strings{});
+  BOOST_TEST(one.done() == Strings{"c"});
+  BOOST_TEST(one.done() == Strings{});
+  BOOST_TEST(leaves_no_key());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_has_one_job_of_each_sequence, Site) {
+  Worker one = worker(1);
+  for (const char* const jid : {"a", "b"}) push(job(jid, "s"));
+  for (const char* const jid : {"x", "y"}) push(job(jid, "t"));
+  BOOST_TEST(one.fetch(10) == (Strings{"a", "x"}), boost::test_tools::per_element());
+  BOOST_TEST(one.done(10) == (Strings{"y", "b"}), boost::test_tools::per_element());
+  BOOST_TEST(one.done(10) == Strings{});
+  BOOST_TEST(leaves_no_key());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_failed_job_holds_up_the_others_until_it_dies, Site) {
+  Worker one = worker(1), two = worker(2);
+  for (const char* const jid : {"a", "b"}) push(job(jid, "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  const std::string failed = one.held.front();
+  BOOST_TEST(one.fails() == Strings{});
+  BOOST_TEST(holder("s") == "a");
+  push(failed);  // its retry is due
+  push(job("c", "s"));
+  BOOST_TEST(two.fetch() == Strings{"a"});
+  BOOST_TEST(one.fetch() == Strings{});
+  BOOST_TEST(two.dies() == Strings{"b"});
+  BOOST_TEST(two.done() == Strings{"c"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_failed_job_may_let_the_others_pass, Site) {
+  Worker one = worker(1);
+  push(job("a", "s", R"(,"if_failed":"pass")"));
+  push(job("b", "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  const std::string failed = one.held.front();
+  BOOST_TEST(one.fails() == Strings{"b"});
+  push(failed);
+  BOOST_TEST(worker(2).fetch() == Strings{});
+  BOOST_TEST(waiting("s") == Strings{"a"});
+  BOOST_TEST(one.done() == Strings{"a"});
+  BOOST_TEST(one.done() == Strings{});
+  BOOST_TEST(leaves_no_key());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_recovered_job_still_holds_its_sequence, Site) {
+  Worker one = worker(1), two = worker(2);
+  for (const char* const jid : {"a", "b"}) push(job(jid, "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  BOOST_TEST(two.fetch() == Strings{});
+  one.dies_with_it();
+  BOOST_TEST(holder("s") == "a");
+  BOOST_TEST(two.fetch() == Strings{"a"});
+  BOOST_TEST(two.done() == Strings{"b"});
+}
+
+BOOST_FIXTURE_TEST_CASE(many_jobs_that_wait_are_moved_by_several_fetches, Site) {
+  Worker one = worker(1), two = worker(2);
+  for (int i = 0; i < 700; ++i) push(job("j" + std::to_string(i), "s"));
+  push(R"({"class":"C","args":[],"queue":"default","jid":"free"})");
+  BOOST_TEST(one.fetch() == Strings{"j0"});
+  BOOST_TEST(two.fetch() == Strings{});
+  BOOST_TEST(two.last.has_more);
+  BOOST_TEST(two.fetch() == Strings{});
+  BOOST_TEST(two.last.has_more);
+  BOOST_TEST(two.fetch() == Strings{"free"});
+  BOOST_TEST(waiting("s").size() == 699u);
+  for (int i = 1; i < 700; ++i) BOOST_REQUIRE(one.done() == Strings{"j" + std::to_string(i)});
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_no_sequence_is_left_to_the_worker, Site) {
+  Worker one = worker(1);
+  for (const char* const member :
+       {R"("sequence":5)", R"("sequence":"")", R"("sequence":null)", R"("x":{"sequence":"s"})"})
+    push(std::string(R"({"class":"C","queue":"default","args":[],"jid":"j",)") + member + "}");
+  push(R"({"class":"C","queue":"default","args":[],"sequence":"no jid"})");
+  push(R"({"class":"C","queue":"default","args":["a \"sequence\" of bytes])");
+  BOOST_TEST(one.connection.call({"LLEN", "queue:default"}).view().integer() == 6);
+  Settlement all;
+  all.identity = identity;
+  all.field = one.field();
+  all.draw = {"default"};
+  all.want = 10;
+  BOOST_TEST(read_settled(connection.run(settle_and_fetch(all, wall_now())).view()).payloads.size() == 6u);
+  BOOST_TEST(leaves_no_key());
+}
+
+BOOST_FIXTURE_TEST_CASE(jobs_that_waits_bring_enter_in_the_order_in_which_they_came, Site) {
+  Worker one = worker(1), two = worker(2), three = worker(3);
+  for (Worker* const waiter : {&one, &two}) BOOST_TEST(waiter->settle({}, 1, {"default"}, "default") == Strings{});
+  for (const char* const jid : {"a", "b", "c"}) push(job(jid, "s"));
+  for (Worker* const waiter : {&one, &two})
+    waiter->held = {*read_arrived(
+        connection.call(wait_on_queue(identity, waiter->field(), "default", std::chrono::seconds(1))).view())};
+  // "c" is not to overtake those that are on their way.
+  BOOST_TEST(three.fetch() == Strings{});
+  BOOST_TEST(three.last.has_more_soon);
+  BOOST_TEST(one.after_wait().nothing);
+  BOOST_TEST(holder("s") == "a");
+  BOOST_TEST(three.fetch() == Strings{});
+  BOOST_TEST(two.after_wait().gone_to_wait);
+  BOOST_TEST(three.fetch() == Strings{});
+  BOOST_TEST(!three.last.has_more_soon);
+  BOOST_TEST(waiting("s") == (Strings{"b", "c"}), boost::test_tools::per_element());
+  BOOST_TEST((one.enter("s", "a") == Taken::yes));
+  BOOST_TEST((two.enter("s", "b") == Taken::no));
+  BOOST_TEST(redis.integer({"EXISTS", keys::in_flight_list(identity, two.field(), "default")}) == 0);
+  BOOST_TEST(one.done() == Strings{"b"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_fetch_behind_a_wait_leaves_sequences_to_the_next_settle, Site) {
+  Worker one = worker(1);
+  BOOST_TEST(one.settle({}, 1, {"default", "other"}, "default") == Strings{});
+  push(R"({"class":"C","args":[],"queue":"other","jid":"free"})", "other");
+  push(job("a", "s", "", "other"), "other");
+  const Settled fetched = one.after_wait({"default", "other"});
+  BOOST_TEST(fetched.payloads.size() == 1u);
+  one.number = fetched.number;
+  one.queue = fetched.queue;
+  one.held = fetched.payloads;
+  BOOST_TEST(one.settle({{}}, 0, {}, "default") == Strings{});
+  BOOST_TEST(one.after_wait({"default", "other"}).has_more);
+  BOOST_TEST(one.settle({}, 1, {"default", "other"}) == Strings{"a"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_sequence_whose_holder_is_lost_goes_on_behind_those_that_wait, Site) {
+  Worker one = worker(1), two = worker(2);
+  for (const char* const jid : {"a", "b"}) push(job(jid, "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  BOOST_TEST(two.fetch() == Strings{});
+  redis.command({"DEL", "brood:sequences"});
+  push(job("c", "s"));
+  BOOST_TEST(two.fetch() == Strings{});  // "a" still runs
+  BOOST_TEST(one.settle({{}}, 0) == Strings{});
+  BOOST_TEST(two.fetch() == Strings{"b"});
+  BOOST_TEST(waiting("s") == Strings{"c"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_key_of_another_type_stops_no_worker, Site) {
+  Worker one = worker(1);
+  redis.command({"SET", "brood:sequences", "x"});
+  push(job("a", "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  BOOST_TEST((one.enter("s", "a") == Taken::no_lock));
+  BOOST_TEST(one.done() == Strings{});
+}

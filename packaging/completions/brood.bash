@@ -49,7 +49,7 @@ _brood() {
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --keep-result --wait --tag --args --string --jid --bulk --unchecked --spread --shard-by --json $where $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --keep-result --wait --sequence --if-failed --tag --args --string --jid --bulk --unchecked --spread --shard-by --json $where $every" ;;
     status) options="--check --crash --format --interval --json --metrics --watch $where $every" ;;
     show) options="--json $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
@@ -119,6 +119,7 @@ _brood() {
     status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
     enqueue:--unique-until) mapfile -t COMPREPLY < <(compgen -W "start done running" -- "$word") ;;
     enqueue:--on-conflict) mapfile -t COMPREPLY < <(compgen -W "drop replace extend after" -- "$word") ;;
+    enqueue:--if-failed) mapfile -t COMPREPLY < <(compgen -W "wait pass" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     perform:--debugger | replay:--debugger) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
     perform:-q | replay:-q | perform:--queue | replay:--queue | *:--attempt | *:--memory-limit | perform:--timeout | replay:--timeout) ;;
@@ -127,7 +128,7 @@ _brood() {
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
     import:-e | import:--environment) mapfile -t COMPREPLY < <(compgen -W "production staging development" -- "$word") ;;
     web:--listen) mapfile -t COMPREPLY < <(compgen -W "unix: 127.0.0.1:7433" -- "$word") ;;
-    status:--interval | recover:--wait | restart:--loaded-before | restart:--timeout | *:--pid | *:--instance | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
+    status:--interval | recover:--wait | restart:--loaded-before | restart:--timeout | *:--pid | *:--instance | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid | enqueue:--sequence) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -28,6 +28,19 @@ class ClientTest < CompatibilityTest
     assert_equal (1..500).map(&:to_s).sort, jobs.done.sort
   end
 
+  def test_jobs_of_a_sequence_are_performed_in_the_order_of_their_pushes
+    only_brood
+    jobs = ledger("sequence")
+    ids = (1..16).map(&:to_s)
+    Sidekiq::Client.push_bulk("class" => "Ledger", "sequence" => "account-7",
+                              "args" => ids.first(8).map { |id| [jobs.path, id, 3] })
+    ids.drop(8).each do |id|
+      Sidekiq::Client.push("class" => "Ledger", "args" => [jobs.path, id, 0], "sequence" => "account-7")
+    end
+    eventually("all are done") { jobs.done.size >= ids.size }
+    assert_equal ids, jobs.done
+  end
+
   def test_a_scheduled_push_is_performed_when_due_and_not_before
     jobs = ledger("scheduled")
     due = Time.now.to_f + 1

@@ -105,7 +105,13 @@ void BatchSender::cancel(const std::string& bid) {
 
 std::optional<ClientPush> BatchSender::prepare(Push job) {
   if (!writer_) writer_ = detail::Opening::writer(client_);
+  const bool is_in_order = std::any_of(job.members.begin(), job.members.end(), [](const auto& member) {
+    return member.first == "sequence" && member.second != "null" && member.second != "false";
+  });
   std::optional<ClientPush> prepared = detail::Opening::prepare(client_, *writer_, std::move(job));
+  if (prepared && is_in_order && !push_receiver() && detail::Opening::shards(client_).count() > 1)
+    throw std::invalid_argument(
+        "with several shards a job of a sequence cannot be in a batch: its sequence may lie on another one");
   if (!prepared || !prepared->lock) return prepared;
   if (prepared->lock->on_conflict == OnConflict::replace)
     throw std::invalid_argument("a job of a batch cannot take the place of another: on_conflict is not replace");

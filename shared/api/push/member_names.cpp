@@ -18,7 +18,7 @@ const std::vector<std::string> known_names = {
     "class", "args", "queue", "jid", "at", "retry", "created_at", "enqueued_at", "retry_queue", "retry_for", "dead",
     "backtrace", "tags", "wrapped", "display_class", "log_level", "profile", "profiler_options", "locale", "bid",
     "expires_in", "expiry", "keep_result", "timeout", "encrypt", "unique_for", "unique_until", "unique_by",
-    "unique_lock", "on_conflict", "traceparent", "tracestate", "baggage", "spread_interval",
+    "unique_lock", "on_conflict", "sequence", "if_failed", "traceparent", "tracestate", "baggage", "spread_interval",
     // members of a job that has failed before
     "retry_count", "failed_at", "retried_at", "error_class", "error_message", "error_backtrace", "crash", "crash_count",
     "overrated", "discarded_at", "expired_at"};

@@ -13,6 +13,7 @@
 #include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/ruby_spelling.hpp"
+#include "shared/job/sequence.hpp"
 
 namespace brood {
 namespace {
@@ -74,11 +75,22 @@ void check_member(const std::string& name, const std::string& json) {
   if (name == "wrapped" || name == "display_class") check_shown(name, value);
   const bool falsy = value == "null" || value == "false";
   if (name == "tags" && !falsy && first != '[') refuse("tags is no array");
+  if (name == "sequence" || name == "if_failed") {
+    if (const std::string problem = problem_of_sequence_member(name, value); !problem.empty()) refuse(problem);
+  }
   if (is_seconds_option(name)) {
     if (const std::string problem = problem_of_seconds(name, value); !problem.empty()) refuse(problem);
     if (name == "retry_for" && number_of(value).value_or(0) > first_point_in_time)
       refuse("retry_for is more than 1,000,000,000 seconds");
   }
+}
+
+// Empty: it is no text.
+std::string text_in(std::string_view json) {
+  std::string text;
+  detail::JsonReader reader(json);
+  if (reader.peek() == '"') reader.read_string(text);
+  return text;
 }
 
 // If a member is given twice, the last one counts, as in Ruby.
@@ -180,11 +192,13 @@ ClientPush PushWriter::prepare(const Push& job, std::optional<std::string_view> 
   text.append("{\"retry\":").append(detail::json_text(job.retry)).append(",\"queue\":");
   detail::write_string(text, job.queue);
   bool created = false, says_unique = false;
+  std::string sequence;
   for (std::size_t i = 0; i < job.members.size(); ++i) {
     const auto& [name, json] = job.members[i];
     check_member(name, json);
     if (is_given_later(job, i)) continue;
     created = created || name == "created_at";
+    if (name == "sequence") sequence = text_in(json);
     says_unique = says_unique || name.starts_with("unique_");
     add_member(text, name, name == "unique_by" ? shown_unique_by(json) : as_number(name, json));
   }
@@ -194,6 +208,7 @@ ClientPush PushWriter::prepare(const Push& job, std::optional<std::string_view> 
   detail::write_string(text, prepared.jid);
   if (!created) text.append(",\"created_at\":").append(time_);
   if (!prepared.score) text.append(",\"enqueued_at\":").append(time_);
+  if (prepared.shard_by.empty() && !sequence.empty()) prepared.shard_by = "sequence:" + sequence;
   if (says_unique) make_unique(prepared, job, args_in_clear);
   text.append("}");
   return prepared;

@@ -48,6 +48,14 @@ struct EnqueueOptions {
   std::optional<std::chrono::seconds> unique_for = {};   // see JobOptions::unique_for; 0: not used
   std::optional<OnConflict> on_conflict = {};            // see JobOptions::on_conflict
   std::optional<std::chrono::seconds> keep_result = {};  // see JobOptions::keep_result; not negative
+
+  // The jobs of one sequence, a name of 1 to 255 bytes, run one after the other, in the order in which they were pushed
+  // to their queue.  A failed one holds up the others until it succeeds, dies or is deleted.  With several shards all
+  // jobs of a sequence lie on the same one, unless shard_by is given.
+  //
+  //   client.enqueue(Post{7, "page 1"}, {.sequence = "account-7"});
+  std::string sequence = {};   // empty: none
+  std::string if_failed = {};  // "pass": while this job waits for a retry, the others go on; "wait" or empty: they wait
 };
 
 }  // namespace brood

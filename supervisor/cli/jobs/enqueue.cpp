@@ -55,7 +55,7 @@ struct EnqueueArguments {
   RedisAccess redis;
   JobArguments arguments;
   std::optional<std::string> queue, in, at, retry, timeout, expires_in, jid, bulk, spread, shard_by;
-  std::optional<std::string> unique_for, unique_until, on_conflict, keep_result, wait;
+  std::optional<std::string> unique_for, unique_until, on_conflict, keep_result, wait, sequence, if_failed;
   std::vector<std::string> tags;
   bool encrypt = false;
   bool unique = false;
@@ -128,6 +128,9 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
                                                  "--keep-result", options.keep_result.value_or(kept_while_waiting))));
   if (options.expires_in)
     push.members.emplace_back("expires_in", detail::json_seconds(read_duration("--expires-in", *options.expires_in)));
+  if (options.if_failed && !options.sequence) throw UsageError("--if-failed needs --sequence");
+  if (options.sequence) push.members.emplace_back("sequence", detail::json_text(std::string_view(*options.sequence)));
+  if (options.if_failed) push.members.emplace_back("if_failed", detail::json_text(std::string_view(*options.if_failed)));
   add_uniqueness(options, push);
   if (const auto time = due(options))
     push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(*time);
@@ -195,7 +198,7 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   if (!words.empty() || options.queue || options.in || options.at || options.retry || options.arguments.array ||
       options.jid || options.arguments.all_strings || options.timeout || options.expires_in || options.encrypt ||
       options.keep_result || options.wait || options.unique || options.unique_for || options.unique_until ||
-      options.on_conflict || !options.tags.empty()) {
+      options.on_conflict || options.sequence || options.if_failed || !options.tags.empty()) {
     throw UsageError("--bulk takes class, args, queue, at and all else from each line");
   }
   std::optional<std::chrono::milliseconds> spread;
@@ -247,6 +250,10 @@ int enqueue_command(const std::vector<std::string>& args) {
               "Likewise, until its start, until it is done (default), or while it is running");
   line.option("--on-conflict", options.on_conflict, "WHAT",
               "Likewise; if there is another: drop (default), replace it, extend its lock, or run after it");
+  line.option("--sequence", options.sequence, "NAME",
+              "Run it after the jobs that were pushed before it with this name, and before those behind it");
+  line.option("--if-failed", options.if_failed, "WHAT",
+              "Likewise; while it waits for a retry, those behind it wait (default) or pass");
   line.option("--tag", options.tags, "TAG", "A label that is shown with it; may be repeated");
   options.arguments.add_options(line);
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");

@@ -85,6 +85,8 @@ inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOpt
   const std::chrono::seconds keep_result = call.keep_result.value_or(of_class.keep_result);
   if (keep_result.count() < 0) throw std::invalid_argument("keep_result is not negative");
   if (keep_result.count() > 0) add("keep_result", std::to_string(keep_result.count()));
+  if (!call.sequence.empty()) add("sequence", json_text(call.sequence));
+  if (!call.if_failed.empty()) add("if_failed", json_text(call.if_failed));
   if (call.expires_at) add("expiry", json_moment(*call.expires_at));
   if (!call.display_class.empty()) add("display_class", json_text(call.display_class));
   for (const auto& [name, json] : call.members) set_member(push, name, json);

@@ -37,12 +37,15 @@ void enqueue_with_options(brood::Client& client, brood::Api& api) {
                              .encrypt = false,
                              .jid = "0123456789abcdef01234567",
                              .display_class = "Lingering",
-                             .members = {{"bid", R"("b1")"}}});
+                             .members = {{"bid", R"("b1")"}},
+                             .sequence = "account-7",
+                             .if_failed = "pass"});
   const std::string payload = only_payload(api, "options");
   for (const char* part :
        {R"("retry":3)", R"("timeout":120)", R"("backtrace":true)", R"("dead":false)", R"("tags":["by hand"])",
         R"("retry_for":3600)", R"("retry_queue":"elsewhere")", R"("expires_in":90)", R"("expiry":2000000000.0)",
-        R"("jid":"0123456789abcdef01234567")", R"("display_class":"Lingering")", R"("bid":"b1")"})
+        R"("jid":"0123456789abcdef01234567")", R"("display_class":"Lingering")", R"("bid":"b1")",
+        R"("sequence":"account-7")", R"("if_failed":"pass")"})
     EXPECT(has(payload, part));
 
   client.enqueue(Everything{.list = {"a"}, .any = {.text = "1.0"}}, {.queue = "options"});

@@ -44,7 +44,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay import new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks sequences keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay import new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -62,6 +62,7 @@ _brood() {
     periodic) options="--cron --class --args --tz -q --queue --retry --catch-up --within --overlap --jitter --enabled-on --replace --dry-run --json $where $every" verbs="list next history run add remove pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
     keys) options="--json $every" verbs="new" ;;
+    sequences) options="--json $where $every" verbs="list show delete" ;;
     limits) options="--json $where $every" verbs="list show reset" ;;
     mark) options="--json $where $every" ;;
     restart) options="--all --process --loaded-before --timeout --dry-run --pid --instance --json $where $every" ;;
@@ -118,8 +119,8 @@ _brood() {
     status:--metrics) mapfile -t COMPREPLY < <(compgen -W "auto all host redis" -- "$word") ;;
     status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
     enqueue:--unique-until) mapfile -t COMPREPLY < <(compgen -W "start done running" -- "$word") ;;
-    enqueue:--on-conflict) mapfile -t COMPREPLY < <(compgen -W "drop replace extend after" -- "$word") ;;
     enqueue:--if-failed) mapfile -t COMPREPLY < <(compgen -W "wait pass" -- "$word") ;;
+    enqueue:--on-conflict) mapfile -t COMPREPLY < <(compgen -W "drop replace extend after" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     perform:--debugger | replay:--debugger) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
     perform:-q | replay:-q | perform:--queue | replay:--queue | *:--attempt | *:--memory-limit | perform:--timeout | replay:--timeout) ;;
@@ -138,7 +139,7 @@ _brood() {
         compopt -o default
       elif [ "$command" = queues ]; then
         _brood_names queues
-      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == batches || $command == periodic || $command == locks || $command == limits ]]; then
+      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == batches || $command == periodic || $command == locks || $command == limits || $command == sequences ]]; then
         _brood_names "$command"
       elif [ "$command" = quarantine ]; then
         _brood_names quarantined

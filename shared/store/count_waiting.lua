@@ -1,5 +1,5 @@
 -- Counts the jobs in all queues and in flight.  Looks through all keys, in one step: for a small Redis, as a test's is.
--- KEYS: patterns of queues and of in-flight lists
+-- KEYS: patterns of queues, of jobs that wait for their sequences, and of in-flight lists
 -- Returns how many.
 local waiting = 0
 for _, pattern in ipairs(KEYS) do

@@ -1,6 +1,6 @@
 -- Says where a job is.  Looks through all keys, in one step: for a small Redis, as a test's is.
 -- KEYS[1] "schedule"    KEYS[2] "retry"    KEYS[3] "dead"    KEYS[4] "brood:quarantined"
--- KEYS[5...] patterns of queues and of in-flight lists
+-- KEYS[5...] patterns of queues, of jobs that wait for their sequences, and of in-flight lists
 -- ARGV[1] what the text of the job has in it
 -- Returns {"waits"} when it is in a queue or in flight, {set, its text, its score}, or {"nowhere"}.
 for i = 5, #KEYS do

@@ -22,10 +22,10 @@ JobPlace::Kind kind_of(std::string_view name) {
 }  // namespace
 
 Command find_job(std::string_view part_of_its_text) {
-  const ScriptCall call{
-      &scripts::find_job,
-      {keys::schedule, keys::retry, keys::dead, keys::brood_quarantined, keys::queue("*"), keys::in_flight_hash("*:*")},
-      {std::string(part_of_its_text)}};
+  const ScriptCall call{&scripts::find_job,
+                        {keys::schedule, keys::retry, keys::dead, keys::brood_quarantined, keys::queue("*"),
+                         keys::sequence("*"), keys::in_flight_hash("*:*")},
+                        {std::string(part_of_its_text)}};
   return call.command();
 }
 
@@ -39,7 +39,8 @@ JobPlace read_job_place(ReplyView reply) {
 }
 
 Command count_waiting_jobs() {
-  const ScriptCall call{&scripts::count_waiting, {keys::queue("*"), keys::in_flight_hash("*:*")}, {}};
+  const ScriptCall call{
+      &scripts::count_waiting, {keys::queue("*"), keys::sequence("*"), keys::in_flight_hash("*:*")}, {}};
   return call.command();
 }
 

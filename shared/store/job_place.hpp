@@ -12,14 +12,14 @@ namespace brood {
 // Where a job of a small Redis is.  These commands look through all keys, each in one step, so that a job that moves is
 // not missed.  Reading throws UnexpectedReply.
 struct JobPlace {
-  // waits: in a queue, or in flight; quarantine: there, or for its class, which is paused
+  // waits: in a queue, for its sequence, or in flight; quarantine: there, or for its class, which is paused
   enum class Kind { waits, schedule, retry, dead, quarantine, nowhere } kind = Kind::nowhere;
   std::string member = {}, score_text = {};  // in a set; else empty
 };
 Command find_job(std::string_view part_of_its_text);
 JobPlace read_job_place(ReplyView reply);
 
-// How many jobs are in queues and in flight.
+// How many jobs are in queues, wait for their sequences, and are in flight.
 Command count_waiting_jobs();
 std::size_t read_waiting_jobs(ReplyView reply);
 

@@ -27,8 +27,17 @@ void for_each_place_of_jobs(Channel& redis, const std::function<void(const Place
   const std::vector<PlaceOfJobs> sets = sets_of_waiting_jobs();
   for (const PlaceOfJobs& set : sets) look(set);
   const std::size_t before_name = keys::queue("").name().size();
+  const auto look_at_sequences = [&] {
+    const std::size_t before_its_name = keys::sequence("").name().size();
+    for_each_key(redis, keys::sequence("*"), "list", [&](const std::string& key) {
+      look({.kind = PlaceOfJobs::Kind::sequence, .key = RedisKey(key), .sequence = key.substr(before_its_name)});
+    });
+  };
+  // A job goes from its queue there and back.
+  look_at_sequences();
   for_each_key(redis, keys::queue("*"), "list",
                [&](const std::string& key) { look(place_of_queue(std::string_view(key).substr(before_name))); });
+  look_at_sequences();
   for_each_key(redis, keys::in_flight_hash("*:*"), "list", [&](const std::string& key) {
     auto list = keys::parse_in_flight_list(key);
     if (!list) return;

@@ -17,9 +17,11 @@ namespace brood {
 
 // A list or a sorted set that has jobs in it.
 struct PlaceOfJobs {
-  enum class Kind { queue, in_flight, schedule, retry, dead, quarantine } kind = Kind::queue;
+  // sequence: it waits for the jobs before it
+  enum class Kind { queue, in_flight, schedule, retry, dead, quarantine, sequence } kind = Kind::queue;
   RedisKey key;
-  std::string queue = {};                 // bare name; of lists
+  std::string queue = {};                 // bare name; of queues, and of lists in flight
+  std::string sequence = {};              // name; of a list whose jobs wait for it
   std::string home = {};                  // the queue that it stands beside; of places_of_waiting_jobs()
   std::string identity = {}, field = {};  // of the worker that holds it; of lists in flight
 };
@@ -31,7 +33,7 @@ PlaceOfJobs place_of_dead_jobs();
 
 // Calls `look` with each place of this Redis where a job waits or is in flight.  The order is the one in which jobs
 // go, and ends with the sets once more: so a job that moves meanwhile is met further on, perhaps twice.  Finds queues
-// by the names of all keys.  Throws ConnectionLost or UnexpectedReply.
+// and sequences by the names of all keys.  Throws ConnectionLost or UnexpectedReply.
 void for_each_place_of_jobs(Channel& redis, const std::function<void(const PlaceOfJobs&)>& look);
 
 // The places where jobs of these queues wait, in the order in which they go.  `set_aside` are the queues that Redis

@@ -26,7 +26,7 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory; and without th
   end
   try("LMOVE", own, other, "LEFT", "LEFT")
   for _, call in ipairs({{"RPOP"}, {"LREM", 0, 1}, {"DEL"}, {"HSET", "a", 1}, {"HSETNX", "a", 1}, {"HGET", "a"}, {"HMGET", "a"},
-                         {"HEXISTS", "a"}, {"HKEYS"}, {"HVALS"}, {"HGETALL"}, {"HINCRBY", "n", 1}, {"HDEL", "a"}, {"DEL"},
+                         {"HEXISTS", "a"}, {"HSCAN", "0"}, {"HKEYS"}, {"HVALS"}, {"HGETALL"}, {"HINCRBY", "n", 1}, {"HDEL", "a"}, {"DEL"},
                          {"SET", 1, "EX", 60}, {"GET"}, {"GETRANGE", 0, 0}, {"SETRANGE", 0, "1"},
                          {"BITFIELD", "GET", "u2", 0}, {"EXPIRE", 60}, {"PEXPIRE", 60000}, {"PTTL"}, {"INCR"}, {"TYPE"}, {"EXISTS"},
                          {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"}, {"ZCOUNT", 0, 0}, {"ZRANGE", 0, 0},

@@ -23,6 +23,7 @@ int queues_command(const std::vector<std::string>& args);
 int retries_command(const std::vector<std::string>& args);
 int scheduled_command(const std::vector<std::string>& args);
 int dead_command(const std::vector<std::string>& args);
+int sequences_command(const std::vector<std::string>& args);
 int limits_command(const std::vector<std::string>& args);
 int quarantine_command(const std::vector<std::string>& args);
 int batches_command(const std::vector<std::string>& args);

@@ -40,6 +40,7 @@ const std::vector<NamedCommand>& commands() {
       {"classes", "show job classes, and pause them", classes_command},
       {"periodic", "show, run and pause periodic jobs", periodic_command},
       {"locks", "show, release and check the locks of unique jobs", locks_command},
+      {"sequences", "show jobs that run one after the other, and delete those that wait", sequences_command},
       {"limits", "show and reset limits of concurrency and rate", limits_command},
       {"keys", "make a key for encrypted arguments", keys_command},
       {"processes", "show, quiet, resume and stop the processes of all machines", processes_command},

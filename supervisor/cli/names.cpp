@@ -24,6 +24,7 @@
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/scan.hpp"
+#include "shared/store/sequences/sequences.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/access/control_client.hpp"
@@ -142,6 +143,11 @@ const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis =
        for (const auto& [name, why] : read_quarantined(reply.view())) names.insert(name);
      }},
     {"queues", add_queues},
+    {"sequences",
+     [](Connection& redis, Names& names) {
+       const Reply page = redis.run(sequence_page(first_sequence_page));
+       for (SequenceState& sequence : read_sequence_page(page.view()).sequences) names.insert(std::move(sequence.name));
+     }},
     {"retries", [](Connection& redis, Names& names) { add_jids(redis, retry_set, names); }},
     {"scheduled", [](Connection& redis, Names& names) { add_jids(redis, scheduled_set, names); }},
     {"dead", [](Connection& redis, Names& names) { add_jids(redis, dead_set, names); }},

@@ -16,6 +16,7 @@
 #include "shared/store/report/totals.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/scan.hpp"
+#include "shared/store/sequences/sequences.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
 
@@ -259,6 +260,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     sum.retries += one.retries;
     sum.dead += one.dead;
     sum.quarantined += one.quarantined;
+    sum.in_sequences += one.in_sequences;
     sum.batches += one.batches;
     sum.limits.insert(sum.limits.end(), one.limits.begin(), one.limits.end());
     if (sum.locks && one.locks) {
@@ -289,6 +291,7 @@ RedisStatus ask_redis(Connection& redis) {
   note_in_flight(in_flight_census(redis), status);
   status.crashes = ask_crashes(redis);
   ask_quarantine(redis, status);
+  status.in_sequences = jobs_waiting_in_sequences(redis);
   ask_number_of_batches(redis, status);
   ask_periodic_jobs(redis, status);
   ask_limits(redis, status);

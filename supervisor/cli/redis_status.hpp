@@ -54,6 +54,7 @@ struct RedisStatus {
   NameSet paused_classes;
   ClassPauses class_pauses;                       // what is known of these
   std::int64_t quarantined = 0;                   // jobs that wait, of classes in quarantine or paused
+  std::int64_t in_sequences = 0;                  // jobs that wait for those before them
   std::int64_t batches = 0;                       // those that are kept, also after their end
   std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
   std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read

@@ -11,7 +11,7 @@ namespace brood {
 
 // The work in a shard that keeps it from being removed, and how many dead jobs stay there.
 struct RemainingWork {
-  std::int64_t waiting = 0;  // in queues, set aside ones too
+  std::int64_t waiting = 0;  // in queues, set aside ones too, and for their sequences
   std::int64_t scheduled = 0, retries = 0, quarantined = 0;
   std::int64_t in_flight = 0;  // of any supervisor, and what processes of Ruby run
   std::int64_t locks = 0;      // of unique jobs

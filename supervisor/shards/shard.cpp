@@ -58,6 +58,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(parts.loop, redis_.connection()),
       set_aside_watch_(parts.loop, redis_.connection()),
+      sequence_watch_(parts.loop, redis_.connection(), identity_),
       quarantine_watch_(redis_.connection(), workers_),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
       periodic_rules_(parts.loop, redis_.connection(),
@@ -257,6 +258,7 @@ void Shard::stop_looking() {
   queues_and_pauses_watch_.stop();
   class_pause_ends_.stop();
   queue_rivals_.stop();
+  sequence_watch_.stop();
   key_change_listener_.stop();
 }
 
@@ -304,6 +306,7 @@ void Shard::look_for_work() {
   class_publication_.publish();
   doorbell_.listen();
   queues_and_pauses_watch_.look();
+  sequence_watch_.start();
   key_change_listener_.listen();
 }
 

@@ -22,6 +22,7 @@
 #include "supervisor/queues/quarantine_watch.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
 #include "supervisor/queues/queues_and_pauses_watch.hpp"
+#include "supervisor/queues/sequence_watch.hpp"
 #include "supervisor/queues/set_aside_watch.hpp"
 #include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/recovery/dead_files.hpp"
@@ -202,6 +203,7 @@ class Shard {
   BatchWatch batch_watch_;
   QueueRivals queue_rivals_;
   SetAsideWatch set_aside_watch_;
+  SequenceWatch sequence_watch_;
   QuarantineWatch quarantine_watch_;
   Scheduler scheduler_;
   StoredPeriodicRules periodic_rules_;

@@ -135,3 +135,32 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_says_something_wrong_about_its_sequence_is_de
   BOOST_TEST(eventually([&] { return redis.size_of("dead") == 3 && ledger.has_done(1); }), brood.log_tail());
   BOOST_TEST(leaves_no_key());
 }
+
+BOOST_FIXTURE_TEST_CASE(the_shell_pushes_shows_and_deletes_jobs_of_a_sequence, SequencedJobs) {
+  const auto shell = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--redis", redis.url()});
+    return run_brood(words);
+  };
+  for (const char* const jid : {"first", "second", "third"}) {
+    const std::string args = R"([")" + ledger.path() + R"(",")" + std::to_string(pushed++) + R"(",2000])";
+    const CommandResult enqueued = shell({"enqueue", "Ledger", "--args", args, "--jid", jid, "--sequence", "s"});
+    BOOST_TEST(enqueued.status == 0, enqueued.errors);
+  }
+  BOOST_TEST(shell({"enqueue", "Ledger", "--if-failed", "pass"}).status == 64);
+  BOOST_TEST(shell({"enqueue", "Ledger", "--sequence", "s", "--if-failed", "later"}).status == 64);
+  BroodProcess brood(redis, {.workers = 2});
+  BOOST_TEST(eventually([&] { return waiting() == 2; }), brood.log_tail());
+  BOOST_TEST(shell({"sequences", "--json"}).output.find(R"("name":"s","holder":"first")") != std::string::npos);
+  BOOST_TEST(shell({"sequences"}).output.find("WAITING") != std::string::npos);
+  BOOST_TEST(shell({"sequences", "show", "s", "--json"}).output.find(R"("jobs":[{"jid":"second","class":"Ledger")") !=
+             std::string::npos);
+  BOOST_TEST(shell({"sequences", "show", "none"}).status == 75);
+  BOOST_TEST(shell({"status", "--json"}).output.find(R"("in_sequences":2)") != std::string::npos);
+  BOOST_TEST(shell({"status", "--format", "prometheus"}).output.find("brood_jobs_in_sequences 2") != std::string::npos);
+  BOOST_TEST(shell({"show", "second", "--json"}).output.find(R"("state":"queued")") != std::string::npos);
+  BOOST_TEST(shell({"sequences", "delete", "s", "second"}).status == 0);
+  BOOST_TEST(shell({"sequences", "delete", "s", "second"}).status == 75);
+  BOOST_TEST(eventually([&] { return ledger.has_done(2); }), brood.log_tail());
+  BOOST_TEST(!ledger.done().contains("1"));
+  BOOST_TEST(leaves_no_key());
+}

@@ -26,6 +26,9 @@ using namespace brood;
 //   a cap is gone       -           given back   given back within a minute          goes home       -
 //   a shard is drained  counted     counted      counted     counted     counted     counted         stays, is told
 //
+// What waits for its sequence is found by its id, counted by a drain, and shown and removed by `brood sequences`; all else
+// happens to it once it is in its queue.
+//
 // What waits for a unique lock, over a limit, after an interruption or for its time waits in the schedule.  Its payload
 // names its queue there, as in the other sets, and never one beside that.
 
@@ -50,20 +53,21 @@ BOOST_AUTO_TEST_CASE(every_place_where_a_job_may_lie_is_looked_at) {
   const Row rows[] = {{Kind::queue, "queue:q", false},     {Kind::queue, "queue:q@cap", false},
                       {Kind::in_flight, in_flight, false}, {Kind::schedule, "schedule", true},
                       {Kind::retry, "retry", true},        {Kind::quarantine, "brood:quarantined", true},
-                      {Kind::dead, "dead", true}};
+                      {Kind::dead, "dead", true},          {Kind::sequence, "brood:sequence:s", false}};
   for (const Row& row : rows) {
     BOOST_TEST_CONTEXT(row.key) {
       if (row.is_set)
         redis.command({"ZADD", RedisKey(row.key), "5", payload_text("Any", "[]", 1)});
       else
         redis.command({"LPUSH", RedisKey(row.key), payload_text("Any", "[]", 1)});
+      const bool is_looked_at_twice = row.is_set || row.kind == Kind::sequence;
       std::size_t looks = 0;
       for_each_place_of_jobs(connection, [&](const PlaceOfJobs& place) {
         if (place.key.name() != row.key) return;
         ++looks;
         BOOST_TEST(is(place, row.kind));
       });
-      BOOST_TEST(looks == (row.kind == Kind::dead ? 0U : row.is_set ? 2U : 1U));
+      BOOST_TEST(looks == (row.kind == Kind::dead ? 0U : is_looked_at_twice ? 2U : 1U));
       const std::vector<PlacedJob> found = search_job(connection, "000000000000000000000001");
       BOOST_REQUIRE(found.size() == 1U);
       BOOST_CHECK(found[0].place == row.kind);

@@ -16,6 +16,7 @@
 #include "shared/store/queues/push_unique.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 #include "shared/store/queues/set_aside.hpp"
+#include "shared/store/sequences/sequences.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/set_entries.hpp"
 #include "tests/support/all_entries.hpp"
@@ -197,6 +198,8 @@ std::vector<Operation> operations() {
     std::vector<Command> holds = held({in_sequence("S0")});
     holds.push_back({"HSET", "brood:sequences", "s", "5 S0"});
     for (const char* const jid : {"S1", "S2"}) holds.push_back({"RPUSH", "brood:sequence:s", in_sequence(jid)});
+    if (want == 1)
+      add({"pass a sequence on whose holder is gone", holds, pass_sequence_on({.name = "s", .field = "5 S0"})});
     add({"settle what holds a sequence", holds, settle_and_fetch(passes_on, now), {in_sequence("S0")}});
     std::vector<Command> arrived = held({in_sequence("S9")});
     arrived.push_back({"HSET", "brood:sequences", "s", "5 S0"});
@@ -452,7 +455,7 @@ BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
       "remove_periodic_rule", "queue_page", "queue_sizes", "register_incarnation", "release_lock", "reset_limit",
       "save_iteration", "serve_periodic", "set_page", "show_cap", "show_limit", "take_limits", "take_running_lock",
       "take_unique_lock", "try_rights", "work", "keep_probe", "first_score", "take_aside", "fleet_lease",
-      "enter_sequence",
+      "enter_sequence", "sequence_page", "held_in_flight",
       // What these push comes with no job: callbacks, and steps of flows.
       "add_steps", "cancel_batch", "close_push", "delete_batch", "end_in_batch", "find_states", "open_batch",
       "release_steps", "reopen_batch"};  // of jobs that are to be deleted

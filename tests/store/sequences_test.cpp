@@ -1,14 +1,21 @@
 // Jobs of one sequence run one after the other, in the order of their queue.
 #include <boost/test/unit_test.hpp>
 
+#include <brood/client.hpp>
+
+#include "shared/job/sequence.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/sequences/sequences.hpp"
+#include "supervisor/queues/sequence_watch.hpp"
+#include "tests/store/loop_with_redis.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
+using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
 namespace {
@@ -270,4 +277,79 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_another_type_stops_no_worker, Site) {
   BOOST_TEST(one.fetch() == Strings{"a"});
   BOOST_TEST((one.enter("s", "a") == Taken::no_lock));
   BOOST_TEST(one.done() == Strings{});
+}
+
+namespace {
+
+struct Watched : LoopWithRedis {
+  Connection plain{redis.address()};
+  SequenceWatch watch{
+      loop, connection, "host:1:0123456789ab", {.between_looks = 20ms, .between_pages = 1ms, .held_for = 50ms}};
+
+  void hold(const std::string& sequence, const std::string& jid) {
+    redis.command({"HSET", "brood:sequences", sequence, "5 " + jid});
+    redis.command({"RPUSH", "brood:sequence:" + sequence, job("next of " + sequence, sequence)});
+  }
+  bool has_moved(const std::string& sequence) {
+    return redis.hget("brood:sequences", sequence).value_or("").ends_with(" next of " + sequence);
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_sequence_whose_holder_was_deleted_elsewhere_goes_on, Watched) {
+  hold("lost", "j1");
+  hold("killed", "j2");
+  redis.command({"ZADD", "dead", "5", job("j2", "killed")});
+  hold("retried", "j3");
+  redis.command({"ZADD", "retry", "5", job("j3", "retried")});
+  hold("queued", "j4");
+  redis.command({"SADD", "queues", "far"});
+  redis.command({"LPUSH", "queue:far", job("j4", "queued")});
+  hold("held", "j5");
+  redis.command({"HSET", "brood:processes", identity, "{}"});
+  redis.command({"HSET", keys::in_flight_hash(identity), "0.1", "7 default"});
+  redis.command({"LPUSH", keys::in_flight_list(identity, "0.1", "default"), job("j5", "held")});
+  redis.command({"HSET", "brood:sequences", "alone", "5 j6"});  // no job waits for it
+  watch.start();
+  BOOST_TEST(run_until([&] { return has_moved("lost") && has_moved("killed"); }));
+  run_for(200ms);
+  BOOST_TEST(redis.lrange("queue:default").size() == 2u);
+  for (const char* const sequence : {"retried", "queued", "held"}) BOOST_TEST(!has_moved(sequence));
+  redis.command({"DEL", "retry"});
+  BOOST_TEST(run_until([&] { return has_moved("retried"); }));
+  BOOST_TEST(!has_moved("queued"));
+  watch.stop();
+}
+
+BOOST_FIXTURE_TEST_CASE(the_jobs_of_each_sequence_are_counted_shown_and_deleted, Site) {
+  Worker one = worker(1), two = worker(2);
+  for (const char* const jid : {"a", "b", "c"}) push(job(jid, "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  BOOST_TEST(two.fetch() == Strings{});
+  BOOST_TEST(jobs_waiting_in_sequences(connection) == 2);
+  auto shown = read_sequence("s", connection.pipeline(ask_sequence("s", 10)));
+  BOOST_REQUIRE(shown.has_value());
+  BOOST_TEST(shown->state.holder == "a");
+  BOOST_TEST((shown->state.since > WallTime{}));
+  BOOST_TEST(shown->state.waiting == 2);
+  BOOST_TEST(connection.run(remove_waiting("s", shown->waiting.at(0))).view().integer() == 1);
+  BOOST_TEST(connection.run(remove_waiting("s", shown->waiting.at(0))).view().integer() == 0);
+  BOOST_TEST(one.done() == Strings{"c"});
+  BOOST_TEST(one.done() == Strings{});
+  BOOST_TEST(!read_sequence("s", connection.pipeline(ask_sequence("s", 10))).has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_pushes_what_the_options_of_a_call_say, Site) {
+  Client client(redis.url());
+  client.push({.job_class = "C", .members = {{"sequence", R"("s")"}, {"if_failed", R"("pass")"}}});
+  const std::string pushed = redis.lrange("queue:default").at(0);
+  BOOST_TEST(sequence_named_by(pushed)->name == "s");
+  BOOST_TEST(sequence_named_by(pushed)->lets_pass);
+  for (const auto& [name, json] :
+       std::vector<std::pair<std::string, std::string>>{{"sequence", "5"},
+                                                        {"sequence", R"("")"},
+                                                        {"sequence", '"' + std::string(256, 'x') + '"'},
+                                                        {"if_failed", R"("later")"}})
+    BOOST_CHECK_THROW(client.push({.job_class = "C", .members = {{name, json}}}), std::invalid_argument);
 }

@@ -18,6 +18,7 @@ struct PlacedJob {
   using Place = PlaceOfJobs::Kind;
   Place place = Place::queue;
   std::string queue = {};                 // that it waits in, or was fetched from
+  std::string sequence = {};              // that it waits for
   std::string identity = {}, field = {};  // in flight: its supervisor, and the worker there as "<slot>.<incarnation>"
   std::string score_text = {};            // in a set
   std::string payload = {};

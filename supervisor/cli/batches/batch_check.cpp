@@ -197,6 +197,8 @@ const char* name_of_place(Place place) {
       return "dead";
     case Place::quarantine:
       return "in quarantine or of a paused class";
+    case Place::sequence:
+      return "waiting for their sequences";
   }
   return "somewhere";
 }
@@ -215,6 +217,8 @@ const char* what_became_of_callback(Place place) {
       return "is dead: retry it";
     case Place::quarantine:
       return "waits in quarantine, or for its paused class";
+    case Place::sequence:
+      return "waits for the jobs before it in its sequence";
   }
   return "waits";
 }

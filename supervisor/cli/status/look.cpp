@@ -118,7 +118,8 @@ void add_up(StatusReport& report) {
 
 std::int64_t ShardReport::left() const {
   if (!redis) return 0;
-  return redis->enqueued + redis->scheduled + redis->retries + redis->in_flight() + redis->quarantined;
+  return redis->enqueued + redis->scheduled + redis->retries + redis->in_flight() + redis->quarantined +
+         redis->in_sequences;
 }
 
 StatusReport look_at_machine() {

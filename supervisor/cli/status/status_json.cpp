@@ -205,6 +205,7 @@ std::string status_json(const StatusReport& report) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)
         .number("quarantined", redis->quarantined)
+        .number("in_sequences", redis->in_sequences)
         .number("batches", redis->batches)
         .each("paused_classes", redis->paused_classes, [](const std::string& name) { return json_string(name); })
         .each("class_pauses", redis->class_pauses,
@@ -216,6 +217,7 @@ std::string status_json(const StatusReport& report) {
     json.null("crashes")
         .null("quarantine")
         .null("quarantined")
+        .null("in_sequences")
         .null("batches")
         .null("paused_classes")
         .null("class_pauses")

@@ -206,6 +206,11 @@ void add_crashes(Exposition& out, const MetricSources& sources) {
   }
 }
 
+void add_sequences(Exposition& out, const MetricSources& sources) {
+  out.gauge("brood_jobs_in_sequences", "Jobs that wait for the jobs before them in their sequence.");
+  for (const MetricSource& source : sources) out.sample(source.labels(), source.redis->in_sequences);
+}
+
 void add_quarantine(Exposition& out, const MetricSources& sources) {
   out.gauge("brood_jobs_quarantined", "Jobs that wait because their class is in quarantine or paused.");
   for (const MetricSource& source : sources) out.sample(source.labels(), source.redis->quarantined);
@@ -501,6 +506,7 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
   if (report.redis && scope != MetricsScope::host) {
     add_crashes(out, sources);
     add_quarantine(out, sources);
+    add_sequences(out, sources);
     add_paused_classes(out, sources);
     add_periodic(out, sources);
     add_limits(out, sources);

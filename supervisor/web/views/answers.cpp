@@ -12,6 +12,7 @@
 #include "supervisor/cli/lists/lock_list.hpp"
 #include "supervisor/cli/lists/periodic_list.hpp"
 #include "supervisor/cli/lists/process_json.hpp"
+#include "supervisor/cli/lists/sequence_list.hpp"
 #include "supervisor/cli/lists/shown_job.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/web/page/call.hpp"
@@ -143,6 +144,11 @@ HttpResponse answer_limits(Call& call) {
     for (ListedLimit& limit : list_limits_of(shard, most_told)) limits.push_back(std::move(limit));
   });
   return json_answer(200, json_array(limits, [](const ListedLimit& limit) { return limit.json(true); }));
+}
+
+HttpResponse answer_sequences(Call& call) {
+  return json_answer(200, json_array(list_sequences(call.site.shards(), most_told),
+                                     [](const ListedSequence& sequence) { return sequence.json(); }));
 }
 
 HttpResponse answer_job(Call& call) {

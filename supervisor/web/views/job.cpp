@@ -58,6 +58,8 @@ ShownState state_of_job(const PlacedJob& job, const StatusReport& report, const 
       return {Tone::bad, "dead", Html("It has failed for good.")};
     case PlacedJob::Place::quarantine:
       return {Tone::bad, "quarantine", Html("Its class is in quarantine or paused.")};
+    case PlacedJob::Place::sequence:
+      return {Tone::good, "waits", Html("It waits for the jobs before it in the sequence {}.", job.sequence)};
   }
   return {Tone::plain, "", Html()};
 }
@@ -89,6 +91,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
     const JsonObject payload = JsonObject::parse(job.payload);
     facts.add("Class", code(payload.string("class").value_or("")));
     facts.add("Queue", payload.string("queue").value_or(""));
+    if (const auto sequence = payload.string("sequence")) facts.add("Sequence", *sequence);
     if (const auto count = payload.integer("retry_count")) facts.add("Failures", std::to_string(*count + 1));
     if (const auto error = payload.string("error_class")) facts.add("Error", *error);
   } catch (const BadJson&) {  // the search has read it, so it is JSON

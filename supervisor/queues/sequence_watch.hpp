@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/process/event_loop.hpp"
+
+namespace brood {
+
+// Passes sequences on whose holder exists no more: Sidekiq's Web UI deletes and kills jobs without a word to brood.
+// Looks once a minute, by one supervisor of all that serve this Redis, and only at sequences that jobs wait for and
+// that have had the same holder for that long.  A holder that is found neither in flight nor in a queue or set by two
+// looks in a row is gone.  It searches page by page, and where holders usually are first.
+class SequenceWatch {
+ public:
+  struct Pace {
+    std::chrono::nanoseconds between_looks = std::chrono::seconds(60);
+    std::chrono::nanoseconds between_pages = std::chrono::milliseconds(10);
+    std::chrono::nanoseconds held_for = std::chrono::seconds(60);  // before a holder is looked for
+  };
+  SequenceWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, Pace pace);
+  SequenceWatch(EventLoop& loop, AsyncConnection& redis, std::string identity)
+      : SequenceWatch(loop, redis, std::move(identity), Pace()) {}
+  ~SequenceWatch();
+  SequenceWatch(const SequenceWatch&) = delete;
+  SequenceWatch& operator=(const SequenceWatch&) = delete;
+
+  void start();  // Redis is usable
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace brood

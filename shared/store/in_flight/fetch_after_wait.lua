@@ -13,6 +13,7 @@ local nothing = {"NOTHING", ARGV[2], ARGV[3], {}, {}}
 local arrived = redis.call("LINDEX", KEYS[2], -1)
 if arrived then
   if names_sequence(arrived) then
+    redis.call("HDEL", KEYS[1], "~")    -- changes nothing: a full Redis lets the rest through
     local order = sequences(KEYS[1]:sub(1, KEYS[1]:find("brood:inflight:", 1, true) - 1))
     if not order.enter_from(KEYS[2], ARGV[3], arrived) then nothing[1] = "MOVED" end
   end

@@ -199,11 +199,7 @@ local function take_in_order(from, to, queue)
     if not some_name then return jobs, length end
     if not order then
       order, moved = sequences(from:sub(1, -#queue - #"queue:" - 1)), 0
-      if order.some_arrive(queue, to) then
-        for i = #jobs, 1, -1 do
-          redis.call("RPUSH", from, jobs[i])
-          redis.call("LREM", to, 1, jobs[i])
-        end
+      if order.some_arrive(queue, to) and order.put_back(from, to, jobs) then
         status = "SOON"
         return false
       end

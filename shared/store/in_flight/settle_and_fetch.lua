@@ -187,35 +187,7 @@ local function take(from, to)
   return jobs, length
 end
 
--- The same, but jobs whose sequence another holds go to wait for it.  Returns also whether the queue is to be asked again.
-local most_moved, status = 256, "OK"
-local function take_in_order(from, to, queue)
-  local order, moved
-  while true do
-    local jobs, length = take(from, to)
-    if not jobs or jobs.err then return jobs, length end
-    local some_name = false
-    for _, job in ipairs(jobs) do some_name = some_name or names_sequence(job) end
-    if not some_name then return jobs, length end
-    if not order then
-      order, moved = sequences(from:sub(1, -#queue - #"queue:" - 1)), 0
-      if order.some_arrive(queue, to) and order.put_back(from, to, jobs) then
-        status = "SOON"
-        return false
-      end
-    end
-    local kept = {}
-    for _, job in ipairs(jobs) do
-      if order.enter_from(to, queue, job) then kept[#kept + 1] = job else moved = moved + 1 end
-    end
-    if #kept > 0 then return kept end
-    if moved >= most_moved then
-      status = "MORE"
-      return false
-    end
-  end
-end
-
+local status, find = "OK", string.find
 local fetched
 if left == 0 then
   local emptied = held_list
@@ -223,9 +195,17 @@ if left == 0 then
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local cap, jobs, length = caps[i / 2 - 1], nil, nil
     if not cap then
-      jobs, length = take_in_order(KEYS[i], KEYS[i + 1], name_of(i))
+      jobs, length = take(KEYS[i], KEYS[i + 1])
     elseif redis.call("EXISTS", KEYS[i]) == 1 and places_of(cap) and note_places(cap, KEYS[i + 1]) then
-      jobs, length = take_in_order(KEYS[i], KEYS[i + 1], name_of(i))
+      jobs, length = take(KEYS[i], KEYS[i + 1])
+    end
+    for j = 1, jobs and #jobs or 0 do
+      if find(jobs[j], 'quence"', 1, true) then    -- as names_sequence()
+        local name, some_are_left = name_of(i), nil
+        jobs, some_are_left = sequences(KEYS[i]:sub(1, -#name - #"queue:" - 1)).keep(jobs, KEYS[i], KEYS[i + 1], name, take)
+        length, status = nil, some_are_left or status
+        break
+      end
     end
     if jobs and not jobs.err then
       queue, held_list = name_of(i), KEYS[i + 1]

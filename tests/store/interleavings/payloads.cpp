@@ -44,6 +44,10 @@ std::string one_at_a_time(const std::string& job, const std::string& lock) {
   return fmt::format(R"({{"jid":"{0}","runs":"{1}","name":"{0}#0"}})", job, lock);
 }
 
+std::string job_in_sequence(const std::string& job, const std::string& sequence, const std::string& queue) {
+  return fmt::format(R"({{"jid":"{0}","sequence":"{1}","queue":"{2}","name":"{0}#0"}})", job, sequence, queue);
+}
+
 std::string capped_job(const std::string& job) {
   return fmt::format(R"({{"jid":"{0}","class":"Capped","name":"{0}#0"}})", job);
 }

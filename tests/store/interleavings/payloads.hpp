@@ -24,6 +24,9 @@ std::string one_at_a_time(const std::string& job, const std::string& lock);
 // Throws std::logic_error unless `from` is there exactly once.
 std::string replaced(std::string_view text, std::string_view from, std::string_view to);
 
+// A job that runs behind those that were pushed to the queue before it.
+std::string job_in_sequence(const std::string& job, const std::string& sequence, const std::string& queue);
+
 // A job of a class that has a cap.
 std::string capped_job(const std::string& job);
 bool is_capped(const std::string& payload);

@@ -16,6 +16,7 @@ World::World(const std::vector<Channel*>& shards, std::uint64_t seed, Broken bro
       tracing_(tracing),
       random_(seed),
       has_caps_(seed % 4 == 0),
+      has_sequences_(seed % 4 == 1),
       scoreboard_(Scoreboard::in_memory(slots)) {
   const std::size_t wanted = chance(0.5) ? 1 : 1 + random_() % shards.size();
   for (std::size_t i = 0; i < wanted; ++i) shards_.push_back(std::make_unique<Shard>(static_cast<int>(i), *shards[i]));

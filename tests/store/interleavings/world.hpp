@@ -23,9 +23,12 @@ namespace brood::interleavings {
 
 inline const std::string identity = "host:1:0123456789ab";
 
+// Only scripts fetch from it: the order in which Redis serves waits is not that in which our network delivers.
+inline constexpr const char* queue_of_sequences = "c";
+
 // One seed: three slots, one to three shards with three queues each, 36 jobs, the product's own worker and recovery
 // code, a real Redis, and everything that can go wrong between them.  Then calm, until every job is done or dead.  In a
-// quarter of the seeds a class and a queue have caps.
+// quarter of the seeds a class and a queue have caps; in another quarter some jobs run in sequence.
 class World {
  public:
   // Each shard is a database of the same server.  The seed determines their number.
@@ -135,6 +138,8 @@ class World {
   void perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor);
   enum class Lock { none_needed, taken, held, fenced };
   Lock take_running_lock(Worker& worker, const std::string& payload);
+  Lock enter_sequence(Worker& worker, const std::string& payload);
+  void check_order(const std::string& payload);
   void begin_under(Worker& worker, Lock lock, const std::string& payload);
   void push_aside(Worker& worker, const std::vector<std::pair<std::string, std::string>>& jobs);
   Outcome perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload);
@@ -150,6 +155,7 @@ class World {
   bool check_places();  // whether every job has ended
   void check_locks(const std::vector<Place>& places);
   void check_caps(const std::vector<Place>& places);
+  void pass_sequences_on(const std::vector<Place>& places);
   void check_nothing_is_held();
   void check_charges(const std::string& payload);
   void finish();
@@ -162,13 +168,15 @@ class World {
   Coverage& coverage_;
   bool tracing_;
   std::mt19937_64 random_;
-  const bool has_caps_;
+  const bool has_caps_, has_sequences_;
   std::vector<std::unique_ptr<Shard>> shards_;
   Scoreboard scoreboard_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Recovery>> recoveries_;
   std::uint64_t last_incarnation_ = 0;
   int pushed_ = 0;
+  std::map<std::string, std::vector<std::string>> in_order_;  // by sequence: its jobs as they were pushed
+  bool may_change_order_ = false;  // a job that may not be moved to those that wait goes back to its queue
   bool full_redis_ = false, calm_ = false, lost_fields_ = false;
   bool refuses_ = true;  // what the last seed left
   bool all_stand_still_ = false;

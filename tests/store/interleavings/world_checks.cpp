@@ -5,6 +5,7 @@
 
 #include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/sequences/sequences.hpp"
 #include "shared/store/worker_field.hpp"
 #include "tests/store/interleavings/payloads.hpp"
 #include "tests/store/interleavings/world.hpp"
@@ -69,6 +70,7 @@ bool World::check_places() {
   }
   check_locks(places);
   check_caps(places);
+  if (calm_ && has_sequences_) pass_sequences_on(places);
   return std::ranges::all_of(places, [](const Place& place) { return place.key == keys::dead.name(); });
 }
 
@@ -93,9 +95,24 @@ void World::check_locks(const std::vector<Place>& places) {
   }
 }
 
+// As the supervisor's watch does it, where a command was refused when a holder ended.
+void World::pass_sequences_on(const std::vector<Place>& places) {
+  std::set<std::string> living;
+  for (const Place& place : places) {
+    if (place.key != keys::dead.name()) living.insert(job_of(place.payload));
+  }
+  for (const auto& one : shards_) {
+    for_each_sequence(one->redis, [&](const SequenceState& sequence) {
+      if (!living.contains(sequence.holder)) one->redis.run(pass_sequence_on(sequence));
+    });
+  }
+}
+
 void World::check_nothing_is_held() {
   for (const auto& one : shards_) {
     if (lost_fields_) let_go_of_stray_locks(one->redis, [](const RunningHolder&) { return false; });
+    if (one->redis.call({"EXISTS", keys::brood_sequences}).view().integer() != 0)
+      fault(fmt::format("a sequence is held in shard {} when all is over", one->number));
     for (const RedisKey& pattern : {keys::unique_lock("*"), keys::running_lock("*")}) {
       for (const auto& [key, holder] : locks_of(one->redis, pattern))
         fault(fmt::format("{} is held by {} when all is over", key, holder));

@@ -273,6 +273,7 @@ void World::lose_the_processes(Shard& at) {
 
 // The rights of the user change for a while: any script may meet that at any of its commands.
 void World::refuse_a_command() {
+  may_change_order_ = true;
   static const std::vector<std::string> usual{"zadd",  "lpush", "rpush", "hset", "hdel",
                                               "ltrim", "lmove", "zrem",  "set"};
   static const std::vector<std::string> of_caps{"sadd", "srem", "expire"};

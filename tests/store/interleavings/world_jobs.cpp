@@ -37,6 +37,12 @@ void World::push_jobs(Shard* to) {
       payload = one_at_a_time(job, fmt::format("{}-{}", i % 3 == 0 ? "one" : "other", at.number));
     }
     if (has_caps_ && i % 4 == 2) payload = capped_job(job);
+    if (has_sequences_ && i % 4 == 3) {
+      const std::string sequence = fmt::format("s{}", at.number);
+      home_[job].queue = queue_of_sequences;
+      payload = job_in_sequence(job, sequence, queue_of_sequences);
+      in_order_[sequence].push_back(job);
+    }
     at.redis.call({"LPUSH", keys::queue(home_[job].queue), payload});
   }
 }
@@ -86,7 +92,7 @@ void World::push_a_twin(Shard& at) {
 void World::raise_a_dead(Shard& at) {
   if (full_redis_ || refuses_) return;
   const std::string payload = some_dead(at.redis, random_());
-  if (payload.empty()) return;
+  if (payload.empty() || !member_of(payload, "sequence").empty()) return;
   check_locks(all_places());  // and notes which jobs have ended
   ++coverage_.raised;
   note(payload + " is raised from the dead");

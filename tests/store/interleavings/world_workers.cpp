@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shared/store/in_flight/running_lock.hpp"
+#include "shared/store/keys.hpp"
 #include "tests/store/interleavings/payloads.hpp"
 #include "tests/store/interleavings/world.hpp"
 #include "worker/session/session.hpp"
@@ -77,12 +78,14 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
   std::string wait_queue = want > 0 && chance(0.6) ? all_queues[random_() % all_queues.size()] : "";
   const auto is_capped_queue = [&](const std::string& queue) { return !caps_of(caps(), queue).empty(); };
   if (is_capped_queue(wait_queue)) wait_queue.clear();  // a wait would not look for a place
+  if (has_sequences_ && wait_queue == queue_of_sequences) wait_queue.clear();
   std::vector<std::string> asked;
   for (const std::string& queue : draw) {
     for (std::string& aside : asides_of(caps(), queue)) asked.push_back(std::move(aside));
     asked.push_back(queue);
   }
   std::erase_if(draw, is_capped_queue);
+  if (has_sequences_) std::erase(draw, queue_of_sequences);
   std::vector<std::pair<std::string, std::string>> apart;
   for (std::size_t i = 0; broken_.set_aside_apart && i < worker.outcomes.size(); ++i) {
     if (worker.outcomes[i].kind == Outcome::Kind::beside)
@@ -195,11 +198,19 @@ void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
       continue;
     }
     if (some_aside) return;
+    const Lock place = enter_sequence(worker, payload);
+    if (place == Lock::fenced) return;
+    if (place == Lock::held) {  // back to its queue, from where the next fetch moves it
+      if (!may_begin(worker) || !slot.defer(static_cast<int>(i))) return;
+      worker.outcomes.push_back({Outcome::Kind::requeue_head, "", 0});
+      return;
+    }
     const Lock lock = take_running_lock(worker, payload);
     if (lock == Lock::fenced) return;
     if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0))
       return session.let_go_of_taken();
     check_charges(payload);
+    check_order(payload);
     actor.yield();
     if (lock == Lock::held) {  // its turn comes later
       slot.end(static_cast<int>(i), EntryState::interrupted);
@@ -212,6 +223,30 @@ void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
     const EntryState state = slot.entry(static_cast<int>(i));
     if (state != EntryState::succeeded && state != EntryState::judged) return;  // settled at once
     if (chance(0.08)) return;                                                   // as those are, after a while
+  }
+}
+
+World::Lock World::enter_sequence(Worker& worker, const std::string& payload) {
+  const std::string sequence = member_of(payload, "sequence");
+  if (sequence.empty()) return Lock::none_needed;
+  const Taken taken = worker.session->enter_sequence(sequence, job_of(payload));
+  if (taken == Taken::fenced) return Lock::fenced;
+  return taken == Taken::yes ? Lock::taken : Lock::held;
+}
+
+// All that were pushed before it have ended, and none of them runs.
+void World::check_order(const std::string& payload) {
+  const std::string sequence = member_of(payload, "sequence"), job = job_of(payload);
+  if (sequence.empty() || !home_.contains(job) || may_change_order_) return;
+  ++coverage_.ran_in_order;
+  std::set<std::string> dead;
+  for (const Place& place : all_places()) {
+    if (place.key == keys::dead.name()) dead.insert(job_of(place.payload));
+  }
+  for (const std::string& before : in_order_[sequence]) {
+    if (before == job) return;
+    if (home_.contains(before) && !ends_.contains(before) && !dead.contains(before))
+      fault(fmt::format("{} begins before {} has ended, which was pushed before it", job, before));
   }
 }
 

@@ -144,7 +144,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   const auto find = [&](const std::string& jid, std::string what) { findings.push_back({jid, std::move(what)}); };
   const std::vector<WalkRun> runs = runs_of(lines_);
 
-  std::map<std::string, std::vector<const WalkRun*>> runs_of_job, unique;
+  std::map<std::string, std::vector<const WalkRun*>> runs_of_job, unique, sequences;
   std::vector<const WalkRun*> capped, heavy, limited;
   std::map<std::string, std::map<char, int>> counts;
   std::map<std::string, std::map<int, int>> items;
@@ -158,6 +158,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     const WalkJob& job = known->second;
     runs_of_job[run.jid].push_back(&run);
     if (!job.unique_key.empty()) unique[job.unique_key].push_back(&run);
+    if (!job.sequence.empty()) sequences[job.sequence].push_back(&run);
     if (job.queue == "capped") capped.push_back(&run);
     if (job.job_class == "WalkHeavy") heavy.push_back(&run);
     if (job.job_class.starts_with("WalkLimited")) limited.push_back(&run);
@@ -320,6 +321,11 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   for (const auto& [key, group] : unique) {
     if (const WalkRun* run = beyond(group, one_at_a_time)) find(run->jid, "it ran beside another one like it: " + key);
   }
+  for (const auto& [name, group] : sequences) {
+    if (const WalkRun* run = beyond(group, one_at_a_time))
+      find(run->jid, "it ran beside another one of the sequence " + name);
+  }
+  judge_order(runs_of_job, findings);
   const bool adds = excuses.shards_change;
   if (const WalkRun* run = beyond(limited, adds ? four_at_a_time : two_at_a_time))
     find(run->jid, "it ran beyond the limit of two");
@@ -328,6 +334,31 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   if (const WalkRun* run = beyond(heavy, class_cap, adds))
     find(run->jid, fmt::format("it ran beyond the cap of its class, {}", bound_at(class_cap, run->began, adds)));
   return findings;
+}
+
+// A job of a sequence begins once all have ended that were pushed before it; or have failed, of those that let others
+// pass.  Commands may raise the dead, or move a job.
+void JobBook::judge_order(const std::map<std::string, std::vector<const WalkRun*>>& runs_of_job,
+                          std::vector<Finding>& findings) const {
+  std::map<std::string, std::vector<const WalkJob*>> sequences;
+  for (const auto& [jid, job] : jobs_) {
+    const bool has_place = !job.sequence.empty() && !job.is_scheduled && !job.was_kept && !job.was_touched &&
+                           job.bid.empty();
+    if (has_place && runs_of_job.contains(jid)) sequences[job.sequence].push_back(&job);
+  }
+  for (const auto& [name, jobs] : sequences) {
+    for (const WalkJob* const job : jobs) {
+      const WalkRun& first = *runs_of_job.at(job->jid).front();
+      for (const WalkJob* const before : jobs) {
+        if (before->answer != WalkJob::Answer::accepted || before->answered >= job->asked) continue;
+        const std::vector<const WalkRun*>& runs = runs_of_job.at(before->jid);
+        const WalkRun& last = before->lets_pass ? *runs.front() : *runs.back();
+        if (last.began > first.began)
+          findings.push_back(
+              {job->jid, fmt::format("it began before {}, which comes before it in {}", before->jid, name)});
+      }
+    }
+  }
 }
 
 std::string JobBook::history(const std::string& jid, std::int64_t since) const {

@@ -44,6 +44,8 @@ struct WalkJob {
   };
   std::vector<Kill> kills{};
   std::int64_t cancel_asked = 0, cancelled = 0;  // while it iterated
+  std::string sequence{};                        // of jobs of one queue that run one after the other; empty: none
+  bool lets_pass = false;                        // while it waits for a retry
   std::string bid{};                             // of its batch
   // Of a step of a flow: for whom it waits, and what becomes of it when one of them dies.
   std::vector<std::string> after{};
@@ -138,6 +140,8 @@ class JobBook {
  private:
   static std::vector<WalkRun> runs_of(const std::vector<LedgerLine>& lines);
   void add_announced();
+  void judge_order(const std::map<std::string, std::vector<const WalkRun*>>& runs_of_job,
+                   std::vector<Finding>& findings) const;
 
   std::string ledger_;
   std::map<std::string, WalkJob> jobs_;

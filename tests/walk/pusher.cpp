@@ -192,6 +192,15 @@ Pusher::Drawn Pusher::draw(Kind kind, int shard, bool is_long) {
       be("WalkReopen", fmt::format("[{}]", scene_.dice.roll(0, 1'000'000)));
       break;
   }
+  // Without the dice, so that what else a seed draws stays as it is.
+  const bool may_be_in_order = job.lock.empty() && !job.is_text && kind < branch && kind != no_class;
+  if (may_be_in_order && pushed_ % 3 == 0) {
+    const std::string name = fmt::format("s{}", pushed_ % 2);
+    job.sequence = fmt::format("{}/{}/{}", job.shard, job.queue, name);
+    job.lets_pass = pushed_ % 12 == 0;
+    members.emplace_back("sequence", fmt::format("\"{}/{}\"", job.queue, name));
+    if (job.lets_pass) members.emplace_back("if_failed", "\"pass\"");
+  }
   Push push{.job_class = job.job_class, .args = job.args, .queue = job.queue, .jid = job.jid, .members = members};
   push.retry = retry == "true"    ? YesNoOrCount(true)
                : retry == "false" ? YesNoOrCount(false)

@@ -196,7 +196,7 @@ std::vector<Whereabouts> Site::whereabouts() {
     for (Entry& entry : all_entries(connection)) {
       const std::string& key = entry.key;
       if (key.starts_with("queue:") || key.starts_with("brood:inflight:") || key == "schedule" || key == "retry" ||
-          key == "dead" || key == "brood:quarantined")
+          key == "dead" || key == "brood:quarantined" || key.starts_with("brood:sequence:"))
         found.push_back({static_cast<int>(i), key, std::move(entry.payload)});
     }
   }
@@ -246,7 +246,8 @@ std::vector<std::string> Site::leftovers() {
       if (key.starts_with("brood:unique:") || key.starts_with("brood:running:"))
         note("a lock is left: " + key + " of " + server.get(key).value_or(""));
       if (key.starts_with("brood:inflight:") && kind != "string") note("in flight is left: " + key);
-      if (key == "brood:processes" || key == "brood:paused_classes" || key == "brood:quarantined")
+      if (key == "brood:sequences" || key == "brood:processes" || key == "brood:paused_classes" ||
+          key == "brood:quarantined")
         note("is left: " + key);
       if (key.starts_with("brood:cap:") && kind == "set") {
         for (const std::string& list : server.smembers(key)) {

@@ -1,6 +1,9 @@
 #include "shared/config/cap_settings.hpp"
 
+#include <algorithm>
+
 #include "shared/config/queue_order.hpp"
+#include "shared/config/tenants.hpp"
 
 namespace brood {
 namespace {
@@ -17,6 +20,21 @@ const CapSettings* cap_beside(const std::vector<CapSettings>& caps, std::string_
 
 }  // namespace
 
+bool CapSettings::may_set_aside(std::string_view queue) const {
+  if (classes.empty()) return false;
+  if (queues.empty() || names(queue)) return true;
+  const auto tenant = tenant_in(queue);
+  return tenant && names(all_tenants_of(tenant->base));
+}
+
+bool CapSettings::may_set_aside_of_tenants(std::string_view base) const {
+  if (classes.empty()) return false;
+  return queues.empty() || std::any_of(queues.begin(), queues.end(), [&](const std::string& queue) {
+           const auto tenant = tenant_in(queue);
+           return tenant && tenant->base == base;
+         });
+}
+
 std::string_view home_of(const std::vector<CapSettings>& caps, std::string_view queue) {
   const CapSettings* const cap = cap_beside(caps, queue);
   return cap == nullptr ? queue : queue.substr(0, queue.size() - cap->name.size() - 1);
@@ -27,7 +45,7 @@ std::vector<const CapSettings*> caps_of(const std::vector<CapSettings>& caps, st
   if (const CapSettings* const beside = cap_beside(caps, queue)) all.push_back(beside);
   const std::string_view home = home_of(caps, queue);
   for (const CapSettings& cap : caps) {
-    if (cap.classes.empty() && cap.names(home)) all.push_back(&cap);
+    if (cap.classes.empty() && !cap.per_tenant && cap.names(home)) all.push_back(&cap);
   }
   return all;
 }

@@ -19,13 +19,16 @@ struct CapSettings {
   std::vector<std::string> queues;  // with classes: none stands for all
   std::int64_t most = 1;
   std::vector<std::string> classes = {};
-  std::string place = {};  // of the section: "etc/brood.toml:12: limits.heavy"
+  bool per_tenant = false;  // of the tenants in `queues` ("images~*") each has so many places
+  std::string place = {};   // of the section: "etc/brood.toml:12: limits.heavy"
 
   bool names(std::string_view queue) const { return std::find(queues.begin(), queues.end(), queue) != queues.end(); }
   bool is_of_class(std::string_view name_of_class) const {
     return std::find(classes.begin(), classes.end(), name_of_class) != classes.end();
   }
-  bool may_set_aside(std::string_view queue) const { return !classes.empty() && (queues.empty() || names(queue)); }
+  // A name may be "images~*", for all tenants of images.
+  bool may_set_aside(std::string_view queue) const;
+  bool may_set_aside_of_tenants(std::string_view base) const;
 };
 
 // The queue that `queue` stands beside; itself where it is no queue of jobs that were set aside.

@@ -22,6 +22,7 @@
 #include "shared/config/sandbox_settings.hpp"
 #include "shared/config/show_args.hpp"
 #include "shared/config/statsd_settings.hpp"
+#include "shared/config/tenants.hpp"
 #include "shared/redis/tls_settings.hpp"
 
 namespace brood {
@@ -118,6 +119,7 @@ struct CapsuleSettings {
   QueueOrder queues = {};
   std::optional<WorkerSettings> worker = {};  // its workers'; nullopt: as Config::worker
   std::vector<CapSettings> caps = {};         // of all queues: [limits.NAME]
+  TenantWeights tenant_weights = {};          // of all: [tenants.BASE]
 };
 
 // A job class that is a program.

@@ -6,6 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "shared/config/tenants.hpp"
+
 namespace brood {
 namespace {
 
@@ -25,13 +27,13 @@ constexpr std::string_view safe_characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefgh
 
 bool is_safe_pattern(std::string_view text) {
   return !text.empty() && text.size() <= longest_name && text.find("**") == std::string_view::npos &&
-         text.find_first_not_of(std::string(safe_characters) + "*") == std::string_view::npos;
+         text.find_first_not_of(std::string(safe_characters) + "*~") == std::string_view::npos;
 }
 
 // "!a" or "*!a!b": every part is a name or a pattern.
 bool is_safe_entry(std::string_view text) {
   if (text.starts_with('!')) return is_safe_pattern(text.substr(1));
-  if (!is_pattern(text)) return is_safe_name(text);
+  if (!is_pattern(text)) return is_safe_queue(text);
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('!', begin), text.size());
     if (!is_safe_pattern(text.substr(begin, end - begin))) return false;
@@ -58,6 +60,27 @@ bool matches_glob(std::string_view glob, std::string_view text) {
     }
   }
   return glob.find_first_not_of('*', g) == std::string_view::npos;
+}
+
+// A pattern without "~" takes whole bases: "mail*" matches the tenants of "mail_a", whatever their names are.
+bool matches_part(std::string_view glob, std::string_view queue) {
+  const auto tenant = tenant_in(queue);
+  const bool takes_bases = glob.find('~') == std::string_view::npos && glob.find('*') != std::string_view::npos;
+  return matches_glob(glob, tenant && takes_bases ? tenant->base : queue);
+}
+
+// "im*~acme": whose tenants these are is not said.
+bool has_star_before_tilde(std::string_view text) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('!', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const std::size_t tilde = part.find('~');
+    if (tilde != std::string_view::npos && part.find('*') != std::string_view::npos &&
+        (tilde == 0 || part.find('*') < tilde))
+      return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
@@ -95,7 +118,8 @@ QueueOrder::Entry QueueOrder::parse(std::string_view text) {
   const std::size_t comma = text.find(',');
   const std::string_view name = text.substr(0, comma);
   if (name.empty()) refuse(text, "a queue needs a name");
-  if (!is_safe_entry(name)) refuse(text, "a queue's name is made of letters, digits and _ . : @ / -");
+  if (!is_safe_entry(name)) refuse(text, "a queue's name is made of letters, digits and _ . : @ / ~ -");
+  if (has_star_before_tilde(name)) refuse(text, "what stands before ~ is the name of a queue, without *");
   if (comma == std::string_view::npos) return {std::string(name), 0};
 
   const std::string_view number = text.substr(comma + 1);
@@ -129,13 +153,13 @@ bool QueueOrder::has_patterns() const {
 bool is_pattern(std::string_view entry) { return entry.substr(0, entry.find('!')).find('*') != std::string_view::npos; }
 
 bool matches(std::string_view pattern, std::string_view queue) {
-  if (!is_safe_name(queue)) return false;
+  if (!is_safe_queue(queue) && !is_tenants(queue)) return false;
   std::size_t end = std::min(pattern.find('!'), pattern.size());
-  if (!matches_glob(pattern.substr(0, end), queue)) return false;
+  if (!matches_part(pattern.substr(0, end), queue)) return false;
   while (end < pattern.size()) {
     const std::size_t begin = end + 1;
     end = std::min(pattern.find('!', begin), pattern.size());
-    if (matches_glob(pattern.substr(begin, end - begin), queue)) return false;
+    if (matches_part(pattern.substr(begin, end - begin), queue)) return false;
   }
   return true;
 }
@@ -148,6 +172,11 @@ const std::string* entry_for(const std::vector<std::string>& listed, std::string
     if (found == nullptr && is_pattern(entry) && matches(entry, queue)) found = &entry;
   }
   return pattern != nullptr ? pattern : rest;
+}
+
+bool is_safe_queue(std::string_view text) {
+  return !text.empty() && text.size() <= longest_name &&
+         text.find_first_not_of(std::string(safe_characters) + "~") == std::string_view::npos;
 }
 
 bool is_safe_name(std::string_view text) {

@@ -45,7 +45,8 @@ class QueueOrder {
 };
 
 // Whether an entry stands for all known queues that match it, and is not the name of one.  In "mail*!mail_bulk" the "*"
-// matches any text, and what follows each "!" is a name or pattern of queues that are left out.
+// matches any text, and what follows each "!" is a name or pattern of queues that are left out.  A pattern without "~"
+// that matches "images" matches all tenants of it, and no part of their names.
 bool is_pattern(std::string_view entry);
 // False for a name that is not safe.
 bool matches(std::string_view pattern, std::string_view queue);
@@ -53,7 +54,9 @@ bool matches(std::string_view pattern, std::string_view queue);
 // nullptr: none.
 const std::string* entry_for(const std::vector<std::string>& listed, std::string_view queue);
 
-// Names that the Web UI can show and that carry no HTML: [A-Za-z0-9_.:@/-]+, at most 255 bytes.
+// Names that the Web UI can show and that carry no HTML: [A-Za-z0-9_.:@/-]+, at most 255 bytes.  That of a queue may
+// also have "~": see tenants.hpp.
 bool is_safe_name(std::string_view text);
+bool is_safe_queue(std::string_view text);
 
 }  // namespace brood

@@ -16,7 +16,7 @@ namespace brood {
 //     names and values
 //   class (`class`, `wrapped`,                 a job's own, the sets' lists, Busy  6, 7, 8         has_markup
 //     `display_class`), `jid`                  (`jid`: queues, too)
-//   `queue`                                    a job's own, the sets' lists, Busy  6, 7            is_safe_name
+//   `queue`                                    a job's own, the sets' lists, Busy  6, 7            is_safe_queue
 //   the same of a running job                  Busy                                6, 7, 8         page_name
 //   hostname, tag, labels, queues, weights,    Busy                                6, 7, 8         page_word
 //     capsules, version, identity

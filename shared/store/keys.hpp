@@ -49,6 +49,13 @@ inline constexpr std::string_view supervisor_state_field = "brood_state";
 inline constexpr FixedKey fleet_lease{"brood:fleet_lease"};
 inline constexpr FixedKey brood_scheduler{"brood:scheduler"};
 inline constexpr FixedKey brood_metrics_teller{"brood:metrics_teller"};
+// Tenants of queues: whose turn it is, those that left their turn with jobs, and more that tenants/tenants.hpp lists.
+inline RedisKey tenants(std::string_view base) { return RedisKey("brood:tenants:" + std::string(base)); }
+inline RedisKey tenants_away(std::string_view base) { return RedisKey("brood:tenants_away:" + std::string(base)); }
+inline constexpr FixedKey brood_tenants_watch{"brood:tenants_watch"};  // which supervisor looks for filled tenants
+inline constexpr FixedKey brood_tenants_idle{"brood:tenants_idle"};    // tenants without jobs, since when
+inline constexpr FixedKey brood_queues{"brood:queues"};  // the names of `queues`, with "images~*" for all its tenants
+inline constexpr FixedKey brood_queues_next{"brood:queues:next"};  // those while they are written
 // How often a payload came back from workers whose end nobody saw: the scripts that count it spell this key too.
 inline RedisKey brood_recovered(std::string_view sha1_of_payload) {
   return RedisKey("brood:recovered:" + std::string(sha1_of_payload));

@@ -9,12 +9,12 @@ namespace brood {
 
 // The keys of whose changes a supervisor hears at once: it needs their names for this alone.
 struct WatchedKeys {
-  RedisKey schedule, paused, paused_classes, queues, owners, periodic_rules;
+  RedisKey schedule, paused, paused_classes, queues, queue_names, owners, periodic_rules;
   RedisKey signals;  // to this process
 };
 WatchedKeys watched_keys(std::string_view identity);
 
-// The queue whose jobs this key holds; nullopt: it is another key.
-std::optional<std::string_view> queue_of(std::string_view key);
+// The queue whose jobs this key holds, or "images~*" whose turns; nullopt: it is another key.
+std::optional<std::string> queue_of(std::string_view key);
 
 }  // namespace brood

@@ -10,6 +10,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/config/tenants.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/store/in_flight/caps.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
@@ -327,10 +328,14 @@ void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, con
   leave_out(found_no_lists, steady_now());
 }
 
-// Empty capped queues are not noted: whether their jobs may be taken depends on other keys too.
+// Empty capped queues are not noted: whether their jobs may be taken depends on other keys too.  Nor are some of a
+// base's tenants, "images~b*": a change is told as one of "images~*".
 void Doorbell::note_empty(const std::vector<std::string>& asked, const QueueSizes& sizes) {
   if (!reader_) return;
   std::unordered_set<std::string> others(sizes.no_lists.begin(), sizes.no_lists.end());
+  for (const std::string& queue : asked) {
+    if (is_tenants(queue) && queue != all_tenants_of(base_of_tenants(queue))) others.insert(queue);
+  }
   for (const QueueSizes::Filled& filled : sizes.filled) others.insert(filled.queue);
   plan_.notes.note_empty(asked, others);
 }

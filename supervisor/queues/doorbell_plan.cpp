@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "shared/config/tenants.hpp"
 #include "shared/store/in_flight/caps.hpp"
 
 namespace brood {
@@ -51,7 +52,7 @@ WatchedQueues plan_doorbells(const CapsuleQueues& capsules, const std::vector<Id
       if (i >= capsules[capsule].size()) continue;
       const std::string& queue = capsules[capsule][i];
       if (left_out.contains(queue) || !settled.insert(queue).second) continue;
-      const bool may_peek = plan.doorbells.size() < most && !capped.contains(queue);
+      const bool may_peek = plan.doorbells.size() < most && !capped.contains(queue) && !is_tenants(queue);
       (may_peek ? plan.doorbells : plan.looked_at).push_back(queue);
     }
   }

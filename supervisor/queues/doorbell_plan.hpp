@@ -29,7 +29,7 @@ struct WatchedQueues {
   std::vector<std::string> doorbells;  // get a doorbell each, `most` at the most
   std::vector<std::string> looked_at;  // the rest: looked at now and then
 };
-// Capped queues are looked at: a peek would ring while their jobs may not be taken.
+// Capped queues are looked at: a peek would ring while their jobs may not be taken.  So are tenants.
 WatchedQueues plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
                              const std::set<std::string>& left_out, std::size_t most = most_doorbells,
                              const std::set<std::string>& capped = {});

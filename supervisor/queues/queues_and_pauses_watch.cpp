@@ -10,6 +10,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/redis/pace.hpp"
+#include "shared/store/tenants/tenant_look.hpp"
 
 namespace brood {
 
@@ -104,14 +105,22 @@ void QueuesAndPausesWatch::read(bool asked_for_paused, bool asked_for_classes, c
 void QueuesAndPausesWatch::ask_for_names() {
   asking_ = true;
   names_are_old_ = false;
-  redis_.send(ask_queue_names(), short_answer_time, [this, begun = steady_now()](const Result& result) {
-    asking_ = false;
-    if (!watching_) return;
-    if (follows_names_) read_names(result);
-    const SteadyTime now = steady_now();
-    names_not_before_ = now + std::min<std::chrono::nanoseconds>(share_of_names * (now - begun), longest_between_names);
-    look_later();
-  });
+  const bool asks_published = count_ >= many_queue_names && may_be_published_;
+  may_be_published_ = true;
+  redis_.send(asks_published ? ask_published_queue_names() : ask_queue_names(), short_answer_time,
+              [this, asks_published, begun = steady_now()](const Result& result) {
+                asking_ = false;
+                if (!watching_) return;
+                if (asks_published && result.error.empty() && !has_names(result.reply.view())) {
+                  may_be_published_ = false;
+                  return ask_for_names();
+                }
+                if (follows_names_) read_names(result);
+                const SteadyTime now = steady_now();
+                names_not_before_ =
+                    now + std::min<std::chrono::nanoseconds>(share_of_names * (now - begun), longest_between_names);
+                look_later();
+              });
 }
 
 void QueuesAndPausesWatch::read_paused_queues(const Result& result) {
@@ -169,7 +178,7 @@ void QueuesAndPausesWatch::read_names(const Result& result) {
     log::warn("queues_left_out",
               {{"count", unsafe.size()},
                {"first", unsafe.front()},
-               {"reason", "\"*\" takes queues whose names are made of letters, digits and _ . : @ / -"}});
+               {"reason", "\"*\" takes queues whose names are made of letters, digits and _ . : @ / ~ -"}});
   }
   said_unsafe_ = std::move(unsafe);
   if (*names == known_.names) return;

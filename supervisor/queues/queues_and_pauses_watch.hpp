@@ -67,6 +67,7 @@ class QueuesAndPausesWatch {
   bool follows_names_ = false;
   KnownQueues known_;
   std::int64_t count_ = -1;
+  bool may_be_published_ = true;  // so that not all names need be read
   SteadyTime paused_read_{}, classes_read_{}, names_read_{};
   SteadyTime names_not_before_{};  // many names take Redis and all workers their time
   bool names_are_old_ = false;

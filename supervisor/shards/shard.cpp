@@ -52,6 +52,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
       queues_and_pauses_watch_(parts.loop, redis_.connection(), workers_,
                                [this](const KnownQueues& now) {
                                  doorbell_.know(now);
+                                 tenant_watch_.know(now);
                                  quarantine_watch_.note_pauses(now.paused_classes, steady_now());
                                }),
       class_pause_ends_(parts.loop, redis_.connection()),
@@ -59,6 +60,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
       queue_rivals_(parts.loop, redis_.connection()),
       set_aside_watch_(parts.loop, redis_.connection()),
       sequence_watch_(parts.loop, redis_.connection(), identity_),
+      tenant_watch_(parts.loop, redis_.connection(), identity_),
       quarantine_watch_(redis_.connection(), workers_),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
       periodic_rules_(parts.loop, redis_.connection(),
@@ -100,6 +102,7 @@ KeyChangeListener::Keys Shard::keys_to_watch() {
           {keys.paused_classes.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.queues.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.periodic_rules.name(), [this] { periodic_rules_.look(); }},
+          {keys.queue_names.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.owners.name(), [this] { orphan_watch_.note_change(); }},
           {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
@@ -107,7 +110,7 @@ KeyChangeListener::Keys Shard::keys_to_watch() {
 void Shard::note_changes(const std::vector<std::string>& keys) {
   std::vector<std::string> queues;
   for (const std::string& key : keys) {
-    if (const auto queue = queue_of(key)) queues.emplace_back(*queue);
+    if (const auto queue = queue_of(key)) queues.push_back(*queue);
   }
   if (keys.empty() || !queues.empty()) doorbell_.note_changes(queues);
 }
@@ -188,6 +191,7 @@ void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
   queues_and_pauses_watch_.follow_names(std::any_of(
       capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.queues.has_patterns(); }));
   capsules_ = capsules;
+  tenant_watch_.set_capsules(capsules);
   tell_of_capsules();
   if (redis_.connected()) set_aside_watch_.look(capsules_);
 }
@@ -257,6 +261,7 @@ void Shard::stop_looking() {
   doorbell_.stop();
   queues_and_pauses_watch_.stop();
   class_pause_ends_.stop();
+  tenant_watch_.stop();
   queue_rivals_.stop();
   sequence_watch_.stop();
   key_change_listener_.stop();
@@ -307,6 +312,7 @@ void Shard::look_for_work() {
   doorbell_.listen();
   queues_and_pauses_watch_.look();
   sequence_watch_.start();
+  tenant_watch_.look();
   key_change_listener_.listen();
 }
 

@@ -24,6 +24,7 @@
 #include "supervisor/queues/queues_and_pauses_watch.hpp"
 #include "supervisor/queues/sequence_watch.hpp"
 #include "supervisor/queues/set_aside_watch.hpp"
+#include "supervisor/queues/tenant_watch.hpp"
 #include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/recovery/dead_files.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
@@ -204,6 +205,7 @@ class Shard {
   QueueRivals queue_rivals_;
   SetAsideWatch set_aside_watch_;
   SequenceWatch sequence_watch_;
+  TenantWatch tenant_watch_;
   QuarantineWatch quarantine_watch_;
   Scheduler scheduler_;
   StoredPeriodicRules periodic_rules_;

@@ -373,3 +373,6 @@ brood_test(lifecycle/published_classes LINK brood_test_support simdjson::simdjso
 add_dependencies(lifecycle_published_classes_test brood described_jobs_1 described_jobs_2)
 brood_test(lifecycle/sequences LINK brood_test_support)
 add_dependencies(lifecycle_sequences_test brood brood_examples)
+# Tenants of queues.
+brood_test(lifecycle/tenants LINK brood_test_support)
+add_dependencies(lifecycle_tenants_test brood brood_examples)

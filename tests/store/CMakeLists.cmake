@@ -63,7 +63,7 @@ brood_test(store/too_large LINK brood_supervisor brood_worker brood_api brood_te
 brood_test(store/interleavings LINK brood_worker brood_test_support ALONE TIMEOUT 1800)
 target_sources(store_interleavings_test PRIVATE store/interleavings/broken.cpp store/interleavings/payloads.cpp store/interleavings/world.cpp
                store/interleavings/world_caps.cpp store/interleavings/world_checks.cpp store/interleavings/world_faults.cpp
-               store/interleavings/world_jobs.cpp store/interleavings/world_workers.cpp)
+               store/interleavings/world_jobs.cpp store/interleavings/world_tenants.cpp store/interleavings/world_workers.cpp)
 brood_test(store/api_sets LINK brood_api brood_test_support brood_test_vectors)
 brood_test(store/api_fork LINK brood_api brood_test_support)
 brood_test(store/api_bulk LINK brood_api brood_test_support)
@@ -101,6 +101,7 @@ brood_test(store/tls_waits LINK brood_api brood_test_support ALONE)
 brood_test(store/published_builds LINK brood_store brood_test_support)
 brood_test(store/sequences LINK brood_worker brood_test_support)
 brood_test(store/sequences LINK brood_supervisor brood_worker brood_api brood_test_support)
+brood_test(store/tenants LINK brood_store brood_test_support)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.

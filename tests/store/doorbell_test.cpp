@@ -466,7 +466,7 @@ struct Told : Listening {
     watch->hear_of_others([this](const std::vector<std::string>& keys) {
       Names changed;
       for (const std::string& key : keys) {
-        if (const auto queue = queue_of(key)) changed.emplace_back(*queue);
+        if (const auto queue = queue_of(key)) changed.push_back(*queue);
       }
       doorbell->note_changes(changed);
     });

@@ -59,7 +59,8 @@ Session::Want Fetcher::want(std::vector<std::string> draw, int most) {
   return {.draw = std::move(draw),
           .most = most,
           .wait_queue = waits ? draw_.wait_queue(setup_.number) : "",
-          .caps = &shard_.caps()};
+          .caps = &shard_.caps(),
+          .tenants = &draw_.tenants()};
 }
 
 Session::Next Fetcher::settle_and_fetch(const std::vector<Outcome>& outcomes, bool begins) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/store/tenants/tenant_look.hpp"
+
 namespace brood {
 namespace {
 
@@ -97,6 +99,16 @@ bool QueueChoice::look_at_classes() {
   return true;
 }
 
+// Tens of thousands of names are read only where no supervisor has published them in short.
+Reply QueueChoice::ask_names() {
+  const Reply count = redis_.call(ask_queue_count());
+  if (count.view().is_integer() && count.view().integer() >= many_queue_names) {
+    Reply published = redis_.call(ask_published_queue_names());
+    if (has_names(published.view())) return published;
+  }
+  return redis_.call(ask_queue_names());
+}
+
 // Changes nothing when Redis is away.  A key that our Redis user may not read keeps its last value; a key of another
 // type counts as empty.  The supervisor logs both.
 bool QueueChoice::look() {
@@ -109,7 +121,7 @@ bool QueueChoice::look() {
     if (!look_at_classes()) return false;
     if (capsule_.queues.has_patterns() &&
         (!looked_ || is_stale() || !changes_ || steady_now() - names_at_ >= names_last)) {
-      const Reply names = redis_.call(ask_queue_names());
+      const Reply names = ask_names();
       if (is_to_come(names.view())) return false;
       if (auto told = read_queue_names(names.view()); told || is_never_told(names.view()))
         known_.names = std::move(told).value_or(std::vector<std::string>());
@@ -125,10 +137,14 @@ bool QueueChoice::look() {
   const std::vector<std::string> listed = capsule_.queues.names();
   waits_.clear();
   matching_.clear();
+  tenants_.clear();
   for (const std::string& entry : listed) {
     if (is_pattern(entry)) {
       std::vector<std::string> queues = queues_of_pattern(entry, listed, known_, capsule_.caps);
       waits_.insert(waits_.end(), queues.begin(), queues.end());
+      for (const std::string& queue : queues) {
+        if (is_tenants(queue)) tenants_[queue] = rules_of_tenants(queue, listed, capsule_.tenant_weights);
+      }
       matching_[entry] = {with_asides(std::move(queues), capsule_.caps, known_)};
     } else if (!known_.paused.contains(entry)) {
       waits_.push_back(entry);

@@ -11,6 +11,7 @@
 #include "shared/config/config.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "shared/store/tenants/tenants.hpp"
 
 namespace brood {
 
@@ -36,8 +37,11 @@ class QueueChoice {
   bool may_grow() const { return capsule_.queues.has_patterns(); }  // queues may come that the next draw has
   // A queue with a cap is fetched from by settle_and_fetch alone, and no worker waits on it: the supervisor rings when
   // one of its jobs may be taken.
-  bool is_capped(const std::string& queue) const { return !caps_of(capsule_.caps, queue).empty(); }
-  bool has_capped() const { return !capsule_.caps.empty(); }
+  // The same holds for the tenants of a base.
+  bool is_capped(const std::string& queue) const { return is_tenants(queue) || !caps_of(capsule_.caps, queue).empty(); }
+  bool has_capped() const { return !capsule_.caps.empty() || !tenants_.empty(); }
+  // Of each entry of a draw that stands for tenants.
+  const ServedTenants& tenants() const { return tenants_; }
   // Something has changed since begin(): call begin() again instead of waiting.
   bool is_stale() const { return forgotten_ || (changes_ && changes_->load() != seen_); }
   // Nothing may have changed, but begin() asked Redis long ago.
@@ -57,6 +61,7 @@ class QueueChoice {
  private:
   bool look();
   bool look_at_classes();
+  Reply ask_names();
 
   const CapsuleSettings& capsule_;
   Channel& redis_;
@@ -74,8 +79,9 @@ class QueueChoice {
     std::size_t taken = 0;
   };
   std::map<std::string, Matching> matching_;  // by pattern
-  std::vector<std::string> order_;            // of this draw, with patterns
-  std::size_t taken_ = 0;                     // of it
+  ServedTenants tenants_;
+  std::vector<std::string> order_;  // of this draw, with patterns
+  std::size_t taken_ = 0;           // of it
 };
 
 }  // namespace brood

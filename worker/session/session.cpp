@@ -95,7 +95,8 @@ Session::Next Session::next(const std::vector<Outcome>& outcomes, const Want& wa
     Settled settled = settle(*unsettled, {.draw = {want.draw.begin() + asked, want.draw.begin() + until},
                                           .most = want.most,
                                           .wait_queue = until == want.draw.size() ? want.wait_queue : "",
-                                          .caps = want.caps});
+                                          .caps = want.caps,
+                                          .tenants = want.tenants});
     if (settled.fenced) {
       back_off(leave_fenced(*unsettled));
       return Next::renewal;
@@ -153,6 +154,7 @@ Settled Session::settle(const std::vector<Outcome>& outcomes, const Want& want) 
   settlement.wait_queue = want.wait_queue;
   settlement.dead_limits = setup_.dead_limits;
   settlement.caps = want.caps;
+  settlement.tenants = want.tenants;
   // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
   const WallTime now = redis_now();
   const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {

@@ -68,6 +68,7 @@ class Session {
     int most = 0;
     std::string wait_queue = {};                     // that wait() will wait on, should nothing be found; empty: none
     const std::vector<CapSettings>* caps = nullptr;  // of queues; null: there are none
+    const ServedTenants* tenants = nullptr;          // must be set if the draw has some
   };
   enum class Next {
     held,     // batch() has what is held; it may be empty

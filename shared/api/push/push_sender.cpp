@@ -10,6 +10,7 @@
 #include "shared/api/push/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/queues/push_commands.hpp"
+#include "shared/store/tenants/tenants.hpp"
 
 namespace brood {
 namespace {
@@ -20,19 +21,25 @@ constexpr auto between_sends = 20ms;
 
 constexpr const char* not_confirmed = ", and replicas have not confirmed all of them";
 
+// What one command does.
+struct Share {
+  std::size_t jobs = 0;         // that it pushes
+  bool may_be_refused = false;  // the push holds all the same
+};
+
 // The results of commands that push.
 struct Pushed {
   std::size_t jobs = 0, taken = 0;
   std::string refusal;           // the first one; empty: all were taken
   bool may_be_taken_yet = true;  // later, or by another Redis
 
-  Pushed(const std::vector<std::size_t>& jobs_of_each, const std::vector<Reply>& replies) {
+  Pushed(const std::vector<Share>& shares, const std::vector<Reply>& replies) {
     for (std::size_t i = 0; i < replies.size(); ++i) {
-      jobs += jobs_of_each[i];
+      jobs += shares[i].jobs;
       const std::string_view error = replies[i].view().error();
       const ErrorKind kind = classify_error(error);
-      if (kind == ErrorKind::none) {
-        taken += jobs_of_each[i];
+      if (kind == ErrorKind::none || shares[i].may_be_refused) {
+        taken += shares[i].jobs;
         continue;
       }
       if (refusal.empty()) refusal = error;
@@ -46,11 +53,10 @@ struct Pushed {
   }
 };
 
-// How many jobs each of them pushes.
-std::vector<std::size_t> jobs_of_each(const std::vector<Command>& commands) {
-  std::vector<std::size_t> jobs;
-  std::ranges::transform(commands, std::back_inserter(jobs), jobs_in);
-  return jobs;
+std::vector<Share> shares_of(const std::vector<Command>& commands) {
+  std::vector<Share> shares;
+  for (const Command& command : commands) shares.push_back({jobs_in(command), is_entrance_of_tenants(command)});
+  return shares;
 }
 
 // Takes the payloads out of `jobs`.
@@ -172,8 +178,8 @@ void PushSender::push_plain(std::vector<ClientPush> jobs, std::size_t batch_size
     const std::span slice(jobs.data() + sent, std::min(slice_size, jobs.size() - sent));
     try {
       std::vector<Command> commands = commands_for(slice, batch_size);
-      const std::vector<std::size_t> jobs_in_each = jobs_of_each(commands);
-      const Pushed pushed(jobs_in_each, redis_.push(std::move(commands), unconfirmed));
+      const std::vector<Share> shares = shares_of(commands);
+      const Pushed pushed(shares, redis_.push(std::move(commands), unconfirmed));
       if (!pushed.refusal.empty())
         throw RedisError("Redis at " + redis_.name() + ": " + pushed.refusal + pushed.how_many());
     } catch (const RedisError& error) {
@@ -196,8 +202,8 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
   std::vector<ClientPush> sent = jobs;  // `jobs` keeps them if Redis is away
   std::vector<Command> commands = commands_for(sent, batch_size);
-  const std::vector<std::size_t> jobs_in_each = jobs_of_each(commands);
-  const Pushed pushed(jobs_in_each, redis_.push(std::move(commands)));
+  const std::vector<Share> shares = shares_of(commands);
+  const Pushed pushed(shares, redis_.push(std::move(commands)));
   if (pushed.refusal.empty()) return std::nullopt;
   std::string why = "Redis at " + redis_.name() + ": " + pushed.refusal + pushed.how_many();
   if (pushed.taken > 0 || !pushed.may_be_taken_yet) throw RedisError(why);

@@ -52,7 +52,7 @@ void check_retry_queue(std::string_view json) {
   std::string name;
   detail::JsonReader reader(json);
   if (reader.peek() == '"') reader.read_string(name);
-  if (!is_safe_name(name)) refuse("retry_queue is no queue's name: " + detail::shown(json));
+  if (!is_safe_queue(name)) refuse("retry_queue is no queue's name: " + detail::shown(json));
 }
 
 // Checks a member that pages print in place of the class.
@@ -140,9 +140,9 @@ void PushWriter::check_names(const Push& job) {
   }
   if (job.queue != checked_queue_ || checked_queue_.empty()) {
     if (job.queue.empty()) refuse("the queue has no name");
-    if (!is_safe_name(job.queue))
+    if (!is_safe_queue(job.queue))
       refuse("the queue's name " + detail::json_text(job.queue) +
-             " has characters other than A-Z a-z 0-9 _ . : @ / -, or more than 255");
+             " has characters other than A-Z a-z 0-9 _ . : @ / ~ -, or more than 255");
     checked_queue_ = job.queue;
   }
   if (!job.jid.empty()) check_name("the jid", job.jid);

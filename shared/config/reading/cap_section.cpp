@@ -4,6 +4,7 @@
 #include <string>
 
 #include "shared/config/queue_order.hpp"
+#include "shared/config/tenants.hpp"
 
 namespace brood {
 namespace {
@@ -14,9 +15,13 @@ using namespace setting;
 std::vector<CapSettings> read_cap(const std::string& name, const Place& at, const ConfigSection& section) {
   CapSettings cap{.name = name, .queues = {}, .most = 0, .place = at.name};
   section.texts("queues", [&](const Place& queue_at, const std::string& queue) {
-    if (is_pattern(queue))
-      queue_at.refuse("a cap names its queues one by one; with classes and without queues it holds in all");
-    if (!cap.names(check_name(queue_at, queue))) cap.queues.push_back(queue);
+    const auto tenant = tenant_in(queue);
+    if (is_pattern(queue) && !(tenant && tenant->tenant == "*" && is_safe_queue(tenant->base)))
+      queue_at.refuse(
+          "a cap names its queues one by one, or tenants as \"images~*\"; with classes and without queues it holds in "
+          "all");
+    if (!is_pattern(queue)) check_queue(queue_at, queue);
+    if (!cap.names(queue)) cap.queues.push_back(queue);
   });
   section.texts("classes", [&](const Place& class_at, const std::string& job_class) {
     if (!cap.is_of_class(check_class_name(class_at, job_class))) cap.classes.push_back(job_class);
@@ -38,8 +43,17 @@ std::vector<CapSettings> read_cap(const std::string& name, const Place& at, cons
   section.text("per", [&](const Place& per_at, const std::string& per) {
     if (per == "queue") return each_of(per_at, &CapSettings::queues);
     if (per == "class") return each_of(per_at, &CapSettings::classes);
-    per_at.refuse("must be \"queue\" or \"class\", not \"" + per +
-                  "\": for a limit of each tenant, or of a time, let the jobs have a brood::Limiter");
+    if (per == "tenant") {
+      for (const std::string& queue : cap.queues) {
+        if (!is_tenants(queue)) per_at.refuse("needs queues such as \"images~*\", not \"" + queue + "\"");
+      }
+      if (cap.queues.empty() || !cap.classes.empty())
+        per_at.refuse("needs queues such as \"images~*\", and no classes");
+      all.front().per_tenant = true;
+      return;
+    }
+    per_at.refuse("must be \"queue\", \"class\" or \"tenant\", not \"" + per +
+                  "\": for a limit of a time, or of other things, let the jobs have a brood::Limiter");
   });
   return all;
 }

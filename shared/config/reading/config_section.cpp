@@ -136,7 +136,7 @@ ConfigSection::ConfigSection(const std::string& file, std::string name, const st
   const bool has_own_sections = std::erase(known, "*") > 0;
   for (const auto& [key, node] : table_) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
-    if (has_own_sections && node.is_table()) continue;
+    if (has_own_sections && (node.is_table() || kind == "tenants.*")) continue;
     const std::string meant = meant_key(std::string(key.str()), known);
     const std::string hint = meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant);
     place_at(file_, name_, std::string(key.str()), key.source()).refuse("unknown key" + hint);
@@ -229,6 +229,16 @@ void ConfigSection::counts(const std::string& key, std::int64_t least, std::int6
       take(element_place, check_count(element_place, element.as_integer()->get(), least, most));
     }
   });
+}
+
+void ConfigSection::own_counts(std::int64_t least, std::int64_t most,
+                               const std::function<void(const Place&, const std::string&, std::int64_t)>& take) const {
+  for (const auto& [key, node] : table_) {
+    const std::string name(key.str());
+    const Place at = place(name, node);
+    if (!node.is_integer()) wrong_kind(at, "an integer", node);
+    take(at, name, check_count(at, node.as_integer()->get(), least, most));
+  }
 }
 
 void ConfigSection::named_texts(

@@ -49,6 +49,10 @@ class ConfigSection {
   // An array of numbers.
   void counts(const std::string& key, std::int64_t least, std::int64_t most,
               const std::function<void(const setting::Place&, std::int64_t count)>& take) const;
+  // All of this section: numbers whose keys are free.
+  void own_counts(
+      std::int64_t least, std::int64_t most,
+      const std::function<void(const setting::Place&, const std::string& name, std::int64_t count)>& take) const;
   // A table of strings whose keys are free.
   void named_texts(
       const std::string& key,

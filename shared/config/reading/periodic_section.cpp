@@ -31,7 +31,7 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
   if (job.job_class.empty()) at.refuse("needs class = \"...\": which job runs then");
   section.json_array("args", job.args);
   section.text("queue", [&](const Place& queue_at, const std::string& queue) {
-    job.queue = setting::check_name(queue_at, queue);
+    job.queue = setting::check_queue(queue_at, queue);
   });
   section.text("tz", [&](const Place& zone_at, const std::string& zone) {
     job.zone = setting::check_text(zone_at, zone);

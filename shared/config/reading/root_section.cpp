@@ -12,6 +12,7 @@
 #include "shared/config/reading/periodic_section.hpp"
 #include "shared/config/reading/redis_section.hpp"
 #include "shared/config/reading/statsd_section.hpp"
+#include "shared/config/reading/tenant_section.hpp"
 #include "shared/config/reading/web_section.hpp"
 #include "shared/config/reading/worker_section.hpp"
 
@@ -127,7 +128,11 @@ void read_root(const ConfigSection& root, Config& config) {
                [&](const ConfigSection& section) { read_compatibility(section, config.compatibility); });
   read_capsules(root, config);
   const std::vector<CapSettings> caps = read_caps(root, shard_count(config));
-  for (CapsuleSettings& capsule : config.capsules) capsule.caps = caps;
+  const TenantWeights weights = read_tenant_weights(root);
+  for (CapsuleSettings& capsule : config.capsules) {
+    capsule.caps = with_caps_of_listed_tenants(caps, capsule.queues);
+    capsule.tenant_weights = weights;
+  }
   if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, Config::most_workers);
 }
 

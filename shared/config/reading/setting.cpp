@@ -50,6 +50,12 @@ std::string check_name(const Place& place, const std::string& name) {
   return name;
 }
 
+std::string check_queue(const Place& place, const std::string& name) {
+  if (!is_safe_queue(name))
+    place.refuse(fmt::format("\"{}\" must be made of letters, digits and _ . : @ / ~ - (at most 255)", name));
+  return name;
+}
+
 std::string check_redis_url(const Place& place, const std::string& url) {
   for (const std::string_view start : {"redis://", "rediss://", "unix:", "sentinel://", "cluster://", "/"}) {
     if (url.starts_with(start)) return check_text(place, url);

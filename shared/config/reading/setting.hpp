@@ -16,8 +16,9 @@ inline constexpr std::chrono::milliseconds longest_time = std::chrono::hours(365
 std::int64_t check_count(const Place& place, std::int64_t n, std::int64_t least, std::int64_t most);
 std::chrono::milliseconds check_duration(const Place& place, std::chrono::milliseconds d,
                                          std::chrono::milliseconds least, std::chrono::milliseconds most);
-std::string check_text(const Place& place, const std::string& text);  // not empty, no NUL
-std::string check_name(const Place& place, const std::string& name);  // is_safe_name
+std::string check_text(const Place& place, const std::string& text);   // not empty, no NUL
+std::string check_name(const Place& place, const std::string& name);   // is_safe_name
+std::string check_queue(const Place& place, const std::string& name);  // is_safe_queue
 std::string check_redis_url(const Place& place, const std::string& url);
 std::string check_listen_address(const Place& place, const std::string& text);
 

@@ -19,7 +19,7 @@ namespace brood {
 // C++ requires designated members in the order of this list.  Section 1.1 of Sidekiq's wire specification lists the
 // members of the payload.  An invalid value (section 1.4) throws std::invalid_argument.
 struct EnqueueOptions {
-  std::optional<std::string> queue = {};                  // 1 to 255 of A-Z a-z 0-9 _ . : @ / -
+  std::optional<std::string> queue = {};                  // 1 to 255 of A-Z a-z 0-9 _ . : @ / ~ -
   std::optional<YesNoOrCount> retry = {};                 // false: a failed job is not stored
   std::optional<std::chrono::milliseconds> timeout = {};  // for one attempt, not negative; 0: no timeout
   std::optional<YesNoOrCount> backtrace = {};             // number of lines of a failure's backtrace that are stored

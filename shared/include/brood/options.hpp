@@ -95,7 +95,7 @@ enum class OnConflict {
 // them: `timeout`, if the push did not set it, `retry`, if the payload has none, and `isolation` and `threads`, which
 // no payload has.  The payload wins.
 struct JobOptions {
-  std::string_view queue = "default";  // characters A-Z a-z 0-9 _ . : @ / -, at most 255
+  std::string_view queue = "default";  // characters A-Z a-z 0-9 _ . : @ / ~ -, at most 255
   YesNoOrCount retry = true;           // true: max_retries of the configuration; false: a failed job is not stored
   std::chrono::milliseconds timeout{
       0};                          // for one attempt, or for one item of an iterable job; 0: the worker's job_timeout

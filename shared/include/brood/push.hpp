@@ -19,7 +19,7 @@ namespace brood {
 struct BROOD_API Push {
   std::string job_class;          // 1 to 255 bytes without spaces, control characters and < > & " '
   std::string args = "[]";        // a JSON array
-  std::string queue = "default";  // 1 to 255 of A-Z a-z 0-9 _ . : @ / -
+  std::string queue = "default";  // 1 to 255 of A-Z a-z 0-9 _ . : @ / ~ -
   YesNoOrCount retry = true;      // true: max_retries of the server
   std::optional<std::chrono::system_clock::time_point> at = {};  // schedules the job for exactly this time
   std::string jid = {};  // characters as in job_class; empty: 24 random hex digits

@@ -9,6 +9,7 @@
 -- pushed}; {"AGAIN"}: the slice was pushed before.  Or nothing was pushed: {"MOVED", the index of the next job}: others have
 -- pushed meanwhile; {"NONE"}: there is no such batch; {"CANCELLED"}; {"ENDED"}.
 -- include: batches/pieces/batches.lua
+-- include: pieces/enter_tenant.lua
 local B = batches()
 if not B.exists(KEYS[1]) then return {"NONE"} end
 local push = "push:" .. ARGV[1]
@@ -67,7 +68,10 @@ if index > batch.total then
   else pushed = redis.pcall("LPUSH", KEYS[2], unpack(jobs)) end
   if type(pushed) == "table" and pushed.err then return pushed end
   -- "queue:" is as long as "queues", whatever stands before them.
-  if not scheduled then redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1)) end
+  if not scheduled then
+    redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))
+    enter_tenant(KEYS[2])
+  end
   redis.call("HSET", KEYS[1], "total", index, push, ARGV[2] .. " " .. ARGV[3])
   if redis.call("PTTL", KEYS[1]) < (B.pending_for - 60) * 1000 then B.expire(batch, B.pending_for) end
 end

@@ -5,6 +5,7 @@
 #include "shared/base/planted_bug.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
+#include "shared/store/tenants/tenants.hpp"
 
 namespace brood {
 
@@ -39,7 +40,7 @@ ScriptCall free_places(const std::vector<std::string>& queues, const std::vector
   for (const std::string& queue : queues) {
     const std::vector<const CapSettings*> caps_here = caps_of(caps, queue);
     if (caps_here.empty()) continue;
-    call.keys.push_back(keys::queue(queue));
+    call.keys.push_back(key_of_jobs(queue));
     call.args.push_back(std::to_string(caps_here.size()));
     for (const CapSettings* const cap : caps_here) {
       call.keys.push_back(keys::cap(cap->name));

@@ -1,11 +1,11 @@
 -- How many jobs of capped queues may be fetched now.
--- KEYS of each queue: the queue, and the set of each of its caps
+-- KEYS of each queue: the queue, or the turns of tenants, and the set of each of its caps
 -- ARGV of each queue: how many caps it has, and how many workers each of them lets in
 -- Returns a number for each.
 -- include: pieces/caps.lua
 local numbers, known, key, arg = {}, {}, 1, 1
 while arg <= #ARGV do
-  local length, caps, free = redis.pcall("LLEN", KEYS[key]), {}, math.huge
+  local length, caps, free = redis.pcall(KEYS[key]:find("brood:tenants:", 1, true) and "ZCARD" or "LLEN", KEYS[key]), {}, math.huge
   if type(length) == "table" then length = 0 end
   for i = 1, tonumber(ARGV[arg]) do
     local set = KEYS[key + i]

@@ -4,6 +4,7 @@
 -- Behind these keys and arguments: what the incarnation holds, nothing if a job stays.
 -- Returns how many went back; 0 too when the number or the queue has moved on: the worker has settled since.
 -- include: pieces/let_go.lua
+-- include: pieces/enter_tenant.lua
 local held = redis.call("TYPE", KEYS[1]).ok == "hash" and redis.call("HGET", KEYS[1], ARGV[1])
 if not held then return 0 end
 local number, queue = held:match("^(%d+) (.*)$")
@@ -25,4 +26,5 @@ while returned < unbegun do
   redis.call("LTRIM", KEYS[2], #jobs, -1)
   returned = returned + #jobs
 end
+enter_tenant(KEYS[3])
 return returned

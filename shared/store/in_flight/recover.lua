@@ -14,6 +14,7 @@
 -- include: pieces/let_go.lua
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua
+-- include: pieces/enter_tenant.lua
 local retry_key = KEYS[3]
 -- include: pieces/orphan_returns.lua
 
@@ -129,6 +130,7 @@ end
 for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
 if left > 0 then redis.call("LTRIM", KEYS[6], 1, 0) end
 redis.call("HDEL", KEYS[1], ARGV[1])
+enter_tenant(KEYS[7])
 if let_go then
   let_go(0)
   for _, number in ipairs(applied) do let_go(number) end

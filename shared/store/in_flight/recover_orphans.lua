@@ -4,6 +4,7 @@
 -- Behind these keys and arguments: what the incarnation holds.
 -- Returns how many jobs went back; 0 when the incarnation is registered after all, or there is no such list.
 -- include: pieces/let_go.lua
+-- include: pieces/enter_tenant.lua
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind == "hash" and redis.call("HEXISTS", KEYS[1], ARGV[1]) == 1 then return 0 end
 if redis.call("TYPE", KEYS[2]).ok ~= "list" then return 0 end
@@ -12,6 +13,7 @@ if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " 
 -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
 redis.call("LTRIM", KEYS[2], 0, -1)
 if let_go then let_go(0) end
+enter_tenant(KEYS[3])
 local returned = 0
 while true do
   local jobs = redis.call("LRANGE", KEYS[2], 0, 99)

@@ -7,6 +7,7 @@
 #include "shared/store/in_flight/caps.hpp"
 #include "shared/store/in_flight/entry_mark.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/tenants/tenants.hpp"
 
 namespace brood {
 namespace {
@@ -30,7 +31,7 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
                keys::in_flight_list(settlement.identity, settlement.field, held), keys::queue(held)};
   const std::size_t asked = std::min(settlement.draw.size(), max_queues_asked);
   for (std::size_t i = 0; i < asked; ++i) {
-    call.keys.push_back(keys::queue(settlement.draw[i]));
+    call.keys.push_back(key_of_jobs(settlement.draw[i]));
     call.keys.push_back(keys::in_flight_list(settlement.identity, settlement.field, settlement.draw[i]));
   }
   const auto first_other = std::find_if_not(settlement.outcomes.begin(), settlement.outcomes.end(),
@@ -43,7 +44,9 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
                std::to_string(first_other - settlement.outcomes.begin())};
   if (first_other != settlement.outcomes.end()) append_others(call, settlement, first_other, now);
   append(call, settlement.let_go);
-  add_caps(call, settlement.caps, std::span(settlement.draw).first(asked));
+  const std::span queues_asked = std::span(settlement.draw).first(asked);
+  add_caps(call, settlement.caps, queues_asked);
+  if (settlement.tenants != nullptr) add_tenants(call, *settlement.tenants, settlement.caps, queues_asked);
   return call;
 }
 

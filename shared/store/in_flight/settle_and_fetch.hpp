@@ -12,6 +12,7 @@
 #include "shared/store/holdings.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
+#include "shared/store/tenants/tenants.hpp"
 
 namespace brood {
 
@@ -28,6 +29,7 @@ struct Settlement {
   std::string wait_queue;          // the queue that the worker will wait on if it finds nothing; empty: none
   DeadLimits dead_limits;
   const std::vector<CapSettings>* caps = nullptr;  // of queues, these among them; null: there are none
+  const ServedTenants* tenants = nullptr;          // must be set if the draw has some
 };
 
 inline constexpr std::size_t max_queues_asked = 16;

@@ -6,13 +6,16 @@
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
 -- ARGV[9...] kind, payload and score of each; of one that is set aside, the name of the queue that it goes into
--- Behind these keys and arguments: what is held and ends with this; and behind that the caps of the queues asked.
+-- Behind these keys and arguments: what is held and ends with this; behind that the caps of the queues asked; and behind
+-- those what is to be known of tenants (a queue asked may be "images~*", with their turns as its key).
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
 -- AGAIN (this settle had been applied before, nothing was written now), MORE or SOON (as OK, but a queue has jobs that were
 -- not looked at, or that another worker's job comes before: ask again at once), or FENCED (it is no longer the sender's to
 -- settle).
 -- include: pieces/caps.lua
+-- include: pieces/read_tenants.lua
 -- include: pieces/take_caps.lua
+-- include: pieces/take_tenants.lua
 -- include: pieces/let_go.lua
 local fenced = {"FENCED", "0", "", {}, {}}
 -- A queue is named at the end of the list that belongs to it.
@@ -76,8 +79,9 @@ if outcomes == 0 and left == 0 and queue == "" and ARGV[5] == "" then
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local kind = redis.call("TYPE", KEYS[i]).ok
     local cap = caps[i / 2 - 1]
-    found = found or kind == "list" and (not cap or places_of(cap))
-    if kind ~= "list" and kind ~= "none" then skipped[#skipped + 1] = name_of(i) end
+    found = found or kind == "list" and (not cap or places_of(cap)) or
+      kind == "zset" and tenants[i / 2 - 1] and (not cap or places_of(cap))
+    if kind ~= "list" and kind ~= "none" and not found then skipped[#skipped + 1] = name_of(i) end
   end
   if not found then return answer("OK") end
   skipped = {}
@@ -160,6 +164,8 @@ if trim then
   redis.pcall("ZREMRANGEBYRANK", dead, 0, "-" .. ARGV[8])
 end
 if let_go then let_go(0) end
+if outcomes > 0 and queue:find("~", 1, true) then note_settled_tenant(KEYS[3], others > 0) end
+for _, aside in ipairs(asides) do enter_tenant(beside .. aside.name) end
 
 -- Moves the oldest jobs of a queue, as many as are wanted and not too many bytes, but one at least; the size of the first
 -- tells how many to look at.  Returns them, oldest first, and the length of the list then, if that is known.
@@ -194,7 +200,15 @@ if left == 0 then
   queue, held_list = ARGV[5], KEYS[1] .. ":" .. ARGV[1] .. ":" .. ARGV[5]
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local cap, jobs, length = caps[i / 2 - 1], nil, nil
-    if not cap then
+    local group, tenant, list = tenants[i / 2 - 1], nil, KEYS[i + 1]
+    if group and (not cap or places_of(cap)) then
+      jobs, length, tenant = take_of_tenants(group, KEYS[i], function(from, to)
+        if cap and not note_places(cap, to) then return end
+        return take(from, to)
+      end)
+      if tenant then list = KEYS[1] .. ":" .. ARGV[1] .. ":" .. tenant end
+    elseif group then    -- all places are taken
+    elseif not cap then
       jobs, length = take(KEYS[i], KEYS[i + 1])
     elseif redis.call("EXISTS", KEYS[i]) == 1 and places_of(cap) and note_places(cap, KEYS[i + 1]) then
       jobs, length = take(KEYS[i], KEYS[i + 1])
@@ -208,7 +222,7 @@ if left == 0 then
       end
     end
     if jobs and not jobs.err then
-      queue, held_list = name_of(i), KEYS[i + 1]
+      queue, held_list = tenant or name_of(i), list
       if held_list == emptied or (length or redis.call("LLEN", held_list)) == #jobs then fetched = jobs end
       break
     elseif jobs then

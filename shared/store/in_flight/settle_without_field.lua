@@ -10,6 +10,7 @@
 -- include: pieces/let_go.lua
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua
+-- include: pieces/enter_tenant.lua
 local retry_key = KEYS[4]
 -- include: pieces/orphan_returns.lua
 
@@ -65,6 +66,7 @@ end
 if refused then return refused end
 for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
 redis.call("LTRIM", KEYS[2], 1, 0)
+enter_tenant(KEYS[3])
 for i = 1, let_go and settled or 0 do let_go(i) end
 for _, payload in ipairs(counted) do count_return(payload) end
 if trim then

@@ -3,6 +3,7 @@
 -- ARGV[1] the tick as a score    ARGV[2] the tick in words    ARGV[3] the payload    ARGV[4] the time of its last push as read
 -- ARGV[5] the same from now on    ARGV[6] what the ids get    ARGV[7] how many of these are kept    ARGV[8] ticks below this score go
 -- Returns 1; 0 when somebody else was first, or it is disabled or gone.
+-- include: pieces/enter_tenant.lua
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -22,6 +23,7 @@ redis.call("SADD", KEYS[5], KEYS[4]:sub(#KEYS[5] + 1))    -- "queue:" is as long
 
 -- Of what follows only the first LPUSH has not been tried.
 redis.call("LPUSH", KEYS[4], ARGV[3])
+enter_tenant(KEYS[4])
 redis.call("LPUSH", KEYS[3], ARGV[6])
 redis.call("LTRIM", KEYS[3], 0, tonumber(ARGV[7]) - 1)
 redis.call("ZADD", KEYS[2], ARGV[1], ARGV[2])

@@ -7,6 +7,7 @@
 -- ARGV[10] what happens while the job before holds the turn: "skip" or "queue"    ARGV[11] the entry for that
 -- ARGV[12] for how many seconds the history is kept
 -- Returns {what happened, the last tick by now}.
+-- include: pieces/enter_tenant.lua
 local scheduled = ARGV[9] ~= ""
 local queues, turn = not scheduled and KEYS[4] or nil, KEYS[scheduled and 4 or 5]
 local lost, claimed, paused, another, early, skipped, waits = 0, 1, 2, 3, 4, 5, 6
@@ -44,7 +45,10 @@ redis.call("LTRIM", KEYS[2], 0, -1)
 redis.call("EXPIRE", KEYS[2], ARGV[12])
 
 -- Of what follows only the first LPUSH has not been tried.
-if pushes and queues then redis.call("LPUSH", KEYS[3], ARGV[7]) end
+if pushes and queues then
+  redis.call("LPUSH", KEYS[3], ARGV[7])
+  enter_tenant(KEYS[3])
+end
 redis.call("LPUSH", KEYS[2], held and ARGV[11] or ARGV[5])
 redis.call("LTRIM", KEYS[2], 0, tonumber(ARGV[6]) - 1)
 redis.call("EXPIRE", KEYS[2], ARGV[12])

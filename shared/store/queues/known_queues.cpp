@@ -6,6 +6,7 @@
 
 #include "shared/base/planted_bug.hpp"
 #include "shared/config/queue_order.hpp"
+#include "shared/config/tenants.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -17,13 +18,15 @@ std::optional<std::vector<std::string>> read_queue_names(ReplyView reply, std::v
   std::vector<std::string> names;
   for (std::size_t i = 0; i < reply.size(); ++i) {
     const std::string_view name = reply[i].text();
+    const auto tenant = tenant_in(name);
     // This leaves out a queue called "*" too, which would be a pattern.
-    if (is_safe_name(name))
-      names.emplace_back(name);
+    if (is_safe_queue(name) || (tenant && tenant->tenant == "*" && is_safe_queue(tenant->base)))
+      names.push_back(tenant ? all_tenants_of(tenant->base) : std::string(name));
     else if (unsafe)
       unsafe->emplace_back(name);
   }
   std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
@@ -53,7 +56,21 @@ std::vector<std::string> queues_of_pattern(const std::string& pattern, const std
     const std::string* const entry = named.contains(queue) ? nullptr : entry_for(patterns, queue);
     return entry != nullptr && *entry == pattern;
   };
+  const auto add_tenants_of = [&](std::string_view base) {
+    auto tenants = tenants_of_pattern(pattern, base, patterns);
+    if (!tenants || known.paused.contains(*tenants) || known.paused.contains(all_tenants_of(base))) return;
+    queues.push_back(std::move(*tenants));
+  };
+  // Tenants that nobody has pushed for yet are asked for too.
+  if (const auto named_base = tenant_in(pattern.substr(0, pattern.find('!')))) {
+    add_tenants_of(named_base->base);
+    return queues;
+  }
   for (const std::string& name : known.names) {
+    if (is_tenants(name)) {
+      add_tenants_of(base_of_tenants(name));
+      continue;
+    }
     if (!known.paused.contains(name) && is_of_pattern(name) && is_of_pattern(home_of(caps, name)))
       queues.push_back(name);
   }

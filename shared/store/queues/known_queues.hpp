@@ -33,8 +33,8 @@ struct KnownQueues {
   bool operator==(const KnownQueues&) const = default;
 };
 
-// The names of all queues, sorted; those that are not safe are left out, and added to `unsafe`.  nullopt: Redis refuses
-// to tell, or the key is no set.
+// The names of all queues, sorted, with "images~*" for all tenants of images; those that are not safe are left out, and
+// added to `unsafe`.  nullopt: Redis refuses to tell, or the key is no set.
 Command ask_queue_names();
 std::optional<std::vector<std::string>> read_queue_names(ReplyView reply, std::vector<std::string>* unsafe = nullptr);
 
@@ -51,7 +51,8 @@ std::optional<NameSet> read_paused(ReplyView reply);
 // Whatever may pass, Redis' state or our user's rights, leaves what was known.
 bool is_never_told(ReplyView reply);
 
-// The known queues that are fetched by this pattern of the list (entry_for()), sorted, without those that are paused.
+// The known queues that are fetched by this pattern of the list (entry_for()), sorted, without those that are paused,
+// and with "images~*" for its tenants.
 // A queue of jobs that were set aside goes by the one that it stands beside.
 std::vector<std::string> queues_of_pattern(const std::string& pattern, const std::vector<std::string>& listed,
                                            const KnownQueues& known, const std::vector<CapSettings>& caps);

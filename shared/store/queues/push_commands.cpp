@@ -9,6 +9,7 @@
 #include "shared/base/planted_bug.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/tenants/tenants.hpp"
 
 namespace brood {
 namespace {
@@ -56,11 +57,14 @@ std::vector<Command> PushCommands::take() {
   };
   for (auto& [name, batches] : queues_) move_from(batches);
   move_from(schedule_);
+  std::vector<std::string> names;
+  for (const auto& [name, batches] : queues_) names.push_back(name);
+  for (Command& entrance : enter_tenants(names)) commands.push_back(std::move(entrance));
   return commands;
 }
 
 std::size_t jobs_in(const Command& push) {
-  if (push.args.at(0) == "SADD") return 0;
+  if (push.args.at(0) == "SADD" || is_entrance_of_tenants(push)) return 0;
   const std::size_t behind_key = push.args.size() - 2;
   return push.args[0] == "ZADD" ? behind_key / 2 : behind_key;  // each with its score
 }

@@ -16,8 +16,8 @@ namespace brood {
 // How many jobs one command pushes unless the caller says otherwise: as many as Sidekiq 8.
 inline constexpr std::size_t usual_push_batch = 1000, usual_scheduled_batch = 100;
 
-// The commands that push jobs: first the names of their queues, then the jobs of each, at last those of the schedule.
-// Nobody answers for a push but with an error.
+// The commands that push jobs: first the names of their queues, then the jobs of each, then those of the schedule, at
+// last which tenants have got some.  Nobody answers for a push but with an error.
 class PushCommands {
  public:
   explicit PushCommands(std::size_t batch_size);  // 0: the usual ones

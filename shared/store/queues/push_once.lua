@@ -3,6 +3,7 @@
 -- ARGV[1] the batch's number, one more with each    ARGV[2] for how many seconds it is kept
 -- ARGV[3...] payloads; for the schedule the score before each
 -- Returns 1; 0 when this batch was pushed before.
+-- include: pieces/enter_tenant.lua
 local scheduled = #KEYS == 2
 local last = redis.call("GET", KEYS[1]) or "0"
 if tonumber(last) >= tonumber(ARGV[1]) then
@@ -26,6 +27,7 @@ else
   -- "queue:" is as long as "queues", whatever stands before them.
   redis.call("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))
   redis.call("LPUSH", KEYS[2], unpack(ARGV, 3))
+  enter_tenant(KEYS[2])
 end
 redis.call("SET", KEYS[1], ARGV[1], "EX", ARGV[2])
 return 1

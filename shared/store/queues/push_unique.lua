@@ -7,6 +7,7 @@
 -- longer; "replace": its sender replaces the other) of each
 -- Returns for each the jid that holds its lock, "" where it was pushed; nothing when this batch was pushed before.  A batch
 -- of which nothing is pushed does not take its number: sent again it is looked at anew, and hears who holds the lock then.
+-- include: pieces/enter_tenant.lua
 local jobs = (#ARGV - 2) / 5
 local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
 local scheduled = ARGV[5] ~= ""
@@ -55,6 +56,7 @@ if #push > 0 then
     -- "queue:" is as long as "queues", whatever stands before them.
     redis.call("SADD", KEYS[2], KEYS[1]:sub(#KEYS[2] + 1))
     redis.call("LPUSH", KEYS[1], unpack(push))
+    enter_tenant(KEYS[1])
   end
 end
 for _, i in ipairs(free) do

@@ -6,6 +6,7 @@
 #include "shared/store/lenient.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
+#include "shared/store/tenants/tenants.hpp"
 
 namespace brood {
 
@@ -25,7 +26,7 @@ std::vector<std::vector<std::string>> slices_to_size(const std::vector<std::stri
 ScriptCall queue_sizes(const std::vector<std::string>& queues) {
   ScriptCall call{&scripts::queue_sizes, {}, {}};
   const std::size_t count = std::min(queues.size(), max_queues_sized);
-  for (std::size_t i = 0; i < count; ++i) call.keys.push_back(keys::queue(queues[i]));
+  for (std::size_t i = 0; i < count; ++i) call.keys.push_back(key_of_jobs(queues[i]));
   return call;
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::size_t max_queues_sized = 200;  // by one script, so that 
 // `queues` in their order, as many at a time as one script may be asked for.
 std::vector<std::vector<std::string>> slices_to_size(const std::vector<std::string>& queues);
 
-// Which of up to max_queues_sized queues hold jobs.
+// Which of up to max_queues_sized queues hold jobs.  One may be "images~*": how many tenants may have some.
 ScriptCall queue_sizes(const std::vector<std::string>& queues);
 
 struct QueueSizes {

@@ -1,9 +1,9 @@
 -- Which of these queues hold jobs?
--- KEYS queues
+-- KEYS queues, or the turns of tenants: of these it counts the tenants that may have jobs
 -- Returns {{position, length, ... of those that do}, {positions of those that are no lists}}, positions counted from 1.
 local filled, no_lists = {}, {}
 for i, key in ipairs(KEYS) do
-  local length = redis.pcall("LLEN", key)
+  local length = redis.pcall(key:find("brood:tenants:", 1, true) and "ZCARD" or "LLEN", key)
   if type(length) == "table" then
     -- Any other error, an access list's, say, is not the queue's fault.
     if not length.err:find("WRONGTYPE", 1, true) then return redis.error_reply(length.err) end

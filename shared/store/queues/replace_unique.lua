@@ -10,6 +10,7 @@
 -- Returns 1, also when this batch was pushed before; 0 when the lock is another's by now, or the job waits there no more: then
 -- nothing is changed.
 -- include: pieces/let_go.lua
+-- include: pieces/enter_tenant.lua
 local lock, from, to, queues, number_key = unpack(KEYS)
 local holder, old, old_score, jid, longest, score, new, number, kept_for = unpack(ARGV)
 local last = number_key and (redis.call("GET", number_key) or "0")
@@ -46,6 +47,7 @@ else
   if score == "" then
     redis.call("SADD", queues, to:sub(#queues + 1))    -- "queue:" is as long as "queues"
     redis.call("LPUSH", to, new)
+    enter_tenant(to)
   else
     redis.call("ZADD", to, score, new)
   end

@@ -3,6 +3,7 @@
 -- KEYS[5] the set of that cap
 -- ARGV[1] the name of the first    ARGV[2] how many at most
 -- Returns how many went back; when no worker has one of them any more either, that queue is forgotten.
+-- include: pieces/enter_tenant.lua
 for i = 1, 2 do
   local kind = redis.call("TYPE", KEYS[i]).ok
   if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[i] .. " is a " .. kind) end
@@ -30,4 +31,5 @@ if redis.call("EXISTS", KEYS[1]) == 0 and not may_come_back() then
   redis.pcall("SREM", KEYS[3], ARGV[1])
   redis.pcall("SREM", KEYS[4], ARGV[1])
 end
+if returned > 0 then enter_tenant(KEYS[2]) end
 return returned

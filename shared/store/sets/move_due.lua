@@ -4,6 +4,7 @@
 -- read, then their scores as read, then the payloads to push
 -- Returns how many were moved; how many somebody else moved, deleted or rescheduled; how many have a queue that is no
 -- list, or that may not be pushed to, and stay.
+-- include: pieces/enter_tenant.lua
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end
 kind = redis.call("TYPE", KEYS[2]).ok
@@ -42,6 +43,7 @@ for queue = 1, queues do
       for _ = 3, #push do members[#members] = nil end
       stuck = stuck + #push - 2
     else
+      enter_tenant(key)
       pushed[#pushed + 1] = key:sub(#KEYS[2] + 1)    -- "queue:" is as long as "queues", whatever stands before them
     end
   end

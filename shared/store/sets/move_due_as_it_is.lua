@@ -7,6 +7,7 @@
 -- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if the key that
 -- it is for is of another type, or may not be written to, and it stays.
 -- include: pieces/let_go.lua
+-- include: pieces/enter_tenant.lua
 local to_queue = #ARGV == 3
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end
@@ -33,6 +34,7 @@ local added = to_queue and redis.pcall("LPUSH", KEYS[2], found) or not to_queue 
 if type(added) == "table" then return {0, 0, 1} end
 redis.call("ZREM", KEYS[1], found)
 if to_queue then
+  enter_tenant(KEYS[2])
   redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))    -- "queue:" is as long as "queues"
 else
   if let_go then let_go(1) end

@@ -4,6 +4,7 @@
 -- ARGV[5] milliseconds that the lock lives at most, "0": as long as the job    ARGV[6] "after": where another holds the lock it
 -- is moved without, and waits for that before it begins
 -- Returns {"MOVED"}; {"GONE"}; {"STUCK"}: the queue is no list; or {"HELD", jid} by another, and it stays.
+-- include: pieces/enter_tenant.lua
 local function is(key, wanted)
   local kind = redis.call("TYPE", key).ok
   return kind == wanted or kind == "none"
@@ -25,4 +26,5 @@ if not is_held then
   if ARGV[5] == "0" then redis.call("SET", KEYS[4], ARGV[4]) else redis.call("SET", KEYS[4], ARGV[4], "PX", ARGV[5]) end
 end
 redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))    -- "queue:" is as long as "queues"
+enter_tenant(KEYS[2])
 return {"MOVED"}

@@ -13,7 +13,7 @@ struct Coverage {
        settled_without_field = 0, sweeps = 0, processes_lost = 0, commands_refused = 0, beats_missed = 0, kept_from = 0,
        judged = 0, unique_ended = 0, twins = 0, raised = 0, taken = 0, found_taken = 0, takes_fenced = 0, moves = 0,
        times_away = 0, left_behind = 0, jobs_left_behind = 0, left_unsettled = 0, killed_on_the_way = 0, orphans = 0,
-       set_aside = 0, ran_capped = 0, returned_aside = 0, ran_in_order = 0;
+       set_aside = 0, ran_capped = 0, returned_aside = 0, ran_in_order = 0, tenants_found = 0;
 
   std::vector<std::pair<const char*, long>> all() const {
     return {{"commands", commands},
@@ -59,7 +59,8 @@ struct Coverage {
             {"set aside", set_aside},
             {"ran under a cap", ran_capped},
             {"returned from beside", returned_aside},
-            {"ran in sequence", ran_in_order}};
+            {"ran in sequence", ran_in_order},
+            {"tenants found", tenants_found}};
   }
 };
 

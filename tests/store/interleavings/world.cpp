@@ -17,6 +17,7 @@ World::World(const std::vector<Channel*>& shards, std::uint64_t seed, Broken bro
       random_(seed),
       has_caps_(seed % 4 == 0),
       has_sequences_(seed % 4 == 1),
+      has_tenants_(seed % 4 == 2),
       scoreboard_(Scoreboard::in_memory(slots)) {
   const std::size_t wanted = chance(0.5) ? 1 : 1 + random_() % shards.size();
   for (std::size_t i = 0; i < wanted; ++i) shards_.push_back(std::make_unique<Shard>(static_cast<int>(i), *shards[i]));
@@ -60,7 +61,13 @@ std::vector<std::string> World::run() {
     step(true);
     if (i % steps_between_checks == 0) ended = check_places();
   }
-  if (faults_.empty() && !ended) fault("some job is stuck: it neither ends nor dies");
+  if (faults_.empty() && !ended) {
+    std::string where;
+    for (const Place& place : all_places()) {
+      if (place.key != "dead") where += " " + place.payload + " in " + place.key;
+    }
+    fault("some job is stuck: it neither ends nor dies:" + where);
+  }
   if (faults_.empty()) finish();
   for (const auto& shard : shards_) coverage_.commands_refused += shard->network.refused();
   return faults_;
@@ -107,6 +114,7 @@ void World::step(bool calm) {
     sweep(at);
   } else if (what < 0.343) {
     look_for_orphans(at);
+    if (has_tenants_) look_for_tenants(at);
   } else if (what < 0.353 && !calm) {
     allow_everything();
   } else if (what < (at.is_away ? 0.363 : 0.356) && !calm) {

@@ -28,7 +28,8 @@ inline constexpr const char* queue_of_sequences = "c";
 
 // One seed: three slots, one to three shards with three queues each, 36 jobs, the product's own worker and recovery
 // code, a real Redis, and everything that can go wrong between them.  Then calm, until every job is done or dead.  In a
-// quarter of the seeds a class and a queue have caps; in another quarter some jobs run in sequence.
+// quarter of the seeds a class and a queue have caps; in another some jobs run in sequence; in a third two of the
+// queues are tenants.
 class World {
  public:
   // Each shard is a database of the same server.  The seed determines their number.
@@ -164,11 +165,15 @@ class World {
 
   const std::vector<CapSettings>& caps() const;  // none in most seeds
 
+  // Two of the three queues are tenants in another quarter of the seeds.
+  const std::vector<std::string>& home_queues() const;
+  void look_for_tenants(Shard& at);
+
   Broken broken_;
   Coverage& coverage_;
   bool tracing_;
   std::mt19937_64 random_;
-  const bool has_caps_, has_sequences_;
+  const bool has_caps_, has_sequences_, has_tenants_;
   std::vector<std::unique_ptr<Shard>> shards_;
   Scoreboard scoreboard_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -36,8 +36,11 @@ std::map<std::string, std::string> locks_of(Channel& redis, const RedisKey& patt
 std::vector<World::Place> World::all_places() {
   std::vector<Place> places;
   for (const auto& one : shards_) {
-    for (Entry& entry : all_entries(one->redis))
+    for (Entry& entry : all_entries(one->redis)) {
+      if (entry.key.starts_with(keys::tenants("").name()) || entry.key.starts_with(keys::tenants_away("").name()))
+        continue;
       places.push_back({one->number, std::move(entry.key), std::move(entry.payload)});
+    }
   }
   return places;
 }
@@ -142,7 +145,9 @@ void World::finish() {
   check_places();
   check_nothing_is_held();
   for (const auto& one : shards_) {
-    for (const auto& [key, payload] : all_entries(one->redis)) check_charges(payload);
+    for (const Place& place : all_places()) {
+      if (place.shard == one->number) check_charges(place.payload);
+    }
   }
 }
 

@@ -11,7 +11,6 @@ namespace brood::interleavings {
 namespace {
 
 constexpr int jobs = 36;
-constexpr std::array<const char*, 3> queues{"a", "b", "c"};
 
 // One of those that are in `dead`, and empty where none is.
 std::string some_dead(Channel& redis, std::uint64_t dice) {
@@ -27,7 +26,7 @@ void World::push_jobs(Shard* to) {
   for (int i = 0; i < jobs; ++i) {
     Shard& at = to ? *to : any_shard();
     const std::string job = fmt::format("J{}", pushed_++);
-    home_[job] = {at.number, queues[random_() % queues.size()]};
+    home_[job] = {at.number, home_queues()[random_() % home_queues().size()]};
     std::string payload = job + "#0";
     if (i % 4 == 0) {  // of which there is to be one
       payload = unique_job(job, "of-" + job);
@@ -75,7 +74,7 @@ void World::push_a_twin(Shard& at) {
   const std::string lock = member_of(some_dead(at.redis, random_()), "unique_lock");
   if (lock.empty()) return;
   check_locks(all_places());
-  const std::string twin = fmt::format("J{}", pushed_), home = queues[random_() % queues.size()];
+  const std::string twin = fmt::format("J{}", pushed_), home = home_queues()[random_() % home_queues().size()];
   const Reply pushed = at.redis.call({"EVAL",
                                       "if not redis.call('SET', KEYS[1], ARGV[1], 'NX') then return 0 end return "
                                       "redis.call('LPUSH', KEYS[2], ARGV[2])",

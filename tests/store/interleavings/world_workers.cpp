@@ -14,6 +14,9 @@ namespace brood::interleavings {
 namespace {
 
 const std::vector<std::string> all_queues{"a", "b", "c"};
+const std::vector<std::string> queues_with_tenants{"a", "t~*"};
+
+const ServedTenants served_tenants{{"t~*", {}}};
 
 bool has_outcomes(bool unsettled, const std::vector<Outcome>& outcomes) { return unsettled || !outcomes.empty(); }
 
@@ -70,14 +73,17 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
   if (!begins && worker.outcomes.empty()) session.give_back_unbegun();
   if (worker.wanted != worker.shard) return move(worker);
   if (!begins && worker.outcomes.empty()) return actor.yield();
-  std::vector<std::string> draw = all_queues;
+  const std::vector<std::string>& known = has_tenants_ ? queues_with_tenants : all_queues;
+  std::vector<std::string> draw = known;
   std::shuffle(draw.begin(), draw.end(), random_);
   if (chance(0.5)) draw.pop_back();
   constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
   const int want = !begins ? 0 : calm_ ? 4 : wants[random_() % 8];
-  std::string wait_queue = want > 0 && chance(0.6) ? all_queues[random_() % all_queues.size()] : "";
-  const auto is_capped_queue = [&](const std::string& queue) { return !caps_of(caps(), queue).empty(); };
-  if (is_capped_queue(wait_queue)) wait_queue.clear();  // a wait would not look for a place
+  std::string wait_queue = want > 0 && chance(0.6) ? known[random_() % known.size()] : "";
+  const auto is_capped_queue = [&](const std::string& queue) {
+    return is_tenants(queue) || !caps_of(caps(), queue).empty();
+  };
+  if (is_capped_queue(wait_queue)) wait_queue.clear();  // a wait would look for no place and no turn
   if (has_sequences_ && wait_queue == queue_of_sequences) wait_queue.clear();
   std::vector<std::string> asked;
   for (const std::string& queue : draw) {
@@ -92,8 +98,9 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
       apart.emplace_back(worker.outcomes[i].into, session.batch().entries[i]);
   }
   worker.unsettled = !worker.outcomes.empty();
-  const Session::Next next = session.next(std::exchange(worker.outcomes, {}),
-                                          {.draw = asked, .most = want, .wait_queue = wait_queue, .caps = &caps()});
+  const Session::Next next = session.next(
+      std::exchange(worker.outcomes, {}),
+      {.draw = asked, .most = want, .wait_queue = wait_queue, .caps = &caps(), .tenants = &served_tenants});
   worker.unsettled = false;
   push_aside(worker, apart);
   if (next == Session::Next::renewal) return session.begin(assign(worker));

@@ -71,6 +71,8 @@ local function batches()
     local payload = kept.payload .. ',"enqueued_at":' .. kept.time .. "}"
     if type(redis.pcall("LPUSH", batch.prefix .. "queue:" .. kept.queue, payload)) == "number" then
       redis.pcall("SADD", batch.prefix .. "queues", kept.queue)
+      local base, tenant = kept.queue:match("^([^~]+)~(.+)$")
+      if base then redis.pcall("ZADD", batch.prefix .. "brood:tenants:" .. base, "NX", 0, tenant) end
       return true
     end
     bury(batch, kept, "NoQueue", "queue:" .. kept.queue .. " is no list, or may not be written to")

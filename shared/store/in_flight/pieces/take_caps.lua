@@ -15,9 +15,11 @@ end
 local function note_place(cap, list)
   if #cap.gone > 0 then redis.pcall("SREM", cap.key, unpack(cap.gone, 1, math.min(#cap.gone, 1000))) end
   if type(redis.pcall("SADD", cap.key, list)) == "table" then return false end
-  redis.pcall("EXPIRE", cap.key, 2592000)
   local name = cap.key:match("brood:cap:(.*)$")
   local known = cap.key:sub(1, -#name - 2) .. "s"    -- "brood:caps"
+  local is_tenants = name:find("~", 1, true)         -- of one tenant
+  redis.pcall("EXPIRE", cap.key, is_tenants and 86400 or 2592000)
+  if is_tenants then name = name:sub(1, is_tenants - 1) end
   if redis.pcall("HGET", known, name) ~= tostring(cap.most) then redis.pcall("HSET", known, name, cap.most) end
   return true
 end

@@ -59,9 +59,12 @@ void TenantWatch::look() {
   if (!asking_ && !next_.running()) tick();
 }
 
+// Another supervisor need not wait until the part expires.
 void TenantWatch::stop() {
   watching_ = false;
   next_.stop();
+  if (std::exchange(has_part_, false) && redis_.connected())
+    redis_.send(leave_tenants_watch(), longest_answer_time, [](const AsyncConnection::Result&) {});
 }
 
 bool TenantWatch::is_needed() const { return serves_tenants_ || (has_patterns_ && knows_tenants_); }

@@ -42,7 +42,7 @@ class TenantWatch {
 
  private:
   using Results = std::vector<AsyncConnection::Result>;
-  static constexpr std::chrono::seconds lifetime{10}, take_again{3}, keep_again{3};
+  static constexpr std::chrono::seconds lifetime{4}, take_again{1}, keep_again{1};
 
   bool is_needed() const;
   void tick();

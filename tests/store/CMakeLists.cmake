@@ -102,6 +102,7 @@ brood_test(store/published_builds LINK brood_store brood_test_support)
 brood_test(store/sequences LINK brood_worker brood_test_support)
 brood_test(store/sequences LINK brood_supervisor brood_worker brood_api brood_test_support)
 brood_test(store/tenants LINK brood_store brood_test_support)
+brood_test(store/tenant_watch LINK brood_supervisor brood_test_support)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.

@@ -40,6 +40,8 @@ Command keep_tenants_watch(std::string_view identity, std::chrono::milliseconds 
   return call.command();
 }
 
+Command leave_tenants_watch() { return {"DEL", keys::brood_tenants_watch}; }
+
 Command count_filled(const std::vector<std::string>& queues) {
   Command command{"EXISTS"};
   for (const std::string& queue : queues) command.add(keys::queue(queue));

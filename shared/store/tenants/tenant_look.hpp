@@ -19,6 +19,7 @@ namespace brood {
 std::vector<Command> take_tenants_watch(std::string_view identity, std::chrono::milliseconds lifetime);
 bool read_has_tenants_watch(ReplyView last, std::string_view identity);
 Command keep_tenants_watch(std::string_view identity, std::chrono::milliseconds lifetime);
+Command leave_tenants_watch();
 
 // How many of these queues have jobs.  Costs less than to ask which.
 Command count_filled(const std::vector<std::string>& queues);

@@ -19,6 +19,7 @@
 #include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/limits/limit.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
+#include "shared/store/queues/all_queue_names.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
@@ -64,7 +65,7 @@ void add_jids(Connection& redis, std::string_view set, Names& names) {
 }
 
 void add_queues(Connection& redis, Names& names) {
-  add_names(redis, ask_queue_names(), names);
+  names.merge(all_queue_names(redis));
   names.merge(ask_served_queues(redis).names);
 }
 
@@ -225,7 +226,7 @@ int names_command(const std::vector<std::string>& args) {
   std::string text;
   std::size_t said = 0;
   for (const std::string& name : names) {
-    if (is_safe_name(name) && said++ < most_names) text += name + "\n";
+    if (is_safe_queue(name) && said++ < most_names) text += name + "\n";
   }
   print(text);
   return exit_status::ok;

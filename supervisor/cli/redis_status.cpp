@@ -9,9 +9,12 @@
 #include "shared/api/process_record.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/base/clock.hpp"
+#include "shared/config/tenants.hpp"
 #include "shared/store/batches/batch.hpp"
 #include "shared/store/in_flight/census.hpp"
+#include "shared/store/queues/all_queue_names.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/totals.hpp"
 #include "shared/store/report/work_entries.hpp"
@@ -22,6 +25,8 @@
 
 namespace brood {
 namespace {
+
+constexpr std::size_t most_tenants_glanced_at = 100;
 
 std::vector<std::string> sorted_names(const Reply& reply) {
   std::vector<std::string> names = read_name_list(reply.view());
@@ -103,15 +108,52 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names,
   }
 }
 
+// All tenants of a base as one queue.
+void ask_tenants(Connection& redis, const std::string& base, const std::vector<std::string>& tenants,
+                 const std::set<std::string, std::less<>>& paused, RedisStatus& status) {
+  QueueStatus all{.name = all_tenants_of(base), .size = 0};
+  all.tenants.emplace().known = static_cast<std::int64_t>(tenants.size());
+  std::vector<std::string> filled;
+  for (const std::vector<std::string>& slice : slices_to_size(tenants)) {
+    const Reply reply = redis.run(queue_sizes(slice));
+    for (QueueSizes::Filled& one : read_queue_sizes(slice, reply.view()).filled) {
+      *all.size += one.jobs;
+      ++all.tenants->with_jobs;
+      if (filled.size() < most_tenants_glanced_at) filled.push_back(std::move(one.queue));
+    }
+  }
+  const std::vector<Reply> replies = redis.pipeline(ask_queue_glances(filled, AskPaused::no));
+  for (const QueueGlance& glance : read_queue_glances(replies, AskPaused::no))
+    all.latency = std::max(all.latency, summary_of("", glance).latency);
+  all.paused = paused.contains(all.name);
+  all.served = status.somebody_fetches(all.name);
+  status.enqueued += *all.size;
+  status.queues.push_back(std::move(all));
+}
+
+void ask_all_queues(Connection& redis, const std::set<std::string>& names,
+                    const std::set<std::string, std::less<>>& paused, RedisStatus& status) {
+  std::map<std::string, std::vector<std::string>> tenants;
+  std::vector<std::string> others;
+  for (const std::string& name : names) {
+    const auto tenant = tenant_in(name);
+    (tenant ? tenants[std::string(tenant->base)] : others).push_back(name);
+  }
+  ask_queues(redis, others, paused, status);
+  for (const auto& [base, queues] : tenants) ask_tenants(redis, base, queues, paused, status);
+  std::sort(status.queues.begin(), status.queues.end(),
+            [](const QueueStatus& a, const QueueStatus& b) { return a.name < b.name; });
+}
+
 }  // namespace
 
 RedisStatus ask_redis_without_crashes(Connection& redis) {
   std::vector<Command> commands = ask_totals();
-  commands.insert(commands.begin(), {ask_processes(), ask_queue_names()});
+  commands.insert(commands.begin(), ask_processes());
   commands.insert(commands.end(), {ask_class_pauses(), ask_paused_queues(), ask_paused_classes()});
   const std::vector<Reply> replies = redis.pipeline(commands);
-  const Reply &processes = replies[0], &queues = replies[1], &paused = replies[replies.size() - 2];
-  const auto totals = read_totals(std::span(replies).subspan(2, totals_asked));
+  const Reply &processes = replies[0], &paused = replies[replies.size() - 2];
+  const auto totals = read_totals(std::span(replies).subspan(1, totals_asked));
   RedisStatus status;
   status.processed = totals.processed;
   status.failed = totals.failed;
@@ -120,7 +162,7 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
   status.dead = totals.dead;
   add_processes(redis, sorted_names(processes), status);
   // When the set is of another type, or we may not read it, no queue counts as paused.
-  ask_queues(redis, sorted_names(queues), read_paused(paused.view()).value_or(NameSet()), status);
+  ask_all_queues(redis, all_queue_names(redis), read_paused(paused.view()).value_or(NameSet()), status);
   status.paused_classes = read_paused(replies.back().view()).value_or(NameSet());
   status.class_pauses = read_class_pauses(replies[replies.size() - 3].view());
   std::erase_if(status.class_pauses, [&](const auto& one) { return !status.paused_classes.contains(one.first); });
@@ -210,6 +252,10 @@ void add_queue(QueueStatus& sum, const QueueStatus& one) {
   sum.latency = std::max(sum.latency, one.latency);
   sum.paused = sum.paused || one.paused;
   sum.served = sum.served || one.served;
+  if (!one.tenants) return;
+  if (!sum.tenants) sum.tenants.emplace();
+  sum.tenants->known = std::max(sum.tenants->known, one.tenants->known);  // most are in each shard
+  sum.tenants->with_jobs = std::max(sum.tenants->with_jobs, one.tenants->with_jobs);
 }
 
 void add_process(ProcessStatus& sum, const ProcessStatus& one) {

@@ -29,12 +29,17 @@ struct ProcessStatus : Process {
   std::optional<SupervisorState> state = {};  // nullopt: Ruby's, or an older brood's
 };
 
+struct TenantCounts {
+  std::int64_t known = 0, with_jobs = 0;
+};
+
 struct QueueStatus {
-  std::string name;
+  std::string name;                  // "images~*": all tenants of images together
   std::optional<std::int64_t> size;  // nullopt: the key is no list
   double latency = 0;                // seconds that the next job has waited
   bool paused = false;               // no process fetches from it
   bool served = false;               // some process fetches from it, or would if it were not paused
+  std::optional<TenantCounts> tenants = {};
 };
 
 // A supervisor without a heartbeat that holds jobs in flight: it is dead, or cut off from Redis.

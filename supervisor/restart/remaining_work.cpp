@@ -12,6 +12,7 @@
 #include "shared/store/in_flight/quarantined_classes.hpp"
 #include "shared/store/limits/limit.hpp"
 #include "shared/store/places_of_jobs.hpp"
+#include "shared/store/queues/all_queue_names.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
 #include "shared/store/report/process_list.hpp"
@@ -29,10 +30,9 @@ constexpr Connection::Timeouts patience{.connect = 2s, .command = 5s};
 
 std::int64_t jobs_in_queues(Connection& redis, const std::vector<std::string>& queues) {
   std::set<std::string> names(queues.begin(), queues.end());
-  for (const Command& ask : {ask_queue_names(), ask_set_aside()}) {
-    const Reply reply = redis.call(ask);
-    for (std::string& name : read_name_list(reply.view())) names.insert(std::move(name));
-  }
+  names.merge(all_queue_names(redis));
+  const Reply asides = redis.call(ask_set_aside());
+  for (std::string& name : read_name_list(asides.view())) names.insert(std::move(name));
   std::int64_t jobs = 0;
   for (const std::vector<std::string>& slice : slices_to_size({names.begin(), names.end()})) {
     const Reply reply = redis.run(queue_sizes(slice));

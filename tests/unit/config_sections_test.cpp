@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_cap_names_its_queues_and_how_many_workers_may_hold_their_
   BOOST_TEST(complaint("[limits.erp]\nqueues = ['erp']").find("needs concurrent") != std::string::npos);
   BOOST_TEST(complaint("[limits.erp]\nqueues = ['*']\nconcurrent = 1").find("one by one") != std::string::npos);
   BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 0").find("between 1 and") != std::string::npos);
-  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'tenant'").find("brood::Limiter") !=
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'hour'").find("brood::Limiter") !=
              std::string::npos);
   BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'class'").find("does not name") !=
              std::string::npos);

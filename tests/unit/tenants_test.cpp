@@ -4,8 +4,10 @@
 
 #include "shared/config/queue_order.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "tests/support/loaded_config.hpp"
 
 using namespace brood;
+using namespace brood::loaded_config;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -67,4 +69,23 @@ BOOST_AUTO_TEST_CASE(a_fetch_skips_tenants_that_are_listed_excluded_or_taken_by_
   BOOST_TEST(rules("images~*", {"*", "images*"}).skipped.empty());
   BOOST_TEST(rules_of_tenants("images~*", {"images~*"}, {{"images", {{"acme", 3}, {"b", 2}}}}).weights ==
              "\nacme 3\nb 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_configuration_gives_tenants_weights_and_each_of_them_a_cap) {
+  const Config config = load(
+      "queues = ['images~vip', 'images~*']\n[tenants.images]\nacme = 3\n'co.x' = 2\n"
+      "[limits.each]\nqueues = ['images~*']\nconcurrent = 2\nper = 'tenant'\n");
+  const CapsuleSettings& capsule = config.capsules.front();
+  BOOST_TEST((capsule.tenant_weights == TenantWeights{{"images", {{"acme", 3}, {"co.x", 2}}}}));
+  BOOST_REQUIRE(capsule.caps.size() == 2u);
+  BOOST_TEST(capsule.caps[0].per_tenant);
+  BOOST_TEST(capsule.caps[1].name == "each~vip");  // which is fetched by its name
+  BOOST_TEST(capsule.caps[1].queues == Names{"images~vip"});
+
+  BOOST_TEST(complaint("[tenants.images]\nacme = 0\n") == "2: tenants.images.acme: must be between 1 and 1000, not 0");
+  BOOST_TEST(complaint("[tenants.images]\nacme = 'x'\n").find("an integer") != std::string::npos);
+  BOOST_TEST(complaint("[tenants.images]\n'a b' = 1\n").find("letters, digits") != std::string::npos);
+  BOOST_TEST(complaint("[limits.a]\nqueues = ['images']\nconcurrent = 2\nper = 'tenant'\n").find("images~*") !=
+             std::string::npos);
+  BOOST_TEST(complaint("queues = ['*~acme']\n").find("without *") != std::string::npos);
 }

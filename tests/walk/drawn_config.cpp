@@ -29,7 +29,7 @@ const char* const always =
 
 DrawnConfig draw_config(WalkDice& dice, int shards) {
   DrawnConfig drawn;
-  std::vector<std::string> queues{"default", "low", "capped"};
+  std::vector<std::string> queues{"default", "low", "capped", "shared~*"};
   if (dice.one_in(2)) queues.emplace_back("cold");
   const bool has_side = dice.one_in(2), has_serial = dice.one_in(2);
   if (!has_side) queues.emplace_back("side");
@@ -85,6 +85,10 @@ DrawnConfig draw_config(WalkDice& dice, int shards) {
   if (!dice.one_in(3)) drawn.class_cap = dice.roll(shards, 3);
   text += caps(drawn.queue_cap, drawn.class_cap);
   if (dice.one_in(2)) text += "[periodic.walk_tick]\ncron = \"* * * * * *\"\nclass = \"WalkTick\"\nqueue = \"low\"\n";
+  if (dice.one_in(2)) text += fmt::format("[tenants.shared]\none = {}\n", dice.roll(1, 5));
+  if (dice.one_in(3))
+    text += fmt::format("[limits.walk_tenant]\nqueues = [\"shared~*\"]\nconcurrent = {}\nper = \"tenant\"\n",
+                        dice.roll(shards, 3));
   drawn.text = std::move(text);
   return drawn;
 }
@@ -94,7 +98,10 @@ DrawnConfig last_config(WalkDice& dice, int shards) {
   last.workers = 4;
   if (dice.one_in(2)) last.queue_cap = shards;
   if (dice.one_in(3)) last.class_cap = shards;
-  last.text = always + std::string("concurrency = 4\nqueues = ") + quoted(all_queues) +
+  std::vector<std::string> queues = all_queues;
+  std::erase_if(queues, [](const std::string& queue) { return queue.starts_with("shared~"); });
+  queues.emplace_back("shared~*");
+  last.text = always + std::string("concurrency = 4\nqueues = ") + quoted(queues) +
               "\n[worker]\ntimeout_grace = \"200ms\"\n" + caps(last.queue_cap, last.class_cap);
   return last;
 }

@@ -7,8 +7,9 @@
 
 namespace brood::walk {
 
-// The queues that jobs are pushed to.  "cold" is not served by every configuration.
-inline const std::vector<std::string> all_queues{"default", "low", "capped", "side", "serial", "cold"};
+// The queues that jobs are pushed to.  "cold" is not served by every configuration, and two are tenants.
+inline const std::vector<std::string> all_queues{"default", "low",  "capped",     "side",
+                                                 "serial",  "cold", "shared~one", "shared~two"};
 
 constexpr int no_cap = 1'000'000;
 

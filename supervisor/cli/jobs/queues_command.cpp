@@ -8,6 +8,7 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/units.hpp"
 #include "shared/config/queue_order.hpp"
+#include "shared/config/tenants.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/access/api_access.hpp"
 #include "supervisor/cli/access/served_queues.hpp"
@@ -23,6 +24,7 @@
 #include "supervisor/cli/lists/job_json.hpp"
 #include "supervisor/cli/lists/jobs_of_queue.hpp"
 #include "supervisor/cli/lists/listing.hpp"
+#include "supervisor/cli/lists/tenant_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/interruption.hpp"
 #include "supervisor/cli/terminal/progress_bar.hpp"
@@ -84,7 +86,7 @@ std::string state_of(bool paused, bool served) {
 int list_queues(const QueuesOrder& order) {
   refuse_arguments(order.words);
   Api api = open_api(order.redis);
-  const std::vector<QueueSummary> queues = api.queue_summaries();
+  const std::vector<QueueSummary> queues = with_tenants_together(api.queue_summaries());
   const ServedQueues served = served_queues(order.redis);
   if (order.json) {
     JsonArray array;
@@ -143,7 +145,29 @@ FoundJobs find_jobs(const JobsOfQueue& jobs, const std::string& queue, const std
   return {search.jobs(), !search.not_found().empty()};
 }
 
+// The tenants that "images~*" stands for.
+int list_tenants(const QueuesOrder& order, const std::string& entry) {
+  Api api = open_api(order.redis);
+  const ServedQueues served = served_queues(order.redis);
+  const std::vector<QueueSummary> tenants = tenants_among(api.queue_summaries(), entry);
+  Listing<QueueSummary> listing(
+      order.limit, order.page, order.json, [&](const QueueSummary& queue) { return queue_json(queue, served); },
+      [&](const std::vector<QueueSummary>& some) {
+        Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}, {"STATE"}});
+        for (const QueueSummary& queue : some)
+          table.add({queue.name, grouped(queue.size), latency_text(queue.latency),
+                     state_of(queue.paused, served.holds(queue.name))});
+        return table.text(Style::of_standard_output());
+      });
+  for (const QueueSummary& queue : tenants) {
+    if (!listing.add(queue)) break;
+  }
+  listing.end(there_are(tenants.size(), "tenant", "tenants"));
+  return exit_status::ok;
+}
+
 int show_queue(const QueuesOrder& order) {
+  if (is_tenants(names_of(order).front())) return list_tenants(order, order.words.front());
   Api api = open_api(order.redis);
   ShardConnections shards = connect_for_queues(order.redis);
   const std::string& name = names_of(order).front();
@@ -294,7 +318,8 @@ const std::vector<VerbFor<QueuesOrder>>& queue_verbs() {
   };
   static const std::vector<VerbFor<QueuesOrder>> all = {
       {{"list", "", "show them, and how long their next jobs have waited", {}}, list_queues},
-      {{"show", "NAME [JID...|FILTERS]", "show the jobs of one, the newest first, or details of some",
+      {{"show", "NAME [JID...|FILTERS]",
+        "show the jobs of one, the newest first, or details of some; of \"images~*\" its tenants, the fullest first",
         with_filters({"--limit", "--page"})},
        show_queue},
       {{"pause", "NAME...", "stop fetching from them", {}}, pause_queues},

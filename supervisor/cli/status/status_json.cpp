@@ -29,13 +29,14 @@ std::string json_of_silent(const SilentStatus& silent) {
 }
 
 std::string json_of_queue(const QueueStatus& queue) {
-  return JsonWriter()
-      .text("name", queue.name)
+  JsonWriter json;
+  json.text("name", queue.name)
       .number("size", queue.size)
       .decimal("latency", queue.latency)
       .truth("paused", queue.paused)
-      .truth("served", queue.served)
-      .object();
+      .truth("served", queue.served);
+  if (queue.tenants) json.number("tenants", queue.tenants->known).number("tenants_with_jobs", queue.tenants->with_jobs);
+  return json.object();
 }
 
 std::string json_of_job(const WorkerStatus& worker) {

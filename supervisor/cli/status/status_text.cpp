@@ -111,12 +111,17 @@ std::string silent_text(const RedisStatus& redis, const Style& style) {
          style.dim("a running supervisor recovers their jobs within minutes, \"brood recover\" now") + "\n";
 }
 
+std::string tenants_text(const TenantCounts& tenants) {
+  return fmt::format("{} of {} have jobs", tenants.with_jobs,
+                     counted(static_cast<std::uint64_t>(tenants.known), "tenant", "tenants"));
+}
+
 std::string queues_text(const RedisStatus& redis, const Style& style) {
   Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}, {""}});
   for (const QueueStatus& queue : redis.queues) {
     table.add({queue.name, queue.size ? std::to_string(*queue.size) : "no list",
                queue.paused ? "paused" : latency_text(queue.latency),
-               queue.served ? "" : "no process fetches from it"});
+               queue.served ? queue.tenants ? tenants_text(*queue.tenants) : "" : "no process fetches from it"});
   }
   return section(style, "Queues", table);
 }

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/config/tenants.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
@@ -14,6 +15,7 @@
 #include "supervisor/cli/lists/process_json.hpp"
 #include "supervisor/cli/lists/sequence_list.hpp"
 #include "supervisor/cli/lists/shown_job.hpp"
+#include "supervisor/cli/lists/tenant_list.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/web/page/call.hpp"
 #include "supervisor/web/page/json_answer.hpp"
@@ -116,7 +118,9 @@ HttpResponse answer_crashes(Call& call) {
 }
 
 HttpResponse answer_queues(Call& call) {
-  const std::vector<QueueSummary> queues = call.site.api().queue_summaries();
+  const std::string tenants = call.query.value("tenants");
+  std::vector<QueueSummary> queues = call.site.api().queue_summaries();
+  queues = tenants.empty() ? with_tenants_together(queues) : tenants_among(queues, all_tenants_of(tenants));
   const ServedQueues served = ask_served_queues(call.site.shards());
   return json_answer(200, json_array(queues, [&](const QueueSummary& queue) { return queue_json(queue, served); }));
 }

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "shared/config/tenants.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/lists/jobs_of_queue.hpp"
+#include "supervisor/cli/lists/tenant_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/layout.hpp"
 #include "supervisor/web/page/parts.hpp"
@@ -93,6 +95,30 @@ Html elsewhere(const JobsOfQueue& jobs, const ClassPauses& pauses) {
   return lines;
 }
 
+// The tenants of a base, the fullest first.
+HttpResponse show_tenants(Call& call, const std::string& entry) {
+  const std::vector<QueueSummary> tenants = tenants_among(call.site.api().queue_summaries(), entry);
+  Page page{.title = entry, .body = {}};
+  page.beside_title = Html("<p class=\"dim\">{}</p>", counted(tenants.size(), "tenant", "tenants"));
+  PageTable table("Tenants, the fullest first", {{"Queue"},
+                                                 {"Jobs", PageTable::number},
+                                                 {"Next has waited", PageTable::number},
+                                                 {"Actions", PageTable::actions}});
+  const std::size_t number = page_number(call), first = number * queues_a_page;
+  for (std::size_t i = first; i < std::min(tenants.size(), first + queues_a_page); ++i) {
+    const QueueSummary& queue = tenants[i];
+    table.add({link_by_name(Url("/queues/one").with("name", queue.name), queue.name),
+               Html("{}", grouped(static_cast<std::uint64_t>(queue.size))),
+               queue.size > 0 ? Html("{}", length_text(queue.latency)) : Html("<span class=\"dim\">–</span>"),
+               pause_button(call, queue.name, queue.paused, true)});
+  }
+  page.body += table.html(call, "There is no tenant.");
+  if (tenants.size() > queues_a_page)
+    page.body += pager(Url("/queues/one").with("name", entry), number, first + queues_a_page < tenants.size(),
+                       counted(tenants.size(), "tenant", "tenants"));
+  return page_response(call, std::move(page));
+}
+
 }  // namespace
 
 HttpResponse show_queues(Call& call) {
@@ -129,6 +155,7 @@ HttpResponse show_queues(Call& call) {
 }
 
 HttpResponse show_queue(Call& call) {
+  if (const std::string name = call.query.value("name"); is_tenants(name)) return show_tenants(call, name);
   Queue queue = queue_meant(call);
   const std::size_t number = page_number(call);
   const std::vector<JobRecord> jobs = queue.page(number, jobs_a_queue_page);

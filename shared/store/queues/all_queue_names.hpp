@@ -1,0 +1,14 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// The names of all queues as Redis has them, tenants one by one, read in pages.  Throws ConnectionLost or
+// UnexpectedReply.
+std::set<std::string> all_queue_names(Channel& redis);
+
+}  // namespace brood

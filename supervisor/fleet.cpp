@@ -42,7 +42,7 @@ Fleet::Fleet(Setup setup)
 void Fleet::enter(Phase phase) {
   switch (phase) {
     case Phase::running:
-      // The queues were not watched during the quiet: what workers know of pauses is as old as that.
+      // The queues were not watched during the quiet, so what workers know of pauses is outdated.
       orders.note_queues_changed(false);
       break;
     case Phase::quiet:

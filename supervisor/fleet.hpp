@@ -18,7 +18,7 @@
 
 namespace brood {
 
-// The workers of a supervisor, and what decides how many there are and what they go by.
+// The workers of a supervisor, and the parts that decide their number and their orders.
 class Fleet {
  public:
   struct Setup {
@@ -30,7 +30,7 @@ class Fleet {
     ConfigSource config_source;
     const Shards& shards;  // may be constructed after the fleet
     std::string runtime_directory, instance;
-    const std::optional<Handover>& left;  // by the program before us in this process
+    const std::optional<Handover>& left;  // by the previous program in this process
   };
   explicit Fleet(Setup setup);
 
@@ -44,21 +44,21 @@ class Fleet {
   RollingRestart restart;
   StackLog stack_log;
 
-  // Makes all workers go by this phase.
+  // Brings all workers into this phase.
   void enter(Phase phase);
 
-  // The workers of the program before us are to be replaced, as soon as the supervisor runs.
+  // The previous program's workers are to be replaced as soon as the supervisor runs.
   void owe_a_roll() { roll_is_owed_ = true; }
   bool owes_a_roll() const { return roll_is_owed_; }
   void replace_workers_of_before();
   // A restart has begun or ended.
   void note_restart(RollingRestart::News news);
-  // Ends the restart under way.  If it was to replace the workers of the program before us, it is owed again.
+  // Ends the restart under way.  If it was to replace the previous program's workers, that is owed again.
   void abandon_restart(const std::string& why);
 
  private:
   bool roll_is_owed_ = false;
-  bool owed_roll_comes_ = false;  // restart() was called for it, and it has not begun yet
+  bool owed_roll_comes_ = false;  // restart() was called for the owed roll, which has not begun yet
   bool owed_roll_is_on_ = false;
 };
 

@@ -58,8 +58,8 @@ std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const Came& came) 
   }
 }
 
-// timeout(1) and some container runtimes send one TERM to the process and at once the same to its group: that is one
-// wish, while an operator's second TERM kills.
+// timeout(1) and some container runtimes send one TERM to the process and at once another to its group.  Both together
+// are one stop, while an operator's second TERM kills.
 bool OperatorSignals::repeats_the_stop(pid_t sender, SteadyTime now) {
   if (sender == stop_sender_ && now - stop_came_ < one_wish) return true;
   stop_sender_ = sender;

@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// What operators and service managers ask for by signals.
+// The requests of operators and service managers that arrive as signals.
 class OperatorSignals {
  public:
   enum class Wish {
@@ -22,10 +22,10 @@ class OperatorSignals {
     log_stacks,
     child_changed,  // SIGCHLD, which no operator sends; one may stand for several
   };
-  // A signal from a child of ours, or from what that has started, is ignored: a job may have sent it.
+  // Ignores signals from our children and their descendants: a job may have sent them.
   OperatorSignals(EventLoop& loop, const OwnProcesses& own);
 
-  // The next wish that has come; nullopt: none is left.
+  // The next request; nullopt if none is left.
   std::optional<Wish> next();
 
  private:

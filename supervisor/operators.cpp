@@ -173,7 +173,7 @@ void Operators::obey_with_ticket(const FleetWord& order) {
 
 void Operators::handle(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "status") return reply.ok(status());
-  // Jobs run as our user, but they are not our operator.
+  // A job runs as our user, but is not our operator.
   const Asker& asker = *reply.asker();
   const Standing standing = own_.standing_of(asker);
   if (standing != Standing::trusted) {

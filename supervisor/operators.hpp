@@ -24,8 +24,8 @@
 
 namespace brood {
 
-// What operators ask of a supervisor, by signals, by the command line and through Redis, and the answers that they
-// still wait for.  The verbs of the command line:
+// Carries out what operators ask of a supervisor by signals, by the command line and through Redis, and keeps the
+// requests that still wait for an answer.  The verbs of the command line:
 //
 //   status                   an object: phase, tag, config, queues, generation, workers, drained shards, restart,
 //                            pressure
@@ -57,14 +57,14 @@ class Operators {
   };
   explicit Operators(const Parts& parts);
 
-  // Opens the control socket, or goes on with the `listener` of the program before.
+  // Opens the control socket, or takes over the previous program's `listener`.
   void listen(const std::string& path, UniqueFd listener);
   int listener() const { return socket_ ? socket_->listener() : -1; }  // for the next program; -1 if there is none
 
-  // Each turn: obeys the signals that have come.
+  // Each turn: obeys pending signals.
   void obey_signals();
-  // Obeys a signal that came through Redis, where every client may have written it: a button of the Web UI, or a
-  // command to the whole fleet.
+  // Obeys a signal that came through Redis, from a button of the Web UI, a command to the whole fleet or any other
+  // client.
   void obey_redis(const std::string& signal);
 
   // What commands to the whole fleet read in the heartbeat: text_of() a SupervisorState.
@@ -73,9 +73,9 @@ class Operators {
   // A worker is gone.  `to_recover` is who it was if it held jobs; then recovered() follows.
   void reaped(pid_t worker, const DeadWorker* to_recover);
   void recovered(const DeadWorker& worker);
-  // Each turn: answers those who wait, and tells them how it goes on.
+  // Each turn: answers the waiting clients whose request is done, and reports progress to the others.
   void advance();
-  // The supervisor is about to exit: answers those who wait for its stop.
+  // The supervisor is about to exit: answers the clients that wait for its stop.
   void stopped();
 
  private:

@@ -11,7 +11,7 @@ enum class Phase {
   killing,   // SIGKILL has been sent; only reaping and recovery are left
 };
 
-// What changes the phase: a signal, the Web UI, a command or a deadline.
+// The events that change the phase: a signal, the Web UI, a command or a deadline.
 enum class Order { quiet, resume, stop, deadline_passed };
 
 // The phase after `order`.  Only quiet can be undone; a second stop during a stop kills.

@@ -13,11 +13,11 @@
 
 namespace brood {
 
-// How far a supervisor is between its start and its end: its phase, whether it is ready, its last steps, its exit
-// status, and what the service manager hears of that.
+// Where a supervisor is between its start and its end: its phase, whether it is ready, its shutdown and its exit
+// status.  Reports this to the service manager.
 class Phases {
  public:
-  // `was_ready`: the program before us in this process has reported that it was ready.
+  // `was_ready`: the previous program in this process has already reported that it is ready.
   Phases(EventLoop& loop, std::string identity, const WorkerPool& pool, const Shards& shards, bool was_ready);
 
   ServiceNotify service;
@@ -25,9 +25,9 @@ class Phases {
   Shutdown shutdown;
 
   Phase now() const { return phase_; }
-  // Running or quiet: places of workers are kept filled.
+  // Whether vacant slots are filled: while running or quiet.
   bool may_spawn() const { return phase_ == Phase::running || phase_ == Phase::quiet; }
-  // 0; another number if the supervisor stops since something is wrong.
+  // 0, or another number if the supervisor stops because of an error.
   int exit_status() const { return exit_status_; }
 
   // Changes the phase by next_phase().
@@ -37,10 +37,10 @@ class Phases {
   // The phases that were entered since the last take_entered(), in order.
   std::vector<Phase> take_entered() { return std::exchange(entered_, {}); }
 
-  // Workers that run after `timeout` from now are killed.
+  // Workers that still run in `timeout` from now are killed.
   void limit_stop(std::chrono::nanoseconds timeout) { stop_deadline_ = steady_now() + timeout; }
 
-  // Each turn.
+  // Called each turn.
   void do_what_is_due(SteadyTime now);
   // When do_what_is_due() has something to do; nullopt if never.
   std::optional<SteadyTime> next_deadline() const;

@@ -8,21 +8,21 @@
 
 namespace brood {
 
-// Whether all that a start needs has come, or never will.
+// Whether a start has succeeded, or cannot succeed.
 class Readiness {
  public:
-  // `was_said`: the program before us in this process has reported it, when each place had had a ready worker.
+  // `was_said`: the previous program in this process has reported readiness, when each slot had had a ready worker.
   Readiness(const WorkerPool& pool, const Shards& shards, ServiceNotify& service, bool was_said)
       : pool_(pool), shards_(shards), service_(service), said_(was_said) {}
 
-  // Tells the service manager and the log that all is ready, once.  A Redis that is away does not hold this up.  One
-  // that refuses us does, until it can be used or the Redis of another shard can.
+  // Reports readiness to the service manager and the log, once.  A Redis that is away does not delay this.  One that
+  // refuses us does, until it or another shard's Redis can be used.
   void look();
   bool said() const { return said_; }
 
-  // A worker has ended.  True when to load the libraries again would change nothing: no worker was ever ready, and in
-  // every place a worker found a library that it cannot use, or `crashes_that_refuse` workers crashed before they were
-  // ready.
+  // Called when a worker has ended.  Returns true if loading the libraries again would change nothing: no worker was
+  // ever ready, and either each slot's worker refused a library, or `crashes_that_refuse` workers crashed before they
+  // were ready.
   bool is_hopeless_after(const EndedWorker& worker);
   static constexpr int crashes_that_refuse = 4;
 
@@ -34,7 +34,7 @@ class Readiness {
   const Shards& shards_;
   ServiceNotify& service_;
   bool said_;
-  std::map<int, int> crashes_;  // by place; `crashes_that_refuse` also after one refusal
+  std::map<int, int> crashes_;  // by slot; a refusal counts as `crashes_that_refuse`
 };
 
 }  // namespace brood

@@ -69,7 +69,7 @@ void Shutdown::recover(SteadyTime now) {
   go_on(now);
 }
 
-// In a shard where jobs are left in flight, this process stays in Sidekiq's list.
+// If jobs are left in flight in a shard, this process stays in Sidekiq's list there.
 void Shutdown::report() {
   step_ = Step::reporting;
   shards_.each([&](Shard& shard) {

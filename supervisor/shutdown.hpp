@@ -10,9 +10,9 @@
 
 namespace brood {
 
-// The last steps of a supervisor, once every worker is reaped: it recovers the jobs that they held, leaves Sidekiq's
-// list of processes in every shard, and ends the embedded redis-server.  Each step has a deadline, so that a stop does
-// not wait long for a Redis that is away: jobs in flight stay there, and the next start recovers them.
+// The last steps of a supervisor, once every worker is reaped: it recovers the workers' jobs, leaves Sidekiq's list of
+// processes in every shard, and ends the embedded redis-server.  Each step has a deadline, so that a stop does not wait
+// long for an absent Redis: jobs in flight stay there, and the next start recovers them.
 class Shutdown {
  public:
   Shutdown(EventLoop& loop, std::string identity, const Shards& shards)
@@ -22,14 +22,14 @@ class Shutdown {
   void advance(SteadyTime now);
   bool done() const { return step_ == Step::done; }
 
-  // Whether all of our own jobs are recovered.  A sweep, or a recovery of another supervisor's jobs, may still be under
-  // way: the next start begins it anew.
+  // Whether all of our own jobs are recovered.  A sweep or a recovery of another supervisor's jobs may still be under
+  // way; the next start begins it anew.
   bool recovered_our_own() const;
 
  private:
   enum class Step { not_yet, recovering, reporting, stopping_redis, done };
 
-  std::size_t unrecovered() const;  // ended workers, of all shards
+  std::size_t unrecovered() const;  // dead workers whose jobs are not recovered, in all shards
   void go_on(SteadyTime now);
   void recover(SteadyTime now);
   void report();

@@ -21,11 +21,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_for_strays = 1s;  // to die, when we stop
+constexpr auto time_for_strays = 1s;  // how long strays may take to die at a stop
 constexpr auto status_interval = 1s;
-constexpr auto start_extension = 60s;  // longer than the pause before a place is filled again
+constexpr auto start_extension = 60s;  // longer than the pause before a slot is refilled
 
-// Empty if the program before did not know this shard.
+// Returns an empty string if the previous program did not know this shard.
 std::string tokens_left(const Handover& handover, int shard) {
   if (shard == 0) return handover.beat_tokens;
   const auto other = static_cast<std::size_t>(shard - 1);
@@ -81,14 +81,14 @@ Supervisor::Supervisor(Setup setup)
       stands_(std::move(setup.stands)),
       wake_(loop_) {
   add_shards(setup);
-  check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));  // what dead workers leave behind becomes ours to end
+  check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));  // so that we can end what dead workers leave behind
   UniqueFd listener = setup.handover ? own_descriptor(setup.handover->control_listener) : UniqueFd();
   if (setup.handover) take_over(*setup.handover);
   operators_.listen(control_socket_path(setup.runtime_directory, identity_.name), std::move(listener));
 }
 
 void Supervisor::add_shards(Setup& setup) {
-  // After a takeover the program before has used this Redis: it is tried for ever.
+  // After a takeover Redis is tried forever: the previous program has used it.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
   const KnownShards all = KnownShards(setup.shards);
   for (RedisAddress& address : setup.shards) {
@@ -138,7 +138,7 @@ int Supervisor::run() {
     log::flush();
   }
   let_spans_finish();
-  // The next start needs this file to recover jobs that are left in flight, so then it stays.
+  // The next start needs this file if jobs are left in flight.
   if (phases_.shutdown.recovered_our_own()) fleet_.slots.board.remove_file();
   registered_periodic_.remove_file();
   builds_.remove_file();
@@ -166,8 +166,8 @@ void Supervisor::begin() {
   spans_.follow(config_->otlp);
 }
 
-// Sets the supervisor's own timer: see Timer.  Only for things that can be done when their time comes; a deadline that
-// passes without effect would keep the loop spinning.
+// Sets the supervisor's own timer: see Timer.  Each deadline here must have an effect when it passes; otherwise the
+// loop would spin.
 void Supervisor::keep_time() {
   const SteadyTime now = steady_now();
   SteadyTime next = std::min(next_status_, phases_.next_deadline().value_or(next_status_));
@@ -185,13 +185,13 @@ void Supervisor::hear_workers() {
 
 void Supervisor::reap_children() {
   const auto is_ours = [this](pid_t pid) { return fleet_.pool.is_worker(pid) || children_.is_one(pid); };
-  // What a job or a library left running in a child's process group ends with it.
+  // Children that a job or a library left in a child's process group end with that child.
   for (const EndedChildren::One& one : ended_children_.reap(is_ours)) {
     const SteadyTime now = steady_now();
     if (auto worker = fleet_.pool.reap(one.pid, one.status, one.used, now))
       note_end(std::move(*worker));
     else
-      children_.reaped(one.pid, one.status, now);  // or an orphan that a job has left
+      children_.reaped(one.pid, one.status, now);  // else an orphan of a job
   }
 }
 
@@ -214,7 +214,7 @@ void Supervisor::note_end(EndedWorker worker) {
     shard.recovery().add(std::move(*worker.death));
 }
 
-// While a stray is left, it may be the process of a job that still runs: that job must not begin elsewhere.
+// A stray may be the process of a job that still runs: that job must not begin elsewhere before the stray is gone.
 void Supervisor::look_for_strays() {
   if (!fleet_.pool.awaits_newborn()) own_processes_.strays().look(steady_now());
   if (own_processes_.strays().next_look()) return;
@@ -333,7 +333,7 @@ void Supervisor::follow(const Generation& present) {
 
 // ---- Shards
 
-// By now all workers that fetch know which shards are added, taken out and drained.
+// Called when all workers that fetch know which shards are added, removed and drained.
 void Supervisor::follow_shards() {
   std::vector<RedisAddress> addresses = locate_(*config_);
   const KnownShards all(addresses);
@@ -388,7 +388,7 @@ void Supervisor::follow_periodic_rules() {
   });
 }
 
-// After a takeover several shards are no mistake of the configuration: the program before us has served them.
+// After a takeover, several shards are no mistake in the configuration: the previous program has served them.
 void Supervisor::judge(RedisTrouble trouble) {
   bool another_is_usable = took_over_ && shards_.are_several();
   for (const Shard& shard : shards_) another_is_usable |= shard.redis().was_usable();
@@ -396,7 +396,7 @@ void Supervisor::judge(RedisTrouble trouble) {
   if (const auto exit_status = exit_status_for(trouble, another_is_usable, at_start)) phases_.fail(*exit_status);
 }
 
-// Workers may wait for a server that will never answer.
+// Workers may be waiting for a server that will never answer.
 void Supervisor::note_moved(int shard) {
   fleet_.slots.board.note_redis_moved(shard);
   for (const OccupiedSlot& occupied : fleet_.orders.occupied_slots()) {
@@ -432,7 +432,7 @@ PublishedClasses Supervisor::classes_of_present() const {
   return classes;
 }
 
-// The file must be that of the present generation also before the workers of another write theirs, and before another
+// The file must be the present generation's before workers of another generation write theirs, and before another
 // program takes over.
 void Supervisor::look_at_registered_periodic() {
   if (!registered_periodic_.look(fleet_.generations.present_number(), fleet_.generations.another_comes())) return;

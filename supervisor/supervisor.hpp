@@ -29,11 +29,11 @@
 
 namespace brood {
 
-// The parent: keeps every slot filled, watches, schedules, recovers, and stops in order.  It never runs a job and never
-// waits for anything but its loop.
+// The parent: keeps every slot filled, watches, schedules, recovers, and stops in order.  It never runs a job and waits
+// only in its loop.
 //
-// Its parts call no function of the supervisor.  They keep what has happened until the loop takes it: see take_news()
-// of Shard, Upgrade and WorkerOrders, RollingRestart::next_news() and Phases::take_entered().
+// Its parts call no function of the supervisor.  They keep their news until the loop takes them: see take_news() of
+// Shard, Upgrade and WorkerOrders, RollingRestart::next_news() and Phases::take_entered().
 class Supervisor {
  public:
   struct Setup {
@@ -42,26 +42,26 @@ class Supervisor {
     std::vector<RedisAddress> shards;               // at least one
     std::unique_ptr<EmbeddedRedis> embedded_redis;  // the only shard's; null if Redis is elsewhere
     std::string runtime_directory;
-    std::string instance = {};     // the operator's name for this supervisor, where several run
-    std::string config_file = {};  // its whole path; empty if there is none
+    std::string instance = {};     // the operator's name for this supervisor, if several run
+    std::string config_file = {};  // absolute path; empty if there is none
     ProgramOf program_of;
     const Successor& successor;
-    std::optional<Handover> handover = {};  // what the program before this one has left
-    std::string failed = {};       // why a program that took over from this one has given the process back; else empty
-    std::function<void()> stands;  // called once everything is taken over and the program before is not needed any more
-    // Reads the configuration's file as it is now; empty if there is none.  Throws ConfigError.
+    std::optional<Handover> handover = {};  // from the previous program in this process
+    std::string failed = {};                // why the next program failed and gave the process back; else empty
+    std::function<void()> stands;  // called once the takeover is complete: the previous program is not needed any more
+    // Reads the configuration file as it is now; empty if there is none.  Throws ConfigError.
     std::function<ConfigFile()> read_file;
     ConfigSource config_source;
     // Where the shards of a configuration are, for the supervisor's own connections.
     std::function<std::vector<RedisAddress>(const Config&)> locate = {};
-    // Called when the supervisor begins to go by another configuration: for the log and the title of the process.
+    // Called when the supervisor switches to another configuration: for the log and the process title.
     std::function<void(const Config&)> follow;
     WebChild::Program web = {};  // without a body there is no page
   };
   explicit Supervisor(Setup setup);
 
-  // Runs until it has been told to stop and everything is in order.  Returns the exit status: 0, or 78 when Redis is
-  // unfit or every worker refused to start, or 75 when another process goes by this one's name: see give_way().
+  // Runs until it is stopped and the shutdown is complete.  Returns the exit status: 0; 78 if Redis is unfit or every
+  // worker refused to start; 75 if another process goes by this one's name: see give_way().
   int run();
 
  private:
@@ -110,9 +110,9 @@ class Supervisor {
   std::string half_done(SteadyTime now);
   std::string long_work_under_way() const;
 
-  // Leaves the name to another process that sends heartbeats under it too: this machine was cloned while brood ran, and
-  // the other process is a copy of this one, with the same jobs.  Ends the workers and changes nothing in Redis.
-  // Returns the exit status.
+  // Leaves its name to another process that sends heartbeats under it: this machine was cloned while brood ran, and the
+  // other process is a copy of this one with the same jobs.  Ends the workers and changes nothing in Redis.  Returns
+  // the exit status.
   int give_way();
   void end_children();
 
@@ -142,12 +142,12 @@ class Supervisor {
   WebChild web_;
   ExporterChild spans_;
 
-  bool took_over_ = false;                            // from another program in this process
-  bool came_back_ = false;                            // from a program that had taken over from us, and failed
+  bool took_over_ = false;                            // from the previous program in this process
+  bool came_back_ = false;                            // from a program that took over from us and failed
   std::optional<SteadyTime> recoveries_pause_until_;  // while an upgrade waits
   std::function<void()> stands_;
   SteadyTime stray_deadline_{}, next_status_{};
-  Timer wake_;  // for what it does itself
+  Timer wake_;  // for the supervisor's own deadlines
 };
 
 }  // namespace brood

@@ -1,4 +1,4 @@
-// What a supervisor does when another process goes by its name; see supervisor.hpp.
+// How a supervisor gives way when another process goes by its name; see supervisor.hpp.
 
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -27,13 +27,13 @@ constexpr std::size_t most_children = 4096;
 
 }  // namespace
 
-// The other process goes on with the same jobs: from here on not one command is sent to Redis.
+// The other process goes on with the same jobs, so from here on no command is sent to Redis.
 int Supervisor::give_way() {
-  // A supervisor that was told to stop has stopped: its exit status must not make the service manager start it again.
+  // After a stop, the exit status must not make the service manager start the supervisor again.
   const int exit_status = phases_.may_spawn() ? EX_TEMPFAIL : phases_.exit_status();
-  // This comes first, in case something ends this process meanwhile.  The files would prove to the next supervisor here
-  // that the name belongs to this host, and it would recover the jobs.  Without them it leaves the jobs to the other
-  // process for as long as that sends heartbeats.
+  // This comes first, in case this process is killed meanwhile.  The files would prove to the next supervisor here that
+  // the name belongs to this host, and it would recover the jobs.  Without them it leaves the jobs to the other process
+  // for as long as that sends heartbeats.
   remove_runtime_files(scoreboard_path(identity_.runtime_directory, identity_.name));
   const int workers = fleet_.pool.occupied();
   fleet_.pool.kill_all("another process has its supervisor's name");
@@ -52,8 +52,8 @@ int Supervisor::give_way() {
   return exit_status;
 }
 
-// Kills workers, recovery children, and what becomes our child as these end.  Spares an embedded Redis: the next
-// supervisor finds it.
+// Kills workers, recovery children, and orphans that become our children as these end.  Spares an embedded Redis: the
+// next supervisor finds it.
 void Supervisor::end_children() {
   for (const SteadyTime end = steady_now() + time_to_die; steady_now() < end;) {
     std::vector<pid_t> children = own_children(most_children);

@@ -1,4 +1,4 @@
-// How a supervisor passes from one program to the next in the same process; see supervisor.hpp.
+// How a supervisor hands over to the next program in the same process; see supervisor.hpp.
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_pause_of_recoveries = 20s;  // shorter than a worker waits whose turn comes after a dead one's
+constexpr auto longest_pause_of_recoveries = 20s;  // shorter than a worker waits for the turn of a dead one
 
 }  // namespace
 
@@ -97,9 +97,9 @@ void Supervisor::advance_upgrade(SteadyTime now) {
   }
 }
 
-// Describes what the next program could not go on with.  Once nothing is left that may take long, no recovery begins:
-// otherwise there would be no end where worker after worker crashes.  But workers wait for recoveries, so the pause
-// ends after a while.
+// Describes what the next program could not continue.  Once nothing long is left, no further recovery begins: otherwise
+// an upgrade could wait forever where worker after worker crashes.  Workers wait for recoveries, so this pause is
+// limited.
 std::string Supervisor::half_done(SteadyTime now) {
   const std::string long_work = long_work_under_way();
   if (long_work.empty() && !recoveries_pause_until_) recoveries_pause_until_ = now + longest_pause_of_recoveries;

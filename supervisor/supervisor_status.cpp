@@ -1,4 +1,4 @@
-// What people see of a supervisor; see supervisor.hpp.
+// How a supervisor describes itself to people; see supervisor.hpp.
 
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) c
   return all;
 }
 
-// For people; empty if all is well.
+// For people; empty if Redis is usable.
 std::string Supervisor::state_of_redis() const {
   std::string line;
   shards_.each([&](const Shard& shard) {

@@ -11,10 +11,10 @@
 
 namespace brood {
 
-// The page, as a child of its own: the supervisor knows no HTTP and waits for nothing of it.
+// Runs the page as a child of its own: the supervisor knows no HTTP and does not wait for the page.
 class WebChild {
  public:
-  // In the child; executes the page's program, and returns an exit status only when that cannot be done.
+  // Called in the child: executes the page's program, and returns an exit status only if that fails.
   using Body = std::function<int(const Config&)>;
 
   struct Program {
@@ -24,7 +24,7 @@ class WebChild {
 
   WebChild(EventLoop& loop, Children& children, Program program);
 
-  // Starts, replaces or ends it, as the configuration wants it: it shows more of that than its own settings.
+  // Starts, replaces or ends the child as the configuration demands: the page shows more of it than its own settings.
   void follow(std::shared_ptr<const Config> config);
   void stop();  // for good
 
@@ -32,7 +32,7 @@ class WebChild {
 
  private:
   const Body body_;
-  std::shared_ptr<const Config> config_;  // null: it has not been started yet
+  std::shared_ptr<const Config> config_;  // null: the child has not been started yet
   ServiceChild child_;
 };
 

@@ -17,7 +17,7 @@
 namespace brood {
 namespace {
 
-// nullopt: this kernel has no such thing.  Else the descriptor, which is none when the process has ended.
+// nullopt if this kernel has no SO_PEERPIDFD.  An empty descriptor if the process has ended.
 std::optional<UniqueFd> peer_process(int connection) {
   int process = -1;
   socklen_t size = sizeof process;
@@ -59,7 +59,7 @@ Standing standing_of(const SeenAsker& asker, uid_t own_user, FileLocks own_limit
 }
 
 Standing standing_of(const Asker& asker, FileLocks own_limit) {
-  // A process of a pid namespace that is not below ours has no pid here.
+  // A process outside our pid namespace and those below it has no pid here.
   const auto limit = asker.pid() > 0 ? file_locks_of(asker.pid()) : std::nullopt;
   return standing_of({.user = asker.user(), .lives = asker.lives(), .limit = limit}, geteuid(), own_limit);
 }

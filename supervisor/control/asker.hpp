@@ -10,30 +10,30 @@
 
 namespace brood {
 
-// The process at the other end of a connection.  The kernel noted its pid when it connected; it may have ended since,
-// and the pid may be another process's.
+// The process at the other end of a connection.  The kernel noted its pid when it connected; the process may have ended
+// since, and its pid may belong to another.
 class Asker {
  public:
-  // Call it at once when the connection has been accepted: a kernel before Linux 6.5 cannot tell which process
-  // connected, only which one has its pid now.  nullopt: the kernel does not say who connected.
+  // Call this right after accept(): before Linux 6.5 the kernel does not report which process connected, only which one
+  // has its pid now.  Returns nullopt if the kernel reports no peer.
   static std::optional<Asker> of(int connection);
 
   pid_t pid() const { return pid_; }
   uid_t user() const { return user_; }
-  // It has not ended, so that what is read of its pid meanwhile is its own.
+  // Whether the process still runs: then what was read of its pid before is its own.
   bool lives() const;
 
  private:
   pid_t pid_ = 0;
   uid_t user_ = 0;
-  UniqueFd process_;              // pidfd; none: the kernel gives none
-  std::uint64_t start_time_ = 0;  // known where there is no pidfd; 0: nothing is known of it
+  UniqueFd process_;              // pidfd; empty if the kernel gives none
+  std::uint64_t start_time_ = 0;  // known if there is no pidfd; 0: nothing is known
 };
 
-// Who asks a supervisor for something.
+// How far a supervisor trusts a process that asks it for something.
 enum class Standing {
-  trusted,   // root, or the supervisor's own user by a process that no job has started
-  job,       // a job has started it, of this or of another supervisor
+  trusted,   // root, or a process of the supervisor's own user that no job has started
+  job,       // a job of this or of another supervisor has started it
   gone,      // it has ended
   hidden,    // the kernel does not show its mark
   unmarked,  // the supervisor's own limit is 0, so its jobs have no mark
@@ -45,11 +45,10 @@ struct SeenAsker {
   std::optional<FileLocks> limit;  // file_locks_of() it
 };
 
-// Pure.  By what the asker itself is, whatever else runs: see job_mark.hpp.  `own_user` and `own_limit` are the
+// Pure.  Judges the asker by its own properties alone: see job_mark.hpp.  `own_user` and `own_limit` are the
 // supervisor's.
 Standing standing_of(const SeenAsker& asker, uid_t own_user, FileLocks own_limit);
 
-// Looks at it and says so.
 Standing standing_of(const Asker& asker, FileLocks own_limit);
 
 }  // namespace brood

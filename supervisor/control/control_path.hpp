@@ -9,14 +9,13 @@ namespace brood {
 // `<directory>/<identity with ':' and '/' as '_'>.control`, beside the scoreboard.
 std::string control_socket_path(const std::string& directory, const std::string& identity);
 
-// Both functions work with paths longer than a sockaddr_un.  They do not wait, and the descriptors that they return are
-// non-blocking.
+// Both functions accept paths longer than a sockaddr_un.  They do not wait, and return non-blocking descriptors.
 
-// A stream socket of mode 0600 that listens at `path`.  It replaces a socket there on which nobody listens.  Throws
-// std::system_error, or std::runtime_error when somebody listens there or the file is no socket.
+// Returns a stream socket of mode 0600 that listens at `path`.  Replaces a socket there that has no listener.  Throws
+// std::system_error; throws std::runtime_error if the socket there has a listener or the file is no socket.
 UniqueFd listen_at(const std::string& path, int backlog);
 
-// EAGAIN means that the listener's queue is full.  Throws std::system_error.
+// Throws std::system_error; EAGAIN means that the listener's queue is full.
 UniqueFd connect_to(const std::string& path);
 
 }  // namespace brood

@@ -42,7 +42,7 @@ std::string text_of(const ControlRequest& request) {
 
 std::string text_of(const ControlLine& line) {
   std::string json = line.kind == Kind::ok ? line.text : json_string(line.text);
-  std::replace(json.begin(), json.end(), '\n', ' ');  // outside strings, where JSON allows it
+  std::replace(json.begin(), json.end(), '\n', ' ');  // JSON allows newlines only outside strings
   return fmt::format("{} {}\n", name_of(line.kind), json);
 }
 

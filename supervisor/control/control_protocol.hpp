@@ -25,14 +25,14 @@ struct ControlLine {
   std::string text;  // JSON where `kind` is ok, else a sentence
 };
 
-// These end with the newline; the two parsers below take a line without it.
+// The results end with the newline; the two parsers below take a line without it.
 std::string text_of(const ControlRequest& request);
 std::string text_of(const ControlLine& line);
 
 // Throws BadJson with a sentence for the client.
 ControlRequest parse_control_request(std::string_view line);
 
-// nullopt: another protocol.
+// Returns nullopt if the line is of another protocol.
 std::optional<ControlLine> parse_control_line(std::string_view line);
 
 }  // namespace brood

@@ -46,7 +46,8 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
   bool gone() const { return is_gone(fd_.get()); }
   const Asker& asker() const { return asker_; }
 
-  // For another client, if its own request is not even here by now.  False: it stays.
+  // Called when another client needs this place.  Refuses the request if it is still incomplete.  Returns false if this
+  // client stays.
   bool gives_way() {
     if (state_ == State::asking) receive();
     if (state_ == State::asking) refuse(too_many);
@@ -69,8 +70,8 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
  private:
   enum class State {
     asking,    // the request is not whole
-    waiting,   // it is with the handler
-    answered,  // the last line is said, or on its way
+    waiting,   // the handler has it
+    answered,  // the last line is sent, or about to be
     closed,
   };
 
@@ -85,14 +86,14 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     });
   }
 
-  // Descriptors that a client sends along are no part of what recv returns: the kernel closes them.
+  // The kernel closes descriptors that a client sends along: recv does not take them.
   void receive() {
     if (state_ == State::answered || state_ == State::closed) return;
     std::array<char, 16 * 1024> bytes;
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (state_ == State::waiting) {
-      // A client that has ended its sending half is not read any more.  One that has gone, or sends more than one
+      // A client that has shut down its sending half is not read any more.  One that has gone, or sends more than one
       // request, is closed.
       if (size == 0 && !gone()) return watch(watched_ & FdWatch::writable);
       return close();
@@ -143,8 +144,8 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     if (watched_ & FdWatch::writable) watch(watched_ & ~FdWatch::writable);
   }
 
-  // The patience runs from the first byte that the client does not take.  A client that takes a byte now and then is as
-  // slow as one that takes none.
+  // The patience starts with the first byte that the client does not take, and is not extended when it takes one now
+  // and then.
   void wait_for_the_reader() {
     if (!patience_.running()) patience_.start_in(patience);
     const int events = FdWatch::writable | (state_ == State::answered ? 0 : watched_ & FdWatch::readable);
@@ -171,7 +172,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
   int watched_ = 0;
 };
 
-// What the copies of a Reply share.
+// Shared by the copies of a Reply.
 struct ControlSocket::Conversation {
   explicit Conversation(std::weak_ptr<Client> with) : client(std::move(with)) {}
   explicit Conversation(std::function<void(const ControlLine&)> by) : hear(std::move(by)) {}
@@ -262,19 +263,19 @@ void ControlSocket::accept_clients() {
   }
 }
 
-// Frees the places of clients that left while they waited.  A client that had closed its sending half before is not
-// watched, so nobody has noticed that it left.  Otherwise the oldest client that has asked nothing gives way: a job
-// could keep the operator out by connections on which it says nothing.
+// Frees the places of clients that left while they waited: those that had shut down their sending half are not watched.
+// If none did, the oldest client without a complete request gives way: otherwise a job could lock the operator out with
+// idle connections.
 bool ControlSocket::make_room() {
   if (clients_.size() < most_clients) return true;
   std::erase_if(clients_, [](const auto& client) { return client->gone(); });
   if (clients_.size() < most_clients) return true;
-  const auto all = clients_;  // whoever closes itself is taken out of clients_
+  const auto all = clients_;  // a copy: a client that closes itself is removed from clients_
   return std::any_of(all.begin(), all.end(), [](const auto& client) { return client->gives_way(); });
 }
 
-// A client that cannot be accepted stays in the listener's queue and keeps the listener readable: without a pause the
-// loop would spin.
+// A client that cannot be accepted stays in the listener's queue and keeps it readable: without a pause the loop would
+// spin.
 void ControlSocket::pause() {
   log::warn("control_socket_pauses", {{"reason", std::generic_category().message(errno)}});
   watch_.reset();

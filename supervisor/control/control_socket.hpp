@@ -14,22 +14,23 @@
 
 namespace brood {
 
-// Where the command line speaks to a running supervisor: a Unix stream socket of mode 0600, for its own user and root.
+// Where the command line reaches a running supervisor: a Unix stream socket of mode 0600, for its own user and root.
 // The lines are those of supervisor/control/control_protocol.hpp.  The supervisor closes the connection after its last
-// line, also when it did not understand the request.  A client may close its sending half after the request.  A client
-// that sends more, leaves a request unfinished for 10 s or leaves a line unread for 10 s is closed; so is the oldest
-// one whose request is unfinished, when all places are taken and another client comes.
+// line, even if it did not understand the request.  A client may shut down its sending half after the request.  A
+// client is closed if it sends more, or leaves a request incomplete or a line unread for 10 s.  When all places are
+// taken, a new client replaces the oldest one whose request is incomplete.
 //
-// Nothing here waits.  Clients cost 32 descriptors at most, and each at most 64 KB of request and 1 MB of answer.
+// Nothing here waits.  All clients together use at most 32 descriptors, each at most 64 KB of request and 1 MB of
+// answer.
 class ControlSocket {
  private:
   class Client;
   struct Conversation;
 
  public:
-  // Answers one request: at once, or later by whoever keeps the Reply.  Copies answer the same request, and only the
-  // first answer counts.  When the last copy is destroyed without an answer, the client is told that there will be
-  // none.  Once the client or the socket has gone, all calls do nothing.
+  // Answers one request, at once or later.  Copies answer the same request, and only the first answer counts.  If the
+  // last copy is destroyed without an answer, the client gets an error.  Once the client or the socket has gone, all
+  // calls do nothing.
   class Reply {
    public:
     Reply() = default;  // for an order that no client gave; a refusal goes to the log
@@ -37,12 +38,12 @@ class ControlSocket {
     static Reply heard_by(std::function<void(const ControlLine&)> hear);
     void progress(std::string_view sentence) const;
     void ok(std::string_view json) const;
-    // The same for an order that is not carried out; goes to the log, too, where no client hears it.
+    // Answers an order that is not carried out with `json`.  Without a client, logs `why`.
     void undone(std::string_view why, std::string_view json) const;
     void error(std::string_view sentence) const;
     bool client_gone() const;
-    // The client, which may be a job: it runs as the same user.  Null once it has gone, as it never has while the
-    // handler is called, and for an order that no client gave.
+    // The client, which may be a job, since jobs run as the same user.  Null for an order without a client, and once
+    // the client has gone; never null during the handler's call.
     const Asker* asker() const;
 
    private:
@@ -54,8 +55,7 @@ class ControlSocket {
   // Called for every well-formed request; an exception is an error for the client.
   using Handler = std::function<void(const std::string& verb, const std::vector<std::string>& arguments, Reply reply)>;
 
-  // Listens at `path`.  A program that took over passes the `listener` of the program before it.  Throws as listen_at()
-  // does.
+  // Listens at `path`.  After a takeover `listener` is the socket of the previous program.  Throws as listen_at() does.
   ControlSocket(EventLoop& loop, std::string path, Handler handler, UniqueFd listener = {});
   ~ControlSocket();  // closes all clients and removes the file
   ControlSocket(const ControlSocket&) = delete;

@@ -31,8 +31,8 @@ std::optional<double> full_avg10(const path& file) {
   return std::nullopt;
 }
 
-// The cgroup in a line like "0::/system.slice/brood.service".  Where workers have cgroups of their own, the supervisor
-// is in a leaf beside them, and the cgroup above is meant; see MemoryCgroup.
+// The cgroup in a line like "0::/system.slice/brood.service".  If workers have cgroups of their own, the supervisor is
+// in a leaf beside them, and the cgroup above is the right one; see MemoryCgroup.
 path own_group(const CgroupPlaces& places) {
   std::ifstream lines(places.membership);
   for (std::string line; std::getline(lines, line);) {
@@ -68,8 +68,8 @@ Counters counters_in(const path& file) {
 MemoryFigures::MemoryFigures(const Places& places)
     : host_(places.proc / "pressure/memory"), cgroup_(own_group(places.cgroups)), seen_(events()) {}
 
-// A worker or a job that is over a limit of its own says nothing of the others.  Kernels before 5.2 do not tell these
-// apart.
+// Counts only events of this very cgroup as its own: a worker or job over its own limit says nothing about the others.
+// Kernels before 5.2 do not separate the two.
 MemoryFigures::Events MemoryFigures::events() const {
   if (cgroup_.empty()) return {};
   const Counters all = counters_in(cgroup_ / "memory.events");
@@ -85,7 +85,7 @@ PressureReading MemoryFigures::read() {
     if (own) reading.stalled = std::max(*own, reading.stalled.value_or(0));
   }
   const Events now = events(), before = std::exchange(seen_, now);
-  // Without a limit that was met below, it was the host's memory that ran out.
+  // If no limit was met in this cgroup or below, the host ran out of memory.
   const bool host_killed = now.kills > before.kills && now.ooms == before.ooms;
   reading.killed = now.own_ooms > before.own_ooms || host_killed;
   reading.at_limit = now.own_limits > before.own_limits;

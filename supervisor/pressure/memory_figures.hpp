@@ -9,30 +9,30 @@
 
 namespace brood {
 
-// What the kernel says of memory: how much of the time is lost waiting for it (PSI), on this host and in brood's own
-// cgroup (version 2), and what happened at that cgroup's limits.  Every reading opens the files anew: they are short,
-// and reading them does not wait.
+// The kernel's figures on memory: the share of time lost waiting for it (PSI), on this host and in brood's own cgroup
+// (version 2), and the events at that cgroup's limits.  Each reading opens the files anew: they are short and reading
+// them does not block.
 class MemoryFigures {
  public:
-  // Where the host's PSI lies, and the cgroups.
+  // Where the host's PSI and the cgroups are.
   struct Places {
     std::filesystem::path proc = "/proc";
     CgroupPlaces cgroups = {};
   };
   explicit MemoryFigures(const Places& places);
 
-  // The larger of the host's and the cgroup's figure, and what happened since the last reading.
+  // Returns the larger of the host's and the cgroup's figure, and the events since the last reading.
   PressureReading read();
 
-  // For the log: what is read, and what is not there.
+  // For the log: which figures are read, and which are missing.
   std::string sources() const;
 
  private:
   std::filesystem::path host_;
-  std::filesystem::path cgroup_;  // empty: this process is in none of version 2
+  std::filesystem::path cgroup_;  // empty if this process is in no cgroup of version 2
   struct Events {
-    std::uint64_t own_ooms = 0, own_limits = 0;  // at the limit of this very cgroup
-    std::uint64_t ooms = 0, kills = 0;           // with all below it
+    std::uint64_t own_ooms = 0, own_limits = 0;  // events at the limit of this very cgroup
+    std::uint64_t ooms = 0, kills = 0;           // including all cgroups below it
   };
   Events events() const;
   Events seen_;

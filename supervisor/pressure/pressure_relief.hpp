@@ -11,9 +11,8 @@
 namespace brood {
 
 // Lets fewer workers fetch while memory is scarce, before the kernel has to kill one, and more when it is not.  Workers
-// that are held back finish the job in hand, as in a quiet.  The figures are read once a second: often enough, as the
-// kernel averages them over ten seconds.  A trigger of the kernel would need rights that a container often lacks; plain
-// files can be read anywhere.
+// that are held back finish the job in hand, as in a quiet.  The figures are read once a second; the kernel averages
+// them over ten.  A kernel trigger would need rights that containers often lack; plain files can be read anywhere.
 class PressureRelief {
  public:
   PressureRelief(WorkerOrders& orders, const PressureSettings& settings);
@@ -22,10 +21,10 @@ class PressureRelief {
 
   // Once a second.
   void look(SteadyTime now);
-  // Nobody is held back any more: another program takes over, and will see for itself.
+  // Holds no worker back any more, before another program takes over.
   void let_go() { orders_.hold_back_all_but(std::nullopt); }
 
-  std::string status() const;  // half a sentence for people; empty: nobody is held back
+  std::string status() const;  // half a sentence for people; empty if no worker is held back
   std::string json() const;    // {"memory":..., "limit":..., "held_back":...}
 
  private:

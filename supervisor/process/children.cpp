@@ -10,7 +10,7 @@ namespace {
 
 void kill_with_group(pid_t pid) {
   ::kill(-pid, SIGKILL);
-  ::kill(pid, SIGKILL);  // it may lead no session yet
+  ::kill(pid, SIGKILL);  // it may not lead a session yet
 }
 
 }  // namespace
@@ -18,7 +18,7 @@ void kill_with_group(pid_t pid) {
 struct Child::Record {
   pid_t pid;  // 0: reaped
   bool outlives_us;
-  Children::Ended ended;  // nothing: nobody wants to know
+  Children::Ended ended;  // empty once the owner has dropped the child
   std::optional<Pace> pace = {};
   std::shared_ptr<const SharedCount> progress = {};
   bool overdue = false;

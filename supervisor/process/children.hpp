@@ -18,8 +18,8 @@
 
 namespace brood {
 
-// A child that was forked through Children, in the hands of its owner.  Once this is destroyed or assigned to, nobody
-// is told how the child ends; the child itself goes on, and its deadline stays.
+// A child that was forked through Children, held by its owner.  Once this is destroyed or assigned to, its `ended`
+// callback is not called any more; the child itself goes on, and keeps its deadline.
 class Child {
  public:
   Child() = default;
@@ -27,9 +27,9 @@ class Child {
   Child(Child&& other) noexcept = default;
   Child& operator=(Child&& other) noexcept;
 
-  pid_t pid() const;  // 0: there is none, or it has been reaped
+  pid_t pid() const;  // 0 if there is none, or it has been reaped
   bool is_running() const { return pid() != 0; }
-  void kill() const;  // with its process group
+  void kill() const;  // together with its process group
 
  private:
   friend class Children;
@@ -39,13 +39,12 @@ class Child {
   std::shared_ptr<Record> record_;
 };
 
-// The children of a supervisor beside its workers: who is one, when each has taken too long, and who is told of its
-// end.
+// The children of a supervisor beside its workers: which they are, the deadline of each, and the callback for its end.
 class Children {
  public:
   struct Deadline {
     SteadyTime at;
-    // While this grows, the deadline moves, until it has not grown for `silence`: see Pace.
+    // While this number grows, the deadline moves: it passes once the number has not grown for `silence`; see Pace.
     std::shared_ptr<const SharedCount> progress = {};
     std::chrono::nanoseconds silence{0};
   };
@@ -57,26 +56,26 @@ class Children {
   };
   using Ended = std::function<void(const End&)>;
 
-  // `shield`: what all of them do first whose SpawnSettings say nothing else.
+  // Each child calls `shield` first, unless its SpawnSettings have one of their own.
   explicit Children(EventLoop& loop, std::function<void()> shield = {});
 
-  // Fork as brood::spawn() and brood::spawn_program() do, and throw as they do: then there is no child.  `ended` is
-  // called once, by reaped(), unless what is returned here is gone by then.
+  // These fork as brood::spawn() and brood::spawn_program() do, and throw as they do; then there is no child.  reaped()
+  // calls `ended` once, unless the returned Child has been destroyed.
   [[nodiscard]] Child spawn(const SpawnSettings& settings, std::optional<Deadline> deadline,
                             const std::function<int()>& body, Ended ended);
   [[nodiscard]] Child spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv, Ended ended);
 
-  // A child of this process that another program has forked; it does not outlive us.
+  // Takes over a child that the previous program forked in this process.  It does not outlive us.
   [[nodiscard]] Child adopt(pid_t pid, Ended ended);
 
-  // It was forked here, and has not been reaped.
+  // Whether it was forked or adopted here and has not been reaped.
   bool is_one(pid_t pid) const { return running_.contains(pid); }
-  // It is one of them, and gets no signal when this process ends.
+  // Whether it is one of them and gets no signal when this process ends.
   bool outlives_us(pid_t pid) const;
-  // It has ended and been waited for; false when `pid` was none of them.
+  // Notes that `pid` was reaped.  Returns false if it was none of these children.
   bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
 
-  // Each turn: kills those that have taken too long, with their process groups.
+  // Each turn: kills the children whose deadline has passed, with their process groups.
   void kill_overdue(SteadyTime now);
   std::optional<SteadyTime> next_deadline() const;
 

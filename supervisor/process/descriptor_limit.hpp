@@ -6,16 +6,16 @@
 
 namespace brood {
 
-// How many descriptors a process may have open at once.  It is raised, as far as may be, to what this process needs,
-// which with many workers or shards is more than the usual 1,024; jobs get back the limit that was found: a program
-// that calls select() counts on it.
+// How many descriptors a process may have open at once.  Raises the limit, as far as it can, to what this process
+// needs: with many workers or shards that is more than the usual 1,024.  Jobs get the original limit back: a program
+// that calls select() relies on it.
 class DescriptorLimit {
  public:
-  // Throws std::system_error when the limit cannot be read.
+  // Throws std::system_error if the limit cannot be read.
   explicit DescriptorLimit(std::size_t needed);
 
   std::size_t now() const { return now_; }
-  // In a child.
+  // Called in a child.
   void give_back() const;
 
  private:
@@ -23,8 +23,8 @@ class DescriptorLimit {
   std::size_t now_;
 };
 
-// A worker has two here, and until a program that takes over stands there are copies of both; a shard has connections
-// of its own, and now and then a child that it hears.
+// A worker has two here, and during a takeover there are copies of both.  A shard has connections of its own, and now
+// and then a pipe from a child.
 constexpr std::size_t descriptors_needed(std::size_t workers, std::size_t shards) {
   return 96 + 4 * workers + 8 * shards;
 }

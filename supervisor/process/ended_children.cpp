@@ -21,7 +21,7 @@ ExitStatus exit_status(const siginfo_t& info) {
 std::vector<EndedChildren::One> EndedChildren::reap(const std::function<bool(pid_t)>& leads_group) {
   more_ = true;
   std::vector<One> ended;
-  // One SIGCHLD may stand for several exits, so ask until nobody is left to report.  WNOWAIT keeps the pid taken while
+  // One SIGCHLD may stand for several exits, so ask until no exit is left to report.  WNOWAIT keeps the pid taken while
   // its process group and its slot are looked at.
   for (int reaped = 0; reaped < most_reaped_a_turn; ++reaped) {
     siginfo_t info{};

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// Which children of this process have ended, those too that it has inherited.
+// Which children of this process have ended, including inherited ones.
 class EndedChildren {
  public:
   struct One {
@@ -19,11 +19,10 @@ class EndedChildren {
     rusage used;
   };
 
-  // Reaps them, the largest first: where the kernel has killed one for want of memory, it was the largest.  If
-  // `leads_group` says so of one, what is left of its process group is killed before.  A job's fork bomb must not hold
-  // up the loop: of very many, some are left for the next turn.
+  // Reaps them, the largest first: if the kernel killed one for lack of memory, it was the largest.  If `leads_group`
+  // is true of one, the rest of its process group is killed before.  Reaps a bounded number, so that a job's fork bomb
+  // does not hold up the loop; more() tells whether some are left for the next turn.
   std::vector<One> reap(const std::function<bool(pid_t)>& leads_group);
-  // Some are left.
   bool more() const { return more_; }
 
  private:

@@ -25,8 +25,8 @@ sigset_t handled_signals() {
   return handled;
 }
 
-// From 1.45 on libuv speaks with the kernel through rings of io_uring, which are shared memory.  A child that had them
-// could have the kernel do what it likes in the supervisor's name, out of a sandbox too.
+// From 1.45 on libuv talks to the kernel through io_uring's rings, which are shared memory.  A child that had them
+// could make the kernel act in the supervisor's name, even out of a sandbox.
 void keep_rings_from_children() {
   for (const MemoryMapping& mapping : memory_mappings()) {
     if (mapping.path == "anon_inode:[io_uring]") check("madvise", madvise(mapping.begin, mapping.size, MADV_DONTFORK));
@@ -38,7 +38,7 @@ void keep_rings_from_children() {
 EventLoop::EventLoop() : loop_(new uv_loop_t) {
   const int result = uv_loop_init(loop_.get());
   if (result < 0) {
-    delete loop_.release();  // Close would run a loop that was never made
+    delete loop_.release();  // Close would run a loop that was never initialised
     check_uv("uv_loop_init", result);
   }
   keep_rings_from_children();
@@ -47,7 +47,7 @@ EventLoop::EventLoop() : loop_(new uv_loop_t) {
 EventLoop::~EventLoop() = default;
 
 void EventLoop::Close::operator()(uv_loop_s* loop) const {
-  uv_run(loop, UV_RUN_NOWAIT);  // lets handles that were closed just now free themselves
+  uv_run(loop, UV_RUN_NOWAIT);  // lets handles that were just closed free themselves
   uv_loop_close(loop);
   delete loop;
 }
@@ -81,7 +81,7 @@ void Timer::start_in(std::chrono::nanoseconds delay) {
         const auto callback =
             static_cast<Handle*>(timer->data)->callback;  // a copy: the callback may destroy the timer
         if (callback) callback();
-        // libuv runs timers first, and run_once() would then go on to wait: for ever when this was the last timer.
+        // libuv runs timers first, and run_once() would then wait, forever if this was the last timer.
         uv_stop(timer->loop);
       },
       static_cast<std::uint64_t>(ms), 0);
@@ -114,7 +114,7 @@ FdWatch::FdWatch(EventLoop& loop, int fd, int events, std::function<void(int)> c
   const int wanted = (events & readable ? UV_READABLE | UV_DISCONNECT : 0) | (events & writable ? UV_WRITABLE : 0);
   uv_poll_start(&handle_->poll, wanted, [](uv_poll_t* poll, int status, int seen) {
     const auto callback = static_cast<Handle*>(poll->data)->callback;
-    // An error on the descriptor is for its reader to find: read() says which.
+    // The reader handles an error on the descriptor: read() returns it.
     const int events_seen =
         status < 0 ? readable | writable
                    : (seen & (UV_READABLE | UV_DISCONNECT) ? readable : 0) | (seen & UV_WRITABLE ? writable : 0);

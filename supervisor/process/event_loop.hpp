@@ -35,17 +35,15 @@ class EventLoop {
   std::unique_ptr<uv_loop_s, Close> loop_;
 };
 
-// For a child that is to have no loop, before it closes the descriptors of its parent.  Otherwise libuv, at each later
-// fork in the child, would close two descriptors by the numbers that its own once had, whoever has those numbers by
-// then.
+// For a child that has no loop; call it before closing the parent's descriptors.  Otherwise libuv, at each later fork
+// in the child, would close two descriptor numbers of the parent's loop, which may by then belong to other files.
 void forget_event_loops();
 
 // Calls back once, later.  Destroying it cancels it; restarting moves it.
 //
-// Each part of the supervisor owns the timers of what it has to do later; nobody asks a part when it wants to act next.
-// A part that speaks with Redis or with clients acts in its timer's callback.  A part that looks after processes acts
-// in the supervisor's round, where the order matters: its timer has no callback, only brings about a round, and is set
-// anew whenever the part has acted.
+// Each part of the supervisor owns its timers, so no part has to report when it wants to act next.  A part that talks
+// to Redis or to clients acts in its timer's callback.  A part that handles processes acts in the supervisor's turn,
+// where the order matters: its timer has no callback, only causes a turn, and is set anew whenever the part has acted.
 class Timer {
  public:
   explicit Timer(EventLoop& loop, std::function<void()> callback = nullptr);

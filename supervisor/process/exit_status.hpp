@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// How a process ended, as waitid tells it.
+// How a process ended, as waitid reports it.
 struct ExitStatus {
   bool exited = false;  // else a signal ended it
   int value = 0;        // exit status, or the signal's number

@@ -90,19 +90,19 @@ void read_standard_input_from_nowhere() {
   }
 }
 
-// The kernel's choice when memory runs out: workers go before the supervisor.
+// Makes the kernel choose workers before the supervisor when memory runs out.
 void volunteer_for_the_oom_killer(int adjustment) {
   int own = 0;
   std::ifstream("/proc/self/oom_score_adj") >> plain(own);
   std::ofstream("/proc/self/oom_score_adj") << std::to_string(std::min(own + adjustment, 1000));
 }
 
-// What each child does first, forked by the supervisor or by a sibling.
+// Called first in each child, whether the supervisor or a sibling forked it.
 void become_itself(const SpawnSettings& settings) {
   setsid();
   log::forget_waiting();
   if (settings.shield) settings.shield();
-  // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.  From here on a job
+  // The supervisor cannot be dumped; a child writes core files and may write into its own /proc.  From here on a job
   // may trace it.
   prctl(PR_SET_DUMPABLE, 1);
   if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);
@@ -110,7 +110,7 @@ void become_itself(const SpawnSettings& settings) {
 }
 
 void become_a_child(const SpawnSettings& settings, pid_t parent, std::uint64_t parent_started) {
-  // The parent may have died before we asked to be told of its death.
+  // The parent may have died before we asked for a signal at its death.
   if (settings.parent_death_signal != 0 && !end_with_parent(settings.parent_death_signal, parent)) _exit(EXIT_SUCCESS);
   std::vector<int> keep = settings.keep;
   keep.push_back(log::descriptor());
@@ -152,8 +152,8 @@ pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body) {
   return pid;
 }
 
-// A process in between forks the copy and ends at once.  The process in between shares our memory (vfork), so that page
-// tables are copied once only, for the copy: for a gigabyte that takes milliseconds.
+// A process in between forks the copy and ends at once.  It shares our memory (vfork), so the page tables are copied
+// only once, for the copy: for a gigabyte that takes milliseconds.
 pid_t spawn_sibling(const SpawnSettings& settings, const std::function<int()>& body) {
   require_one_thread();
   const SignalsBlocked blocked;

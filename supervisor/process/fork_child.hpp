@@ -10,36 +10,36 @@
 
 namespace brood {
 
-// What a newborn child keeps of its parent, and what it is called.
+// How a child is forked: its title, and what it keeps of its parent.
 struct SpawnSettings {
   std::string title;             // shown by ps
   std::vector<int> keep{};       // descriptors that stay open beside 0, 1 and 2
   int parent_death_signal = 0;   // sent to the child when its parent ends; 0: none
   int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
-  // What the child asks its supervisor for is obeyed: it runs no job, and no job can make it do anything.
+  // The supervisor obeys this child's requests: it runs no job, and no job can control it.
   bool speaks_for_operators = false;
-  // Called in the child while no other process of its user may trace it yet: keeps the supervisor from the child, and
-  // so from whoever traces the child later.
+  // Called in the child before any other process of its user may trace it: closes the child's ways to the supervisor,
+  // so that a later tracer has none either.
   std::function<void()> shield{};
 };
 
-// Forks a child that runs `body` and exits with what it returns.  Once it runs, the child leads a session of its own:
-// Control-C at a terminal reaches only the supervisor, and what a job does to its session, such as writing to
-// /proc/self/autogroup, does not reach the supervisor.  The child begins with default signal dispositions, an empty
-// signal mask, standard input from /dev/null and no descriptor but its list and the log's; it touches nothing of the
-// parent's loop.  It bears the mark of jobs (shared/base/job_mark.hpp), unless it speaks for operators.  Throws
-// std::system_error when fork fails, std::logic_error when this process has a second thread.
+// Forks a child that runs `body` and exits with its result.  The child leads a session of its own: Control-C at a
+// terminal reaches only the supervisor, and what a job does to its session, such as writing to /proc/self/autogroup,
+// does not reach the supervisor.  The child begins with default signal dispositions, an empty signal mask, standard
+// input from /dev/null and only the listed descriptors and the log's; it does not touch the parent's loop.  It bears
+// the mark of jobs (shared/base/job_mark.hpp) unless it speaks for operators.  Throws std::system_error if fork fails,
+// std::logic_error if this process has a second thread.
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);
 
-// Called in a child of the supervisor: forks a copy of this process that becomes a child of the supervisor too, which
-// must be a subreaper.  The copy keeps all settings, signals and descriptors of this process; `parent_death_signal` and
+// Called in a child of the supervisor: forks a copy of this process that becomes a child of the supervisor, which must
+// be a subreaper.  The copy keeps all settings, signals and descriptors of this process; `parent_death_signal` and
 // `keep` are ignored.
 pid_t spawn_sibling(const SpawnSettings& settings, const std::function<int()>& body);
 
-// From now on this process gets `signal` when its parent ends.  False when its parent is no longer `parent`.
+// From now on this process gets `signal` when its parent ends.  Returns false if its parent is no longer `parent`.
 bool end_with_parent(int signal, pid_t parent);
 
-// As spawn(), for a program: the child executes `argv`, and exits with 127 when it cannot.
+// As spawn(), for a program: the child executes `argv`, and exits with 127 if it cannot.
 pid_t spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv);
 
 struct ControlPipe {

@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// This process' resident memory plus what its workers have of their own, in KB: the `rss` of a heartbeat.  Looks at 256
-// workers at most and takes the others to be alike, so that the loop is not held up.
+// This process' resident memory plus the private memory of its workers, in KB: the `rss` of a heartbeat.  Samples at
+// most 256 workers and extrapolates, so that the loop is not held up.
 std::uint64_t memory_use_kb(const std::vector<pid_t>& workers);
 
 }  // namespace brood

@@ -19,7 +19,7 @@ std::vector<std::string>& words_of_this_process() {
   return words;
 }
 
-// Where user and password stand in an address.  A password with an @ that should have been escaped is covered whole.
+// Where user and password are in an address.  A password with an unescaped @ is hidden whole.
 struct Credentials {
   std::size_t begin = 0, size = 0;
 };
@@ -27,11 +27,11 @@ std::optional<Credentials> credentials_in(std::string_view url) {
   const std::size_t mark = url.find("://");
   if (mark == url.npos) return std::nullopt;
   const std::size_t begin = mark + 3, at = url.rfind('@');
-  if (at == url.npos || at < begin || url[begin] == '/') return std::nullopt;  // "/": a socket, whose path has an @
+  if (at == url.npos || at < begin || url[begin] == '/') return std::nullopt;  // "/": a Unix socket's path with an @
   return Credentials{begin, at - begin};
 }
 
-// Calls `visit` with the number of each word that holds an address, and where in it the address begins.
+// Calls `visit` with the number of each word that holds an address, and the offset of the address in it.
 template <typename Visit>
 void each_address(const std::vector<std::string>& words, Visit visit) {
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
@@ -51,8 +51,8 @@ void wipe_credentials(char* url) {
   std::memset(url + length - (found->size - kept), 0, found->size - kept);
 }
 
-// /proc shows the memory in which our environment lay at the start: the variable is copied elsewhere, and that memory
-// wiped.
+// /proc shows the memory in which our environment was at the start: copies the variable elsewhere and wipes that
+// memory.
 void hide_address_of_environment() {
   const char* const provider = std::getenv("REDIS_PROVIDER");
   const std::string name = provider != nullptr && *provider != '\0' ? provider : "REDIS_URL";
@@ -61,7 +61,7 @@ void hide_address_of_environment() {
   if (setenv(name.c_str(), std::string(shown).c_str(), 1) == 0) wipe_credentials(shown);
 }
 
-// Puts an address that the program before us hid (HiddenAddress) back among the words, right behind the command's name.
+// Puts an address that the previous program hid (HiddenAddress) back among the words, right behind the command's name.
 void take_hidden_address(std::vector<std::string>& words) {
   char* const hidden = std::getenv(variable);
   if (hidden == nullptr) return;

@@ -56,7 +56,7 @@ void ServiceChild::start_now() try {
 }
 
 void ServiceChild::ended(const Children::End& end) {
-  if (!lifeline_) return;  // it was to end
+  if (!lifeline_) return;  // its end was wanted
   failures_ = end.at - started_ < soon ? failures_ + 1 : 1;
   const auto again = 1s * (1 << std::min(failures_ - 1, most_doublings));
   log::error(parts_.ended, {{"status", end.status.describe()}, {"again_in_s", again.count()}});

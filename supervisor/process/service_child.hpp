@@ -10,24 +10,24 @@
 
 namespace brood {
 
-// A child that serves beside the workers for as long as it is wanted, such as the page: one that ends is started again,
-// later each time that it ends soon.  It has a lifeline, which it hears the end of when nobody wants it any more and
-// when this program ends, whatever takes its place.
+// A child that serves beside the workers, such as the page.  If it ends, it is started again, after a growing pause if
+// it ends soon each time.  It holds a lifeline, whose end it sees when it is no longer wanted and when this program
+// ends or is replaced.
 class ServiceChild {
  public:
   struct Parts {
     SpawnSettings settings;
-    const char* ended;                        // the log's events: for one that ended
-    const char* not_started;                  // and for one that could not be started
-    std::function<void()> before = [] {};     // here, before each start; may throw std::system_error
-    std::function<int(int lifeline)> body{};  // in the child; nothing comes from the lifeline but its end
+    const char* ended;                        // the log's event for one that ended
+    const char* not_started;                  // the log's event for one that could not be started
+    std::function<void()> before = [] {};     // called in the supervisor before each start; may throw std::system_error
+    std::function<int(int lifeline)> body{};  // called in the child; it reads nothing from the lifeline but its end
   };
 
   ServiceChild(EventLoop& loop, Children& children, Parts parts);
 
-  void start();       // unless it runs, or will be started again
-  void let_go();      // it hears the end of its lifeline, and goes on by itself for as long as it takes
-  void let_finish();  // the same, but it is still known here
+  void start();       // does nothing if it runs, or will be started again
+  void let_go();      // closes the lifeline and forgets the child, which ends in its own time
+  void let_finish();  // closes the lifeline, but keeps track of the child
   void kill() const { child_.kill(); }
 
   bool is_running() const { return child_.is_running(); }
@@ -41,7 +41,7 @@ class ServiceChild {
   const Parts parts_;
   Child child_;
   UniqueFd lifeline_;  // our end
-  int failures_ = 0;   // that came soon after a start
+  int failures_ = 0;   // ends soon after a start, in a row
   SteadyTime started_{};
   Timer again_;
 };

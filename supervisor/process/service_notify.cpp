@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-// Children are not the service: they must neither speak for it nor believe that they are watched.
+// Children are not the service: they must neither report for it nor act as if watched.
 std::string take(const char* variable) {
   const char* const value = std::getenv(variable);
   std::string taken = value == nullptr ? "" : value;
@@ -37,7 +37,7 @@ void ServiceNotify::ready() { owes_ready_ = !send("READY=1"); }
 void ServiceNotify::repeat() {
   if (owes_ready_) ready();
 }
-// By this time systemd recognises the message that it waits for.
+// systemd recognises by this time the message that it waits for.
 void ServiceNotify::reloading() {
   owes_ready_ = false;
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(steady_now().time_since_epoch());
@@ -58,7 +58,7 @@ void ServiceNotify::status(const std::string& line) {
   send("STATUS=" + line);
 }
 
-// False when it may come to be sent later.
+// Returns false if it may succeed later.
 bool ServiceNotify::send(const std::string& state) const {
   if (socket_.empty()) return true;
   sockaddr_un address{};
@@ -69,7 +69,7 @@ bool ServiceNotify::send(const std::string& state) const {
   const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return false;
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  // A service manager that does not read is not waited for.
+  // Does not wait for a service manager that does not read.
   return sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                 reinterpret_cast<const sockaddr*>(&address), length) >= 0;
 }

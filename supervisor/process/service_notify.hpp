@@ -6,22 +6,22 @@
 
 namespace brood {
 
-// What systemd is told, by datagrams to $NOTIFY_SOCKET (sd_notify(3)).  Without that variable nothing is sent.
+// Reports to systemd by datagrams to $NOTIFY_SOCKET (sd_notify(3)).  Without that variable it sends nothing.
 class ServiceNotify {
  public:
-  // Takes what systemd said out of the environment: see Successor, which hands it on.
+  // Removes systemd's variables from the environment: see Successor, which passes them on.
   ServiceNotify();
 
   void ready();
   void reloading();  // until ready() is called again
   void stopping();
-  void repeat();  // every second: a ready() that could not be sent, for systemd would wait for it
-  void extend_start(std::chrono::seconds by);  // it takes longer than the unit allows
+  void repeat();  // every second: sends a ready() that could not be sent, since systemd waits for it
+  void extend_start(std::chrono::seconds by);  // the start takes longer than the unit allows
   void status(const std::string& line);        // sent when it differs from the last one
   void watchdog();
 
   bool listening() const { return !socket_.empty(); }
-  // How often watchdog() is to be called: half of $WATCHDOG_USEC; nullopt when systemd does not watch this process.
+  // How often to call watchdog(): half of $WATCHDOG_USEC; nullopt if systemd does not watch this process.
   std::optional<std::chrono::nanoseconds> watchdog_interval() const { return watchdog_interval_; }
 
  private:

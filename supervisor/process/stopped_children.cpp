@@ -14,7 +14,7 @@ constexpr int most_a_call = 16;
 
 bool detach_traced(const siginfo_t& change) {
   if (change.si_code != CLD_TRAPPED) return false;
-  // The signal at which it stopped is delivered, but not SIGTRAP: an exec sends that only because the worker is traced.
+  // The signal that stopped it is delivered, except SIGTRAP: an exec sends that only because the worker is traced.
   const long signal = change.si_status == SIGTRAP ? 0 : change.si_status;
   ptrace(PTRACE_DETACH, change.si_pid, nullptr, signal);
   return true;
@@ -23,7 +23,7 @@ bool detach_traced(const siginfo_t& change) {
 std::vector<pid_t> newly_stopped_children() {
   std::vector<pid_t> stopped;
   for (int i = 0; i < most_a_call; ++i) {
-    // Without WNOWAIT: it takes this stop's report, and leaves exits to whoever reaps.
+    // Without WNOWAIT: this consumes the stop's report, and leaves exits to be reaped elsewhere.
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) break;
     if (detach_traced(info)) continue;

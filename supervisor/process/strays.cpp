@@ -25,11 +25,10 @@ constexpr std::size_t most_killed_a_turn = 256, most_children_seen = 4096;
 constexpr std::chrono::milliseconds until_they_are_dead{5}, longest_until_they_are_dead{1'000};
 constexpr auto report_interval = 10s;
 
-// A process that is to die with its parent, such as the one that forks a worker's jobs, has SIGKILL before it becomes
-// ours.
+// A process that dies with its parent, such as the one that forks a worker's jobs, has got SIGKILL before it becomes
+// our child.
 bool is_being_killed(pid_t child) {
-  constexpr std::uint64_t exiting =
-      0x4;  // PF_EXITING of the kernel: it has taken the signal, and gives its memory back
+  constexpr std::uint64_t exiting = 0x4;  // the kernel's PF_EXITING: it has taken the signal and is freeing its memory
   if (const auto stat = ProcessStat::read(child); stat && (stat->number(9) & exiting) != 0) return true;
   std::ifstream status("/proc/" + std::to_string(child) + "/status");
   for (std::string name; status >> name;) {
@@ -68,8 +67,7 @@ void Strays::look(SteadyTime now) {
       continue;
     }
     const bool dies_anyway = is_being_killed(child);
-    // It runs as another user, by a set-user-ID program.  We cannot kill it, and to wait for it would hold up whoever
-    // waits for all strays to be gone.
+    // It runs as another user, by a set-user-ID program.  We cannot kill it, and do not let a shutdown wait for it.
     if (kill(child, SIGKILL) != 0 && errno == EPERM) continue;
     ++seen;
     if (getpgid(child) == child) kill(-child, SIGKILL);
@@ -82,7 +80,7 @@ void Strays::look(SteadyTime now) {
   } else if (seen == most_killed_a_turn) {
     next_look_ = now;
   } else {
-    // One that waits in the kernel, for a disk that does not answer say, dies when that does.
+    // A process that waits in the kernel, say for a disk that does not answer, dies when that wait ends.
     next_look_ = now + rest_;
     rest_ = std::min(2 * rest_, longest_until_they_are_dead);
   }

@@ -94,7 +94,7 @@ bool CollectorRequest::connect_to_next() {
   return false;
 }
 
-// Before anything is sent, another address may do.
+// Until something was sent, the next address is tried.
 std::optional<ExportVerdict> CollectorRequest::failed(const std::string& why) {
   trouble_ = why;
   if (connects_ && connect_to_next()) return std::nullopt;
@@ -141,7 +141,7 @@ std::optional<ExportVerdict> CollectorRequest::converse() {
   }
 }
 
-// As much as the socket takes.
+// Sends as much as the socket takes.
 void CollectorRequest::send() {
   std::string& output = tls_ ? tls_->wire() : output_;
   std::size_t sent = 0;
@@ -149,7 +149,7 @@ void CollectorRequest::send() {
     const ssize_t taken = ::send(fd_.get(), output.data() + sent, output.size() - sent, MSG_NOSIGNAL);
     if (taken < 0 && errno == EINTR) continue;
     if (taken < 0 && errno == EAGAIN) break;
-    // It may have answered all the same, and said why it does not listen.
+    // It may still have answered, with the reason why it does not read on.
     sent = taken < 0 ? output.size() : sent + static_cast<std::size_t>(taken);
   }
   output.erase(0, sent);

@@ -17,20 +17,19 @@
 
 namespace brood {
 
-// One request to a collector, on a connection of its own that never blocks.  Names are looked up before, which may take
-// a while.
+// One request to a collector, on a connection of its own.  Only the name lookup before may block.
 class CollectorRequest {
  public:
-  // `certificates`: for an endpoint by TLS; they outlive the request.
+  // `certificates` are for an endpoint with TLS; they outlive the request.
   CollectorRequest(const HttpEndpoint& endpoint, const TlsCertificates* certificates, const std::string& headers,
                    const std::string& body, SteadyTime now);
 
-  // To be polled for these events until the deadline.  -1: there is none, call go_on().
+  // Poll it for these events until the deadline.  -1: there is none, so call go_on().
   int fd() const { return fd_.get(); }
   short events() const;
   SteadyTime deadline() const { return deadline_; }
 
-  // Goes on as far as it can; the verdict once there is one.
+  // Goes on as far as it can.  Returns the verdict once there is one.
   std::optional<ExportVerdict> go_on(SteadyTime now);
 
  private:
@@ -51,17 +50,17 @@ class CollectorRequest {
   const std::string host_;
   const TlsCertificates* const certificates_;
   std::deque<Address> addresses_;
-  std::string output_;  // of the request, what is not yet sent, or given to `tls_`
+  std::string output_;  // the part of the request that is not yet sent, or given to `tls_`
   bool connects_ = false;
   SteadyTime deadline_;
   UniqueFd fd_;
   std::unique_ptr<TlsSession> tls_;
-  std::string trouble_;  // with the address before
+  std::string trouble_;  // with the previous address
   HttpAnswer answer_;
 };
 
-// The further lines of a request, from a file of "Name: value" lines; each ends with CRLF.  Throws std::runtime_error
-// for a file that cannot be read, or holds something else.
+// The extra headers of a request, from a file of "Name: value" lines; each ends with CRLF.  Throws std::runtime_error
+// if the file cannot be read or contains anything else.
 std::string read_headers(const std::string& path);
 
 }  // namespace brood

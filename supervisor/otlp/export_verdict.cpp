@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds longest_asked_for = 5min, first_backoff = 1s, longest_backoff = 60s;
 constexpr int most_backoff_doublings = 6;
 
-// Seconds; a date is passed over, since the clocks may differ.
+// Reads seconds; ignores a date, since the clocks may differ.
 std::chrono::milliseconds read_retry_after(const std::string& text) {
   std::uint32_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -24,7 +24,7 @@ std::chrono::milliseconds read_retry_after(const std::string& text) {
   return std::min<std::chrono::milliseconds>(std::chrono::seconds(seconds), longest_asked_for);
 }
 
-// 64-bit numbers are strings in this JSON, and some servers write them as numbers.
+// This JSON has 64-bit numbers as strings, and some servers write them as numbers.
 std::uint64_t read_count(const JsonObject& object, const char* key) {
   std::string text = object.string(key).value_or(std::string(object.raw(key).value_or("")));
   std::uint64_t count = 0;
@@ -41,7 +41,7 @@ void read_partial_success(const std::string& body, ExportVerdict& verdict) {
     verdict.refused = read_count(success, "rejectedSpans");
     if (verdict.refused > 0)
       verdict.reason = utf8_prefix(success.string("errorMessage").value_or("it does not say"), 200);
-  } catch (const BadJson&) {  // an empty body, or another's words: all of them are taken
+  } catch (const BadJson&) {  // an empty body or another format: all are taken
   }
 }
 

@@ -8,22 +8,23 @@
 
 namespace brood {
 
-// How the collector answered spans that were sent.
+// The collector's answer to spans that were sent.
 struct ExportVerdict {
   enum class Kind {
-    taken,    // all but those that it has refused
-    again,    // they are to be sent once more
-    refused,  // and would be the next time
+    taken,    // all but the refused ones
+    again,    // they are to be sent again
+    refused,  // and they would be refused again
   } kind = Kind::again;
   std::uint64_t refused = 0;                   // of those that were taken
-  std::chrono::milliseconds wait_at_least{0};  // before they are sent again: what the collector has asked for
-  std::string reason;                          // why not all were taken; empty: they were
+  std::chrono::milliseconds wait_at_least{0};  // the pause that the collector has asked for
+  std::string reason;                          // why not all were taken; empty if they were
 };
 
-// By the rules of OTLP (https://opentelemetry.io/docs/specs/otlp/#otlphttp-response): 429, 502, 503 and 504 pass.
+// By the rules of OTLP (https://opentelemetry.io/docs/specs/otlp/#otlphttp-response): 429, 502, 503 and 504 are
+// temporary.
 ExportVerdict judge_answer(const HttpAnswer& answer);
 
-// How long after so many failures in a row; `chance` is any number from 0 to 1.
+// The pause after so many failures in a row; `chance` is any number from 0 to 1.
 std::chrono::milliseconds backoff(int failures, double chance);
 
 }  // namespace brood

@@ -28,13 +28,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t longest_queue = 2'048, longest_batch = 512;
-constexpr auto longest_wait = 1s;     // of a span for others
+constexpr auto longest_wait = 1s;     // of a span, for others to join it
 constexpr auto between_reads = 20ms;  // many spans are read at once; meanwhile the pipe holds them
-constexpr auto open_again = 100ms;    // another exporter may still have it
+constexpr auto open_again = 100ms;    // another exporter may still have the pipe
 constexpr auto time_to_end = 2s;
 constexpr auto refusals_apart = 1min;     // in the log
 constexpr std::size_t most_reasons = 8;   // of one outage, in the log
-constexpr auto certificates_last = 1min;  // until their files are read again: they may have been renewed
+constexpr auto certificates_last = 1min;  // then their files are read again: they may have been renewed
 constexpr std::size_t most_read_at_once = std::size_t{1} << 20;
 
 class ExportLoop {
@@ -84,7 +84,7 @@ class ExportLoop {
     if (fds[0].revents != 0) ends_at_ = steady_now() + time_to_end;
   }
 
-  // One exporter reads at a time: two would tear records apart.
+  // Only one exporter reads at a time: two would tear records apart.
   bool has_pipe(SteadyTime now) {
     if (pipe_) return true;
     next_read_ = now + open_again;
@@ -99,7 +99,7 @@ class ExportLoop {
     return true;
   }
 
-  // Workers write whole records: once the pipe is empty, no record is torn apart, and the next exporter may go on.
+  // Workers write whole records: once the pipe is empty, no record is torn apart, and the next exporter may read.
   void read(SteadyTime now) {
     if (reading_is_over_ || !has_pipe(now)) return;
     next_read_ = now + between_reads;
@@ -155,7 +155,7 @@ class ExportLoop {
       oldest_ = now;
     }
     try {
-      // Read each time: a token may have been renewed.
+      // Read for each request: a token may have been renewed.
       const std::string& file = exporter_.settings.headers_file;
       const std::string headers = file.empty() ? "" : read_headers(file);
       request_.emplace(endpoint_, endpoint_.is_tls ? &certificates(now) : nullptr, headers, body_, now);
@@ -193,13 +193,13 @@ class ExportLoop {
     body_.clear();
   }
 
-  // At the end it is not tried again.
+  // At the end it does not try again.
   void back_off(const ExportVerdict& verdict, SteadyTime now) {
     if (failures_++ == 0) {
       away_since_ = now;
       reasons_.clear();
     }
-    // Each once: what a person must mend may come after what goes by itself.
+    // Each reason once: one that an operator must fix may follow one that passes by itself.
     if (reasons_.size() < most_reasons && reasons_.insert(verdict.reason).second)
       log::warn("collector_away", {{"endpoint", exporter_.settings.endpoint}, {"reason", verdict.reason}});
     if (ends_at_) ends_at_ = now;
@@ -213,9 +213,9 @@ class ExportLoop {
   bool said_no_pipe_ = false, reading_is_over_ = false;
   SpanRecords records_;
   std::deque<RunSpan> queue_;
-  SteadyTime oldest_{};   // of the queue
-  std::size_t sent_ = 0;  // spans in `body_`; 0: nothing is to be sent
-  std::string body_;      // until the collector has decided about it
+  SteadyTime oldest_{};   // of the oldest span in the queue
+  std::size_t sent_ = 0;  // spans in `body_`; 0: nothing is being sent
+  std::string body_;      // kept until the collector has answered
   std::optional<TlsCertificates> certificates_;
   SteadyTime certificates_read_{};
   std::optional<CollectorRequest> request_;
@@ -230,7 +230,7 @@ class ExportLoop {
 
 int run_exporter(const Exporter& exporter) try {
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGTERM, SIG_IGN);  // the end of the lifeline tells it to send what is left and to end
+  signal(SIGTERM, SIG_IGN);  // only the end of the lifeline makes it send the rest and end
   ExportLoop(exporter).run();
   log::flush();
   return EX_OK;

@@ -13,12 +13,12 @@ struct Exporter {
   OtlpSettings settings;
   SpanSource source;
   std::string pipe;    // where the spans come from
-  SpanCounts* counts;  // what became of them, in shared memory
-  int lifeline;        // whose end it hears: then it sends what it has, for no more than two seconds
+  SpanCounts* counts;  // the outcome of the spans, in shared memory
+  int lifeline;        // at its end the exporter sends what it has, for at most two seconds
 };
 
-// In a child of its own: reads spans from the pipe and sends them to the collector, until its lifeline ends.  It holds
-// no more than 2,048 that wait and 512 that are on the way.  Returns the exit status.
+// Runs in a child: reads spans from the pipe and sends them to the collector, until its lifeline ends.  It holds at
+// most 2,048 waiting spans and 512 under way.  Returns the exit status.
 int run_exporter(const Exporter& exporter);
 
 }  // namespace brood

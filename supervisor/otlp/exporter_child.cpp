@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_to_finish = 2'500ms;  // half a second more than it takes itself
+constexpr auto time_to_finish = 2'500ms;  // half a second more than the exporter takes
 
 }  // namespace
 
@@ -43,7 +43,7 @@ ExporterChild::ExporterChild(EventLoop& loop, Children& children, SpanSource sou
 void ExporterChild::follow(const OtlpSettings& settings) {
   const bool changes = !(settings_ == settings);
   settings_ = settings;
-  if (changes) child_.let_go();  // it sends what it has
+  if (changes) child_.let_go();  // it sends the spans that it has
   if (!settings_.endpoint.empty()) child_.start();
 }
 

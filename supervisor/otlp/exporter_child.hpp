@@ -12,18 +12,18 @@
 
 namespace brood {
 
-// The exporter of spans, as a child of its own: the supervisor reads no span and waits for no collector.  While none
-// runs, what workers tell waits in the pipe.
+// Runs the exporter of spans as a child of its own: the supervisor reads no span and waits for no collector.  While no
+// exporter runs, the workers' spans wait in the pipe.
 class ExporterChild {
  public:
   ExporterChild(EventLoop& loop, Children& children, SpanSource source, std::string pipe, SpanCounts& counts);
 
-  // Starts, replaces or ends it, as the settings want it.
+  // Starts, replaces or ends the child as the settings demand.
   void follow(const OtlpSettings& settings);
 
-  // No worker is left: it sends what it has, for a moment.
+  // Called when no worker is left: gives the exporter a moment to send the rest.
   void finish(SteadyTime now);
-  // Once it has, and its pipe is gone; one that takes too long is killed.
+  // Whether the exporter has ended; kills it when it takes too long.
   bool has_finished(SteadyTime now);
 
   pid_t pid() const { return child_.pid(); }  // 0: it does not run

@@ -8,7 +8,7 @@ namespace brood {
 namespace {
 
 constexpr std::size_t longest_chunk_line = 1'024;
-constexpr std::size_t size_of_status_line = 12;  // "HTTP/1.1 200", and then what a person reads
+constexpr std::size_t size_of_status_line = 12;  // "HTTP/1.1 200", before the reason phrase
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -74,7 +74,7 @@ void HttpAnswer::read_head() {
     }
     bytes_.erase(0, end + 4);
     if (status_ < 100) state_ = State::broken;
-    if (status_ >= 200 || state_ == State::broken) break;  // below that the answer is still to come
+    if (status_ >= 200 || state_ == State::broken) break;  // below 200 the final answer is still to come
   }
   if (state_ == State::broken) return;
   const bool has_no_body = status_ == 204 || status_ == 304;
@@ -132,7 +132,7 @@ void HttpAnswer::read_chunks() {
     const std::optional<std::size_t> size = read_size(line.substr(0, line.find_first_of("; \t")), 16);
     bytes_.erase(0, end + line_end);
     if (!size) state_ = State::broken;
-    if (size == std::size_t{0}) state_ = State::whole;  // what follows it is not needed
+    if (size == std::size_t{0}) state_ = State::whole;  // trailers are not needed
     if (state_ != State::chunked) return;
     left_ = *size + line_end;
   }

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// Reads one answer of HTTP/1.1 out of the bytes of a connection, in pieces as they come.  Whatever they are, it takes
-// no more memory than this.
+// Reads one HTTP/1.1 answer from the bytes of a connection, in pieces as they arrive.  Its memory use is bounded,
+// whatever the bytes are.
 class HttpAnswer {
  public:
   static constexpr std::size_t longest_head = 16'384, longest_body = 65'536;
@@ -17,12 +17,12 @@ class HttpAnswer {
   void end();  // the connection has been closed
 
   bool is_whole() const { return state_ == State::whole; }
-  bool is_broken() const { return state_ == State::broken; }  // no answer, or one without an end
+  bool is_broken() const { return state_ == State::broken; }  // no HTTP answer, or one without an end
 
   // Valid once the answer is whole.
   int status() const { return status_; }
   const std::string& retry_after() const { return retry_after_; }  // the header's text; empty if there is none
-  const std::string& body() const { return body_; }                // its beginning, when it is long
+  const std::string& body() const { return body_; }                // only the beginning if it is long
 
  private:
   enum class State { head, counted, chunked, until_end, whole, broken };
@@ -34,8 +34,8 @@ class HttpAnswer {
   void keep(std::string_view bytes);
 
   State state_ = State::head;
-  std::string bytes_;     // not read yet
-  std::size_t left_ = 0;  // of the body, or of the chunk and the line's end behind it
+  std::string bytes_;     // not parsed yet
+  std::size_t left_ = 0;  // of the body, or of the chunk and the line end behind it
   int status_ = 0;
   std::string retry_after_, body_;
   std::optional<std::size_t> length_;

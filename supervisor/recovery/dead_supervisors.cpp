@@ -24,16 +24,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Without the scoreboard we do not know a dead supervisor's workers; by this time their own alarm has ended them.
+// Without the scoreboard we do not know a dead supervisor's workers; after this time their own alarm has ended them.
 constexpr auto workers_are_gone_after = 60s;
 constexpr auto forgotten_files_are_kept = 24h;
 constexpr auto between_looks_at_forgotten_files = 1h;
-// A job can make any number, and the supervisor does not wait.
+// A job can create any number of files, and the supervisor must not be held up.
 constexpr std::size_t most_files_in_a_look = 32;
 
-// A job may have written both the supervisor's record and its scoreboard: only what the kernel knows of a process
-// proves that this supervisor started it.  The descriptor keeps the pid from becoming another process's between the
-// look and the kill.
+// A job may have written both the supervisor's record and its scoreboard: only the kernel's facts about a process prove
+// that this supervisor started it.  The pidfd keeps the pid from being reused between the look and the kill.
 void kill_orphan(pid_t pid, std::uint64_t start_time, const Identity& dead, std::set<pid_t>& spared) {
   if (pid <= 0) return;
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
@@ -50,8 +49,8 @@ void kill_orphan(pid_t pid, std::uint64_t start_time, const Identity& dead, std:
   syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
-// A worker that a job has stopped, with SIGSTOP say, neither finishes nor sets its alarm, and a job's own process may
-// have seen to it that it outlives its worker: the job would be in flight for ever.
+// A worker that a job has stopped, say with SIGSTOP, neither finishes nor sets its alarm, and a job's own process may
+// have arranged to outlive its worker: without this, the job would be in flight forever.
 void kill_orphans(const SlotSnapshot& left, const Identity& dead, std::set<pid_t>& spared) {
   kill_orphan(left.pid, left.start_time, dead, spared);
   kill_orphan(left.job_pid, left.job_start_time, dead, spared);
@@ -68,7 +67,7 @@ bool supervisor_may_live(const Scoreboard& board) {
 bool supervisor_may_live(const std::string& file) {
   try {
     return supervisor_may_live(Scoreboard::open(file, false));
-  } catch (const std::exception&) {  // gone, or no scoreboard
+  } catch (const std::exception&) {  // gone, or not a scoreboard
     return false;
   }
 }
@@ -81,10 +80,11 @@ bool workers_live(const Scoreboard& board) {
   return false;
 }
 
-// Its record was lost and only its keys were found: it may have run on this host or on any other.
+// Its record was lost and only its keys were found, so it may have run on this host or any other.
 bool is_known_by_name_alone(const Identity& identity) { return identity.boot_id.empty(); }
 
-// A supervisor whose record was lost may still be found by its keys, and then this file says what its workers had done.
+// A supervisor whose record was lost may still be found by its keys, and then this file tells what its workers had
+// done.
 bool may_be_needed(const std::filesystem::path& file, const std::string& identity) {
   std::error_code gone;
   const auto written = std::filesystem::last_write_time(file, gone);
@@ -130,7 +130,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
         break;
     }
   }
-  // The workers that the scoreboard names must be recovered first: after that, all that is left counts as unknown.
+  // The workers that the scoreboard names must be recovered first: after that, everything left counts as unknown.
   if (!recovery_.fields_of(name).empty()) return;
   progress.orphans_handed_over = true;
   recovery_.add(OrphanedJobs{name, {}, !dead.same_host}, [this, name] { close(name); });
@@ -184,7 +184,7 @@ void DeadSupervisors::close(const std::string& name) {
   // A supervisor that sends heartbeats again needs its scoreboard and its control socket.
   if (same_host && (progress.is_proven_dead || !supervisor_may_live(progress.scoreboard)))
     files_.remove(shard_, name, progress.scoreboard);
-  // A supervisor of another host may only have been cut off for a while, and send heartbeats again.
+  // A supervisor on another host may only have been cut off for a while and send heartbeats again.
   if (same_host || progress.orphans_handed_over) pruning_.unlist(name);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
@@ -216,7 +216,7 @@ bool DeadSupervisors::remove_forgotten_files() {
       pruning_.unlist(board.identity());
       log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
     } catch (const std::exception&) {
-      // No scoreboard, or of another version: not ours to remove.
+      // No scoreboard, or one of another version: not ours to remove.
     }
   }
   last_file_looked_at_ = all_are_seen ? "" : next.back();

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto missing_long_enough = 60s;
-// A heartbeat lives for 60 s: none can come and go unseen between two looks that are closer together than that.
+// A heartbeat lives for 60 s, so none can come and go unseen between two looks that are closer than this.
 constexpr auto longest_gap = 30s;
 
 }  // namespace
@@ -38,7 +38,7 @@ std::vector<DeadSupervisor> SupervisorDeathJudge::judge(const std::vector<Sighti
     const Identity& identity = sighting.identity;
     if (identity.name == own_.name) continue;
     if (identity.same_boot(own_)) {
-      // A heartbeat proves nothing here: Redis keeps it for a minute after the death, and a stopped process has none.
+      // A heartbeat proves nothing here: Redis keeps it for a minute after the death, and a stopped process sends none.
       if (lives_(identity)) continue;
       if (has_left_files_(identity, sighting.beat_token)) {
         dead.push_back({identity, true});

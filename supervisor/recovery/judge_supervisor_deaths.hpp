@@ -14,20 +14,20 @@ namespace brood {
 // A supervisor that is gone and may have left jobs in flight.
 struct DeadSupervisor {
   Identity identity;
-  bool same_host = false;  // it ran here, and its death is proven: its workers too can be judged by pid and start time
+  bool same_host = false;  // it ran here and its death is proven: its workers can be judged by pid and start time too
 };
 
-// Which of the supervisors in brood:processes are dead.  On this host we prove it; a supervisor of another host counts
-// as dead when we ourselves have seen its heartbeat missing for a minute.  A supervisor is of this host when it has the
-// same boot id and has left its files here.  The boot id alone is not enough: a machine that was cloned while it ran
-// shares it with its clone, where its pids mean nothing.  Pure: tests drive it with invented clocks.
+// Decides which of the supervisors in brood:processes are dead.  On this host, by proof; a supervisor of another host
+// counts as dead once we ourselves have seen its heartbeat missing for a minute.  A supervisor is of this host if it
+// has the same boot id and has left its files here.  The boot id alone is not enough: a machine that was cloned while
+// it ran shares it with its clone, where its pids mean nothing.  Pure: tests drive it with invented clocks.
 class SupervisorDeathJudge {
  public:
-  // One identity that may own in-flight lists, and whether its heartbeat was in Redis just now.
+  // An identity that may own in-flight lists, and whether its heartbeat was in Redis just now.
   struct Sighting {
     Identity identity;
     bool has_heartbeat = false;
-    std::string beat_token = {};  // of the heartbeat; empty: none is known
+    std::string beat_token = {};  // the token in the heartbeat; empty if none is known
   };
   // Whether a dead process of the same boot has left its files here, and the heartbeat in Redis is its own.
   using HasLeftFiles = std::function<bool(const Identity&, const std::string& beat_token)>;
@@ -35,17 +35,17 @@ class SupervisorDeathJudge {
 
   SupervisorDeathJudge(Identity own, HasLeftFiles has_left_files, ProcessLives lives = supervisor_lives);
 
-  // What must be asked of Redis before this one can be judged.
+  // What Redis must be asked before this supervisor can be judged.
   enum class Standing {
-    lives,      // nothing: this host shows its process, or it is ourselves
-    beats,      // whether it beats, which one command asks for many of these
-    suspected,  // all that a sighting holds: its process is gone, or its heartbeat was missing at the last look
+    lives,      // nothing: its process runs on this host, or it is ourselves
+    beats,      // its heartbeat: one command asks for many of these
+    suspected,  // a whole Sighting: its process is gone, or its heartbeat was missing at the last look
   };
   Standing standing(const Identity& identity) const;
 
-  // `conversation` names one unbroken connection to one run of Redis.  In another conversation the minute begins anew,
-  // and also when the last look is so long ago that a heartbeat could have come and gone meanwhile.  Empty: not known,
-  // and then only this host's processes are judged.
+  // `conversation` names one unbroken connection to one run of Redis.  The minute begins anew in another conversation,
+  // and if the last look is so long ago that a heartbeat could have come and gone.  If it is empty, only this host's
+  // processes are judged.
   std::vector<DeadSupervisor> judge(const std::vector<Sighting>& sightings, const std::string& conversation,
                                     SteadyTime now);
 

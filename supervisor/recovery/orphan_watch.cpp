@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto next_look_at_this_host = 2s;
-constexpr auto list_is_read_again = 5min;  // though it has not changed, as far as Redis has told
+constexpr auto list_is_read_again = 5min;  // though Redis has reported no change
 constexpr std::size_t counted_at_once = 100;
 
 // The value of one "name:value" line of INFO.
@@ -45,7 +45,7 @@ OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, 
       listener_(listener),
       again_(loop, [this] { look(); }) {}
 
-// After stop() no answer is read any more.
+// After stop() no answer is read.
 template <typename Read>
 void OrphanWatch::ask(const std::vector<Command>& commands, Read read) {
   redis_.send_all(commands, longest_answer_time, [this, read = std::move(read)](const Results& results) {
@@ -75,7 +75,7 @@ void OrphanWatch::look() {
   if (reads_list) commands.push_back(ask_owner_records());
   changed_ = changed_ && !reads_list;
   ask(commands, [this](const Results& results) {
-    // The connection itself logs that Redis is away.  Heartbeats that we saw missing must be seen missing anew.
+    // The connection itself logs that Redis is away.  Missing heartbeats must be seen missing anew.
     if (!results.front().error.empty()) return forget_what_was_seen();
     if (results.front().ok()) report_orphan_fields(read_name_list(results.front().reply.view()));
     if (stopped_) return;
@@ -99,7 +99,7 @@ void OrphanWatch::read_list(ReplyView records) {
     if (record.identity)
       others_.push_back(std::move(*record.identity));
     else if (reported_records_.insert(record.name).second)
-      // Perhaps a later release wrote it: what we do not understand we do not take over.
+      // A later release may have written it: a record that we do not understand is left alone.
       log::warn("process_record_not_understood", {{"identity", record.name}});
   }
   std::ranges::sort(others_, {}, &Identity::name);
@@ -135,14 +135,14 @@ void OrphanWatch::read_each(const std::vector<Identity>& asked, const Results& r
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const AsyncConnection::Result &beats = results[2 * i + 2], &token = results[2 * i + 3];
     if (!beats.error.empty() || !token.error.empty()) return forget_what_was_seen();
-    // A question that was refused (by an access list, say) does not count as a missing heartbeat.
+    // A question that was refused, say by an access list, does not count as a missing heartbeat.
     sightings_.push_back(
         {asked[i], read_whether_beats(beats.reply.view()).value_or(true), read_beat_token(token.reply.view())});
   }
   ask_of_the_next();
 }
 
-// Where a heartbeat is missing, more may be: then it goes on with those that follow.
+// When a heartbeat is missing, others may be too: goes on with the supervisors that follow.
 void OrphanWatch::ask_of_the_next() {
   if (unasked_.empty()) return end_look();
   const auto end = unasked_.begin() + static_cast<std::ptrdiff_t>(std::min(counted_at_once, unasked_.size()));
@@ -179,8 +179,8 @@ void OrphanWatch::forget_what_was_seen() {
 }
 
 void OrphanWatch::report_orphan_fields(const std::vector<std::string>& fields) const {
-  // A field is an orphan when it was in use neither before the look nor after it.  One that was in use before may have
-  // been left in order since, and one that is in use only now may have been registered while the look was under way.
+  // A field is an orphan if it was in use neither before the look nor after it.  One that was in use before may have
+  // been left in order since; one that is in use only now may have been registered during the look.
   const std::set<std::string> living_after = living_fields_();
   for (const std::string& field : fields) {
     if (stopped_) return;

@@ -15,24 +15,24 @@
 namespace brood {
 
 // Looks into Redis for jobs in flight that no living process looks after: those of dead supervisors, and the fields of
-// our own identity that no slot names.  What it finds is reported at every look for as long as it is there.
+// our own identity that no slot names.  Each look reports them again for as long as they are there.
 //
-// A look costs a few commands, however many supervisors there are.  Their list is read again when it has changed.  One
-// command counts the heartbeats of a hundred of them, and only where one is missing each is asked for.  The next look
-// goes on with those that follow by name, and each supervisor begins at its own name: so together they soon see all.
+// A look costs a few commands, however many supervisors there are.  The list is read again only when it has changed.
+// One command counts the heartbeats of a hundred supervisors; only if one is missing is each asked for.  The next look
+// goes on with those that follow by name, and each supervisor begins at its own name, so together they soon see all.
 class OrphanWatch {
  public:
-  // Receives what a look finds: DeadSupervisors.
+  // Receives the findings of a look: DeadSupervisors.
   class Listener {
    public:
     virtual ~Listener() = default;
     virtual void handle(const DeadSupervisor& dead, SteadyTime now) = 0;
     virtual void handle_field(const std::string& field) = 0;  // "<slot>.<incarnation>" of our own in-flight hash
-    // Every dead supervisor that is listed has been reported; `listed` names all others.
+    // Called once every listed dead supervisor has been reported; `listed` names all others.
     virtual void end_look(const std::set<std::string>& listed, SteadyTime now) = 0;
   };
-  // The fields of our identity that are in use: every slot's incarnation, adopted or only assigned, and every one whose
-  // recovery is under way.
+  // The fields of our identity that are in use: every slot's incarnation, adopted or only assigned, and every one under
+  // recovery.
   using LivingFields = std::function<std::set<std::string>()>;
 
   OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Listener& listener);
@@ -41,11 +41,11 @@ class OrphanWatch {
 
   // The list of supervisors has changed.
   void note_change() { changed_ = true; }
-  // Whether note_change() is called for each change from now on.  If not, each look reads the list.
+  // Whether note_change() will be called for each change.  If not, each look reads the list.
   void rely_on_being_told(bool told) { is_told_ = told; }
 
-  // Looks now, unless a look is under way: at the start and with each heartbeat.  While a dead supervisor of this host
-  // is still listed it looks again by itself every two seconds.
+  // Looks now, unless a look is under way; called at the start and with each heartbeat.  While a dead supervisor of
+  // this host is still listed, it looks again by itself every two seconds.
   void look();
 
   void stop();
@@ -78,12 +78,12 @@ class OrphanWatch {
   std::vector<Identity> others_;  // on the list, by name
   bool changed_ = true, is_told_ = false;
   SteadyTime list_read_{};
-  std::string asked_last_;  // a name: the next look goes on behind it
+  std::string asked_last_;  // a name: the next look begins behind it
 
-  // Of the look under way.
+  // During a look:
   Sightings sightings_;
   std::string conversation_;
-  std::vector<Identity> unasked_;           // whose heartbeats may still be counted
+  std::vector<Identity> unasked_;           // heartbeats that may still be counted
   std::set<std::string> reported_records_;  // of owners that we cannot read
 };
 

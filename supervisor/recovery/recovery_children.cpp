@@ -25,7 +25,7 @@ constexpr auto first_pause = 100ms;
 constexpr auto longest_pause = 5'000ms;
 constexpr auto longest_pause_of_sweep = 60'000ms;
 constexpr int most_children = 4;
-constexpr int crowd = 8;  // so many waiting: reports without symbols, a tenth of the work, catch up
+constexpr int crowd = 8;  // with so many waiting, reports without symbols, a tenth of the work, catch up
 
 RecoveryMode less_daring(RecoveryMode mode) {
   return mode == RecoveryMode::full ? RecoveryMode::no_library : RecoveryMode::move_to_dead;

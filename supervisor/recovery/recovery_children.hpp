@@ -18,44 +18,44 @@
 
 namespace brood {
 
-// Makes sure that jobs which dead workers had in flight are acknowledged, charged or given back.  Short-lived children
-// do it, so that nothing of it can hold up or take down the supervisor.  After a child that fails comes one that dares
-// less; a child that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
+// Has the jobs that dead workers had in flight acknowledged, charged or given back.  Short-lived children do it, so
+// that it can neither hold up nor crash the supervisor.  If a child fails, the next one risks less; if a child loses
+// Redis, it is repeated.  A job to be charged has a child of its own; everything else shares one.
 class RecoveryChildren {
  public:
-  // `program` is that of the present generation, whichever that is.
+  // `program` always points to the present generation's program.
   RecoveryChildren(EventLoop& loop, Children& children, const std::shared_ptr<ChildProgram>& program);
 
-  // The dead workers of which nothing is left in Redis since the last take_recovered().
+  // The dead workers that have left nothing in Redis, since the last take_recovered().
   std::vector<WorkerDeath> take_recovered() { return std::exchange(recovered_, {}); }
 
   void add(WorkerDeath worker_death);
-  // As add(), but descendants of the dead worker may still run the job: nothing is done before release_held(), which
-  // says that they are gone.
+  // As add(), for a dead worker whose descendants may still run the job: nothing is done before release_held(), which
+  // means that they are gone.
   void hold(WorkerDeath worker_death) { held_.push_back(std::move(worker_death)); }
   void release_held();
-  // `done` is called when all that the dead supervisor had in flight is recovered.
+  // `done` is called when everything that the dead supervisor had in flight is recovered.
   void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
-  // `own` is called when the child is forked, and names the lists that are no strays.  One sweep at a time: those that
-  // a slow Redis, or one that refuses them, lets wait must not take the place of all else.
+  // `own` is called when the child is forked, and names the lists that are no strays.  Only one sweep waits or runs at
+  // a time: when Redis is slow or refuses them, sweeps must not crowd out all else.
   void sweep(std::function<OwnIncarnations()> own);
 
-  // From now on no child is forked, and a running sweep ends: for a program that takes our place and goes on with it.
+  // From now on no child is forked, and a running sweep ends: a program that takes our place will go on with it.
   void pause();
   void resume();
 
-  // Forks the children that are due; called while `redis` answers, to which they connect.  A child that takes too long,
-  // and moves no byte to or from Redis, is killed.
+  // Forks the children that are due.  Call it while `redis` answers, to which they connect.  A child that takes too
+  // long, and moves no byte to or from Redis, is killed.
   void spawn_due(SteadyTime now, const RedisAddress& redis);
-  // When a child is to be started; nullopt while there is nothing to do.
+  // When the next child is to be started; nullopt if there is nothing to do.
   std::optional<SteadyTime> next_start() const;
   // "<slot>.<incarnation>" of every dead worker of `identity` that is not recovered yet.
   std::set<std::string> fields_of(const std::string& identity) const;
   bool is_idle() const;  // a sweep that waits for its time does not count
-  // Nothing is under way, and a process that knows dead_workers_of() our identity could go on in our place: dead
-  // supervisors are found again, and so are lists without a field.
+  // Whether nothing is under way, and a process that knows dead_workers_of() our identity could take over: it would
+  // find dead supervisors again, and lists without a field.
   bool may_be_left() const { return held_.empty() && running() == 0; }
-  // A child recovers what a dead supervisor had in flight, which may be much.
+  // Whether a child recovers what a dead supervisor had in flight, which may be much.
   bool works_for_another() const;
   std::vector<WorkerDeath> dead_workers_of(const std::string& identity) const;
 
@@ -88,7 +88,7 @@ class RecoveryChildren {
   bool pauses_ = false;
   std::vector<WorkerDeath> held_;
   Timer wake_;                                              // for spawn_due()
-  std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for
+  std::function<OwnIncarnations()> own_incarnations_ = {};  // of the latest sweep
 };
 
 }  // namespace brood

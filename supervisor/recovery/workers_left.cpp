@@ -44,7 +44,7 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const Identity& dea
   WorkersLeft left;
   for (int i = 0; i < board.slots(); ++i) {
     SlotSnapshot seen = snapshot(board.slot(i));
-    // A job with a process of its own may outlive its worker for a moment.
+    // A job with a process of its own may briefly outlive its worker.
     if (may_live_on(dead, seen.pid, seen.start_time) || may_live_on(dead, seen.job_pid, seen.job_start_time)) {
       left.living.push_back(std::move(seen));
       continue;

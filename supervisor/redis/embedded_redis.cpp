@@ -46,7 +46,7 @@ const char* name_of(AppendFsync fsync) {
   return "always";
 }
 
-// Who listens on the socket: the kernel keeps the pid of whoever called listen(2) (unix(7), SO_PEERCRED).
+// The process that listens on the socket: the kernel keeps the pid of the caller of listen(2) (unix(7), SO_PEERCRED).
 pid_t listener_of(const std::string& socket_path) {
   const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
@@ -59,7 +59,7 @@ pid_t listener_of(const std::string& socket_path) {
   return getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
-// The supervisor that has started this server and lives; 0: it has ended, and its parent is another program.
+// The living supervisor that started this server; 0 if it has ended and the server's parent is another program.
 pid_t supervisor_of(pid_t server) {
   const auto stat = ProcessStat::read(server);
   if (!stat || stat->parent() <= 1) return 0;
@@ -96,7 +96,7 @@ Command EmbeddedRedis::sync_from_now_on(AppendFsync fsync) {
 
 void EmbeddedRedis::start(Children& children) {
   next_start_.reset();
-  // The server inherits this descriptor and with it the lock, which therefore ends exactly when the server does: two
+  // The server inherits this descriptor and with it the lock, so the lock ends exactly when the server does: two
   // servers on one append-only file would destroy it.
   const UniqueFd server_lock = open_lock(directory_ + "/redis/server.lock");
   if (!try_lock(server_lock, LOCK_EX)) {
@@ -154,20 +154,20 @@ void EmbeddedRedis::ended(const Children::End& end) {
 
 void EmbeddedRedis::look(SteadyTime now) {
   if (stopping_ || next_start_ || running()) return;
-  try_lock(user_lock_, LOCK_SH);  // the supervisor that stopped the server may have held this lock when we began
+  try_lock(user_lock_, LOCK_SH);  // at our start, the supervisor that stopped the server may have held this lock
   next_start_ = now;
 }
 
 bool EmbeddedRedis::stop() {
   stopping_ = true;
   next_start_.reset();
-  if (!running()) {  // when we found the server's lock taken, the server may not have listened yet
+  if (!running()) {  // when we found the server's lock taken, it may not have listened yet
     adopted_ = listener_of(socket_path_);
     adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
   }
   if (!try_lock(user_lock_, LOCK_EX)) return false;  // another supervisor uses it
   if (!running()) return false;
-  // TERM makes it write and sync its append-only file before it ends.
+  // On TERM the server writes and syncs its append-only file before it ends.
   kill(pid(), SIGTERM);
   return true;
 }

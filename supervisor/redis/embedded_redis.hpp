@@ -14,34 +14,34 @@
 namespace brood {
 
 // The private redis-server of a machine with nothing configured: append-only file, noeviction, a Unix socket in the
-// state directory, a process group of its own.  It outlives a supervisor that is killed, so that its workers can still
-// settle; the next supervisor finds it by the lock that it holds.  Supervisors of one user share it, and the last stops
-// it.
+// state directory, a process group of its own.  It outlives a supervisor that is killed, so that the workers can still
+// settle; the next supervisor finds it by the lock that it holds.  Supervisors of one user share it, and the last one
+// stops it.
 class EmbeddedRedis {
  public:
-  // Makes the directories.  A server that runs already keeps the `fsync` that it was started with.  Throws
+  // Makes the directories.  A server that already runs keeps the `fsync` that it was started with.  Throws
   // std::system_error.
   EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync);
 
-  // Why there will be none at this socket: nobody listens there, and no redis-server is installed.  Empty: there may
-  // be.
+  // Why no server will be at this socket: no process listens there, and redis-server is not installed.  Empty if one
+  // may be.
   static std::string why_none(const std::string& socket_path);
 
   EmbeddedRedis(const EmbeddedRedis&) = delete;
   EmbeddedRedis& operator=(const EmbeddedRedis&) = delete;
 
-  // How a server that is started later syncs.  Returns the command that tells one that runs.
+  // Sets how a server that is started later syncs.  Returns the command that sets the same for a running one.
   Command sync_from_now_on(AppendFsync fsync);
 
-  // Starts the server unless one runs.  Throws std::system_error when it cannot fork.
+  // Starts the server unless it runs.  Throws std::system_error if it cannot fork.
   void start(Children& children);
   // When a server of ours that has ended is to be started again.
   std::optional<SteadyTime> next_start() const { return next_start_; }
-  // Called now and then while the server does not answer: a server that is no child of ours may have ended, or our fork
-  // may have failed.
+  // Called now and then while the server does not answer: one that is not our child may have ended, or our fork may
+  // have failed.
   void look(SteadyTime now);
 
-  // Asks it to end, when no other supervisor uses it.  False: nothing to wait for.
+  // Asks the server to end unless another supervisor uses it.  Returns false if there is nothing to wait for.
   bool stop();
   bool running() const;
   void kill_now();
@@ -53,13 +53,13 @@ class EmbeddedRedis {
   std::string directory_, socket_path_;
   AppendFsync fsync_;
   UniqueFd user_lock_;  // held shared by every supervisor that uses the server
-  pid_t adopted_ = 0;   // of the server that another supervisor started
+  pid_t adopted_ = 0;   // pid of the server that another supervisor started
   std::uint64_t adopted_start_time_ = 0;
   int failures_ = 0;
   SteadyTime started_{};
   std::optional<SteadyTime> next_start_;
   bool stopping_ = false;
-  Child child_;  // none when another supervisor started it
+  Child child_;  // empty if another supervisor started the server
 };
 
 }  // namespace brood

@@ -12,7 +12,7 @@ OwnKeys own_keys(const std::vector<CapsuleSettings>& capsules, std::string ident
   };
   for (const CapsuleSettings& capsule : capsules) {
     for (const std::string& queue : capsule.queues.names()) {
-      add(queue.substr(0, queue.find('!')));  // of a pattern what it takes, without its exclusions
+      add(queue.substr(0, queue.find('!')));  // of a pattern, the part before its exclusions
       for (const std::string& aside : asides_of(capsule.caps, queue)) add(aside);
     }
   }

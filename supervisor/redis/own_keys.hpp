@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// What a supervisor of this identity, and workers with these capsules, use; also the queues in which their jobs may be
-// set aside.  Pure.
+// The keys of a supervisor with this identity and of workers with these capsules, including the queues in which their
+// jobs may be set aside.  Pure.
 OwnKeys own_keys(const std::vector<CapsuleSettings>& capsules, std::string identity);
 
 }  // namespace brood

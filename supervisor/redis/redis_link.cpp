@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 
 constexpr auto resolve_again_after = 5s;
 constexpr auto ask_others_again_after = 500ms;
-constexpr auto unusual_silence = 1s;         // of a node of a cluster: another may have taken its place
-constexpr auto worth_a_search_at_once = 1s;  // so long it was of use
-constexpr auto time_to_move = 10s;           // from a sentinel's word until the server says the same
+constexpr auto unusual_silence = 1s;         // of a cluster node: another may have taken its place
+constexpr auto worth_a_search_at_once = 1s;  // if it was usable for that long
+constexpr auto time_to_move = 10s;           // from a sentinel's message until the server agrees
 constexpr auto look_again_after = 1s;
 constexpr auto report_interval = 60s;
 constexpr auto look_at_role_again_after = 10s;
@@ -132,7 +132,7 @@ void RedisLink::found_nobody(const ServerSearch& search) {
   if (closed_) return;
   const bool others_know = address_.must_be_found();
   next_search_ = steady_now() + jittered(others_know ? ask_others_again_after : resolve_again_after);
-  // Meanwhile the old address may have answered again, and commands may be under way.
+  // The old address may have answered again meanwhile, and commands may be under way.
   if (connected()) return;
   host_is_unknown_ = search.reason == ServerSearch::Reason::host_unknown;
   if (search.reason == ServerSearch::Reason::away) {
@@ -153,7 +153,7 @@ void RedisLink::found(const FoundServer& found) {
     connection_.open(found.server);
     return;
   }
-  remember_server(address_, found);  // for workers to come
+  remember_server(address_, found);  // for later workers
   if (address_.has_sentinels()) sentinels_.listen(address_, found.tellers);
   const RedisSeed at = place_of(found.server);
   if (connects_to_master_ && master_ == at) {
@@ -173,15 +173,15 @@ void RedisLink::found(const FoundServer& found) {
   news_.has_moved |= has_moved;
 }
 
-// A sentinel's word is not believed, but it makes us look, and look again for a while: the other sentinels may not have
-// heard of the move yet.
+// A sentinel's message is not trusted, but it makes us search, and search again for a while: the other sentinels may
+// not know of the move yet.
 void RedisLink::somebody_says_it_moved() {
   if (closed_) return;
   searches_until_ = steady_now() + time_to_move;
   look_for_master();
 }
 
-// Being told again and again does not make us look more often.
+// Repeated calls do not make us search more often.
 void RedisLink::look_for_master() {
   if (closed_ || !address_.must_be_found()) return;
   next_search_ = std::max<SteadyTime>(steady_now(), last_search_ + ask_others_again_after);
@@ -203,7 +203,7 @@ void RedisLink::connected_now() {
   });
 }
 
-// Where the connection is lost again, the next one asks anew.
+// If the connection is lost meanwhile, the next one asks anew.
 void RedisLink::ask_all(const std::vector<Command>& commands, std::function<void(const std::vector<ReplyView>&)> then) {
   connection_.send_all(commands, probe_deadline,
                        [then = std::move(then)](const std::vector<AsyncConnection::Result>& results) {
@@ -216,7 +216,7 @@ void RedisLink::ask_all(const std::vector<Command>& commands, std::function<void
                        });
 }
 
-// Judges how the node of the cluster is set.  Settings for which we may not ask are not judged.
+// Judges the settings of a cluster node.  Settings that we may not read are not judged.
 void RedisLink::look_at_cluster() {
   ask_all(ask_cluster_settings(), [this](const std::vector<ReplyView>& answers) {
     use_if_fit(judge_cluster(answers));
@@ -245,7 +245,7 @@ void RedisLink::usable_now() {
   news_.is_usable = true;
 }
 
-// Judges a server that has just greeted us.
+// Judges a server that has just accepted us.
 void RedisLink::judge(const AsyncConnection::Result& info) {
   const Topology topology = address_.in_cluster ? Topology::cluster : Topology::single;
   const RedisFitness fitness = info.ok() ? judge_redis(info.reply.view().text(), topology) : RedisFitness{};
@@ -259,7 +259,7 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
 
 void RedisLink::use_if_fit(const RedisFitness& fitness) {
   if (!fitness.refusal.empty()) refuse(fitness.refusal, RedisTrouble::unfit);
-  // At the start only the URL names this server, and it may be a replica for good.
+  // At the start only the URL names this server, and it may be a permanent replica.
   if (fitness.is_replica && !was_usable_ && !address_.must_be_found())
     throw ConnectionLost(Loss::login_refused, fitness.not_now);
   if (!fitness.not_now.empty()) leave_who_is_no_master(fitness.not_now);
@@ -277,8 +277,8 @@ void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
   throw ConnectionLost(Loss::login_refused, why);
 }
 
-// A master that has become a replica refuses writes, and that makes us leave it.  But a replica may be configured to
-// take writes, so we ask for its role too.
+// A master that has become a replica refuses writes, which makes us leave it.  But a replica may be configured to
+// accept writes, so we ask for its role too.
 void RedisLink::look_at_role() {
   connection_.send({"INFO", "replication"}, role_deadline, [this](AsyncConnection::Result info) {
     if (!info.ok()) return;
@@ -287,7 +287,7 @@ void RedisLink::look_at_role() {
   });
 }
 
-// Workers that are never idle would go on there: their connections stay open, and their writes are accepted.
+// Workers that are never idle would stay there: their connections are open, and their writes are accepted.
 void RedisLink::leave_who_is_no_master(const std::string& why) {
   left_a_server_ = was_usable_;
   throw ConnectionLost(why);
@@ -297,8 +297,8 @@ void RedisLink::disconnected(const std::string& why) {
   if (closed_) return;
   is_usable_ = connects_to_master_ = false;
   data_.run_id.clear();
-  // The host's name, or the sentinels, may point elsewhere by now.  A server to which sentinels led us is not tried
-  // again unless it is still the master.  A server that was lost as soon as it was found is no reason to hurry.
+  // The host name or the sentinels may now lead elsewhere.  A server from sentinels is not tried again unless it is
+  // still the master.  A server that was lost as soon as it was found is no reason to hurry.
   const SteadyTime now = steady_now();
   if (ServerFinder::has_to_find(address_))
     next_search_ = now + jittered(!away_since_ && now - usable_since_ >= worth_a_search_at_once ? 0ms
@@ -310,7 +310,7 @@ void RedisLink::disconnected(const std::string& why) {
 
 void RedisLink::note_away(const std::string& why) {
   if (!away_since_) away_since_ = steady_now();
-  // The embedded server needs a moment before it listens for the first time, and ends when it is told to.
+  // The embedded server takes a moment until it first listens, and it ends when we stop it.
   const bool expected = server_ && (!was_usable_ || stopping_);
   const auto level = expected ? log::Level::debug : log::Level::warn;
   if (refusal().empty() && why != said_away_for_)
@@ -323,7 +323,7 @@ std::string RedisLink::refusal() const {
   return not_found_.empty() ? connection_.refusal() : not_found_;
 }
 
-// Logged once and then every minute.  A refusal may end: an operator mends a password, a name becomes known.
+// Logs a refusal at once and then every minute.  It may pass: an operator fixes a password, a name becomes known.
 void RedisLink::look_at_refusal(SteadyTime now) {
   const std::string why = refusal();
   if (why.empty()) {
@@ -357,7 +357,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   if (connected() && now >= next_role_look_) {
     next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
-    // No sentinel would tell us that the master moved.
+    // Without a sentinel connected, no message would report that the master moved.
     if (address_.has_sentinels() && !sentinels_.hears()) look_for_server();
   }
   if (!server_ || stopping_) return;
@@ -369,8 +369,8 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   }
 }
 
-// No message reports that a node of a cluster has been replaced, and one that stands still, or is cut off, closes no
-// connection and refuses none.
+// No message reports that a cluster node was replaced, and a node that is stopped or cut off neither closes nor refuses
+// connections.
 bool RedisLink::is_silent(SteadyTime now) const {
   if (!address_.in_cluster || !connects_to_master_) return false;
   const auto waits_since = connection_.waits_since();

@@ -22,23 +22,22 @@ namespace brood {
 
 // The supervisor's connection to Redis: finds the server, connects, judges whether this Redis can be used, logs once
 // when it goes away and when it is back, and runs the embedded server if that is configured.  A replica is not used;
-// when the master becomes one, the server is searched for anew.  With sentinels it also searches when one of them names
-// another master, and goes there once that server confirms it; in a cluster, when its node has not answered for a
-// second.  A Redis that refuses us is tried again and again: for ever if one was usable before, else for
-// `give_up_after`.
+// when the master becomes one, the search begins anew.  With sentinels it also searches when one of them names another
+// master, and goes there once that server confirms it; in a cluster, when its node has not answered for a second.  A
+// Redis that refuses us is tried again and again: forever if one was usable before, else for `give_up_after`.
 class RedisLink {
  public:
-  // What has happened since the last take_news().
+  // The events since the last take_news().
   struct News {
     bool is_usable = false;  // connected and judged; set at each connection
     // This Redis cannot be used, and none was until now.
     std::optional<RedisTrouble> trouble = {};
-    // Another server is the master.  Connections to the one before are of no use, even if none of them was closed.
+    // Another server is the master.  Connections to the previous one are useless, even if they are still open.
     bool has_moved = false;
   };
   // Why `data` cannot be ours; empty if they can.  See why_not_beside().
   using WhyNot = std::function<std::string(const RedisData& data)>;
-  // How long a Redis that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
+  // How long a Redis that refuses us, or whose name is unknown, is tried before any was usable; 0: forever.
   using Patience = std::chrono::milliseconds;
 
   // `server` is null if this Redis is not embedded.
@@ -47,16 +46,16 @@ class RedisLink {
 
   News take_news() { return std::exchange(news_, {}); }
 
-  // The keys for which a connection must have rights, from the next one on.
+  // The keys for which later connections must have rights.
   void require_rights_to(OwnKeys keys) { own_keys_ = std::move(keys); }
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
-  // The same server, with what may change while it is used: who we are to it and to its sentinels, and TLS.  Holds from
-  // the next connection on.
+  // The same server, with settings that may change while it is used: TLS, and our credentials for it and its sentinels.
+  // Holds from the next connection on.
   void follow(const RedisAddress& now);
 
-  // If it is the embedded server: how it syncs from now on.
+  // How the embedded server, if any, syncs from now on.
   void sync(AppendFsync fsync);
 
   // Ends the connection for good.
@@ -68,30 +67,30 @@ class RedisLink {
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
   std::optional<SteadyTime> away_since() const { return away_since_; }
-  // Why this Redis cannot be used, other than that it does not answer: it refuses us, or its name is not known.  Empty:
-  // no reason that we know of.
+  // Why this Redis cannot be used although it answers: it refuses us, or its name is unknown.  Empty if there is no
+  // known reason.
   std::string refusal() const;
-  const RedisData& data() const { return data_; }  // without a run_id unless it is known where they are
+  const RedisData& data() const { return data_; }  // without a run_id unless the server is known
   std::string address() const { return address_.without_password(); }
-  // For children that have little time and come while it is connected: with the numbers that the name resolved to, so
-  // that no name server can hold them up.  Others than an ordinary server have to be found by each child itself.
+  // For children that have little time and start while it is connected: with the resolved numeric address, so that no
+  // name server can delay them.  If it is not an ordinary server, each child has to find it itself.
   const RedisAddress& address_for_children() const {
     return address_.must_be_found() ? address_ : connection_.address();
   }
   std::string describe() const;  // for logs: "embedded", or the address without its password
-  std::string title() const;     // for people: "Redis", or with its name where there are several
+  std::string title() const;     // for people: "Redis", with its name if there are several
 
-  // From now on looks `times` times more rarely whether this Redis is still a master.
+  // From now on checks `times` times more rarely whether this Redis is still a master.
   void slow_down(int times) { pace_ = times; }
 
-  // Each turn, what is due: a server to look for anew, or to start again.
+  // Each turn: does what is due, such as a search or a start of the server.
   void catch_up(SteadyTime now);
 
-  // A worker went to another server: this one may be no master any more.  Without a look we would miss a master that
-  // moves twice, and workers that wait for the one between would wait in vain.
+  // A worker went to another server: so this one may not be the master any more.  Without a search we would miss a
+  // master that moves twice, and workers that wait for the server between would wait in vain.
   void look_for_master();
 
-  // The end of the embedded server.  False: there is nothing to wait for.
+  // Ends the embedded server.  Returns false if there is nothing to wait for.
   bool stop_server();
   bool server_runs() const { return server_ && server_->running(); }
   void kill_server();
@@ -132,17 +131,17 @@ class RedisLink {
   SentinelWatch sentinels_;
   Timer wake_;  // for catch_up()
   std::optional<SteadyTime> away_since_, next_search_, refused_since_;
-  std::string not_found_;  // why waiting alone may not find the server: a name is not known, or sentinels refuse us
+  std::string not_found_;  // why waiting alone may not help: a name is unknown, or sentinels refuse us
   bool host_is_unknown_ = false;
-  std::optional<RedisSeed> master_;  // that sentinels have led us to
+  std::optional<RedisSeed> master_;  // from the sentinels
   bool connects_to_master_ = false;  // connects or is connected to `master_`; until that is lost
-  bool left_a_server_ = false;       // of which workers may still believe that it is the master
+  bool left_a_server_ = false;       // that workers may still take for the master
   SteadyTime last_search_{}, usable_since_{};
   std::optional<SteadyTime> searches_until_;  // set when a sentinel said that the master moved
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};
   std::string said_away_for_, said_unfit_for_;
-  std::optional<Command> sync_command_;  // that the embedded server has not confirmed yet
+  std::optional<Command> sync_command_;  // not yet confirmed by the embedded server
   RedisData data_;
   int pace_ = 1;
   bool is_usable_ = false, was_usable_ = false, gave_up_ = false;

@@ -25,7 +25,7 @@ std::string line_of(std::string_view info, std::string_view name) {
 // "a; b"
 void add(std::string& sentences, const std::string& one) { sentences += (sentences.empty() ? "" : "; ") + one; }
 
-// What CONFIG GET tells.
+// Reads the reply of CONFIG GET.
 std::map<std::string, std::string> read_settings(ReplyView reply) {
   std::map<std::string, std::string> settings;
   for (std::size_t i = 0; reply.is_array() && i + 1 < reply.size(); i += 2)
@@ -55,7 +55,7 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
   const int major = leading_number<int>(version);
   const std::size_t point = version.find('.');
   const int minor = point == version.npos ? 0 : leading_number<int>(version.substr(point + 1));
-  // An INFO without a version (renamed, or a proxy) is believed to be recent, as Sidekiq does.
+  // An INFO without a version (a proxy, or a renamed command) counts as recent, as in Sidekiq.
   if (major > 0 && (major < 6 || (major == 6 && minor < 2)))
     fitness.refusal = "this is Redis " + fitness.version + "; brood needs 6.2 or later";
   const std::string mode = line_of(info, "redis_mode");
@@ -109,7 +109,7 @@ RedisFitness judge_cluster(std::span<const ReplyView> answers) {
     const auto setting = settings.find(name);
     return setting != settings.end() && setting->second == value;
   };
-  // A node that is back before the others have missed it is still the master, with only what it finds on its disk.  Its
+  // A node that returns before the others have missed it is still the master, with only the data on its disk.  Its
   // replicas, which had everything, then copy that.
   if (is("appendonly", "no") && is("save", ""))
     add(fitness.refusal,

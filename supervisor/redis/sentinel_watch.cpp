@@ -69,15 +69,15 @@ void SentinelWatch::subscribe(Listener& listener) {
       [this, &listener](const AsyncConnection::Result& subscribed) {
         if (!subscribed.ok()) return;
         listener.hears = true;
-        if (std::exchange(listener.was_lost, false)) look_();  // we missed what was said meanwhile
+        if (std::exchange(listener.was_lost, false)) look_();  // we missed messages meanwhile
       },
-      // Its words are the master's name, where it was, and where it is.
+      // The message holds the master's name, its old address and its new one.
       [this, &listener](ReplyView message) {
         if (message.is_string() && message.text().starts_with(listener.master + " ")) look_();
       });
 }
 
-// A connection over a line that is cut is as silent as one on which nothing happens.
+// A connection over a cut line is as silent as one on which nothing happens.
 void SentinelWatch::look_whether_they_live() {
   for (const auto& listener : listeners_) {
     if (listener->hears) listener->connection->send({"PING"}, short_answer_time, [](const AsyncConnection::Result&) {});

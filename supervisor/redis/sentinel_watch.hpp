@@ -11,18 +11,18 @@
 
 namespace brood {
 
-// Hears from some sentinels that they have made another server the master.  What they say is only a reason to look: it
-// is not believed.
+// Receives messages from some sentinels that another server is the master.  A message is only a reason to search: it is
+// not trusted.
 class SentinelWatch {
  public:
-  // `look` is called when a sentinel says so, and when a sentinel is heard again that was not heard for a while.
+  // `look` is called at each such message, and when a sentinel is connected again after a while.
   SentinelWatch(EventLoop& loop, std::function<void()> look);
   ~SentinelWatch();
 
-  // Listens to these sentinels of `address`; those that it hears already stay.
+  // Listens to these sentinels of `address`; existing connections to them stay.
   void listen(const RedisAddress& address, const std::vector<Teller>& sentinels);
   void stop();
-  bool hears() const;  // at least one
+  bool hears() const;  // Whether at least one sentinel is connected.
 
  private:
   struct Listener;

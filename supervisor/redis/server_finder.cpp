@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using Reason = ServerSearch::Reason;
 
 constexpr auto longest_wait = 10s;
-constexpr auto longest_search = 4s;            // of sentinels; a name server may take longer
+constexpr auto longest_search = 4s;            // for the sentinels; a name server may take longer
 constexpr std::size_t longest_answer = 4'096;  // fits the pipe, so that the child never waits for us
 constexpr std::size_t longest_reason = 1'024;
 

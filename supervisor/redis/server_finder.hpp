@@ -11,28 +11,28 @@
 
 namespace brood {
 
-// What came of a search.
+// The result of a search.
 struct ServerSearch {
-  std::optional<FoundServer> found;  // its numbers are known
-  std::string why = {};              // there is none
+  std::optional<FoundServer> found;  // its address is numeric
+  std::string why = {};              // why there is none
   enum class Reason {
-    away,          // nobody answers (now), or nobody is the master
-    refused,       // sentinels or server refuse us, or do not know the master's name
-    host_unknown,  // no address is known for a host's name
+    away,          // no answer at the moment, or no server is the master
+    refused,       // sentinels or the server refuse us, or do not know the master's name
+    host_unknown,  // no address is known for the host name
   } reason = Reason::away;
 };
 
-// Finds the server in a short-lived child: host names and sentinels are asked there, since the loop must not wait.
+// Finds the server in a short-lived child, which resolves host names and asks sentinels: the loop must not wait.
 class ServerFinder {
  public:
   using Done = std::function<void(ServerSearch)>;
 
   explicit ServerFinder(Children& children) : children_(children) {}
 
-  // Whether `address` takes a search before one can connect to it.
+  // Whether connecting to `address` takes a search first.
   static bool has_to_find(const RedisAddress& address) { return address.needs_resolving() || address.must_be_found(); }
 
-  // Begins to search, unless a search is under way; `done` is called within ten seconds.  Throws std::system_error when
+  // Begins to search, unless a search is under way; `done` is called within ten seconds.  Throws std::system_error if
   // it cannot fork.
   void find(const RedisAddress& address, Done done);
 
@@ -45,7 +45,7 @@ class ServerFinder {
   Child child_;
 };
 
-// What the child says, and how it is read.  Pure.
+// Writes and reads the child's result.  Pure.
 std::string search_text(const ServerSearch& search);
 ServerSearch read_search(const RedisAddress& address, const std::string& text);
 

@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto batch_look_interval = 10ms;
-constexpr auto slow = 20ms;  // four times the work that a batch is meant to be
+constexpr auto slow = 20ms;  // four times the intended work of a batch
 constexpr auto looks_last = 1s;
-constexpr auto between_returns = 500ms;  // to return what was taken back
+constexpr auto between_returns = 500ms;  // between two attempts to return jobs that were taken back
 
 EntryState state_in(std::uint32_t word) { return static_cast<EntryState>(word & 0xff); }
 
@@ -47,7 +47,7 @@ struct BatchWatch::State {
   AsyncConnection::Scope redis;
   const std::string identity;
   QueueWorkers& workers;
-  // Taken back from a worker, and not yet returned, so far as we know.
+  // Jobs taken back from a worker that may not be in their queue again yet.
   struct Unreturned {
     std::uint64_t incarnation, number;
     std::string queue;
@@ -96,7 +96,7 @@ void BatchWatch::State::plan(SteadyTime now) {
 // the reply to that settle gives the worker the rest of the list, as fetched anew.
 void BatchWatch::State::take_back(const OccupiedSlot& slot) {
   const SlotSnapshot seen = snapshot(*slot.record);
-  if (!seen.text_is_whole || seen.queue.empty()) return;  // being written, or scribbled over: the next look may know
+  if (!seen.text_is_whole || seen.queue.empty()) return;  // being written, or overwritten by a job: look again later
   const int count = static_cast<int>(seen.entries.size());
   const int kept = take_back_unbegun(*slot.record, seen.number, count);
   if (kept == count) return;
@@ -104,7 +104,7 @@ void BatchWatch::State::take_back(const OccupiedSlot& slot) {
   return_jobs(slot.slot, {seen.incarnation, seen.number, seen.queue, kept, {}});
 }
 
-// The script looks at the number and at what is there, so that it may come twice.
+// The script checks the batch's number and the list, so it may be sent twice.
 void BatchWatch::State::return_jobs(int slot, Unreturned jobs) {
   const std::string field = worker_field(slot, jobs.incarnation);
   redis.run_all({give_back(identity, field, jobs.queue, jobs.number, jobs.kept)}, longest_answer_time,

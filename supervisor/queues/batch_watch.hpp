@@ -13,12 +13,11 @@
 
 namespace brood {
 
-// How long each worker has been at its batch, as far as our looks have seen.  Pure but for the scoreboard that it
-// reads.
+// How long each worker has been at its batch, by what our looks have seen.  Pure, except that it reads the scoreboard.
 class BatchAges {
  public:
-  // True when this worker has jobs that it has not begun, and is too slow to begin them soon: its job runs for long, or
-  // its batch does.
+  // Returns true if this worker has unbegun jobs and is too slow to begin them soon: its job or its batch has been
+  // running for long.
   bool holds_up(int slot, const SlotRecord& record, SteadyTime now);
 
   // When a look last found a worker that runs one job and holds another unbegun; nullopt: never.
@@ -33,8 +32,8 @@ class BatchAges {
   std::optional<SteadyTime> last_seen_;
 };
 
-// Takes jobs that wait unbegun behind a slow one of the same batch back from their worker, and returns them to the head
-// of their queue.  Looks a hundred times a second, but only while workers fetch more than one job at a time.
+// Takes unbegun jobs behind a slow one of the same batch back from their worker, and returns them to the head of their
+// queue.  Looks a hundred times a second, but only while workers fetch more than one job at a time.
 class BatchWatch {
  public:
   BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, QueueWorkers& workers);
@@ -42,8 +41,8 @@ class BatchWatch {
   BatchWatch(const BatchWatch&) = delete;
   BatchWatch& operator=(const BatchWatch&) = delete;
 
-  // A worker has said ControlByte::batching.  It says so whenever it holds more than one job and has not said so for
-  // half a second.  Or Redis is usable again: nobody has looked while it was away.
+  // Called when a worker has sent ControlByte::batching, which it does whenever it holds more than one job and has not
+  // sent it for half a second.  Also called when Redis is usable again: there were no looks meanwhile.
   void look_for_a_while();
   bool looks() const;
 

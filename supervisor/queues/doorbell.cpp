@@ -24,13 +24,13 @@ namespace {
 
 constexpr auto look_interval = 100ms;
 constexpr int share_of_looks = 50;  // from one look to the next passes at least this many times what the first one took
-constexpr std::chrono::nanoseconds longest_between_looks = 5s;  // a Redis that once was slow may no longer be
+constexpr std::chrono::nanoseconds longest_between_looks = 5s;  // a Redis that was slow may have recovered
 // Each look wakes the supervisor, which costs more than the look itself: some 60 us.
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
 constexpr auto a_while = 10s;
-constexpr auto rare_look_interval = 1s;  // where each worker waits on the only queue that it has
+constexpr auto rare_look_interval = 1s;  // if each worker waits on its only queue
 
-constexpr auto connection_kept = 60s;  // after it was needed last
+constexpr auto connection_kept = 60s;  // after its last use
 constexpr auto peek_again_after = 10s;
 constexpr auto between_reports = 60s;
 
@@ -68,7 +68,7 @@ void Doorbell::rely_on_being_told(AsyncConnection* reader) {
   replan();
 }
 
-// The answer to a look under way is as old, and may never come.
+// The answer to a look under way is outdated too, and may never come.
 void Doorbell::forget_what_is_empty() {
   plan_.notes.forget_empty();
   looking_ = false;
@@ -107,7 +107,7 @@ void Doorbell::tick() {
   if (!listening_) return;
   const SteadyTime now = steady_now();
   if (!redis_.connected()) {
-    // Redis may come back elsewhere.
+    // Redis may return at another address.
     redis_has_moved();
     return next_.start_in(look_interval);
   }
@@ -227,7 +227,7 @@ bool Doorbell::keep_peeking(const std::string& queue, const std::vector<IdleWork
   return true;
 }
 
-// Prefers a worker that no other peek is to free.
+// Prefers a worker that no other peek is about to free.
 QueuePeek::Candidate Doorbell::candidate_for(const std::string& queue, const std::vector<IdleWorker>& idle) const {
   if (!workers_.may_unblock()) return {};
   std::vector<IdleWorker> others = idle;
@@ -244,7 +244,7 @@ QueuePeek::Candidate Doorbell::candidate_for(const std::string& queue, const std
 }
 
 void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
-  plan_is_carried_out_ = false;  // what ends this peek may keep us from planning anew until later
+  plan_is_carried_out_ = false;  // what ends this peek may also keep us from planning anew for a while
   if (!listening_) return;
   const SteadyTime now = steady_now();
   if (!answer.job.empty()) {
@@ -255,7 +255,7 @@ void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
       wake_one(peek.queue());
   } else {
     plan_.notes.note_no_job(peek.queue());
-    // A lost connection opens itself anew.
+    // A lost connection reopens by itself.
     if (!answer.refusal.empty()) refused(peek.queue(), answer.refusal, now);
   }
   replan();

@@ -19,14 +19,14 @@
 
 namespace brood {
 
-// Wakes an idle worker when a job comes into a queue on which no worker waits.  What is to be watched is decided by
-// DoorbellPlan; this carries it out.
+// Wakes an idle worker when a job arrives in a queue on which no worker waits.  DoorbellPlan decides what to watch;
+// this carries it out.
 //
 // The first such queues get a blocking peek each: BLMOVE from a queue's tail to the same queue's tail, which moves
-// nothing.  The other queues, and all of them where Redis refuses the peek, are looked at up to ten times a second:
-// those that may have changed since they were empty, or all if Redis does not report changes.  While no worker is idle,
-// or every queue has a worker that waits on it, Redis is asked nothing.  Workers that would come from another shard
-// count as idle here; one is called if no worker of this shard can be freed.
+// nothing.  The other queues, or all of them if Redis refuses the peek, are looked at up to ten times a second: those
+// that may have changed since they were empty, or all if Redis does not report changes.  While no worker is idle, or
+// each queue has a worker that waits on it, Redis is asked nothing.  Workers that would come from another shard count
+// as idle here; one is called if no worker of this shard can be freed.
 class Doorbell {
  public:
   // Peeks on connections of its own, to the address that `redis` is connected to.
@@ -37,22 +37,23 @@ class Doorbell {
   // Call this to begin, and again whenever Redis is back.  From then on it goes by itself.
   void listen();
 
-  // A worker has sent ControlByte::left_wait: it has left its wait in Redis, or waits outside.  Looks now which workers
-  // wait where, and more often for a while.
+  // A worker has sent ControlByte::left_wait: it has left its wait in Redis, or waits outside it.  Looks now which
+  // workers wait where, and more often for a while.
   void look();
 
   // The capsules whose workers are rung for; before the first call there are none.
   void set_capsules(std::vector<CapsuleSettings> capsules);
 
-  // The names of the queues in Redis, for capsules that take all queues, and which are paused: those are not watched.
+  // Sets the names of the queues in Redis, for capsules that take all queues, and the paused ones, which are not
+  // watched.
   void know(const KnownQueues& known);
 
-  // While `reader` is set, note_changes() is called for each first change of what was read on it.
+  // While `reader` is set, note_changes() is called for the first change of each key that was read on it.
   void rely_on_being_told(AsyncConnection* reader);
-  // These queues have changed; any may have if there are none.
+  // These queues have changed; if the list is empty, any may have.
   void note_changes(const std::vector<std::string>& queues);
 
-  // Redis is at another address: connections to the old one are of no use.
+  // Redis is at another address: connections to the old one are useless.
   void redis_has_moved();
 
   // Wakes no worker any more, and closes its connections.
@@ -101,7 +102,7 @@ class Doorbell {
   AsyncConnection* reader_ = nullptr;
   bool looks_ = false;  // some queue must be looked at
   bool looking_ = false;
-  std::uint64_t looks_begun_ = 0;  // by which an answer that comes too late is known
+  std::uint64_t looks_begun_ = 0;  // tells answers that come too late
   SteadyTime next_look_{};
 };
 

@@ -22,7 +22,7 @@ std::size_t rank(std::string_view queue, const std::vector<std::string>& queues)
   return found == queues.end() ? not_there : static_cast<std::size_t>(found - queues.begin());
 }
 
-// By weight where there are weights, else in the order of the list.
+// By weight if there are weights, else in the order of the list.
 std::vector<std::string> by_priority(const QueueOrder& order) {
   std::vector<std::string> names = order.names();
   std::map<std::string, int> weights = order.weights();

@@ -26,48 +26,48 @@ inline constexpr std::size_t most_doorbells = 16;
 // The queues that must be watched for the workers: no worker waits on them, although one that could take their jobs is
 // idle.  The first queues of every capsule come first.
 struct WatchedQueues {
-  std::vector<std::string> doorbells;  // get a doorbell each, `most` at the most
-  std::vector<std::string> looked_at;  // the rest: looked at now and then
+  std::vector<std::string> doorbells;  // these get a doorbell each, at most `most`
+  std::vector<std::string> looked_at;  // the rest, looked at now and then
 };
 // Capped queues are looked at: a peek would ring while their jobs may not be taken.  So are tenants.
 WatchedQueues plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
                              const std::set<std::string>& left_out, std::size_t most = most_doorbells,
                              const std::set<std::string>& capped = {});
 
-// Which idle worker to free for a job of `queue`.  Of those that may take it, first choice is one that does not wait in
-// Redis, then one that waits on a queue on which another waits too, then the one whose queue comes last in its capsule.
-// Returns nullopt if none is idle, or if one waits on that very queue: it has the job already.
+// Which idle worker to free for a job of `queue`.  The first choice is one that does not wait in Redis, then one on
+// whose queue another worker waits too, then the one whose queue comes last in its capsule.  Returns nullopt if none is
+// idle, or if one waits on that very queue: it has the job already.
 std::optional<int> worker_to_free(std::string_view queue, const CapsuleQueues& capsules,
                                   const std::vector<IdleWorker>& idle);
 
-// What was last learned of each queue.
+// The last known state of each queue.
 class QueueNotes {
  public:
   // A peek has found this job.  A worker is on its way to it, and a peek at once would find the same job, so the queue
-  // rests: for 1 ms, and twice as long each time that the job still lies there, up to 100 ms.
+  // rests: for 1 ms, and twice as long each time that the job is still there, up to 100 ms.
   void note_ring(const std::string& queue, std::string_view job, SteadyTime now);
   void note_no_job(const std::string& queue) { backoffs_.erase(queue); }
-  // When the queue may be asked again; in the past if it may now.
+  // When the queue may be asked again; in the past if now.
   SteadyTime rests_until(const std::string& queue) const;
 
-  // A look begins.  A change from now on may be reported before the look is answered, though it happened later.
+  // A look begins.  From now on a change may be reported before the look's answer although it happened after it.
   void begin_look() { changed_.clear(); }
-  // The look has found all of these empty but `others`: they need no look until they change.
+  // The look has found all of these empty except `others`: they need no look until they change.
   void note_empty(const std::vector<std::string>& looked_at, const std::unordered_set<std::string>& others);
-  // Returns true if the queue counted as empty, and so is to be looked at.
+  // Returns true if the queue counted as empty, so that it must be looked at.
   bool note_change(const std::string& queue);
   bool is_empty(const std::string& queue) const { return empty_.contains(queue); }
-  // Changes may have been missed.
+  // Call this if changes may have been missed.
   void forget_empty();
 
-  // These keys are no lists: they are left out for a minute.
+  // These keys are not lists: they are left out for a minute.
   void note_no_lists(const std::vector<std::string>& queues, SteadyTime now);
   const std::set<std::string>& no_lists() const { return no_lists_; }
   void forget_old_ones(SteadyTime now);
 
  private:
   struct Backoff {
-    std::size_t job = 0;  // a hash of it
+    std::size_t job = 0;  // a hash of the last job found
     std::chrono::milliseconds pause{0};
     SteadyTime until{};
   };
@@ -78,7 +78,7 @@ class QueueNotes {
   SteadyTime no_lists_until_{};
 };
 
-// Which queues are to be watched, and how, for the capsules and queues that there are and the workers that are idle.
+// Which queues to watch and how, given the capsules, the queues and the idle workers.
 class DoorbellPlan {
  public:
   QueueNotes notes;
@@ -86,18 +86,18 @@ class DoorbellPlan {
   void set_capsules(std::vector<CapsuleSettings> capsules);
   void know(const KnownQueues& known);
 
-  // Plans anew, for these workers and for one of each of the capsules `to_call`, which would come from another shard.
+  // Plans anew, for these workers and for one of each capsule in `to_call`, which would come from another shard.
   void make(std::vector<IdleWorker> idle, const std::set<int>& to_call, SteadyTime now);
   // Plans nothing.
   void clear() { watched_ = {}; }
-  // Redis refuses peeks: until then every queue is looked at.
+  // Redis refuses peeks: until then all queues are looked at.
   void refuse_peeks_until(SteadyTime until) { peeks_refused_until_ = until; }
 
   const std::vector<std::string>& doorbells() const { return watched_.doorbells; }
   bool has_doorbell(const std::string& queue) const;
   bool is_capped(const std::string& queue) const { return capped_.contains(queue); }
   const std::vector<CapSettings>& caps() const { return caps_; }
-  // What to look at, if these doorbells could not be had.
+  // The queues to look at if these doorbells are missing.
   std::vector<std::string> to_look_at(std::vector<std::string> without_doorbell) const;
 
   // Whether no queue needs watching, and every idle worker waits in Redis on the only queue that it has.
@@ -115,7 +115,7 @@ class DoorbellPlan {
   std::vector<CapsuleSettings> capsules_;
   KnownQueues known_;
   CapsuleQueues queues_;
-  bool each_waits_ = false;  // every worker waits in Redis when it is idle, on the only queue that it has
+  bool each_waits_ = false;  // every idle worker waits in Redis, on the only queue that it has
   std::vector<CapSettings> caps_;
   std::set<std::string> capped_;
   SteadyTime peeks_refused_until_{};

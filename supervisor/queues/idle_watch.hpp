@@ -19,7 +19,7 @@ struct IdleWorker {
   std::uint64_t client = 0;   // the id of the connection on which it waits
 };
 
-// Compared to see that a worker's situation has changed; it costs a few loads.
+// Compared to see whether a worker's situation has changed; costs a few loads.
 struct IdleSign {
   bool idle = false;
   std::uint64_t waiting_client = 0;
@@ -31,8 +31,8 @@ IdleSign idle_sign(const SlotRecord& record);
 // Everything about a worker whose sign shows that it is idle.
 IdleWorker idle_worker(const OccupiedSlot& slot);
 
-// Which workers have nothing to do.  A worker that was freed for a job is not idle until its sign is another one.  A
-// worker whose fetch found nothing, and that is about to wait, does not count yet.
+// Which workers have nothing to do.  A worker that was freed for a job is not idle until its sign changes.  A worker
+// whose fetch found nothing and that is about to wait does not count yet.
 class IdleWatch {
  public:
   explicit IdleWatch(QueueWorkers& workers) : workers_(workers) {}

@@ -14,7 +14,7 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr std::string_view invalidations = "__redis__:invalidate";
-constexpr auto between_reads = 10ms;  // of keys that change all the time
+constexpr auto between_reads = 10ms;  // of keys that change constantly
 
 Command exists(const std::set<std::string>& keys) {
   Command command{"EXISTS"};
@@ -63,9 +63,9 @@ void KeyChangeListener::stop() {
   end_hearing();
 }
 
-// When a connection is lost meanwhile, it is opened anew and this begins again.
+// If a connection is lost meanwhile, it is reopened and this begins again.
 void KeyChangeListener::subscribe() {
-  // Asks for the connection's number first: once it is subscribed, it may ask nothing.
+  // Asks for the connection's id first: once subscribed, it may not ask.
   listener_->send({"CLIENT", "ID"}, longest_answer_time, [this](const Result& id) {
     if (!id.error.empty()) return;
     if (!id.ok()) return give_up_for_a_while(id.why());
@@ -92,7 +92,7 @@ void KeyChangeListener::track() {
                       for (const Result& result : results) {
                         if (!result.error.empty()) return;
                       }
-                      // The listener for which it asked may have gone meanwhile, and another have come.
+                      // This listener may be gone meanwhile, and another in its place.
                       if (listener_id_ != by) return track();
                       for (const Result& result : results) {
                         if (!result.ok()) return give_up_for_a_while(result.why());
@@ -101,7 +101,7 @@ void KeyChangeListener::track() {
                     });
 }
 
-// Redis sends an array of keys, or nil for all keys when it was emptied.  Anything else was published by somebody else.
+// Redis sends an array of keys, or nil for all keys after a flush.  Ignores anything else: another client published it.
 void KeyChangeListener::note(ReplyView changed) {
   std::vector<std::string> others;
   if (changed.is_nil()) changed_ = all_keys();
@@ -127,7 +127,7 @@ void KeyChangeListener::read_when_allowed() {
   next_read_.start_in(between_reads - rested);
 }
 
-// Keys are read first and their changes told afterwards: so a change during that is heard again.
+// Reads the keys first and reports the changes afterwards, so a change in between is reported again.
 void KeyChangeListener::read() {
   if (!hears_) return;
   reading_ = true;
@@ -136,7 +136,7 @@ void KeyChangeListener::read() {
   reader_->send(exists(keys), longest_answer_time, [this, keys](const Result& result) {
     reading_ = false;
     if (!result.error.empty()) return;
-    if (!hears_) return track();  // the listener was lost, and may be there again
+    if (!hears_) return track();  // the listener was lost, and may be back
     if (!result.ok()) return give_up_for_a_while(result.why());
     tell(keys);
     read_when_allowed();

@@ -16,36 +16,34 @@
 
 namespace brood {
 
-// Hears at once when somebody changes one of a few keys.  Redis remembers that one connection has read a key, and at
-// the first change after that tells another connection, which is subscribed to such news.  So a key that has changed is
-// read again, but no more than once in 10 ms.  Where Redis refuses any of this, that is logged once, and tried again
-// later.
+// Learns at once when one of a few keys changes (client-side caching).  Redis remembers that one connection has read a
+// key, and at the first change reports it to another, subscribed connection.  So a changed key is read again, but at
+// most once in 10 ms.  If Redis refuses any of this, it is logged once and tried again later.
 class KeyChangeListener {
  public:
-  // What is to be done when a key may have changed.
+  // What to call when a key may have changed.
   using Keys = std::map<std::string, std::function<void()>, std::less<>>;
 
-  // Uses connections of its own, to the address that `redis` is connected to.  `hears` is called with true when changes
-  // begin to be heard, whereupon each key counts as changed; and with false when they are no longer heard, and somebody
-  // else must look.
+  // Uses connections of its own, to the address that `redis` is connected to.  Calls `hears` with true when reports
+  // begin, and then treats each key as changed; with false when reports end and the caller must poll.
   KeyChangeListener(EventLoop& loop, AsyncConnection& redis, Keys keys, std::function<void(bool)> hears,
                     std::chrono::nanoseconds between_attempts = std::chrono::minutes(1));
   ~KeyChangeListener();
   KeyChangeListener(const KeyChangeListener&) = delete;
   KeyChangeListener& operator=(const KeyChangeListener&) = delete;
 
-  // Call this to begin, and again whenever Redis is back, perhaps elsewhere.
+  // Call this to begin, and again whenever Redis is back, perhaps at another address.
   void listen();
 
-  // Hears no more, and closes its connections.
+  // Ends the reports and closes its connections.
   void stop();
 
   bool hears() const { return hears_; }
 
-  // While it hears: what is read on this connection is remembered by Redis too, until it changes for the first time.
+  // While reports come: Redis also reports the first change of each key that is read on this connection.
   AsyncConnection& reader() { return *reader_; }
-  // Called with the keys, without a prefix, that have changed and are none of `keys`; with none at all when any may
-  // have.
+  // `others` is called with the changed keys, without a prefix, that are not among `keys`; with an empty list if any
+  // may have changed.
   void hear_of_others(std::function<void(const std::vector<std::string>& names)> others) {
     others_ = std::move(others);
   }
@@ -72,7 +70,7 @@ class KeyChangeListener {
   std::unique_ptr<AsyncConnection> listener_, reader_;
   std::optional<std::string> listener_id_;  // once it is subscribed
   bool hears_ = false, reading_ = false;
-  std::set<std::string> changed_;  // and not read since
+  std::set<std::string> changed_;  // not read since
   SteadyTime last_read_{};
   Timer next_read_, listen_again_;
   bool said_refused_ = false;

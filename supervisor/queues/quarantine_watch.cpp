@@ -31,8 +31,8 @@ void QuarantineWatch::look(SteadyTime now, bool there_is_a_quarantine) {
   next_look_ = now + pace_ * between_looks_at_quarantine;
   const std::vector<OccupiedSlot> here = workers_.fetching_slots();
   const auto looks_soon = [now](const OccupiedSlot& slot) { return !runs_a_long_job(*slot.record, now); };
-  if (std::any_of(here.begin(), here.end(), looks_soon)) return;  // by itself, between two jobs
-  // Whether it is the last look that they need is known when it is answered.
+  if (std::any_of(here.begin(), here.end(), looks_soon)) return;  // such a worker looks by itself, between two jobs
+  // Only the answer shows whether this was the last look that the pauses need.
   redis_.send(ask_set_size(quarantined_set), longest_answer_time,
               [this, now, until = pauses_matter_until_](const AsyncConnection::Result& size) {
                 if (!size.ok() || !size.reply.view().is_integer()) return;

@@ -21,7 +21,7 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr auto known_for = 5s;
-constexpr auto known_for_of_each = 100ms;  // so that many processes are asked no more than ten a second
+constexpr auto known_for_of_each = 100ms;  // for each process: at most ten questions a second in all
 
 std::vector<std::string> queues_in(std::string_view info) {
   std::vector<std::string> queues;
@@ -31,7 +31,7 @@ std::vector<std::string> queues_in(std::string_view info) {
     if (!raw) return {};
     detail::JsonReader reader(*raw);
     detail::read_value(reader, queues);
-  } catch (const std::exception&) {  // not JSON, whoever wrote it: it says nothing of queues
+  } catch (const std::exception&) {  // not JSON: it names no queues
     return {};
   } catch (const detail::Misfit&) {
     return {};
@@ -44,7 +44,7 @@ std::vector<std::string> names_in(const AsyncConnection::Result& result) {
   return read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
 }
 
-// A refusal is an answer too: it comes again.
+// A refusal counts as an answer: it would come again.
 bool is_answered(const Results& results) {
   return std::all_of(results.begin(), results.end(), [](const auto& result) { return result.error.empty(); });
 }
@@ -88,7 +88,7 @@ void QueueOwnersLook::ask_of(Asked asked, Found found, const Then& then) {
                     for (std::size_t i = 0; i < results.size(); ++i) {
                       if (results[i].ok()) found.add(asked.now[i], results[i].reply.view());
                     }
-                    // What brood's processes serve matters only beside Ruby's.
+                    // The queues of brood's processes matter only beside Ruby's.
                     if (found.rubys.empty()) asked.later.clear();
                     ask_of({std::move(asked.later), {}}, std::move(found), then);
                   });
@@ -100,8 +100,8 @@ void QueueOwnersLook::Found::add(const Process& process, ReplyView reply) {
   auto ruby = read_ruby_process(process.identity, reply[0]);
   const bool is_ruby = ruby.has_value();
   if (ruby) rubys.push_back(std::move(*ruby));
-  // A supervisor that was killed and recovered has left brood's list; its heartbeat stays for a minute, and is not
-  // Ruby's.
+  // A supervisor that was killed and recovered is no longer on brood's list, but its heartbeat stays for a minute: it
+  // is not Ruby's.
   if (!is_ruby && !process.is_brood) return;
   // A quiet process schedules nothing any more.
   if (!told->quiet) owners.add(told->info, process.is_brood);

@@ -16,17 +16,18 @@
 
 namespace brood {
 
-// The queues that live processes serve, as their heartbeats say, and Ruby's oldest release among them.  Pure.
+// The queues that live processes serve, by their heartbeats, and the oldest release of Ruby's Sidekiq among them.
+// Pure.
 class QueueOwners {
  public:
-  // One process: what its heartbeat says of it, in JSON.
+  // Adds one process, by the JSON of its heartbeat.
   void add(std::string_view info, bool is_brood);
 
-  // Ruby's processes serve the queue and none of brood's does: then Ruby's scheduler is to push its jobs, through the
-  // middleware of Ruby's client.
+  // Whether Ruby processes serve the queue and none of brood's does: then Ruby's scheduler should push its jobs,
+  // through the middleware of Ruby's client.
   bool are_ruby_alone(std::string_view queue) const;
 
-  // nullopt: no Ruby process lives.
+  // nullopt if no Ruby process lives.
   std::optional<SidekiqRelease> oldest() const { return oldest_; }
   void set_oldest(std::optional<SidekiqRelease> oldest) { oldest_ = oldest; }
 
@@ -41,8 +42,8 @@ class QueueOwnersLook {
  public:
   QueueOwnersLook(AsyncConnection& redis, std::string own) : redis_(redis), own_(std::move(own)) {}
 
-  // Calls `then` with an answer that is not old, or with a new one; with the one before where Redis does not answer.  A
-  // process whose heartbeat it refuses counts as serving nothing.
+  // Calls `then` with a recent answer or a new one; with the previous one if Redis does not answer.  A process whose
+  // heartbeat Redis refuses to show counts as serving nothing.
   using Then = std::function<void(const QueueOwners&)>;
   void look(const Then& then);
 
@@ -66,7 +67,7 @@ class QueueOwnersLook {
   const std::string own_;
   QueueOwners known_;
   SteadyTime known_at_{};
-  int asked_ = 0;  // processes, for this answer
+  int asked_ = 0;  // processes asked for this answer
 };
 
 }  // namespace brood

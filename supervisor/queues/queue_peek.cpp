@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto longest_peek = 240s;  // a candidate is freed in vain when it ends
+constexpr auto longest_peek = 240s;  // a candidate is freed in vain when the peek times out
 constexpr auto reply_slack = 5s;
 
 }  // namespace
@@ -36,7 +36,7 @@ void QueuePeek::begin(const std::string& queue, Candidate candidate) {
                          Answer answer;
                          if (peeked.ok()) answer.job = read_peek(peeked.reply.view());
                          if (peeked.error.empty() && !peeked.ok()) answer.refusal = peeked.why();
-                         // Where Redis refused, `freed` stays false; whoever then frees a worker instead hears of the
+                         // If Redis refused, `freed` stays false; the caller then frees a worker itself and gets the
                          // refusal too.
                          if (results.size() > 1 && results[1].ok())
                            answer.freed = results[1].reply.view().integer() == 1;

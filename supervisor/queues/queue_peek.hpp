@@ -10,19 +10,19 @@
 
 namespace brood {
 
-// A blocking look at the tail of a queue that moves nothing, on a connection of its own.  It ends when a job lies
-// there, or after a while.  On the same connection follows the command that frees one worker from its wait.  So Redis
-// frees the worker the moment the job comes, without us: the worker has its job before we hear of it.
+// A blocking look at the tail of a queue that moves nothing, on a connection of its own.  It ends when a job is there,
+// or after a while.  The command that frees one worker from its wait follows on the same connection.  So Redis frees
+// the worker the moment the job comes: it has its job before we hear of it.
 class QueuePeek {
  public:
   struct Candidate {
-    int slot = -1;             // -1: nobody
+    int slot = -1;             // -1: no worker
     std::uint64_t client = 0;  // the id of the connection on which it waits in Redis
   };
   struct Answer {
-    std::string job;      // empty: none came
-    std::string refusal;  // why Redis does not let us peek; empty: it does, or the connection was lost
-    bool freed = false;   // the candidate, whether or not a job came
+    std::string job;      // empty if none came
+    std::string refusal;  // why Redis refuses the peek; empty if it does not, or the connection was lost
+    bool freed = false;   // whether the candidate was freed, with or without a job
   };
   struct Events {
     std::function<void()> connected;
@@ -32,14 +32,14 @@ class QueuePeek {
 
   bool connected() const { return connection_.connected(); }
 
-  // It must be connected, and no peek under way.
+  // Call it only while connected and with no peek under way.
   void begin(const std::string& queue, Candidate candidate);
 
   bool under_way() const { return under_way_; }
   const std::string& queue() const { return queue_; }  // the last one
   Candidate candidate() const { return candidate_; }
 
-  SteadyTime needed{};  // when it last was
+  SteadyTime needed{};  // when it was last needed
 
  private:
   const Events events_;

@@ -14,27 +14,26 @@
 
 namespace brood {
 
-// A queue of ours from which a Ruby process fetches too.  Each takes jobs that are meant for the other: Ruby finds no
-// class for a job of brood's, and brood none for a job of Ruby's.
+// A queue of ours from which a Ruby process fetches too.  Each takes jobs meant for the other: Ruby has no class for a
+// job of brood's, and brood none for a job of Ruby's.
 struct QueueRivalry {
   std::string queue, process;
 };
 
-// Pure.  One for each queue and process; patterns among ours take those of theirs that match.
+// One for each queue and process; our patterns match their queues.  Pure.
 std::vector<QueueRivalry> queue_rivalries(const std::vector<CapsuleSettings>& ours,
                                           const std::vector<RubyProcess>& theirs);
 
-// One sentence about it.
 std::string describe(const QueueRivalry& rivalry);
 
-// Warns of rivalries in the log, of each once for as long as it lasts.
+// Warns of rivalries in the log, once for as long as each lasts.
 class QueueRivals {
  public:
   QueueRivals(EventLoop& loop, AsyncConnection& redis, std::chrono::nanoseconds between_looks = std::chrono::minutes(2))
       : look_(redis), between_looks_(between_looks), again_(loop, [this] { ask(); }) {}
 
-  // Looks who lives, now: when Redis has become usable, and when our queues have changed.  From then on it goes by
-  // itself, for Ruby's processes come later too.
+  // Looks now which processes live: when Redis has become usable, and when our queues have changed.  Then it repeats by
+  // itself, since Ruby's processes may start later.
   void look(const std::vector<CapsuleSettings>& ours);
   void stop();
 

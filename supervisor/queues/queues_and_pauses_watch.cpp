@@ -23,10 +23,10 @@ constexpr auto between_untold_looks = 1s;
 constexpr auto between_counts = 100ms;
 constexpr auto between_looks_when_told = 5s;
 constexpr int looks_without_classes = 24;
-constexpr auto names_last = 5s;  // the count is the same when one queue has gone and another has come
+constexpr auto names_last = 5s;  // the count stays the same if one queue goes and another comes
 constexpr auto names_last_when_told = 2min;
-constexpr int share_of_names = 50;  // what reading them takes is followed by at least this many times as much without
-constexpr std::chrono::nanoseconds longest_between_names = 10s;  // a Redis that once was slow may no longer be
+constexpr int share_of_names = 50;  // reading them is followed by a pause at least this many times as long
+constexpr std::chrono::nanoseconds longest_between_names = 10s;  // a Redis that was slow may have recovered
 
 }  // namespace
 
@@ -60,7 +60,7 @@ std::chrono::nanoseconds QueuesAndPausesWatch::between_looks() const {
 }
 
 void QueuesAndPausesWatch::look_anew() {
-  look_again_ = asking_;  // the answer to the question under way may be older than this change
+  look_again_ = asking_;  // the answer to the present question may be older than this change
   paused_read_ = classes_read_ = {};
   count_ = -1;
   tick();
@@ -83,7 +83,7 @@ void QueuesAndPausesWatch::tick() {
   });
 }
 
-// Where it is told of changes, a look by itself is for what nobody has told.
+// While changes are reported, polling only covers what no report may have reached.
 bool QueuesAndPausesWatch::is_time_for_classes() const {
   const auto between = is_told_ ? looks_without_classes * between_looks() : between_looks();
   return steady_now() - classes_read_ >= between - between_counts / 2;

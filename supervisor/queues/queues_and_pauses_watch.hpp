@@ -15,25 +15,25 @@
 
 namespace brood {
 
-// Which queues Redis knows, which of them are paused, and which job classes are.  It looks when it is told of a change,
-// and every five seconds.  Where nobody tells it, it looks every second, and for new queues ten times a second while a
-// worker that takes all queues has nothing to do.  While Redis is away or our user may not read them, what was known
-// stays.  A key that is no set counts as an empty one.
+// Which queues Redis knows, and which queues and job classes are paused.  It looks at each reported change and every
+// five seconds.  Without reports it looks every second, and for new queues ten times a second while a worker that takes
+// all queues is idle.  While Redis is away or our user may not read them, the last answer holds.  A key that is no set
+// counts as an empty one.
 class QueuesAndPausesWatch {
  public:
-  // `changed` is told after the workers.
+  // Calls `changed` after the workers.
   QueuesAndPausesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
                        std::function<void(const KnownQueues&)> changed);
   QueuesAndPausesWatch(const QueuesAndPausesWatch&) = delete;
   QueuesAndPausesWatch& operator=(const QueuesAndPausesWatch&) = delete;
 
-  // `follow`: some capsule takes every queue.  Otherwise the names of queues are not asked for.
+  // `follow` if some capsule takes every queue.  Otherwise the names of queues are not read.
   void follow_names(bool follow);
 
-  // Call this to begin, or to look now because something has changed.  From then on it goes by itself.
+  // Call this to begin, or to look now because something has changed.  Then it repeats by itself.
   void look();
 
-  // While it is told of changes, it looks `times` times more rarely.
+  // While changes are reported, looks `times` times more rarely.
   void slow_down(int times) { pace_ = times; }
 
   // `read` is called each time that the paused classes have been read, whether they have changed or not.
@@ -69,9 +69,9 @@ class QueuesAndPausesWatch {
   std::int64_t count_ = -1;
   bool may_be_published_ = true;  // so that not all names need be read
   SteadyTime paused_read_{}, classes_read_{}, names_read_{};
-  SteadyTime names_not_before_{};  // many names take Redis and all workers their time
+  SteadyTime names_not_before_{};  // reading many names takes time in Redis and in all workers
   bool names_are_old_ = false;
-  bool knows_paused_ = false;  // until then workers that the program before us has left may know better
+  bool knows_paused_ = false;  // until then workers of the previous program may know more than we do
   bool said_no_set_ = false, said_no_classes_ = false;
   std::vector<std::string> said_unsafe_;
 };

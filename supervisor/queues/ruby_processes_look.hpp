@@ -15,7 +15,7 @@ class RubyProcessesLook {
  public:
   explicit RubyProcessesLook(AsyncConnection& redis) : redis_(redis) {}
 
-  // Calls `then` with all that live, after two round trips; nullopt: Redis does not tell.
+  // Calls `then` with all that live, after two round trips; nullopt if Redis does not answer.
   using Then = std::function<void(const std::optional<std::vector<RubyProcess>>&)>;
   void look(const Then& then);
 

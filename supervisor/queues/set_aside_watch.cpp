@@ -52,7 +52,7 @@ void SetAsideWatch::ask() {
   next_.stop();
   redis_.send(ask_set_aside(), longest_answer_time, [this](const AsyncConnection::Result& result) {
     asking_ = false;
-    std::vector<std::string> asides;  // none where Redis does not tell
+    std::vector<std::string> asides;  // empty if Redis does not answer
     if (result.ok()) asides = read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
     std::vector<LeftAside> left = left_aside(asides, ours_);
     if (!left.empty()) return give_back(std::move(left));

@@ -18,14 +18,14 @@ struct LeftAside {
   bool operator==(const LeftAside&) const = default;
 };
 
-// Pure.  Those of queues of ours that no cap of ours sets jobs aside for any more.  `ours` are the capsules of every
-// generation whose workers fetch.
+// Our queues' set-aside queues that no cap of ours uses any more.  `ours` are the capsules of every generation whose
+// workers fetch.  Pure.
 std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const std::vector<CapsuleSettings>& ours);
 
-// Gives jobs back to their queues that wait for a place of a cap which is configured no more.
+// Returns jobs that were set aside for a cap to their queues, once no configuration has that cap.
 class SetAsideWatch {
  public:
-  // How long it waits between two looks.
+  // The pause between two looks.
   struct Pace {
     std::chrono::nanoseconds in_vain = std::chrono::seconds(30);  // while no queue is known
     std::chrono::nanoseconds soon_for =
@@ -35,9 +35,9 @@ class SetAsideWatch {
   SetAsideWatch(EventLoop& loop, AsyncConnection& redis, Pace pace);
   SetAsideWatch(EventLoop& loop, AsyncConnection& redis) : SetAsideWatch(loop, redis, Pace()) {}
 
-  // Looks now: when Redis has become usable, and when the configurations have changed by which workers go.  For some
-  // minutes it looks again soon: workers that go by the old one may set more aside, and Redis may refuse to tell for a
-  // while.  Then it looks once a minute: hours later a worker's recovery may give back what was fetched from there.
+  // Looks now: when Redis has become usable, and when the workers' configuration has changed.  For some minutes it
+  // looks again soon: workers under the old configuration may set more aside, and Redis may not answer for a while.
+  // Then it looks once a minute: hours later a worker's recovery may give back what was fetched from there.
   void look(const std::vector<CapsuleSettings>& ours);
 
  private:

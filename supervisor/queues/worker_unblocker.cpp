@@ -15,25 +15,25 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto between_attempts = 5ms;
-constexpr int most_attempts = 40;  // by then a worker that got a byte has given its connection up
+constexpr int most_attempts = 40;  // then a worker that got a byte has given up its connection
 constexpr auto between_warnings = 60s;
 constexpr auto ask_again_after = 5min;
 
 }  // namespace
 
 void WorkerUnblocker::send(const Attempt& attempt) {
-  // A job may have scribbled over the record, and the client may be somebody else's: to that client it looks as if its
-  // wait had timed out.
+  // A job may have overwritten the record, so the id may be another client's: to that client its wait seems to have
+  // timed out.
   redis_.send({"CLIENT", "UNBLOCK", std::to_string(attempt.client)}, short_answer_time,
               [this, attempt](const AsyncConnection::Result& result) {
-                if (!result.error.empty()) return;  // with Redis away nobody waits there for long
+                if (!result.error.empty()) return;  // without Redis no wait lasts long
                 if (!result.ok()) {
                   const ErrorKind kind = classify_error(result.why());
                   if (kind == ErrorKind::unauthorized || kind == ErrorKind::other)
                     refused_until_ = steady_now() + ask_again_after;
                   return report(result.why());
                 }
-                // Not blocked: a job came first, or the wait is still on its way to Redis.
+                // The client was not blocked: a job came first, or its wait is still on the way to Redis.
                 if (result.reply.view().integer() != 0) return;
                 if (attempt.record->waiting_client.load() != attempt.client) return;
                 if (attempt.number == most_attempts) {

@@ -12,26 +12,26 @@
 
 namespace brood {
 
-// Makes Redis end the wait of workers, so that each does what it was just told, or goes on with what it fetched.
+// Makes Redis end the wait of workers, so that each obeys its last order or goes on with what it fetched.
 class WorkerUnblocker {
  public:
-  // `in_vain` is told of a worker that goes on waiting, though Redis knows of no such wait: it waits under another
-  // client id than it says, for its connection was lost in between.
+  // `in_vain` is called for a worker that goes on waiting although Redis knows of no such wait: its connection was
+  // lost, so it waits under another client id than the noted one.
   WorkerUnblocker(EventLoop& loop, AsyncConnection& redis, std::function<void(const SlotRecord&)> in_vain = {});
   WorkerUnblocker(const WorkerUnblocker&) = delete;
   WorkerUnblocker& operator=(const WorkerUnblocker&) = delete;
 
-  // Ends the wait of one worker.  A worker that was told something must be unblocked after the byte that says so, never
-  // before: it notes that it waits, then empties its control pipe and reads its flags, then waits, so that either it
-  // sees the byte or we see that it waits.  A worker that is only to fetch gets no byte: Redis' answer tells whether
-  // Redis knew of the wait.  `record` must outlive this object.
+  // Ends the wait of one worker.  If the worker got an order, call this after its byte was sent, never before: the
+  // worker notes that it waits, then empties its control pipe and reads its flags, then waits.  So either it sees the
+  // byte or we see that it waits.  A worker that is only to fetch gets no byte: Redis' answer shows whether Redis knew
+  // of the wait.  `record` must outlive this object.
   void unblock(const SlotRecord& record);
 
-  // False for some minutes after Redis has refused the command, by its access rules for instance.
+  // Returns false for some minutes after Redis has refused the command, for instance by its access rules.
   bool allowed() const;
 
  private:
-  // A worker that had noted that it waits when Redis did not know of its wait yet.
+  // A worker that had noted its wait when Redis did not know of it yet.
   struct Attempt {
     const SlotRecord* record;
     std::uint64_t client;

@@ -8,28 +8,28 @@
 
 namespace brood {
 
-// The random numbers that a supervisor leaves in Redis, a new one with each heartbeat.  By them it knows whether it
-// alone sends heartbeats under its name: a machine that was cloned while it ran has the same processes with the same
-// names, but from then on each of the two writes numbers that the other never wrote.  Pure: tests invent the numbers.
+// The random numbers that a supervisor leaves in Redis, a new one with each heartbeat.  They show whether it alone
+// sends heartbeats under its name: a machine that was cloned while it ran has the same processes with the same names,
+// but from then on each of the two writes numbers that the other never wrote.  Pure: tests invent the numbers.
 class BeatTokens {
  public:
-  // Redis may hold an older token of ours: a reply may be lost, a command come late, and a Redis that starts again or
-  // fails over may know a heartbeat of up to a minute ago.  At one heartbeat every two seconds, this many tokens reach
-  // back far enough.
+  // Redis may hold an older token of ours: a reply may be lost, a command delayed, and a Redis that restarts or fails
+  // over may return to a heartbeat of up to a minute ago.  At one heartbeat every two seconds, this many tokens
+  // suffice.
   static constexpr std::size_t remembered = 64;
 
-  // For a supervisor that begins: a token that is there already is another's.
+  // For a new supervisor: a token that is already there is another's.
   BeatTokens() = default;
-  // For a program that takes over in the same process: `told` is the told() of the program before.  When that program
-  // knew of no tokens, any token in Redis counts as its own until a heartbeat has been answered.
+  // For a program that takes over in the same process, from the previous program's told().  If that program knew of no
+  // tokens, any token in Redis counts as its own until a heartbeat has been answered.
   explicit BeatTokens(std::string_view told);
 
   void add(std::uint64_t token);
   void beat_was_answered() { accepts_any_ = false; }
 
-  // As the heartbeat script takes them: one after the other, or "*", which stands for any.
+  // For the heartbeat script: the tokens one after the other, or "*" for any.
   std::string known() const;
-  // For the next program.
+  // For the next program's constructor.
   std::string told() const;
 
  private:
@@ -38,11 +38,11 @@ class BeatTokens {
 };
 
 std::string token_text(std::uint64_t token);
-// A new one each time, in copies of this process too.  Never 0.
+// A new number each time, also in copies of this process.  Never 0.
 std::uint64_t new_beat_token();
 
-// Whether the supervisor that noted the tokens `noted` may have sent the heartbeat with this token; it notes each
-// before it sends it.  A heartbeat without a token ("") may be anybody's.
+// Whether the supervisor with the tokens `noted` may have sent the heartbeat with this token; it notes each before
+// sending it.  A heartbeat without a token ("") may be any supervisor's.
 bool may_be_its_beat(const std::string& token, const std::vector<std::uint64_t>& noted);
 
 }  // namespace brood

@@ -61,7 +61,7 @@ auto Heartbeat::when_answered(Read read) {
   return [this, read = std::move(read)](auto results) mutable {
     try {
       read(results);
-    } catch (const std::runtime_error& error) {  // the next beat must come all the same
+    } catch (const std::runtime_error& error) {  // the next beat must come anyway
       say_failing(error.what());
       end_beat();
     }
@@ -112,7 +112,7 @@ void Heartbeat::look_for_signals() {
 void Heartbeat::beat() {
   if (beating_ || finishing_ || taken_) return;
   tick_timer_.start_in(look_period);
-  if (!redis_.connected()) return;  // the counts wait where they are
+  if (!redis_.connected()) return;  // the counts stay where they are
   beating_ = true;
   const SteadyTime asked = steady_now();
   redis_.send({"PING"}, short_answer_time, when_answered([this, asked](AsyncConnection::Result& answer) {
@@ -128,7 +128,7 @@ void Heartbeat::send(std::int64_t rtt_us) {
   Rest rest{!shows_nothing_, what_runs(slots), {}, statistics_.unflushed()};
   const std::uint64_t token = new_beat_token();
   workers_.note_beat_token(token);
-  tokens_.add(token);  // this beat's own token too: something between us and Redis may send the command twice
+  tokens_.add(token);  // this beat's own token too: a proxy may send the command twice
   ScriptCall call = send_beat(identity_.name, identity_record(identity_), tokens_.known(),
                               describe(slots, rest.running.size(), rtt_us, token));
   rest.shows_work |= !rest.running.empty();
@@ -148,7 +148,7 @@ void Heartbeat::send(std::int64_t rtt_us) {
                  }));
 }
 
-// The table of running jobs is kept under our name too: it is not written before we know that the name is ours.
+// The table of running jobs has our name too: it is written only once the name is known to be ours.
 void Heartbeat::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result) {
   if (!result.ok()) {
     say_failing(result.why());
@@ -194,14 +194,14 @@ void Heartbeat::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results&
   flush_metrics(short_answer_time, &Heartbeat::end_beat);
 }
 
-// Metrics come after all else: nothing waits for them.
+// Metrics come last: nothing waits for them.
 void Heartbeat::flush_metrics(std::chrono::milliseconds within, void (Heartbeat::*then)()) {
   if (!tells_of_classes_) return (this->*then)();
   metrics_flush_.begin(within, [this, then] { (this->*then)(); });
 }
 
-// An error reply is a refusal: the counts are sent again.  No reply may mean that they were counted or not: better lose
-// them than count them twice.
+// An error reply is a refusal: the counts are sent again.  Without a reply they may have been counted: better lose them
+// than count them twice.
 void Heartbeat::settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer) {
   if (!answer.error.empty() || answer.ok()) statistics_.flushed(counts);
   if (!answer.ok()) return;
@@ -239,7 +239,7 @@ void Heartbeat::finish() {
   if (std::exchange(finishing_, true)) return;
   tick_timer_.stop();
   finish_timer_.start_in(redis_.connected() ? std::chrono::nanoseconds(finish_deadline) : 0ns);
-  // A beat under way comes first: it would bring us back into `processes`, and it carries counts.
+  // A beat under way comes first: it would list us in `processes` again, and it carries counts.
   if (!beating_) leave_processes();
 }
 

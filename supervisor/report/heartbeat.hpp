@@ -20,9 +20,10 @@
 
 namespace brood {
 
-// Tells Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done, and
-// reads the signals that the Web UI's buttons leave: when look_for_signals() is called, or every two seconds if Redis
-// does not report changes.  It beats early when the running jobs have changed, so that the busy page is up to date.
+// Reports to Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done,
+// and reads the signals that the Web UI's buttons leave: when look_for_signals() is called, or every two seconds if
+// Redis does not report changes.  It beats early when the running jobs have changed, so that the busy page is up to
+// date.
 class Heartbeat {
  public:
   // The workers that a beat reports.  A shard has ShardWorkers, tests have their own.
@@ -32,10 +33,10 @@ class Heartbeat {
     virtual std::vector<SeenSlot> slots() const = 0;  // all of them
     // The runs of job classes, in all shards together, that no Redis has received yet.
     virtual Metrics& metrics() = 0;
-    // Adds what they have done since to metrics().  Returns false if another shard's heartbeat sends them.
+    // Adds the runs since the last call to metrics().  Returns false if another shard's heartbeat sends them.
     virtual bool observe_classes(SteadyTime now) = 0;
-    virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat carries it, and is not yet sent
-    // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
+    virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat, not yet sent, carries it
+    // A beat that left at `sent` was answered: Redis keeps it for at least 60 s from then.
     virtual void note_beat(BootTime sent) = 0;
   };
   // Events since the last take_news().
@@ -43,30 +44,30 @@ class Heartbeat {
     bool has_beaten = false;  // a beat was answered, after note_beat()
     // Redis has lost our record from brood:processes, and perhaps those of dead supervisors too.
     bool was_unlisted = false;
-    // TSTP, TERM, TTIN, or any other text: every client that may write to Redis may write here.
+    // TSTP, TERM, TTIN or any other text: every client of Redis may write here.
     std::vector<std::string> signals = {};
   };
 
-  // `tokens`: those of the program before us in the same process.
+  // `tokens` are those of the previous program in this process.
   Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
             BeatTokens tokens = {});
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  // Beats now, unless a beat is under way, and from then on by itself.  Call it at the start and when Redis is back.
+  // Beats now, unless a beat is under way, and then repeats by itself.  Call it at the start and when Redis is back.
   void beat();
 
   News take_news() { return std::exchange(news_, {}); }
-  // Another process sends heartbeats under our name.  Nothing was written, and no beat follows.
+  // Whether another process sends heartbeats under our name.  Then nothing was written, and no beat follows.
   bool name_is_taken() const { return taken_; }
 
   // Reads signals now: one has been left.
   void look_for_signals();
 
-  // Whether look_for_signals() is called for each signal from now on.
+  // Whether look_for_signals() will be called for each signal.
   void rely_on_being_told(bool told) { is_told_ = told; }
 
-  // Both are shown with the next beat.  A supervisor that stops is quiet too.
+  // Shown with the next beat.  A supervisor that stops is quiet too.
   void set_facts(ProcessFacts facts);
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
@@ -79,15 +80,15 @@ class Heartbeat {
   // Whether the metrics of job classes are sent; if not, they are dropped.
   void tell_metrics(bool wanted) { tells_metrics_ = wanted; }
 
-  // A beat is under way, and with it perhaps counts.
+  // Whether a beat is under way, perhaps with counts.
   bool beating() const { return beating_; }
 
   // The counts that are not sent yet.  They wait here while Redis is away.
   Statistics& statistics() { return statistics_; }
   const BeatTokens& tokens() const { return tokens_; }
 
-  // Stops beating: sends the last counts, and removes this process from `processes` and its running jobs.  It has
-  // finished when Redis has answered, or after two seconds.
+  // Stops beating: sends the last counts, and removes this process and its running jobs from Redis.  It has finished
+  // when Redis has answered, or after two seconds.
   void finish();
   bool is_finishing() const { return finishing_ && !finished_; }
   bool has_finished() const { return finished_; }
@@ -132,14 +133,14 @@ class Heartbeat {
 
   std::chrono::seconds interval_{10};
   bool beating_ = false;
-  SteadyTime last_beat_{};  // that was answered
+  SteadyTime last_beat_{};  // the last answered one
   std::vector<RunningJob> shown_;
-  bool shows_nothing_ = false;  // certain: no row of ours is shown, so none need be cleared
+  bool shows_nothing_ = false;  // certain: no row of ours is shown, so there is none to clear
   int slow_rtts_ = 0;
   bool failing_ = false;
-  std::int64_t counters_refused_ = 0;  // said once
+  std::int64_t counters_refused_ = 0;  // logged once
   bool finishing_ = false, finished_ = false;
-  bool taken_ = false;  // another process uses our name: we must not write anything under it
+  bool taken_ = false;  // another process uses our name: nothing may be written under it
 };
 
 }  // namespace brood

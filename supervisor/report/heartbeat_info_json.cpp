@@ -14,7 +14,7 @@ std::string json_text(std::string_view text) { return json_string(page_word(std:
 
 std::string json_member(std::string_view name, const std::string& value) { return json_string(name) + ":" + value; }
 
-// `elements` between `open` and `close`, with commas.
+// Joins `elements` with commas between `open` and `close`.
 std::string json_list(char open, const std::vector<std::string>& elements, char close) {
   std::string list(1, open);
   for (const std::string& element : elements) {
@@ -54,7 +54,7 @@ std::string json_capsule(const CapsuleSettings& capsule) {
                    '}');
 }
 
-// Every queue of every capsule once, in the order of their first mention.
+// Every queue of every capsule once, in the order of first mention.
 std::vector<std::string> json_queues(const std::vector<CapsuleSettings>& capsules) {
   std::vector<std::string> queues;
   for (const CapsuleSettings& capsule : capsules) {

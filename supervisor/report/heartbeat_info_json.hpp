@@ -11,23 +11,23 @@
 
 namespace brood {
 
-// What a supervisor says about itself to Sidekiq's tools; changes with a reload, not from beat to beat.
+// How a supervisor describes itself to Sidekiq's tools; changes with a reload, not from beat to beat.
 struct ProcessFacts {
   std::vector<CapsuleSettings> capsules;
   std::string tag;
   std::vector<std::string> labels;
-  std::string version;  // the Web UI shows it where it differs from the UI's own version
+  std::string version;  // the Web UI shows it if it differs from the UI's own version
   WallTime started_at{};
-  std::string config_file = {};  // its whole path; empty: none.  For the commands of this machine alone
+  std::string config_file = {};  // absolute path; empty if none.  Used only by commands on this machine
 
   int concurrency() const;  // workers of all capsules together
 };
 
-// The `info` field of the process hash: every member that any release's Web UI needs.  The busy page prints these
-// members without escaping, so that every character but [A-Za-z0-9_.:@/*-] becomes '-'.
+// The `info` field of the process hash, with the members that the Web UI of any release needs.  The busy page prints
+// them unescaped, so every character except [A-Za-z0-9_.:@/*-] becomes '-'.
 std::string heartbeat_info(const Identity& identity, const ProcessFacts& facts);
 
-// The thread id under which a worker is listed: base 36 of incarnation and slot together, never used twice.
+// The thread id under which a worker is listed: incarnation and slot in base 36, never used twice.
 std::string thread_id(int slot, std::uint64_t incarnation);
 
 }  // namespace brood

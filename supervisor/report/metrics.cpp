@@ -7,9 +7,9 @@
 namespace brood {
 namespace {
 
-// More than any worker can run: every batch of a few dozen jobs costs a round trip to Redis.
+// More than any worker can run: each batch of a few dozen jobs costs a round trip to Redis.
 constexpr double most_runs_per_second = 1e6;
-// Workers may have run for a whole beat before the class is seen for the first time.
+// Workers may have run for a whole beat before the class is first seen.
 constexpr std::uint64_t always_plausible_runs = 1'000'000;
 constexpr std::uint64_t most_memory_kb = 1ULL << 40;
 
@@ -24,7 +24,7 @@ ClassTotals gain(const ClassTotals& before, ClassTotals now) {
   return now;
 }
 
-// No run was longer than the machine has been up.
+// No run took longer than the machine has been up.
 bool plausible(const ClassTotals& gained, SteadyTime since, SteadyTime now) {
   const double seconds = std::max(0.0, std::chrono::duration<double>(now - since).count());
   const std::uint64_t most_runs = always_plausible_runs + static_cast<std::uint64_t>(seconds * most_runs_per_second);

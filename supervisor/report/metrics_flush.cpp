@@ -21,7 +21,7 @@ void MetricsFlush::go_on(std::chrono::milliseconds deadline, const std::function
                  });
 }
 
-// False when no more can be sent now.
+// Returns false if no more can be sent now.
 bool MetricsFlush::settle(const std::vector<ClassUsage>& told, const AsyncConnection::Result& answer) {
   if (answer.error.empty() && !answer.ok()) {
     if (!std::exchange(refused_, true))

@@ -9,13 +9,13 @@
 
 namespace brood {
 
-// Sends the metrics of job classes to Redis, a few classes at a time, the next few when those are answered.  What Redis
-// refuses is kept for later, and the refusal logged once.
+// Sends the metrics of job classes to Redis, a few classes at a time.  Metrics that Redis refuses are kept for later,
+// and the refusal is logged once.
 class MetricsFlush {
  public:
   MetricsFlush(AsyncConnection& redis, Metrics& metrics) : redis_(redis), metrics_(metrics) {}
 
-  // `done` is called once: when all is sent, or when no more can be sent now.
+  // `done` is called once: when all is sent, or no more can be sent now.
   void begin(std::chrono::milliseconds deadline, std::function<void()> done);
 
  private:

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr auto window_length = 10min;
 constexpr std::int64_t windows_kept = 24h / window_length;
-// Bounds that keep one look cheap: of a class that crashes all the time, a part of its crashes tells enough.
+// Bounds that keep one look cheap: if a class crashes all the time, some of its crashes are enough.
 constexpr int most_crashes_of_stratum = 32;
 constexpr std::size_t most_strata_with_crashes = 256;
 
@@ -22,8 +22,8 @@ constexpr double certain_enough = 0.99;
 constexpr int fewest_crashes = 3;
 
 // The chance that `found` or more of the crashes have the suspect before them, if in each stratum crashes are drawn
-// from all runs at random.  The counts of the strata are independent, so the distribution of their sum is the
-// convolution of their distributions.
+// from all runs at random.  The strata's counts are independent, so the distribution of their sum is the convolution of
+// their distributions.
 class SumOfDraws {
  public:
   void add(int drawn, int marked, int all) {
@@ -56,7 +56,7 @@ PrecedingClasses::Stratum& PrecedingClasses::stratum_of(const Run& run, SteadyTi
   return strata_[Key(window, run.job_class, run.capsule, run.generation, run.before.size())];
 }
 
-// A stratum without a crash at the end of its window will never have one.
+// Drops strata whose window has passed without a crash: they will never have one.
 void PrecedingClasses::forget_old(std::int64_t window) {
   window_ = window;
   std::erase_if(strata_, [&](const auto& known) {

@@ -14,9 +14,9 @@ namespace brood {
 // Which job classes run before crashes of other classes, in the same worker process, more often than by chance.
 //
 // A class may simply run often, or together with the class that crashes, or at the hour when that class gets the
-// arguments at which it crashes.  So the crashes of a class are compared only with its other runs in the same ten
-// minutes, in workers of the same capsule and generation that had run as many other classes before.  By chance means:
-// as if crashes fell on such runs at random.
+// arguments that crash it.  So the crashes of a class are compared only with its other runs in the same ten minutes, in
+// workers of the same capsule and generation that had run as many other classes before.  "By chance" means as if
+// crashes fell on such runs at random.
 class PrecedingClasses {
  public:
   // Classes by their numbers in the table of usage.
@@ -26,21 +26,21 @@ class PrecedingClasses {
     int capsule = 0;
     std::uint64_t generation = 0;
     int slot = 0;                          // of its worker
-    std::uint64_t number = 0, oldest = 0;  // of runs in that slot: this run, and the first one in `before`
+    std::uint64_t number = 0, oldest = 0;  // run numbers within the slot: this run, and the first one in `before`
   };
-  // A run that we looked at whether or not it crashes.  A run is left out when it shares a run before it with one that
-  // was taken: both together would say no more than one.
+  // A run that is looked at, crashed or not.  A run is left out if it shares a preceding run with one that was taken:
+  // the two together would show no more than one.
   void note_run(const Run& run, SteadyTime now);
   // A run that its worker did not survive.
   void note_crash(const Run& run, SteadyTime now);
 
   struct Suspicion {
     int suspect = 0;
-    int crashes = 0, crashes_after = 0;  // crashes that were looked at, and those of them with the suspect before them
-    double usual = 0;      // the share of runs with the suspect before them, among the runs that were compared
-    double certainty = 0;  // that this is not chance: 0.99 or more
+    int crashes = 0, crashes_after = 0;  // crashes that were looked at, and those with the suspect before them
+    double usual = 0;                    // the share of the compared runs with the suspect before them
+    double certainty = 0;                // the probability that this is not chance: at least 0.99
   };
-  // The crashed class, and the class that most certainly precedes its crashes; nullopt: none does.
+  // The crashed class and the class that most certainly precedes its crashes; nullopt if none does.
   struct Verdict {
     int job_class = 0;
     std::optional<Suspicion> suspicion;
@@ -53,7 +53,7 @@ class PrecedingClasses {
     int runs = 0, crashes = 0;  // crashes are among the runs
     std::map<int, int> runs_after, crashes_after;
   };
-  // When, of which class, in which capsule and generation, after how many other classes.
+  // Time window, class, capsule, generation, and number of other classes before.
   using Key = std::tuple<std::int64_t, int, int, std::uint64_t, std::size_t>;
   struct Victim {
     int ordinal = 0;  // 1 for the first class that crashed, 2 for the second, ...
@@ -67,7 +67,7 @@ class PrecedingClasses {
 
   std::map<Key, Stratum> strata_;
   std::map<int, Victim> victims_;
-  std::map<int, std::uint64_t> taken_;  // the number of the last run that was taken in each slot
+  std::map<int, std::uint64_t> taken_;  // the number of the last run taken, by slot
   std::int64_t window_ = 0;
 };
 

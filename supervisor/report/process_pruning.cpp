@@ -22,7 +22,7 @@ namespace {
 constexpr auto pruning_interval = 1h;
 constexpr std::size_t looked_at_once = 100;
 
-// Whatever is refused or not answered is left to the next hour.
+// A refusal or a missing answer is left to the next hour.
 template <typename Read>
 auto or_give_up(Read read) {
   return [read = std::move(read)](const auto& answer) {

@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// Takes identities whose heartbeat has expired out of `processes`, as every Sidekiq process does: once after the first
-// ten to fifteen seconds and then hourly, under the lock that the whole fleet shares.  Nothing of ours depends on it.
+// Removes identities whose heartbeat has expired from `processes`, as every Sidekiq process does: once after the first
+// ten to fifteen seconds and then hourly, under the lock that the whole fleet shares.  Nothing in brood depends on it.
 class ProcessPruning {
  public:
   ProcessPruning(EventLoop& loop, AsyncConnection& redis);
@@ -19,11 +19,11 @@ class ProcessPruning {
   void start();
   void stop();
 
-  // Prunes now, unless somebody did within the last minute.
+  // Prunes now, unless another process did within the last minute.
   void prune();
 
-  // Takes out an identity that is known to be dead: otherwise its last heartbeat would keep it on Sidekiq's pages for
-  // up to a minute.
+  // Removes an identity that is known to be dead: otherwise its last heartbeat would keep it on Sidekiq's pages for up
+  // to a minute.
   void unlist(const std::string& identity);
 
  private:

@@ -42,7 +42,7 @@ std::vector<RunningJob> what_runs(const std::vector<SeenSlot>& slots) {
 std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots) {
   std::vector<BusyWorker> busy;
   for (const auto& [slot, seen] : slots) {
-    // Without the queue the job's list is not known.
+    // Without the queue the job's list is unknown.
     if (runs_a_job(seen) && seen.text_is_whole) busy.push_back(busy_worker(slot, seen));
   }
   return busy;

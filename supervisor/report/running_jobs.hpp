@@ -10,24 +10,24 @@
 
 namespace brood {
 
-// One slot of the scoreboard as it was seen.  An empty one (pid 0) runs nothing, but its counters still count.
+// One slot of the scoreboard as it was seen.  An empty one (pid 0) runs nothing, but its counters count.
 struct SeenSlot {
   int number = 0;
   SlotSnapshot seen;
 };
 
-// What tells one running job from the next: slot, incarnation, number and place in the batch.
+// Identifies a running job: slot, incarnation, number and place in the batch.
 using RunningJob = std::tuple<int, std::uint64_t, std::uint64_t, int>;
 std::vector<RunningJob> what_runs(const std::vector<SeenSlot>& slots);
 
-// The rows of Sidekiq's busy page.  A job whose record was torn is left out: without the queue its list is not known.
+// The rows of Sidekiq's busy page.  A job with a torn record is left out: without the queue its list is unknown.
 std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots);
 
-// Whether it runs the job by which a class in quarantine is tried, so that others of the class must go on waiting.
+// Whether the slot runs the job that tests a class in quarantine, so that the class's other jobs must wait.
 bool is_on_trial(const SlotSnapshot& seen);
 
-// What the busy page may show of a job whose class or jid contains markup, or which is large: both without the markup,
-// and no arguments.
+// The payload for the busy page if the class or jid contains markup, or the job is large: without markup and without
+// arguments.
 std::string neutral_payload(const SlotSnapshot& seen);
 
 }  // namespace brood

@@ -8,9 +8,9 @@ namespace brood {
 
 namespace {
 
-// More than any worker can begin: every batch of a few dozen jobs costs a round trip to Redis.
+// More than any worker can begin: each batch of a few dozen jobs costs a round trip to Redis.
 constexpr double most_jobs_per_second = 1e6;
-// A slot may have worked for a whole beat before it is seen for the first time.
+// A slot may have worked for a whole beat before it is first seen.
 constexpr double always_plausible_jobs = 1e6;
 
 bool plausible(std::uint64_t gain, SteadyTime since, SteadyTime now) {

@@ -8,9 +8,9 @@
 
 namespace brood {
 
-// What is still to be added to Sidekiq's counters: how much the workers' counters in shared memory have grown, and the
-// failures that only the supervisor saw.  A job can scribble over the workers' counters, so nothing implausible is
-// believed.  Pure.
+// The growth of the workers' counters in shared memory that is still to be added to Sidekiq's counters, and the
+// failures that only the supervisor saw.  A job can overwrite the workers' counters, so implausible growth is ignored.
+// Pure.
 class Statistics {
  public:
   struct Counts {
@@ -18,26 +18,26 @@ class Statistics {
     bool empty() const { return processed == 0 && failed == 0; }
   };
 
-  // Takes the counters of a slot as they are and counts nothing: those of an adopted scoreboard, which have been
+  // Takes the present counters of a slot and counts nothing: for an adopted scoreboard, whose counters have been
   // flushed already.
   void start_from(int slot, Counts counters, SteadyTime now);
 
-  // Counts what the slot's counters have gained.  A slot seen for the first time began at zero.  Counters that ran
+  // Counts the growth of the slot's counters.  A slot that is seen for the first time began at zero.  Counters that ran
   // backwards, or faster than any worker could, count nothing and become the new base.
   void observe(int slot, Counts counters, SteadyTime now);
 
-  // Counts a failure that no worker lived to count: a crash, a timeout, a kill.  The worker's counter of processed jobs
-  // has that job already.
+  // Counts a failure that its worker did not survive: a crash, a timeout, a kill.  The worker's counter of processed
+  // jobs includes that job already.
   void count_failure() { ++unflushed_.failed; }
 
   Counts unflushed() const { return unflushed_; }
-  // For a scoreboard that was adopted: what its slots had gained and the program before us had not sent yet.
+  // For an adopted scoreboard: what its slots had gained and the previous program had not yet sent.
   void add_unflushed(Counts counts);
 
-  // The counters of each slot as they were observed last.
+  // The counters of each slot at the last observation.
   std::map<int, Counts> observed() const;
 
-  // These were applied, or may have been: a count whose fate is unknown is not repeated.
+  // These were applied, or may have been: a count with unknown outcome is not repeated.
   void flushed(Counts counts);
 
  private:

@@ -6,9 +6,9 @@
 
 namespace brood {
 
-// Why a brood that runs cannot serve what the next configuration wants instead of what it serves now; empty: it can.
-// Shards may be added behind those that are there.  Others may be taken out, where `wanted` has empty places by then
-// (see shard_places.hpp), if they are empty too: whoever asks here looks at that.  Pure.
+// Why a running brood cannot switch from the shards of `now` to those of `wanted`; empty if it can.  Shards may be
+// added at the end.  Others may be removed if `wanted` has empty places in their stead (see shard_places.hpp) and they
+// hold no jobs; the caller checks the latter.  Pure.
 std::string why_not_served(const RedisSettings& now, const RedisSettings& wanted);
 
 }  // namespace brood

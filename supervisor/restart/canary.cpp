@@ -7,16 +7,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A burst that lasts fewer seconds than this is not blamed on the new code.  It takes more seconds for failures, as a
-// service that is away fails jobs, while crashes of workers seldom come from outside.
+// A burst of fewer seconds than this is not blamed on the new code.  Failures need more seconds: an unavailable service
+// fails jobs, while crashes of workers seldom come from outside.
 constexpr double least_seconds(Canary::Way way) { return way == Canary::Way::crashed ? 2 : 4; }
 
 constexpr double least_odds_ratio = 2;
-constexpr double least_difference = 0.005;  // from the last runs of the old workers
-constexpr double doubt = 0.1;               // a chance that is worth another look
+constexpr double least_difference = 0.005;  // compared to the last runs of the old workers
+constexpr double doubt = 0.1;               // a chance that deserves another look
 constexpr int looks_until_quiet = 2;
 constexpr std::size_t most_seconds = 60;
-constexpr std::uint64_t most_runs = 10'000'000;  // in a second; a larger number was scribbled by a job
+constexpr std::uint64_t most_runs = 10'000'000;  // in a second; a job wrote any larger number
 
 std::uint64_t grown(std::uint64_t was, std::uint64_t is) { return is > was && is - was <= most_runs ? is - was : 0; }
 
@@ -24,10 +24,10 @@ RunTally tally(const Canary::Totals& totals, std::size_t index) {
   return index < totals.size() ? totals[index] : RunTally{};
 }
 
-// Haldane's correction: half a run more of each kind, so that nothing is divided by zero.
+// Haldane's correction: half a run more of each kind avoids a division by zero.
 double odds(const ClusteredRuns& runs) { return (runs.bad() + 0.5) / (runs.runs() - runs.bad() + 0.5); }
 
-// Takes runs as independent, without their design effect.
+// Treats runs as independent, without their design effect.
 bool is_worse(const ClusteredRuns& before, const ClusteredRuns& after, double chance) {
   return after.bad() * before.runs() > before.bad() * after.runs() &&
          fisher_tail(before.bad(), before.runs(), after.bad(), after.runs()) < chance;
@@ -69,7 +69,7 @@ void Canary::note(const Totals& present, const Totals& coming, SteadyTime now) {
       if (of_class.minutes.size() > minutes_remembered) of_class.minutes.pop_back();
     }
   }
-  // Runs that were counted before our first look may be as old as the scoreboard: they do not count.
+  // Runs counted before our first look may be as old as the scoreboard, so they do not count.
   if (!std::exchange(seeded_, true)) seen_present_ = present;
   bool ran = false;
   for (std::size_t i = 0; i < std::max(present.size(), coming.size()); ++i) {
@@ -102,7 +102,7 @@ void Canary::judge(int job_class, Way way, double bad_intervals_before) {
   const double allowed = bound(job_class, way, after.bad_intervals());
   if (alarm_ || after.bad_intervals() < least_seconds(way)) return;
   if (odds(after) < least_odds_ratio * odds(before)) return;
-  // A class that went wrong for the old workers too, when they last ran it, is not the new workers' doing.
+  // If a class also went wrong in its last runs by the old workers, the new ones are not to blame.
   const ClusteredRuns last = of_class.lately(3, 50).of(way), lately = of_class.lately(10, 200).of(way);
   if (odds(after) < least_odds_ratio * odds(last) || !is_worse(lately, after, least_difference)) return;
   const double chance = chance_of(before, after);

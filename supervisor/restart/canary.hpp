@@ -14,33 +14,33 @@
 
 namespace brood {
 
-// Whether the workers that a rolling restart brings crash or fail more than the workers that they replace, class by
-// class.  Once a second it is told how many runs of each class both have had, and it remembers ten minutes of them.
+// Whether the new workers of a rolling restart crash or fail more than the workers that they replace, class by class.
+// It gets the number of runs of each class by both once a second, and remembers ten minutes of them.
 //
-// A class crashes, or fails, more when three things hold: chance_of() what was seen is below a bound; its odds are
-// twice what they were, both over the ten minutes and when the old workers last ran it; and it did not all happen
-// within one burst.  The bounds of all looks at all classes add up to `false_alarms`, so that a restart in which
-// nothing changed is taken back at most that often.  A look counts only when something new went wrong at it: the b-th
-// such look at the j-th class and way to go wrong has the bound false_alarms / (b (b + 1) j (j + 1)).  Other looks
-// bring no alarm.  Pure.
+// A class crashes, or fails, more if three things hold: chance_of() the observation is below a bound; its odds are
+// twice the old ones, both over the ten minutes and when the old workers last ran it; and it did not all happen within
+// one burst.  The bounds of all looks at all classes add up to `false_alarms`, so that a restart that changes nothing
+// is rolled back at most that often.  A look counts only if something new went wrong at it: the b-th such look at the
+// j-th class and way to go wrong has the bound false_alarms / (b (b + 1) j (j + 1)).  Other looks cause no alarm.
+// Pure.
 class Canary {
  public:
   static constexpr double false_alarms = 0.001;
   static constexpr std::chrono::seconds between_looks{1};
   static constexpr std::size_t minutes_remembered = 10;
-  // This many runs of a class that do no worse than before are enough: a class that crashes in 1 % of its runs has done
-  // so by then.
+  // This many runs of a class that do no worse than before are enough: a class that crashes in 1 % of its runs would
+  // have shown it.
   static constexpr double enough_runs = 300;
 
   enum class Way { crashed, failed };
-  using Totals = std::vector<RunTally>;  // by class: its number in the table of usage
+  using Totals = std::vector<RunTally>;  // by the class's number in the table of usage
 
-  // What the workers of the present generation have had, and, between begin() and end(), those of the one that comes.
+  // The totals of the present generation, and, between begin() and end(), those of the coming one.
   void note(const Totals& present, const Totals& coming, SteadyTime now);
 
-  // A roll begins.  `coming` holds the counts that are already there where the new workers' runs will be counted.
+  // A roll begins.  `coming` are the counts that already stand where the new workers' runs will be counted.
   void begin(const Totals& coming);
-  // The roll is over.  `adopted`: the generation that came is the present one from now on.
+  // The roll is over.  If `adopted`, the coming generation is the present one from now on.
   void end(bool adopted);
 
   struct Alarm {
@@ -49,11 +49,11 @@ class Canary {
     double bad_before = 0, runs_before = 0, bad_after = 0, runs_after = 0;
     double certainty = 0;  // at most 1
   };
-  // Set once a note() has made it certain.
+  // Set once a note() has made an alarm certain.
   const std::optional<Alarm>& alarm() const { return alarm_; }
 
-  // Whether there is nothing to wait for: the new workers run nothing that the old ones ran, or have no job any more,
-  // or have run enough.  `running` are the classes of the jobs that they run now, `coming` is as in note().
+  // Whether waiting is pointless: the new workers run nothing that the old ones ran, or have no more jobs, or have run
+  // enough.  `running` are the classes of the jobs that they run now; `coming` is as in note().
   bool may_end(const std::set<int>& running, const Totals& coming) const;
 
  private:
@@ -63,10 +63,10 @@ class Canary {
     const ClusteredRuns& of(Way way) const { return way == Way::crashed ? crashed : failed; }
   };
   struct OfClass {
-    std::deque<Counts> minutes, seconds;  // the youngest first; of the seconds those with a run
+    std::deque<Counts> minutes, seconds;  // the youngest first; only seconds with a run
     Counts after;
     Counts before() const;
-    // The last seconds in which the old workers ran it: at least `least_seconds`, and more until they hold
+    // The last seconds in which the old workers ran it: at least `least_seconds`, and more until they contain
     // `least_runs`.
     Counts lately(std::size_t least_seconds, double least_runs) const;
   };
@@ -76,7 +76,7 @@ class Canary {
 
   std::map<int, OfClass> classes_;
   Totals seen_present_, seen_coming_;
-  std::map<std::pair<int, Way>, int> troubles_;  // numbered from 1, in the order in which they came up
+  std::map<std::pair<int, Way>, int> troubles_;  // numbered from 1, in order of appearance
   std::optional<Alarm> alarm_;
   std::optional<SteadyTime> minute_began_;
   bool seeded_ = false, under_way_ = false;

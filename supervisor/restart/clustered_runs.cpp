@@ -37,7 +37,7 @@ double ClusteredRuns::design_effect() const {
   return std::max(1.0, intervals_ / (intervals_ - 1) * residuals / (runs_ * p * (1 - p)));
 }
 
-// R.  A.  Fisher, "Statistical Methods for Research Workers", 5th edition (1934), section 21.02: if both groups are
+// R. A. Fisher, "Statistical Methods for Research Workers", 5th edition (1934), section 21.02: if both groups are
 // alike, and the number of all runs that went wrong is given, then the number of those among the `after_runs` has a
 // hypergeometric distribution.
 double fisher_tail(double before_bad, double before_runs, double after_bad, double after_runs) {
@@ -47,7 +47,7 @@ double fisher_tail(double before_bad, double before_runs, double after_bad, doub
   for (double k = after_bad; k <= most; ++k) {
     const double term = hypergeometric(k, bad, after_runs, before_runs + after_runs);
     sum += term;
-    if (term < sum * 1e-12 && k > after_runs * bad / (before_runs + after_runs)) break;  // they only get smaller
+    if (term < sum * 1e-12 && k > after_runs * bad / (before_runs + after_runs)) break;  // the terms only get smaller
   }
   return std::min(sum, 1.0);
 }
@@ -55,7 +55,7 @@ double fisher_tail(double before_bad, double before_runs, double after_bad, doub
 double chance_of(const ClusteredRuns& before, const ClusteredRuns& after) {
   if (before.runs() <= 0 || after.bad() * before.runs() <= before.bad() * after.runs()) return 1;
   const double old_effect = before.design_effect(), new_effect = after.design_effect();
-  // Whole numbers, rounded so that an alarm gets less likely.
+  // Whole numbers, rounded so that an alarm becomes less likely.
   const double before_runs = std::max(1.0, std::floor(before.runs() / old_effect)),
                before_bad = std::min(before_runs, std::ceil(before.bad() / old_effect));
   const double after_runs = std::max(1.0, std::ceil(after.runs() / new_effect)),

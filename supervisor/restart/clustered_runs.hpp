@@ -7,16 +7,16 @@ namespace brood {
 // How many runs there were, how many of them went wrong, and how unevenly both were spread over time.
 class ClusteredRuns {
  public:
-  // The runs of one interval, a second.  An interval without runs is left out.
+  // Adds the runs of one interval, a second.  An interval without runs is left out.
   void add(std::uint64_t runs, std::uint64_t bad);
   ClusteredRuns& operator+=(const ClusteredRuns& other);
 
   double runs() const { return runs_; }
   double bad() const { return bad_; }
-  double bad_intervals() const { return bad_intervals_; }  // intervals in which one or more runs went wrong
+  double bad_intervals() const { return bad_intervals_; }  // intervals in which at least one run went wrong
 
-  // How many times larger the variance of such counts is than that of independent runs; 1 or more.  Jobs seldom fail
-  // alone: where a service is away for a second, all of that second's jobs fail, and tell no more than one of them.
+  // The variance of such counts as a multiple of that of independent runs; at least 1.  Jobs seldom fail alone: if a
+  // service is away for a second, all of that second's jobs fail, and they show no more than one would.
   double design_effect() const;
 
  private:
@@ -28,7 +28,7 @@ class ClusteredRuns {
 // one-sided, on counts divided by their design effects.
 double chance_of(const ClusteredRuns& before, const ClusteredRuns& after);
 
-// Fisher's exact test alone: the chance that `after_bad` or more of all the runs that went wrong are among the later
+// Fisher's exact test alone: the chance that at least `after_bad` of all the runs that went wrong are among the later
 // ones.
 double fisher_tail(double before_bad, double before_runs, double after_bad, double after_runs);
 

@@ -90,8 +90,8 @@ std::string describe(const RemainingWork& left) {
   return text;
 }
 
-// A job may be on its way from one place to another: what is in flight is looked at first and last, and of the others
-// each before those that its jobs go to.
+// A job may be moving from one place to another.  So jobs in flight are looked at first and last, and each other place
+// before the places that its jobs go to.
 RemainingWork look_for_remaining_work(Connection& redis, const std::vector<std::string>& queues) {
   RemainingWork left;
   left.in_flight = jobs_in_flight(redis);

@@ -13,7 +13,7 @@ namespace brood {
 struct RemainingWork {
   std::int64_t waiting = 0;  // in queues, set aside ones too, and for their sequences
   std::int64_t scheduled = 0, retries = 0, quarantined = 0;
-  std::int64_t in_flight = 0;  // of any supervisor, and what processes of Ruby run
+  std::int64_t in_flight = 0;  // of any supervisor, and of Ruby's processes
   std::int64_t locks = 0;      // of unique jobs
   std::int64_t slots = 0;      // of limits, in use
   std::int64_t dead = 0;

@@ -112,7 +112,7 @@ int RollingRestart::write_flaw_of_file(int to) const {
   try {
     source_.try_out(file_, *present_->config, needed_.get());
     return EX_OK;
-  } catch (const std::runtime_error& error) {  // of the configuration, or of what it names: a password's file, say
+  } catch (const std::runtime_error& error) {  // in the configuration or a file that it names, such as a password's
     return write_answer(error.what(), to);
   }
 }
@@ -124,7 +124,7 @@ void RollingRestart::was_read() {
     if (const std::string why = why_not_served(present_->config->redis, config->redis); !why.empty())
       return fail(Outcome::refused, why);
     leaving_ = places_left_empty(present_->config->redis, config->redis);
-    // Takes a number whose runs are counted apart from those of the present generation.
+    // Takes a number whose runs are counted apart from the present generation's.
     while (++last_number_ % generations_counted == present_->number % generations_counted) {
     }
     next_ = std::make_shared<Generation>(Generation{last_number_, config, program_of_(config)});
@@ -150,13 +150,13 @@ void RollingRestart::checked(const std::string& refusal) {
   bring_next();
 }
 
-// Checks the old libraries, as new workers of the old generation would load them.
+// Checks the old libraries as new workers of the old generation would load them.
 void RollingRestart::check_return() {
   has_canary_ = true;
   const auto held = present_->config->held;
   if (present_->is_of_another_program)
     return return_checked("the program was upgraded, and what its workers did before is forgotten");
-  if (!held || held->moved().empty()) return return_checked(held ? held->flaw() : "");  // they lie where they lay
+  if (!held || held->moved().empty()) return return_checked(held ? held->flaw() : "");  // the files have not moved
   if (const std::string flaw = held->flaw(); !flaw.empty()) return return_checked(flaw);
   try {
     check_.begin(
@@ -249,7 +249,7 @@ void RollingRestart::go_on(SteadyTime now) {
   tell_progress(now);
 }
 
-// Also while no restart is under way: new workers will be compared with what the old ones did.
+// Called also while no restart is under way: new workers will be compared with the old ones.
 void RollingRestart::look_at_runs(SteadyTime now) {
   next_look_ = now + Canary::between_looks;
   const bool compares = rolls() && has_canary_;
@@ -357,7 +357,7 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   if (!waiting_) news_.push_back(News::ended);
 }
 
-// Begins in a later turn than the one before ended: by then the supervisor goes by what that has brought.
+// Begins a turn after the previous restart ended: by then the supervisor goes by its result.
 void RollingRestart::begin_what_waits() {
   const std::vector<ControlSocket::Reply> waiting = *std::exchange(waiting_, std::nullopt);
   clients_.insert(clients_.end(), waiting.begin(), waiting.end());
@@ -389,8 +389,8 @@ void RollingRestart::abandon(const std::string& why) {
   const std::vector<ControlSocket::Reply> waiting =
       std::exchange(waiting_, std::nullopt).value_or(std::vector<ControlSocket::Reply>());
   check_.abandon();
-  // All workers are new already, and nothing speaks against them.  Or it gives up surplus workers, and they have been
-  // told to finish.
+  // Either all workers are new and nothing speaks against them, or surplus workers leave and have been ordered to
+  // finish.
   const bool is_as_good_as_done =
       (step_ == Step::watching && leaving_.empty()) || (is_scale_ && step_ == Step::rolling && nobody_is_fresh());
   if (step_ != Step::none && step_ != Step::concluding && !is_as_good_as_done) {

@@ -23,25 +23,25 @@
 
 namespace brood {
 
-// Where a rolling restart reads its next configuration.  The file may be anything: a child reads it first, since what
-// harms the process that parses it must not harm the supervisor.
+// Where a rolling restart reads its next configuration.  The file may contain anything, so a child reads it first:
+// parsing it must not harm the supervisor.
 struct ConfigSource {
-  std::function<ConfigFile()> file;  // as it is now.  Throws ConfigError
+  std::function<ConfigFile()> file;  // the present one.  Throws ConfigError
   // In a child: reads the configuration, and writes what its libraries need to the descriptor.  Throws ConfigError.
   std::function<void(const ConfigFile&, const Config& present, int needed)> try_out;
-  // The same in the supervisor, once that went well.
+  // The same in the supervisor, once that succeeded.
   std::function<std::shared_ptr<const Config>(const ConfigFile&, const Config& present, int needed)> read;
 };
 
-// Replaces the workers one after the other by those of a configuration that is read anew, or changes their number:
-// reads the configuration, checks it and its libraries in children, rolls, and watches the new workers for a while.  It
-// takes everything back if that fails, or if the new workers do worse than the old ones did: see Canary.  One restart
-// runs at a time; one that is asked for meanwhile begins after it.
+// Replaces the workers one after the other by those of a newly read configuration, or changes their number: reads the
+// configuration, checks it and its libraries in children, rolls, and watches the new workers for a while.  It rolls
+// back if that fails, or if the new workers do worse than the old ones: see Canary.  One restart runs at a time; one
+// that is requested meanwhile begins after it.
 class RollingRestart {
  public:
   enum class Outcome {
     done,
-    refused,      // the configuration or a job library: nothing was changed
+    refused,      // the configuration or a job library is unusable: nothing was changed
     rolled_back,  // the new workers failed: the old ones go on
     not_now,      // a stop came first, or another restart is under way
   };
@@ -54,33 +54,33 @@ class RollingRestart {
   };
   enum class News {
     begun,
-    capsules_changed,    // what workers fetch from: see Generations::capsules()
-    generation_changed,  // present() is another
+    capsules_changed,    // the capsules that workers fetch for: see Generations::capsules()
+    generation_changed,  // present() has changed
     adopted,             // call conclude() once the supervisor goes by it
     ended,               // and no other restart begins at once
   };
   RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ConfigSource source,
                  ProgramOf program_of);
 
-  // The next of what has happened; nullopt if there is nothing more.
+  // The next event; nullopt if there is none.
   std::optional<News> next_news();
 
-  // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
+  // Each answers with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
   void scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by);
 
-  // Answers when the restart under way ends; if none is, at once with the last one's answer, or "not_now" if there was
+  // Answers when the restart under way ends; without one, at once with the last one's answer, or "not_now" if there was
   // none.
   void await(const ControlSocket::Reply& reply);
 
-  // Logs that the restart is done, and answers those who wait for it: after News::adopted.
+  // Logs that the restart is done and answers the waiting clients: call it after News::adopted.
   void conclude() { end(Outcome::done, ""); }
 
   // Each turn.
   void advance(SteadyTime now);
   void note_end(const EndedWorker& worker, SteadyTime now);
 
-  // Ends the restart under way and the one that waits.  The old workers stay.
+  // Ends the restart under way and the waiting one.  The old workers stay.
   void abandon(const std::string& why);
 
   bool under_way() const { return step_ != Step::none || waiting_; }
@@ -97,8 +97,8 @@ class RollingRestart {
     checking,
     rolling,
     watching,    // all workers are new, and the old ones can still be brought back
-    proving,     // as well; the shards that are to be taken out must still be empty
-    concluding,  // there is no way back: conclude() is awaited
+    proving,     // still watching; the shards to be removed must still be empty
+    concluding,  // there is no way back: waits for conclude()
   };
 
   void begin();
@@ -106,7 +106,7 @@ class RollingRestart {
   int write_flaw_of_file(int to) const;
   void was_read();
   void checked(const std::string& refusal);
-  // Checks whether the old workers could be brought back: without that there is no canary.
+  // Checks whether the old workers could be brought back; if not, there is no canary.
   void check_return();
   void return_checked(const std::string& refusal);
   void bring_next();
@@ -120,7 +120,7 @@ class RollingRestart {
   void take_back(const Canary::Alarm& alarm);
   bool may_end(SteadyTime now);
   void succeed();
-  // `why` by value: it may be a part of something that is destroyed here.
+  // `why` by value: it may belong to something that is destroyed here.
   void fail(Outcome outcome, std::string why);
   void end(Outcome outcome, std::string why);
   std::string answer() const;
@@ -140,8 +140,8 @@ class RollingRestart {
   bool is_scale_ = false;
   std::optional<RollPlan> roll_;
   Canary canary_;
-  bool has_canary_ = false;   // this roll
-  std::vector<int> leaving_;  // shards that the next configuration does not have any more
+  bool has_canary_ = false;   // in this roll
+  std::vector<int> leaving_;  // shards that the next configuration lacks
   ConfigFile file_;           // of the next configuration
   UniqueFd needed_;           // what its libraries need: see ConfigSource
   std::optional<SteadyTime> watched_since_;
@@ -151,8 +151,8 @@ class RollingRestart {
   std::optional<WallTime> loaded_at_;  // the present one
   ProgressThrottle told_;
   std::vector<ControlSocket::Reply> clients_;
-  std::optional<std::vector<ControlSocket::Reply>> waiting_;  // of the restart that comes after this one
-  std::optional<Result> last_, last_restart_;                 // of a scale too; of none
+  std::optional<std::vector<ControlSocket::Reply>> waiting_;  // for the restart that comes after this one
+  std::optional<Result> last_, last_restart_;                 // `last_` includes scales
   std::map<Outcome, int> ended_;                              // restarts, since this program began
 };
 

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto until_next_try = 5s;
-constexpr auto time_to_finish = 25s;  // fixed: the configuration, which would say, may be what cannot be read
+constexpr auto time_to_finish = 25s;  // fixed, since the configuration may be what cannot be read
 
 bool is_told_to_stop(std::chrono::nanoseconds within) {
   sigset_t stops;
@@ -66,7 +66,7 @@ int take_care_of_workers(const std::string& why, int status) {
   if (!has_children()) return status;
   way_back::restore_environment();
   ServiceNotify service;
-  // A signal that comes early must end neither us nor the program that begins again.
+  // An early signal must end neither us nor the program that begins again.
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);

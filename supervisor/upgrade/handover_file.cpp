@@ -49,7 +49,7 @@ UniqueFd write_handover(const Handover& handover) {
   for (std::size_t written = 0; written < json.size();)
     written +=
         static_cast<std::size_t>(check("write", ::write(file.get(), json.data() + written, json.size() - written)));
-  // Sealed, so that the new program cannot change it: the program before may still need it.
+  // Sealed, so that the new program cannot change it: the previous one may still need it.
   if (!handover.rehearsal)
     check("fcntl", fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
   return file;

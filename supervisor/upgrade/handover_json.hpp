@@ -19,11 +19,11 @@
 #include "shared/json/json_writer.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 
-// How records become JSON and JSON becomes records.  Each record has one function members(io, record), which names each
-// of its members once, for a Writer and for a Reader; it lies in this namespace, where these two find it.
+// Converts records to JSON and back.  Each record has one function members(io, record), which names each of its members
+// once, for a Writer and for a Reader; it is in this namespace, where these two find it.
 namespace brood::handover_json {
 
-// The record that the reader fills is const for the writer.
+// For the writer the record is const; the reader fills it.
 class Writer;
 template <typename Io, typename Record>
 using Of = std::conditional_t<std::is_same_v<Io, Writer>, const Record, Record>;
@@ -73,10 +73,10 @@ class Writer {
     json_.json(key, fmt::format("[{}]", fmt::join(values, ",")));
   }
 
-  // All 64 of them.
+  // All 64 bits.
   void bits(const char* key, std::uint64_t value) { json_.text(key, fmt::format("{:x}", value)); }
 
-  // Of any bytes at all.
+  // For a string of arbitrary bytes.
   void bytes(const char* key, const std::string& value) {
     std::string digits;
     for (const unsigned char byte : value) digits += fmt::format("{:02x}", byte);
@@ -94,7 +94,7 @@ class Writer {
   JsonWriter json_;
 };
 
-// A key that is absent leaves its member as it is.
+// A missing key leaves its member as it is.
 class Reader {
  public:
   explicit Reader(std::string_view json) : object_(JsonObject::parse(json)) {}
@@ -198,7 +198,7 @@ class Reader {
   JsonObject object_;
 };
 
-// What a number stands for among the first `count` of an enumeration.
+// An enumerator as its number, which must be below `count`.
 template <typename Io, typename Enumeration>
 void enumerator(Io& io, const char* key, Enumeration& value, int count) {
   int number = static_cast<int>(value);

@@ -11,7 +11,7 @@
 namespace brood {
 namespace {
 
-constexpr std::int64_t nobody_said = -1;  // whose process it is
+constexpr std::int64_t nobody_said = -1;  // the identity has no user
 
 }  // namespace
 

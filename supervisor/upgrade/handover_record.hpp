@@ -30,18 +30,18 @@ struct ConfigAsRead {
   std::uint32_t mode = 0;  // of the file
 };
 
-// What a supervisor leaves to the program that takes its place in the same process.  It travels as JSON in a memfd, so
-// that another version can read it: a reader skips members that it does not know, and members that are missing keep the
-// values given here.  `format` changes when that is not enough.
+// The state that a supervisor passes to the next program in the same process.  It travels as JSON in a memfd, so that
+// another version can read it: a reader skips unknown members, and missing members keep the values given here.
+// `format` changes when that is not enough.
 struct Handover {
   static constexpr int current_format = 1;
 
   int format = current_format;
   std::string version;     // of the brood that wrote it
   std::string program;     // the name of its file
-  bool rehearsal = false;  // a copy for a child, which looks whether it could take over, and then signs the copy
+  bool rehearsal = false;  // a copy for a child, which checks whether it could take over, and then signs the copy
   Identity identity;
-  std::string redis;  // its address without a password; with several shards, the addresses of all
+  std::string redis;  // its address without a password; with several shards, all addresses
   WallTime started_at{};
   bool quiet = false;
   bool roll_is_owed = false;  // workers of an earlier program are to be replaced after the quiet
@@ -49,12 +49,12 @@ struct Handover {
   std::uint64_t last_incarnation = 0;
   int used_slots = 0;
 
-  // What is needed of a configuration until its last worker has gone.
+  // The part of a configuration that is needed until its last worker has gone.
   struct Generation {
     std::uint32_t number = 1;
     std::vector<CapsuleSettings> capsules;
     WorkerSettings worker;
-    // What its workers have loaded, and where they work: also those that take the place of one that crashes.
+    // The libraries and directory of its workers, also of those that replace a crashed one.
     std::vector<std::string> require = {};
     std::string directory = {};
     std::vector<HeldFiles::Entry> held = {};
@@ -69,7 +69,7 @@ struct Handover {
     int capsule = 0, number = 0;
     std::uint64_t incarnation = 0;
     int shard = 0;
-    bool finishing = false;  // nobody takes its place
+    bool finishing = false;  // no other worker takes its place
     std::uint32_t flags = 0;
     bool waits_its_turn = false, never_fetched = false;
     std::uint64_t processed_before = 0;
@@ -79,7 +79,7 @@ struct Handover {
   };
   std::vector<Worker> workers;
 
-  // Processes that fork workers of a generation.  A template that does not understand a request ends by itself.
+  // Processes that fork workers of a generation.  A template that does not understand a request exits.
   struct Template {
     pid_t pid = 0;
     std::uint32_t generation = 1;
@@ -88,24 +88,24 @@ struct Handover {
   };
   std::vector<Template> templates = {};
 
-  // The file of this program's page.  For the way back alone: the next program has a page of its own version.
+  // The file of this program's page, only for the way back: the next program has a page of its own version.
   std::optional<HeldFiles::Entry> page = {};
 
   int control_listener = -1;
-  int log = -1;  // used when the log's file cannot be opened any more
+  int log = -1;  // used if the log file cannot be reopened
 
-  // None: there is no file.
+  // nullopt if there is no file.
   std::optional<ConfigAsRead> config = {};         // of the next program
   std::optional<ConfigAsRead> former_config = {};  // of this program
   struct Counted {
     int slot = -1;
     Statistics::Counts counts = {};
   };
-  std::vector<Counted> counted;  // counts that were sent to Redis, or may have been
+  std::vector<Counted> counted;  // counts that were, or may have been, sent to Redis
   Statistics::Counts uncounted;  // counts that were not sent
   std::string beat_tokens;       // see BeatTokens
   std::vector<Metrics::Known> classes;
-  bool is_empty_place = false;  // of a shard that was taken out: see shard_places.hpp
+  bool is_empty_place = false;  // of a removed shard: see shard_places.hpp
   // The same four members for each shard but the first.
   struct Shard {
     std::vector<Counted> counted;
@@ -115,9 +115,9 @@ struct Handover {
   };
   std::vector<Shard> other_shards = {};
   std::vector<int> empty_places() const;  // their numbers
-  // What dead workers have left, and is not recovered yet.
+  // What dead workers have left unrecovered.
   struct Left {
-    // Who had the slot, which is free once that is done.
+    // The dead worker's slot, which becomes free once it is recovered.
     struct Slot {
       std::uint32_t generation = 0;
       int capsule = 0, number = 0;
@@ -126,7 +126,7 @@ struct Handover {
     };
     int shard = 0;
     WorkerDeath death;
-    std::optional<Slot> slot = {};  // none: it is another's, or nobody's
+    std::optional<Slot> slot = {};  // nullopt if another worker has the slot, or there is none
   };
   std::vector<Left> left = {};
 };

@@ -30,7 +30,7 @@ bool same_file(const std::string& a, const std::string& b) {
          first.st_ino == second.st_ino;
 }
 
-// The name by which this program was found, if that still leads to it; else the kernel's name for its file.
+// The name by which this program was called, if that still leads to it; else the kernel's name for its file.
 std::string find_own_path(const std::string& called) {
   std::error_code ignored;
   if (called.find('/') != std::string::npos) {
@@ -101,7 +101,7 @@ int Successor::rehearse(int handover) const {
   std::vector<std::string> words = command(handover);
   const HiddenAddress hidden(words);
   fcntl(handover, F_SETFD, 0);
-  // Standard output is thrown away; a refusal comes on standard error.
+  // Discards standard output; a refusal comes on standard error.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
   working_directory::enter();

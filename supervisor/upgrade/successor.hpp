@@ -11,25 +11,24 @@
 
 namespace brood {
 
-// The program that takes over when this process executes its own file again: whatever lies there by then.
+// The program that takes over when this process executes its own file again: whatever is there by then.
 class Successor {
  public:
-  // `argv` as this program was started, the name of the file first.  Call it early: later another file may lie there,
-  // and the environment lacks what only the service itself may know (see ServiceNotify).  `path`: where the program
-  // lies, if a program before us in this process knew it.
+  // `argv` is this program's, the name of the file first.  Call it early: later another file may be there, and the
+  // environment lacks the service's variables (see ServiceNotify).  `path` is the program's path, if a previous program
+  // in this process knew it.
   explicit Successor(std::vector<std::string> argv, std::string path = "");
 
-  // The path of the file, as this program was called: so a symbolic link is followed anew.
+  // The path by which this program was called, so a symbolic link is followed anew.
   const std::string& path() const { return path_; }
 
-  // In a child: executes the successor as take_over() would, with the same words, but with the handover of a rehearsal.
-  // The successor says on standard error why it could not take over; exit status 0 and a signature mean that it could.
-  // Returns only the exit status of a failed exec.
+  // In a child: executes the successor as take_over() would, with the same arguments, but with the handover of a
+  // rehearsal.  The successor writes to standard error why it could not take over; exit status 0 and a signature mean
+  // that it could.  Returns only if the exec fails, with an exit status.
   int rehearse(int handover) const;
 
-  // Executes the successor in place of this program, with its arguments and the environment that it was started with;
-  // the descriptors of the handover stay open.  Returns only when that has failed, with a sentence; then nothing has
-  // changed.
+  // Executes the successor in place of this program, with its arguments and original environment; the descriptors of
+  // the handover stay open.  Returns a sentence only if that fails; then nothing has changed.
   std::string take_over(const Handover& handover) const;
 
   // The file of this program's page, which stays open for the way back.
@@ -41,7 +40,7 @@ class Successor {
 
   std::vector<std::string> argv_, environment_;
   std::string path_;
-  UniqueFd program_;  // this one's file
+  UniqueFd program_;  // this program's file
   std::optional<HeldFiles::Entry> page_;
 };
 

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_wait = 60s;  // for half-done work to end
 
-// The last line is the reason; before it a library may have printed anything.
+// The last line is the reason; a library may have printed anything before it.
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of("\r\n ");
   if (end == std::string::npos) return "";
@@ -78,7 +78,7 @@ void Upgrade::checked(const std::string& refusal) {
   const bool answered = is_signed(copy_.get());
   copy_.reset();
   if (!refusal.empty()) return fail(Outcome::refused, last_line(refusal));
-  // Whatever program was executed, it has not looked at the handover.
+  // The executed program has not looked at the handover.
   if (!answered)
     return fail(Outcome::refused,
                 successor_.path() + " cannot be executed in place of this program: it does not answer as brood does");
@@ -99,7 +99,7 @@ void Upgrade::advance(SteadyTime now, const std::string& half_done) {
   log::info("upgrade_takes_over", {{"program", successor_.path()}});
   try {
     fail(Outcome::refused, successor_.take_over(with_program_and_config(hand_over_())));
-  } catch (const std::system_error& error) {  // no descriptor is left, say
+  } catch (const std::system_error& error) {  // no descriptor is left, for example
     fail(Outcome::not_now, error.what());
   }
 }

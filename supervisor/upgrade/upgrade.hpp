@@ -17,35 +17,35 @@
 
 namespace brood {
 
-// Lets the program that is now in our own file take over this process.  That program first checks, in a child, a copy
-// of the handover that it would get.  If it finds nothing wrong, it takes over as soon as nothing is half done.  The
-// configuration is read once, for both programs.  On success nothing here returns.
+// Lets the program that is now in our own file take over this process.  First that program checks, in a child, a copy
+// of its handover.  If it finds nothing wrong, it takes over as soon as nothing is half done.  The configuration is
+// read once, for both programs.  On success nothing here returns.
 class Upgrade {
  public:
   using ReadFile = std::function<ConfigFile()>;  // of the configuration; throws ConfigError
   // Makes the handover as things are now.
   using HandOver = std::function<Handover()>;
-  // `failed`: why a program that took over from this one has given the process back; empty if none has.
+  // `failed`: why the next program gave the process back to this one; empty if none did.
   Upgrade(Children& children, const Successor& successor, ReadFile read_file, HandOver hand_over, std::string failed);
 
-  enum class News { begun, given_up };  // given_up: everything is as it was
-  // What has happened since the last take_news(), in order.
+  enum class News { begun, given_up };  // given_up: everything is as before
+  // The events since the last take_news(), in order.
   std::vector<News> take_news() { return std::exchange(news_, {}); }
 
-  // When the upgrade fails, the client is answered with a JSON object.  When it succeeds, the client's connection ends,
-  // and the client asks the successor.
+  // If the upgrade fails, the client gets a JSON object.  If it succeeds, the client's connection ends, and the client
+  // asks the successor.
   void begin(std::optional<ControlSocket::Reply> asked_by);
-  // Answers with the refusal of the last upgrade; false when it was not refused.
+  // Answers with the refusal of the last upgrade.  Returns false if it was not refused.
   bool answer_failure(const ControlSocket::Reply& reply) const;
-  // The new program has nothing against it: it takes over as soon as nothing is half done.
+  // The new program agrees: it takes over as soon as nothing is half done.
   bool waits() const { return step_ == Step::waiting; }
-  // Each turn.  `half_done` is what must end first, for people; empty if nothing.
+  // Each turn.  `half_done` describes what must end first, for people; empty if nothing.
   void advance(SteadyTime now, const std::string& half_done);
-  // Ends what is under way.
+  // Ends the upgrade under way.
   void abandon(const std::string& why);
 
   bool under_way() const { return step_ != Step::none; }
-  std::string status() const;  // half a sentence for people; empty: there is nothing to say
+  std::string status() const;  // half a sentence for people; empty if there is nothing to report
 
  private:
   enum class Step { none, checking, waiting };
@@ -63,7 +63,7 @@ class Upgrade {
   ChildCheck check_;
   Step step_ = Step::none;
   UniqueFd copy_;    // of the handover, for the rehearsal
-  ConfigFile file_;  // the configuration that the rehearsal used
+  ConfigFile file_;  // the configuration of the rehearsal
   SteadyTime give_up_at_{};
   std::string waits_for_, last_failure_;
   ProgressThrottle told_;

@@ -49,7 +49,7 @@ std::string word_of(const std::string& why) {
   return std::string(failed) + "=" + (why.empty() ? "it ended before it stood" : why);
 }
 
-// All that an exec needs is made at the beginning: the handler of a crash must not allocate.
+// Everything for an exec is prepared beforehand: the handler of a crash must not allocate.
 class Way {
  public:
   Way(const std::vector<std::string>& argv, int handover, int program)
@@ -67,10 +67,10 @@ class Way {
     program_ = -1;
   }
 
-  // Both return only when the exec fails.
+  // Both return only if the exec fails.
   void take(const char* word) { execute(program_, word); }
   void begin_again(const char* word) { execute(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC), word); }
-  // Lends a copy: unsetenv(3) takes variables out of the very array that it is lent.
+  // Lends a copy: unsetenv(3) removes variables from the array itself.
   void restore_environment() {
     lent_ = environment_;
     environ = lent_.data();
@@ -101,7 +101,7 @@ void crashed(int signal) {
   for (const Crash& crash : crashes) {
     if (way && crash.signal == signal) way->take(crash.word);
   }
-  raise(signal);  // SA_RESETHAND has restored the default action, so this ends us
+  raise(signal);  // SA_RESETHAND has restored the default action, so this ends the process
 }
 
 void watch_for_crashes() {
@@ -111,7 +111,7 @@ void watch_for_crashes() {
   sigaltstack(&stack, nullptr);
   struct sigaction action {};
   action.sa_handler = crashed;
-  // Not blocked in the handler: a mask survives the exec.
+  // The signal is not blocked in the handler: a mask would survive the exec.
   action.sa_flags = static_cast<int>(SA_ONSTACK | SA_NODEFER | SA_RESETHAND);
   for (const Crash& crash : crashes) sigaction(crash.signal, &action, nullptr);
 }
@@ -119,7 +119,7 @@ void watch_for_crashes() {
 void stop_watching() {
   for (const Crash& crash : crashes) {
     struct sigaction now {};
-    // The handler that guards against what a job does to the scoreboard may have taken our place meanwhile.  It stays.
+    // The handler that guards the scoreboard may have taken our place meanwhile; then it stays.
     if (sigaction(crash.signal, nullptr, &now) == 0 && now.sa_handler == crashed) ::signal(crash.signal, SIG_DFL);
   }
   stack_t none{};
@@ -134,7 +134,7 @@ void open(const std::vector<std::string>& argv) {
   const bool only_looks = std::find(argv.begin(), argv.end(), "--check") != argv.end();
   // A rehearsal gets the number of the program's descriptor, but its exec has closed that descriptor.
   if (!handover || *handover < 0 || only_looks || program == -1) return;
-  hold_back_signals();  // the program before did; but a script around this one may have cleared its mask
+  hold_back_signals();  // the previous program did so, but a wrapper script may have cleared the mask
   way = std::make_unique<Way>(argv, *handover, program.value_or(-1));
   if (way->leads_back()) watch_for_crashes();
 }

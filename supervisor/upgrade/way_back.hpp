@@ -4,36 +4,36 @@
 #include <string_view>
 #include <vector>
 
-// While a new program takes over from the program before it in the same process, the file of the program before stays
-// open, and so does all that it left.  If the new program ends before it stands, by an exception, an exit or a crash,
-// the program before is executed again and finds everything as it was.  There is no way back when the new program ends
-// before its main() begins, or by SIGKILL.
+// While a new program takes over from the previous one in the same process, the previous program's file and everything
+// it left stay open.  If the new program ends before it stands, by an exception, an exit or a crash, the previous
+// program is executed again and finds everything as it was.  There is no way back if the new program ends before its
+// main() begins, or by SIGKILL.
 namespace brood::way_back {
 
-// What one program tells the next among the arguments of `brood run`.
+// Arguments of `brood run` by which one program passes information to the next.
 constexpr std::string_view adopt = "--adopt";    // the descriptor of the handover
-constexpr std::string_view former = "--former";  // the descriptor of the file of the program before
-constexpr std::string_view failed = "--failed";  // as --failed=..., to the program before: why the new one gave back
+constexpr std::string_view former = "--former";  // the descriptor of the previous program's file
+constexpr std::string_view failed = "--failed";  // as --failed=..., to the previous program: why the new one gave up
 
-// `argv` as this program was started, the name of the file first.  Before anything else, and before the environment is
-// changed.
+// `argv` is this program's, the name of the file first.  Call it before anything else, in particular before the
+// environment changes.
 void open(const std::vector<std::string>& argv);
 
-// This program was told to take over, and does not stand yet: it could still give the process back.
+// Whether this program is taking over and does not stand yet, so that it could still give the process back.
 bool is_open();
 
-// Executes the program before; returns only when there is none, or it cannot be executed.
+// Executes the previous program.  Returns only if there is none, or it cannot be executed.
 void take(const std::string& why);
 
-// For when take() has returned: executes this program from its beginning.  Returns only when that fails.
+// After take() has returned: executes this program from its beginning.  Returns only if that fails.
 void begin_again(const std::string& why);
-// Gives this process the environment that the program was started with.
+// Restores the environment with which the program was started.
 void restore_environment();
 
-// This program stands: the way back is closed.
+// This program stands, so the way back is closed.
 void close();
 
-// `argv` without what one program tells the next, which comes last, and what a wrapper adds to it.
+// `argv` without the previous program's arguments, which come last, and without any that a wrapper added behind them.
 std::vector<std::string> own_arguments(std::vector<std::string> argv);
 
 }  // namespace brood::way_back

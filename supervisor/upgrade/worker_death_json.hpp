@@ -10,7 +10,7 @@
 #include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/upgrade/handover_json.hpp"
 
-// What is known of a dead worker, as a handover has it.  Each member is named once, for writing and reading.
+// The facts about a dead worker, as in a handover.  Each member is named once, for writing and reading.
 namespace brood::handover_json {
 
 template <typename Io>
@@ -116,7 +116,7 @@ void members(Io& io, Of<Io, WorkerDeath::Run>& run) {
 
 template <typename Io>
 void members(Io& io, Of<Io, WorkerDeath>& death) {
-  constexpr int nobody_chose = -1;  // what becomes of a job
+  constexpr int nobody_chose = -1;  // no outcome was chosen for the job
   constexpr int as_configured = -1;
   io.bytes("identity", death.worker.identity);
   io.number("slot", death.worker.slot);

@@ -7,7 +7,7 @@ using Kind = Action::Kind;
 
 Action answer_for(const KeyPress& press) {
   if (press.text == "y" || press.text == "Y") return {.kind = Kind::yes};
-  // A key without a name is no answer: curses sends one when the terminal's size has changed.
+  // A key without a name is no answer: curses sends one when the terminal is resized.
   const bool is_nothing = press.key == Key::none || (press.key == Key::character && press.text.empty());
   return {.kind = is_nothing ? Kind::none : Kind::no};
 }

@@ -34,22 +34,22 @@ struct Action {
   enum class Kind {
     none,
     quit,
-    close,  // the help, the detail, the filter; in this order
+    close,  // the help, the detail or the filter, in this order
     open,
     help,
     pause,
-    show_pane,   // `number`
+    show_pane,   // its number is `number`
     turn_panes,  // by `number`
     move,        // by `number` lines
     move_pages,  // by `number` pages
     first,
     last,
     edit_filter,
-    type,   // `text`
+    type,   // types `text`
     erase,  // the last character
     erase_all,
-    accept,  // what was typed
-    sort,    // by the next column, or the one before: `number`
+    accept,  // what has been typed
+    sort,    // by the column `number` further on, 1 or -1
     reverse,
     kill_job,
     dump,
@@ -62,7 +62,7 @@ struct Action {
   std::string text = {};
 };
 
-// The meaning of a key in the pane that the user looks at.
+// The meaning of a key in the present pane.
 Action action_for(const View& view, const KeyPress& press);
 
 }  // namespace brood::watch

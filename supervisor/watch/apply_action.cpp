@@ -34,7 +34,7 @@ void choose(View& view, const Listing& listing, std::size_t position) {
   view.choice().row = listing.rows[view.choice().position].key;
 }
 
-// `lines` may go past both ends.
+// `lines` may lead past both ends.
 void move(View& view, const ViewContext& context, std::ptrdiff_t lines) {
   const auto moved = [lines](std::size_t from, std::size_t last) {
     const std::ptrdiff_t to = static_cast<std::ptrdiff_t>(from) + lines;
@@ -54,7 +54,7 @@ std::string chosen_row(const View& view, const Listing& listing) {
   return listing.rows[position_of(listing, view.choice())].key;
 }
 
-// The worker that the detail shows, or else the one in the chosen row.
+// The worker that the detail shows, else the one in the chosen row.
 const WorkerStatus* chosen_worker(const View& view, const ViewContext& context) {
   if (view.pane != Pane::workers) return nullptr;
   if (view.detail) return view.detail->row ? worker_of(context.model, *view.detail->row) : nullptr;

@@ -14,20 +14,20 @@ namespace brood::watch {
 struct ViewContext {
   const Model& model;
   const Listing& listing;  // of the view's pane, arranged
-  std::size_t page = 1;    // rows or lines that are shown at once
+  std::size_t page = 1;    // rows or lines on the screen at once
   std::size_t lines = 0;   // of the detail or the help, after long lines were broken
   WallTime now{};
 };
 
-// The actions that the view cannot do itself.
+// The part of an action that the view cannot do itself.
 struct Effect {
   bool quit = false, redraw = false;
-  std::vector<std::string> command = {};  // of brood, to be run
+  std::vector<std::string> command = {};  // a command of brood to run
 };
 
 Effect apply(View& view, const Action& action, const ViewContext& context);
 
-// Brings the detail up to date, as long as its row is there.
+// Updates the detail, while its row exists.
 void refresh_detail(View& view, const Model& model, WallTime now);
 
 }  // namespace brood::watch

@@ -10,20 +10,20 @@
 
 namespace brood::watch {
 
-// One of brood's own commands in a process of its own, so that a command that takes seconds does not hold up the keys.
-// What it prints on standard output and error is read as it comes.
+// Runs one of brood's own commands in a process of its own, so that a command that takes seconds does not hold up the
+// keys.  Its standard output and error are read as they come.
 class CommandProcess {
  public:
   // `brood` is the path of the program.  Throws std::system_error.
   CommandProcess(const std::string& brood, const std::vector<std::string>& command);
-  ~CommandProcess();  // SIGKILL, when it still runs
+  ~CommandProcess();  // sends SIGKILL if it still runs
   CommandProcess(const CommandProcess&) = delete;
   CommandProcess& operator=(const CommandProcess&) = delete;
 
   const std::vector<std::string>& command() const { return command_; }
   int fd() const { return output_.get(); }
 
-  // Reads what is there without waiting.  Returns all that the command said once it has ended, nullopt before.
+  // Reads what is there without waiting.  Returns the whole output once the command has ended, nullopt before.
   std::optional<std::string> read();
 
  private:

@@ -10,7 +10,7 @@
 namespace brood::watch {
 namespace {
 
-// Adds a line such as "Queue default"; nothing where `value` is empty.
+// Adds a line such as "Queue default"; none if `value` is empty.
 void add(std::vector<std::string>& lines, std::string_view name, const std::string& value) {
   if (!value.empty()) lines.push_back(fmt::format("{:<14}{}", name, value));
 }

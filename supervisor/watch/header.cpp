@@ -32,7 +32,7 @@ Line redis_state(const Scene& scene, bool is_wide) {
   return line;
 }
 
-// The address is cut to make room for the state of Redis; the reason why Redis is away gets the room that is left.
+// The address is cut to make room for the state of Redis; the reason why Redis is away gets the remaining room.
 Line first_line(const Scene& scene, std::size_t columns) {
   constexpr std::size_t least_address = 10, gaps = 6, least_reason = 12;
   const bool is_wide = columns >= 60;
@@ -54,7 +54,7 @@ std::string busy_text(const Scene& scene) {
   return fmt::format("{} of {}", busy.busy, busy.all);
 }
 
-// Figures that may be old are dimmed while Redis is away.
+// Dims figures that may be outdated while Redis is away.
 Line totals(const Scene& scene, const char* first_name, std::int64_t RedisStatus::*first, const char* second_name,
             std::int64_t RedisStatus::*second) {
   const RedisStatus* const redis = scene.model.redis();

@@ -41,16 +41,16 @@ const std::vector<std::string>& help_lines() {
   return lines;
 }
 
-constexpr std::size_t margin = 2;  // where the mark of the chosen row is
+constexpr std::size_t margin = 2;  // where the chosen row is marked
 
-// The part of a too long text that stands in the first line: it ends at a space, where one is near.
+// The part of a long text that fits into the first line: it ends at a space, if one is near.
 std::string first_part(std::string_view text, std::size_t columns) {
   const std::string_view all = prefix(text, columns);
   const std::size_t space = all.rfind(' ');
   return std::string(space != all.npos && space >= all.size() / 2 ? all.substr(0, space + 1) : all);
 }
 
-// Long lines go on in the next one, a little to the right.
+// Continues long lines in the next one, indented a little.
 std::vector<std::string> broken(const std::vector<std::string>& lines, std::size_t columns, const Glyphs& glyphs) {
   constexpr std::size_t indent = 4;
   columns = std::max<std::size_t>(columns, 2 * indent);
@@ -105,7 +105,7 @@ Line tabs(const View& view, const Scene& scene, std::size_t columns) {
   return justified(std::move(left), std::move(right), columns, scene.glyphs);
 }
 
-// The filter of the table, as text; empty: there is none.
+// The filter of the table as text; empty if there is none.
 std::string how_it_is_shown(const View& view, const Glyphs& glyphs) {
   std::string text;
   if (!view.choice().filter.empty()) text = fmt::format("filter \"{}\"  ", clean(view.choice().filter, glyphs));
@@ -177,7 +177,7 @@ void lay_out_lines(View& view, const Scene& scene, Size size, std::size_t rows, 
   for (std::size_t i = top; i < std::min(top + rows, lines.size()); ++i) frame.lines.push_back({{"  " + lines[i]}});
 }
 
-// As many key hints as there is room for, the most useful first.
+// As many key hints as fit, the most useful first.
 Line hints(const View& view, const Scene& scene, std::size_t columns) {
   std::vector<std::pair<const char*, const char*>> keys = {{"?", "help"}, {"q", "quit"}};
   if (view.help || view.detail) {
@@ -206,7 +206,7 @@ Line hints(const View& view, const Scene& scene, std::size_t columns) {
   return justified(std::move(left), std::move(right), columns, scene.glyphs);
 }
 
-// The first wording that fits, as what to answer stands at the end.
+// The longest wording that fits, since the possible answers are at its end.
 std::string question(const Proposal& proposal, std::size_t columns, const Glyphs& glyphs) {
   std::string shown;
   for (const std::string& wording : proposal.questions) {

@@ -20,15 +20,15 @@ struct Scene {
 };
 
 // The whole screen: exactly `size.rows` lines, none wider than `size.columns`.  Scrolls the view so that the chosen row
-// is shown.
+// is visible.
 Frame lay_out(View& view, const Scene& scene, Size size);
 
-// body_rows(): how many rows of the screen the table has, or the help or detail in its place.  body_lines(): how many
-// lines the help or detail has.
+// body_rows(): the rows of the screen for the table, or for the help or detail in its place.  body_lines(): the lines
+// of the help or detail.
 std::size_t body_rows(Size size);
 std::size_t body_lines(const View& view, const Glyphs& glyphs, Size size);
 
-// The lines above the table: as many as the height allows.
+// The number of lines above the table: as many as the height allows.
 std::size_t header_rows(Size size);
 std::vector<Line> header(const Scene& scene, Size size);
 

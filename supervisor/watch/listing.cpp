@@ -27,7 +27,7 @@ std::size_t index_of(const Listing& listing, const std::string& title) {
 std::vector<std::size_t> natural_widths(const Listing& listing) {
   std::vector<std::size_t> natural;
   for (const Column& column : listing.columns)
-    natural.push_back(std::max(column.least, width(column.title) + 1));  // with the arrow of the sorted one
+    natural.push_back(std::max(column.least, width(column.title) + 1));  // room for the arrow of a sorted column
   for (const Row& row : listing.rows) {
     for (std::size_t i = 0; i < natural.size(); ++i) natural[i] = std::max(natural[i], width(row.cells[i].text));
   }

@@ -13,7 +13,7 @@ namespace brood::watch {
 struct Column {
   std::string title;
   Align align = Align::left;
-  int importance = 9;      // where there is no room, the least important column goes first
+  int importance = 9;      // if there is no room, the least important column goes first
   std::size_t least = 0;   // columns; never narrower
   bool shrinks = false;    // down to `least`; else it is as wide as its widest cell
   bool by_number = false;  // sorted by Cell::order, else by text
@@ -34,22 +34,22 @@ struct Row {
 struct Listing {
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::string when_empty;  // shown when there are no rows: why, in a sentence
+  std::string when_empty;  // shown if there are no rows: why, in a sentence
 };
 
-// The rows that the filter lets through, in the chosen order.
+// The rows that pass the filter, in the chosen order.
 Listing arrange(Listing listing, const Choice& choice);
 
-// The position of the chosen row, or of the row that took its place; 0 when there is none.
+// The position of the chosen row, or of the row that took its place; 0 if there is none.
 std::size_t position_of(const Listing& listing, const Choice& choice);
 
-// Another column to sort by: `step` is 1 or -1; past the last one comes the pane's own order.
+// Chooses another column to sort by: `step` is 1 or -1; after the last one comes the pane's own order.
 void choose_sort(Choice& choice, const Listing& listing, int step);
 
-// The widths of the columns in `room`, with `gap` between them; 0: no room for that column.
+// The widths of the columns in `room`, with `gap` between them; 0 for a column without room.
 std::vector<std::size_t> column_widths(const Listing& listing, std::size_t room, std::size_t gap);
 
-// True when every column would have all the room that it wants.
+// Returns true if each column gets all the room that it wants.
 bool fits(const Listing& listing, std::size_t room, std::size_t gap);
 
 }  // namespace brood::watch

@@ -18,19 +18,19 @@ class Model {
   void note(const RedisLook& look);
 
   const MachineStatus& machine() const { return machine_.status; }
-  const ProcessUse* use_of(std::int64_t pid) const;           // nullptr: it cannot be read
-  std::optional<double> cpu_percent(std::int64_t pid) const;  // of one processor, since the last look
+  const ProcessUse* use_of(std::int64_t pid) const;           // nullptr if it cannot be read
+  std::optional<double> cpu_percent(std::int64_t pid) const;  // percent of one processor, since the last look
 
-  // Redis' last answer; nullptr: it has never answered.  The answer may be old, see away_since().
+  // Redis' last answer; nullptr if it has never answered.  The answer may be old: see away_since().
   const RedisStatus* redis() const { return redis_ ? &*redis_ : nullptr; }
   std::optional<WallTime> away_since() const { return away_since_; }  // nullopt: it answers, or was not asked yet
   const std::string& error() const { return error_; }
-  const std::string& shards_away() const { return shards_away_; }  // their names; empty: all answer, or none does
+  const std::string& shards_away() const { return shards_away_; }  // their names; empty if all answer, or none does
   std::optional<std::chrono::microseconds> round_trip() const { return round_trip_; }
   std::optional<double> queue_change(const std::string& queue) const;  // jobs per second
 
-  // Where the rates come from: the scoreboards of this machine, which are exact and current, or else the counters in
-  // Redis, to which every process adds every ten seconds.
+  // The source of the rates: the scoreboards of this machine, which are exact and current, or else the counters in
+  // Redis, to which each process adds every ten seconds.
   enum class Source { machine, redis };
   Source source() const;
   std::optional<double> processed_per_second() const;
@@ -54,7 +54,7 @@ class Model {
   const Rates& rates() const { return source() == Source::machine ? machine_rates_ : redis_rates_; }
 
   MachineLook machine_, machine_before_;
-  std::map<std::string, JobCounters> counters_;  // of each supervisor, as last seen
+  std::map<std::string, JobCounters> counters_;  // of each supervisor, at the last look
   JobCounters counted_;                          // the sum of their growth since the first look
   Rates machine_rates_;
 

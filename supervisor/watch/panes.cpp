@@ -11,7 +11,7 @@
 namespace brood::watch {
 namespace {
 
-// A table never shows more of a text than this.
+// The most characters of a text that a table shows.
 constexpr std::size_t longest_cell = 400;
 
 // Makes the cells of one listing.
@@ -27,7 +27,7 @@ struct Writer {
   static Cell count(std::uint64_t n, Look look = Look::plain) {
     return number(count_text(n), static_cast<double>(n), n == 0 ? Look::dim : look);
   }
-  // Where the figure is not known, it sorts far below zero.
+  // An unknown figure sorts far below zero.
   static Cell measured(std::string shown, std::optional<double> n) {
     return number(std::move(shown), n.value_or(-1e18));
   }

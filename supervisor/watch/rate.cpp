@@ -21,7 +21,7 @@ std::optional<double> Trend::per_second() const {
 }
 
 void Rate::note(SteadyTime at, std::uint64_t value) {
-  // A job may have scribbled over the counter: an impossible value must not overflow.
+  // A job may have overwritten the counter: an impossible value must not overflow.
   constexpr std::uint64_t most = 1'000'000'000'000;
   if (last_ && value > *last_) grown_ += static_cast<std::int64_t>(std::min(value - *last_, most));
   last_ = value;

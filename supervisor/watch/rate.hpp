@@ -14,12 +14,12 @@ namespace brood::watch {
 // How fast a number changes, from its values at points in time.
 class Trend {
  public:
-  // The rate over the last `window`, for a number that changes in steps; zero: since the last value.
+  // The rate over the last `window`, for a number that changes in steps; if zero, since the last value.
   explicit Trend(SteadyTime::duration window) : window_(window) {}
 
   void note(SteadyTime at, std::int64_t value);
 
-  // Nullopt before there are two values.
+  // nullopt before there are two values.
   std::optional<double> per_second() const;
 
  private:
@@ -31,7 +31,7 @@ class Trend {
   std::deque<Point> points_;
 };
 
-// The same for a counter: a counter that falls was reset, which is no negative rate.
+// The same for a counter: if it falls, it was reset, which is no negative rate.
 class Rate {
  public:
   explicit Rate(SteadyTime::duration window) : trend_(window) {}
@@ -45,15 +45,15 @@ class Rate {
   std::int64_t grown_ = 0;
 };
 
-// The values of the last minutes, several of them together in one bar.
+// The values of the last minutes; each bar stands for several.
 class Series {
  public:
   explicit Series(std::size_t values_in_a_bar = 1) : in_a_bar_(values_in_a_bar) {}
 
   void add(std::optional<double> value);
 
-  // The averages of the last `columns` bars, the latest on the right; columns from before the beginning are empty.  A
-  // value of zero is the lowest bar, and nothing else is.
+  // The averages of the last `columns` bars, the latest on the right; columns before the first value are empty.  Only a
+  // value of zero gets the lowest bar.
   std::string sparkline(std::size_t columns, const Glyphs& glyphs) const;
 
  private:
@@ -66,7 +66,7 @@ class Series {
   std::deque<Bar> bars_;
 };
 
-// "[|||    ]" in `columns`; all of it is `whole`.
+// "[|||    ]" in `columns`, full when `part` is `whole`.
 std::string bar(std::uint64_t part, std::uint64_t whole, std::size_t columns, const Glyphs& glyphs);
 
 }  // namespace brood::watch

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 struct RedisSampler::Shared {
   Locate locate;
   std::chrono::milliseconds interval;
-  UniqueFd news, still_wanted, wanted;  // `still_wanted` comes to its end when `wanted` is closed
+  UniqueFd news, still_wanted, wanted;  // `still_wanted` ends when `wanted` is closed
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -79,7 +79,7 @@ RedisStatus status_of(Conversation& conversation) {
   return status;
 }
 
-// Shards that do not answer are counted with their last counters; throws when none answers.
+// Shards that do not answer count with their last counters.  Throws if none answers.
 RedisStatus sum_of_shards(std::vector<Conversation>& conversations, RedisLook& look) {
   std::vector<RedisStatus> answers, away;
   for (Conversation& one : conversations) {

@@ -24,11 +24,11 @@ class RedisSampler {
   RedisSampler(const RedisSampler&) = delete;
   RedisSampler& operator=(const RedisSampler&) = delete;
 
-  int fd() const;                   // readable when there is a sample to take
-  std::optional<RedisLook> take();  // the latest, once
+  int fd() const;                   // readable if there is a sample to take
+  std::optional<RedisLook> take();  // the latest sample, once
 
-  // Ends the thread.  Returns false if the thread resolves a name or connects, which cannot be interrupted; then the
-  // process should end without running destructors.
+  // Ends the thread.  Returns false if the thread is resolving a name or connecting, which cannot be interrupted; then
+  // the process should end without running destructors.
   bool stop();
 
  private:

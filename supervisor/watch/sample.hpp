@@ -22,7 +22,7 @@ struct MachineLook {
   std::map<std::int64_t, ProcessUse> use;  // of the workers, by pid
 };
 
-// Reads the scoreboards of `directory` and the kernel's figures of their workers: a few small files for each.
+// Reads the scoreboards of `directory` and the kernel's figures about their workers: a few small files for each.
 MachineLook look_at_machine(const std::string& directory);
 
 // One look at Redis, successful or not.
@@ -32,7 +32,7 @@ struct RedisLook {
   std::optional<RedisStatus> status;  // nullopt: it did not answer, and `error` has the reason
   std::string error;
   std::string away;                  // the names of shards that do not answer, while others do
-  std::chrono::microseconds took{};  // until all was answered
+  std::chrono::microseconds took{};  // until everything was answered
 };
 
 }  // namespace brood::watch

@@ -19,7 +19,7 @@
 #include "shared/base/log_line.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 
-// <term.h> has these, and beside them a macro for each capability, with names as common as `tab` and `lines`.
+// <term.h> declares these too, with a macro for each capability under names as common as `tab` and `lines`.
 extern "C" {
 int setupterm(const char* term, int descriptor, int* error);
 char* tigetstr(const char* capability);
@@ -30,7 +30,7 @@ int del_curterm(struct term* terminal);
 namespace brood::watch {
 namespace {
 
-constexpr int escape_delay_ms = 50;  // after this an Esc is a key by itself, not the beginning of a sequence
+constexpr int escape_delay_ms = 50;  // after this an Esc is a key by itself, not the start of a sequence
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -41,7 +41,7 @@ Glyphs glyphs_of_environment() {
   std::setlocale(LC_CTYPE, "");
   Glyphs glyphs;
   glyphs.utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
-  // The fonts of the Linux console and of old terminals have few such characters.
+  // The fonts of the Linux console and of old terminals lack most such characters.
   const std::string terminal = variable("TERM");
   glyphs.blocks = glyphs.utf8 && !terminal.starts_with("linux") && !terminal.starts_with("vt");
   return glyphs;
@@ -57,7 +57,7 @@ SCREEN* open_terminal() {
   if (place_cursor == nullptr || place_cursor == reinterpret_cast<char*>(-1))
     throw UsageError(
         fmt::format("--watch needs a terminal that can place its cursor, and \"{}\" cannot", log::printable(name)));
-  del_curterm(set_curterm(nullptr));  // newterm() sets up one of its own
+  del_curterm(set_curterm(nullptr));  // newterm() sets up its own
   SCREEN* const screen = newterm(nullptr, stdout, stdin);
   if (!screen) throw UsageError(fmt::format("--watch cannot use the terminal \"{}\"", log::printable(name)));
   return screen;
@@ -155,7 +155,7 @@ Screen::Screen() : state_(std::make_unique<State>()) {
     for (const short colour : {COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_CYAN}) init_pair(colour, colour, background);
     state_->colour = true;
   }
-  resize();  // LINES and COLUMNS in the environment may be those of another terminal
+  resize();  // LINES and COLUMNS in the environment may be another terminal's
 }
 
 Screen::~Screen() {
@@ -187,8 +187,8 @@ void Screen::resize() {
 void Screen::redraw() { clearok(curscr, TRUE); }
 
 void Screen::show(const Frame& frame) {
-  // While the terminal is not read, a write would block, and no signal would be handled.  So this frame is dropped;
-  // the next one shows the same.
+  // If the terminal is not read, a write would block, and no signal would be handled.  So this frame is dropped; the
+  // next one shows the same.
   pollfd terminal{STDOUT_FILENO, POLLOUT, 0};
   if (poll(&terminal, 1, 0) == 0) return;
   werase(stdscr);
@@ -196,8 +196,7 @@ void Screen::show(const Frame& frame) {
     wmove(stdscr, static_cast<int>(row), 0);
     for (const Span& span : frame.lines[row]) {
       wattrset(stdscr, static_cast<int>(state_->attributes(span.look)));
-      // At the last place of the screen waddnstr returns an error, as the cursor cannot go on, but it has written the
-      // text.
+      // In the screen's last cell waddnstr returns an error, as the cursor cannot advance, but it has written the text.
       waddnstr(stdscr, span.text.data(), static_cast<int>(span.text.size()));
     }
   }

@@ -13,9 +13,9 @@ namespace brood::watch {
 // The terminal of this process, taken over while this object lives.  Only screen.cpp knows curses.
 class Screen {
  public:
-  // Throws UsageError when standard input and output are no terminal, or one that curses cannot use.
+  // Throws UsageError if standard input and output are no terminal, or one that curses cannot use.
   Screen();
-  ~Screen();  // leaves it as it was
+  ~Screen();  // restores the terminal
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
@@ -23,10 +23,10 @@ class Screen {
   Size size() const;
 
   void show(const Frame& frame);
-  void redraw();  // another program wrote to the terminal: the next show() draws all of it
+  void redraw();  // another program wrote to the terminal: the next show() draws everything
   void resize();  // takes the terminal's present size
 
-  // The next key that has come; Key::none when there is none.  Waits only for the rest of an escape sequence.
+  // The next key; Key::none if there is none.  Waits only for the rest of an escape sequence.
   KeyPress read_key();
 
   void leave();  // gives the terminal back for a while, until the next show()

@@ -9,14 +9,14 @@ namespace brood::watch {
 
 // The characters that a terminal can show.
 struct Glyphs {
-  bool utf8 = true;    // else text beyond ASCII becomes question marks
+  bool utf8 = true;    // else characters beyond ASCII become question marks
   bool blocks = true;  // else bars and lines are drawn with ASCII
 
   std::string_view ellipsis() const { return blocks ? "…" : "~"; }
 };
 
-// Text as a terminal shows it.  Text of others may hold wide and combining characters, and may try to control the
-// terminal.  The widths are those of the C library's locale: LC_CTYPE must be set when `glyphs.utf8` is true.
+// Text as a terminal shows it.  Foreign text may contain wide and combining characters, and may try to control the
+// terminal.  The widths are those of the C library's locale: LC_CTYPE must be set if `glyphs.utf8` is true.
 
 // One line that is safe to show: control characters, changes of direction and invalid UTF-8 are escaped or replaced,
 // and a character keeps at most two combining ones.

@@ -44,7 +44,7 @@ std::chrono::milliseconds read_interval(const std::string& text) {
   return *interval;
 }
 
-// Reads the signals that end, stop or resize from a descriptor.  Its destructor restores the signal mask.
+// Reads the signals that end, stop or resize the program from a descriptor.  Its destructor restores the signal mask.
 class Signals {
  public:
   Signals() {
@@ -60,13 +60,13 @@ class Signals {
 
   int fd() const { return fd_.get(); }
 
-  // The next signal that has come; 0 when there is none.
+  // The next pending signal; 0 if there is none.
   int next() const {
     signalfd_siginfo info{};
     return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
   }
 
-  // Stops as SIGTSTP does by default; returns when the shell continues this process.
+  // Stops as SIGTSTP does by default; returns when the shell resumes this process.
   void stop_this_process() const {
     signal(SIGTSTP, SIG_DFL);
     sigset_t stop;
@@ -111,7 +111,7 @@ class Watch {
     }
   }
 
-  // Gives the terminal back and ends the thread; false: it cannot be ended, see RedisSampler.
+  // Gives the terminal back and ends the thread.  Returns false if the thread cannot be ended: see RedisSampler.
   bool stop() {
     screen_.leave();
     return redis_.stop();
@@ -131,7 +131,7 @@ class Watch {
     }
   }
 
-  // Copies the model to what is shown; while the user has paused, nothing changes.
+  // Copies the model to what is shown, unless the user has paused.
   void prepare() {
     if (view_.paused) return;
     shown_ = model_;
@@ -222,7 +222,7 @@ class Watch {
     }
   }
 
-  const std::string brood_ = brood_of_companion();  // found at the start: this program's own file may be replaced later
+  const std::string brood_ = brood_of_companion();  // found at the start: this program's file may be replaced later
   std::string address_;
   std::chrono::milliseconds interval_;
   Signals signals_;  // declared before `redis_`, whose thread must not get these signals
@@ -246,7 +246,7 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
   try {
     const std::vector<RedisAddress> shards = access.shards();
     address = shards.size() == 1 ? shards.front().without_password() : fmt::format("{} shards", shards.size());
-  } catch (const ConnectionLost&) {  // the thread that asks Redis reports it, and tries again
+  } catch (const ConnectionLost&) {  // the sampler's thread reports it, and tries again
   }
   bool is_stopped = false;
   {
@@ -254,7 +254,7 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
     watching.run();
     is_stopped = watching.stop();
   }
-  // A thread that still looks up a name would use objects that destructors have ended.
+  // A thread that is still resolving a name would use destroyed objects.
   if (!is_stopped) _exit(exit_status::ok);
   return exit_status::ok;
 }

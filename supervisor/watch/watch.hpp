@@ -7,7 +7,7 @@
 namespace brood {
 
 // `brood status --watch`: shows everything on the whole terminal until the user quits.  `interval` is the time between
-// two looks, as the user typed it.  Returns the exit status; throws UsageError.
+// two looks, as typed by the user.  Returns the exit status; throws UsageError.
 int watch_status(const RedisAccess& access, const std::string& interval);
 
 }  // namespace brood

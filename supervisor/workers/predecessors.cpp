@@ -13,7 +13,7 @@ namespace brood {
 
 Predecessors::Predecessors(EventLoop& loop, const std::vector<Handover::Worker>& workers) {
   for (const Handover::Worker& worker : workers) {
-    One& one = left_[worker.pid];  // stays where it is
+    One& one = left_[worker.pid];  // its address does not change
     one.field = worker_field(worker.slot, worker.incarnation);
     one.control = own_descriptor(worker.control);
     one.output = own_descriptor(worker.output);

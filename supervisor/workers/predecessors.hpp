@@ -14,9 +14,9 @@
 
 namespace brood {
 
-// Workers of the program before us in this process, whose records we cannot read: they are told to finish the job in
-// hand and exit.  When one of them crashes, its field no longer counts as living, and so what it left in flight is
-// found by that field and given back.  What they print is not logged.
+// Workers of the previous program in this process whose records are unreadable: they are ordered to finish the job in
+// hand and exit.  If one crashes, its field no longer counts as living, so its jobs in flight are found by that field
+// and given back.  Their output is not logged.
 class Predecessors {
  public:
   Predecessors() = default;
@@ -24,18 +24,18 @@ class Predecessors {
   Predecessors(EventLoop& loop, const std::vector<Handover::Worker>& workers);
 
   bool is_one(pid_t pid) const { return left_.contains(pid); }
-  // False when `pid` was none of them.
+  // Returns false if `pid` was none of them.
   bool reaped(pid_t pid);
   void kill_all() const;
 
   int size() const { return static_cast<int>(left_.size()); }
-  std::set<std::string> fields() const;  // "<slot>.<incarnation>" of each that lives
+  std::set<std::string> fields() const;  // "<slot>.<incarnation>" of each living one
 
  private:
   struct One {
     std::string field;
     UniqueFd control, output;
-    std::unique_ptr<FdWatch> drain;  // of the output: a job that prints must not wait for a reader
+    std::unique_ptr<FdWatch> drain;  // empties the output pipe: a job that prints must not wait for a reader
   };
   std::map<pid_t, One> left_;
 };

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// The classes that ran in the dead worker's process before the job that ran last.
+// The classes that ran in the dead worker's process before its last job.
 std::vector<CrashFacts::RanBefore> ran_before(const SlotRecord& record, const UsageTable& usage);
 // "Images::Decode 1 run before, Mail 12".
 std::string describe(const std::vector<CrashFacts::RanBefore>& classes);

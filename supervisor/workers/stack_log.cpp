@@ -52,7 +52,7 @@ void StackLog::tell(int slot, Told told) {
   const std::vector<DumpRequest> asked = orders_.ask_for_stacks(slot);
   if (asked.empty()) return told("");
   try {
-    // A file in memory: the child fills it, and nobody waits at its end.
+    // A file in memory, not a pipe: the child can fill it without a reader.
     const auto file = std::make_shared<UniqueFd>(check("memfd_create", memfd_create("stack", MFD_CLOEXEC)));
     const int descriptor = file->get();
     std::vector<int> keep = program().descriptors();

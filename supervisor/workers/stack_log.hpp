@@ -10,17 +10,17 @@
 namespace brood {
 
 // Asks workers for their stacks.  A short-lived child writes all stacks to the log, or one worker's stack to the client
-// that asked for it, since finding the names of functions takes time and reads files that may be anything.
+// that asked for it: finding the names of functions takes time, and reads files that may contain anything.
 class StackLog {
  public:
   StackLog(Children& children, const Generations& generations, WorkerOrders& orders)
       : children_(children), generations_(generations), orders_(orders) {}
 
-  // While the child of an earlier call still runs, the workers are asked and nothing is written.
+  // If the child of an earlier call still runs, asks the workers but writes nothing.
   void write();
 
-  // Calls `told` once with the object that ChildProgram::tell_stack writes; with an empty text if that fails, or while
-  // an earlier call is under way.
+  // Calls `told` once with the object that ChildProgram::tell_stack writes; with an empty text if that fails, or an
+  // earlier call is under way.
   using Told = std::function<void(const std::string& json)>;
   void tell(int slot, Told told);
 

@@ -14,7 +14,7 @@ namespace brood {
 
 WorkerOrders::WorkerOrders(EventLoop& loop, WorkerShards& shards, WorkerSlots& slots, const Generations& generations)
     : loop_(loop), shards_(shards), slots_(slots), generations_(generations) {
-  // Goes on counting where the program before stopped: its workers have seen its requests.
+  // Continues the previous program's counter: its workers have seen its requests.
   if (!slots_.adopted()) return;
   for (int slot = 0; slot < slots_.board.slots(); ++slot)
     dump_requests_ = std::max(dump_requests_, slots_.board.slot(slot).dump.request.load());
@@ -51,16 +51,16 @@ WorkerOrders::Descriptors WorkerOrders::descriptors_of(int slot) const {
   return {with.control.get(), with.output ? with.output->descriptor() : -1, with.output ? with.output->token() : ""};
 }
 
-// A worker may write anything into its pipe: what is read per turn is bounded, and a byte that is no ControlByte ends
-// the worker.
+// A worker may write anything into its pipe: a turn reads a bounded number of bytes, and a byte that is no ControlByte
+// ends the worker.
 void WorkerOrders::heard(int slot) {
   ProcessTable::Slot& taken = slots_.table[slot];
   SlotRecord& record = slots_.board.slot(slot);
   char bytes[64];
   const ssize_t got = recv(lines(slot).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-    // The worker is gone and will be reaped; or its job has closed the pipe.  Then the worker hears nothing any more,
-    // and must run no other job.
+    // Either the worker is gone and will be reaped, or its job has closed the pipe: then the worker receives no orders
+    // any more, and must run no other job.
     lines(slot).control_watch.reset();
     taken.flags = slot_quiet | slot_stop;
     record.flags.fetch_or(taken.flags);
@@ -96,7 +96,7 @@ void WorkerOrders::heard(int slot) {
   }
 }
 
-// A worker asks for an incarnation only between jobs: while a job runs, the job has written that byte.
+// A worker asks for an incarnation only between jobs: during a job, the job has written that byte.
 bool WorkerOrders::may_go_on_anew(int slot, ControlByte byte) {
   if (slots_.board.slot(slot).current.load() >= 0) return false;
   return byte != ControlByte::left_behind || shards_.left_behind(slot);
@@ -112,7 +112,7 @@ void WorkerOrders::end_for_broken_protocol(int slot) {
 
 // ---- What they are told
 
-// A worker whose pipe is full has been woken already.  The wait of a worker in Redis is ended after the byte, not
+// If the pipe is full, the worker has been woken already.  The worker's wait in Redis is ended after the byte, not
 // before: see WorkerUnblocker.
 void WorkerOrders::tell(int slot, std::uint32_t flags) {
   slots_.board.slot(slot).flags.fetch_or(flags);
@@ -134,7 +134,7 @@ void WorkerOrders::tell_all(std::uint32_t flags) {
   flags_ = flags;
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     if (!slots_.table.is_living(slot)) continue;
-    slots_.board.slot(slot).flags.store(flags_of(slot));  // a worker that finishes, or waits its turn, goes on doing so
+    slots_.board.slot(slot).flags.store(flags_of(slot));  // keeps a worker finishing, or waiting for its turn
     wake(slot);
   }
 }
@@ -165,7 +165,7 @@ bool WorkerOrders::is_able_to_fetch(int slot) const {
   return taken.pid != 0 && taken.ready_at && taken.flags == 0 && !taken.waits_its_turn;
 }
 
-// The workers in the lowest slots go on, so that they are the same at each look.
+// The workers in the lowest slots go on, so that each look picks the same ones.
 int WorkerOrders::hold_back_all_but(const std::optional<int>& allowed) {
   std::set<std::string> capsules_that_fetch;
   std::set<int> go_on;
@@ -193,9 +193,8 @@ int WorkerOrders::hold_back_all_but(const std::optional<int>& allowed) {
   return held_back;
 }
 
-// The count is raised first: a worker that has looked before either sees the new count, or we see that it waits.
-// Nobody is left out: a worker whose ready byte we have not read may wait already, and a job may have scribbled over
-// what a record says.
+// The count is raised first: either a worker that looked earlier sees the new count, or we see that it waits.  No
+// worker is skipped: one whose ready byte we have not read may wait already, and a job may have overwritten a record.
 void WorkerOrders::note_queues_changed(bool to_all) {
   slots_.board.queue_changes().fetch_add(1);
   for (int slot = 0; to_all && slot < slots_.table.used_slots(); ++slot) {
@@ -225,8 +224,8 @@ std::vector<DumpRequest> WorkerOrders::ask_for_stacks(std::optional<int> only) {
   return asked;
 }
 
-// A job may have scribbled over the flags, of its neighbours too: a worker that believes itself quiet would idle for
-// ever, and one that has forgotten a stop would have to be killed.
+// A job may have overwritten the flags, even its neighbours': a worker that believes itself quiet would idle forever,
+// and one that has lost a stop would have to be killed.
 void WorkerOrders::mend_flags() {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     slots_.board.slot(slot).wanted_shard.store(slots_.table[slot].wanted_shard);

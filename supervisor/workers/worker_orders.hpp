@@ -19,8 +19,8 @@
 
 namespace brood {
 
-// What workers are told, and what they say: by a pipe to each, and by flags and counters in the scoreboard.  The flag
-// is the message; the byte only wakes a worker that waits.
+// The orders to workers and their reports: by a pipe to each, and by flags and counters in the scoreboard.  The flag is
+// the message; the byte only wakes a waiting worker.
 class WorkerOrders {
  public:
   WorkerOrders(EventLoop& loop, WorkerShards& shards, WorkerSlots& slots, const Generations& generations);
@@ -28,7 +28,7 @@ class WorkerOrders {
   WorkerOrders(const WorkerOrders&) = delete;
   WorkerOrders& operator=(const WorkerOrders&) = delete;
 
-  // The slot's worker speaks through these until it has been reaped.
+  // The slot's worker uses these until it has been reaped.
   void connect(int slot, UniqueFd control, UniqueFd output, std::string token);
   void disconnect(int slot);
   // For the next program in this process; -1: none.
@@ -38,36 +38,35 @@ class WorkerOrders {
   };
   Descriptors descriptors_of(int slot) const;
 
-  // Tells every worker, present and to come, these SlotFlag bits.
+  // Sets these SlotFlag bits for every worker, present and future.
   void tell_all(std::uint32_t flags);
-  // All flags that this worker has now.
+  // All present flags of this worker.
   std::uint32_t flags_of(int slot) const;
   // The flags of a worker that is forked now.
   std::uint32_t flags_of_a_new_one(bool waits_its_turn) const { return flags_ | (waits_its_turn ? slot_quiet : 0U); }
-  // Tells this one alone to finish the job in hand and exit.
+  // Orders this worker to finish the job in hand and exit.
   void finish(int slot);
-  // Takes finish() back, for a worker that has not heard it yet.
+  // Takes finish() back, for a worker that has not seen it yet.
   void take_back_finish(int slot);
-  // Tells this one whether it is to wait for its turn: see serial_turns.hpp.
+  // Orders this worker to wait for its turn, or to go on: see serial_turns.hpp.
   void let_wait_its_turn(int slot, bool waits);
   // Lets `allowed` workers fetch, but at least one of each capsule; nullopt: all.  Returns how many are held back.
   int hold_back_all_but(const std::optional<int>& allowed);
-  // How many workers there are to be.
+  // The intended number of workers.
   int workers() const { return slots_.table.kept(); }
-  // Asks every worker for its stack, or the one in a slot: each answers in its record's `dump`.  Returns the requests
-  // that were made.
+  // Asks every worker for its stack, or the one in a slot: each answers in its record's `dump`.  Returns the requests.
   std::vector<DumpRequest> ask_for_stacks(std::optional<int> slot = std::nullopt);
-  // Restores flags that jobs may have scribbled over.
+  // Restores flags that jobs may have overwritten.
   void mend_flags();
 
-  // What workers have said since the last take_news().
+  // The workers' reports since the last take_news().
   struct News {
     std::set<int> batching;  // shards in which a worker holds more than one job
     bool left_wait = false;  // a worker has stopped waiting on its queue
   };
   News take_news() { return std::exchange(news_, {}); }
 
-  // Workers that are told to finish and run a job still.  Those without one leave in a moment.
+  // The number of workers that have been ordered to finish and still run a job.  Idle ones leave in a moment.
   int finishing() const;
 
   // See QueueWorkers.
@@ -77,7 +76,7 @@ class WorkerOrders {
   bool somebody_is_idle() const;
   bool somebody_is_busy() const { return slots_.busy() > 0; }
   void wake(int slot) { tell(slot, 0); }
-  void send_byte(int slot);  // the same, and Redis is not asked to end its wait
+  void send_byte(int slot);  // the same, without ending its wait in Redis
   void note_queues_changed(bool to_all);
   void note_queues_changed(bool to_all, int shard);  // `to_all`: to all workers of that shard
 
@@ -100,7 +99,7 @@ class WorkerOrders {
   WorkerSlots& slots_;
   const Generations& generations_;
   std::vector<Lines> lines_;
-  std::uint32_t flags_ = 0;  // what every worker is told
+  std::uint32_t flags_ = 0;  // for every worker
   std::uint32_t dump_requests_ = 0;
   News news_;
 };

@@ -27,8 +27,8 @@ std::optional<std::size_t> way_of_crash(const EndedWorker& ended) {
   return crash_way(ended.end.cause->error_class);
 }
 
-// Sends the runs that a dead worker has left to a StatsD server, if `settings` name one; the crashed one had that
-// error.
+// Sends the runs that a dead worker has left to a StatsD server, if `settings` name one; the crashed run carries
+// `error`.
 void tell_left_runs(const StatsdSettings& settings, UsageTable& table, const std::vector<EndedRun>& left,
                     const std::string& error_class) {
   if (settings.address.empty() || left.empty()) return;
@@ -86,7 +86,7 @@ void WorkerPool::look_after(SteadyTime now) {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) look_after_start(slot, now);
 }
 
-// Workers that a roll brings are left to the roll: one that does not start ends it.
+// Workers of a roll are left to the roll: one that does not start ends it.
 void WorkerPool::look_after_start(int slot, SteadyTime now) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.pid == 0 || taken.ready_at) return;
@@ -112,14 +112,13 @@ std::string WorkerPool::failing_starts() const {
                      slots_.table.kept(), std::chrono::duration<double>(longest_rest).count());
 }
 
-// Restores in each record which process runs there, and until when none does: without that a supervisor after us
-// would take living workers for dead, and `brood status` would show workers that are none, also in slots that were
-// never used.
+// Restores in each record which process runs there, and until when none does.  Otherwise a later supervisor would take
+// living workers for dead, and `brood status` would show workers that do not exist, also in slots that were never used.
 void WorkerPool::mend_records() {
   for (int slot = 0; slot < slots_.table.slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];
     SlotRecord& record = slots_.board.slot(slot);
-    if (taken.reserved) continue;  // its worker may write there already
+    if (taken.reserved) continue;  // its worker may already write there
     const std::int64_t rests_until = slots_.table.rests_until(slot).time_since_epoch().count();
     if (record.rests_until.load() != rests_until) record.rests_until.store(rests_until);
     const std::int64_t spawned_at = taken.occupied_since.time_since_epoch().count();
@@ -157,7 +156,7 @@ std::optional<EndedWorker> WorkerPool::reap(pid_t pid, const ExitStatus& status,
   }
   EndedWorker ended = exit_evidence_.examine(std::move(seen), taken, record);
   if (ended.death) ended.death->max_crashes = settings.max_crashes;
-  // A job in a process of its own is not harmed by what ran in the worker before.
+  // A job in a process of its own is not affected by earlier jobs of the worker.
   if (ended.death && ended.death->cause && ended.exit.last.job_pid == 0) {
     ended.death->cause->facts->ran_before = ran_before(record, slots_.board.usage());
     ran_before_.note_crash(*slot, now);
@@ -201,7 +200,7 @@ void WorkerPool::recovered(const DeadWorker& dead) {
   if (dead.identity == identity_) free(dead.slot, dead.incarnation);
 }
 
-// The slot is marked as retired too: should we be killed, the next supervisor need not recover it.
+// Also marks the slot as retired: if we are killed, the next supervisor need not recover it.
 void WorkerPool::free(int slot, std::uint64_t incarnation) {
   if (slot < 0 || slot >= slots_.table.slots() || !slots_.table[slot].held ||
       slots_.table[slot].incarnation != incarnation)
@@ -276,7 +275,7 @@ void WorkerPool::let_finish(EventLoop& loop, const Handover& handover) {
   log::warn("workers_replaced", {{"workers", predecessors_.size()}});
 }
 
-// Adds the places that the present generation is to have and does not have yet.
+// Adds the places that the present generation lacks.
 void WorkerPool::fill_capsules() {
   const std::vector<CapsuleSettings>& capsules = generations_.present()->config->capsules;
   for (int capsule = 0; capsule < static_cast<int>(capsules.size()); ++capsule) {

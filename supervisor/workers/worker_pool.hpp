@@ -19,13 +19,12 @@
 
 namespace brood {
 
-// The workers of one supervisor: fills their places, and reaps workers that have ended.  WorkerOrders tells them what
-// to do, WorkerSuccession says of which generation they are, and what becomes of a dead worker's jobs is decided
-// elsewhere.
+// The workers of one supervisor: fills their places, and reaps workers that have ended.  WorkerOrders gives them
+// orders, WorkerSuccession decides their generation, and dead workers' jobs are handled elsewhere.
 class WorkerPool {
  public:
-  // `identity` is the supervisor's name.  Takes over the workers that another program has `left`.  If their scoreboard
-  // cannot be read, they are told to finish and exit.
+  // `identity` is the supervisor's name.  Takes over the workers in `left`.  If their scoreboard is unreadable, they
+  // are ordered to finish and exit.
   WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
              WorkerOrders& orders, WorkerShards& shards, std::string identity, const Config& config,
              const std::optional<Handover>& left);
@@ -38,24 +37,24 @@ class WorkerPool {
   void stop_spawning() { spawner_.stop(); }
   // While this is true, an unknown child may be a worker whose template has not answered yet.
   bool awaits_newborn() const { return spawner_.asked() > 0; }
-  // Kills all workers, and charges no job for it.
+  // Kills all workers without charging a job.
   void kill_all(const char* reason);
-  // Ends jobs that run on after their deadline, or that an operator wants ended.
+  // Ends jobs that run past their deadline, or that an operator wants ended.
   JobEnder& job_ender() { return job_ender_; }
   const JobEnder& job_ender() const { return job_ender_; }
-  // Now and then: restores what jobs may have scribbled over, logs which workers are slow to start, and ends workers
-  // that do not start.
+  // Now and then: restores what jobs may have overwritten, logs slow starts, and ends workers that do not start.
   void look_after(SteadyTime now);
-  // Tells a worker to finish the job in hand and exit; its place is filled again.  False: it is not in that slot.
+  // Orders a worker to finish the job in hand and exit; its place is filled again.  Returns false if it is not in that
+  // slot.
   bool recycle(int slot, pid_t pid);
   bool is_in(int slot, pid_t pid) const {
     return slot >= 0 && slot < slots_.table.used_slots() && pid > 0 && slots_.table[slot].pid == pid;
   }
-  // Logs that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
+  // Logs that a worker was stopped (SIGSTOP): it finishes nothing and receives nothing.
   void note_stopped(pid_t pid) const;
 
-  // A child has ended and been waited for; nullopt if it was no worker.  Empties its slot.  The slot is free again at
-  // once, or, if the worker left something to recover, after recovered().
+  // Notes that a child was reaped, and empties its slot; nullopt if it was no worker.  The slot is free again at once,
+  // or, if the worker left something to recover, after recovered().
   std::optional<EndedWorker> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
   // Does nothing for a worker of another supervisor.
   void recovered(const DeadWorker& dead);
@@ -66,17 +65,17 @@ class WorkerPool {
   int busy() const { return slots_.busy(); }
   // Whether there has been a ready worker in each place.
   bool was_ready() const { return slots_.were_ready(); }
-  std::string failing_starts() const;  // half a sentence for people; empty: none fails
-  std::uint64_t last_incarnation() const { return slots_.table.last_incarnation(); }  // that was assigned
+  std::string failing_starts() const;  // half a sentence for people; empty if none fails
+  std::uint64_t last_incarnation() const { return slots_.table.last_incarnation(); }  // the last one that was assigned
   bool is_worker(pid_t pid) const { return slots_.table.slot_of(pid).has_value() || predecessors_.is_one(pid); }
-  // "<slot>.<incarnation>" of everything that may still hold jobs.
+  // "<slot>.<incarnation>" of every worker that may still hold jobs.
   std::set<std::string> living_fields() const;
 
   // Every record that was ever used.
   std::vector<SeenSlot> slots() const;
   // The shard that the slot's worker serves, or served last.
   int shard_of(int slot) const { return slots_.table[slot].shard; }
-  // What a heartbeat tells and notes: see Heartbeat::Workers.
+  // For heartbeats: see Heartbeat::Workers.
   std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(slots_.board); }
   // Jobs that the supervisor has moved to the dead set.
   void note_died(std::uint64_t jobs) { slots_.board.usage().died.fetch_add(jobs); }
@@ -105,11 +104,11 @@ class WorkerPool {
   WorkerOrders& orders_;
   WorkerSpawner spawner_;
   const std::string identity_;
-  Predecessors predecessors_;  // where the scoreboard that was left could not be read
+  Predecessors predecessors_;  // of an unreadable scoreboard
   JobEnder job_ender_;
   ExitEvidence exit_evidence_;
   RanBeforeWatch ran_before_;
-  std::set<pid_t> slow_to_start_;  // logged already
+  std::set<pid_t> slow_to_start_;  // already logged
 };
 
 }  // namespace brood

@@ -13,12 +13,12 @@ namespace brood {
 
 WorkerSlots::WorkerSlots(const Setup& setup, const Config& config)
     : board(take_scoreboard(setup, config, adopted_)), table(board.slots()) {
-  // A start counts as a heartbeat, since nobody can have missed us yet.
+  // A start counts as a heartbeat: no process can have missed ours yet.
   if (adopted_) return;
   for (Scoreboard::ShardBeat& beat : board.beats()) beat.last_beat.store(boot_now().time_since_epoch().count());
 }
 
-// Takes the scoreboard that was left, if it can be read; else makes a new one.
+// Opens the scoreboard that was left, if it is readable; else makes a new one.
 Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config, bool& adopted) {
   if (setup.left) {
     const std::string path = scoreboard_path(setup.runtime_directory, setup.identity);
@@ -38,7 +38,7 @@ Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config
 }
 
 void WorkerSlots::make_room(const Config& config) {
-  // Those of earlier generations may run long jobs still, and a place whose worker has just ended wants another.
+  // Workers of earlier generations may still run long jobs, and a place whose worker has just ended needs another slot.
   int taken = 0;
   for (int slot = 0; slot < table.slots(); ++slot)
     taken += table[slot].pid != 0 || table[slot].held || table[slot].reserved;

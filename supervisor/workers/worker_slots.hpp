@@ -8,34 +8,34 @@
 
 namespace brood {
 
-// In a rolling restart the old and the new worker have a slot each; some slots more are for dead workers whose recovery
-// is not done.
+// In a rolling restart the old and the new worker have a slot each.  A few more slots are for dead workers whose
+// recovery is not done.
 inline constexpr int spare_slots = 16;
 inline int slots_for(const Config& config) { return 2 * config.concurrency() + spare_slots; }
 
 // The slots of one supervisor's workers: their records in the scoreboard, which workers write too, and the supervisor's
-// own table of who has which slot.  All parts that deal with workers share it.
+// own table of the worker in each slot.  All parts that deal with workers share it.
 class WorkerSlots {
  public:
   struct Setup {
     std::string runtime_directory, identity;
     std::string instance = {};  // the operator's name for this supervisor
-    bool left = false;          // a program before this one, in the same process, has left its scoreboard
+    bool left = false;          // whether the previous program in this process has left its scoreboard
   };
   WorkerSlots(const Setup& setup, const Config& config);
 
-  // The scoreboard that was left could be read.  Otherwise all counters begin anew.
+  // Whether the scoreboard that was left could be read.  If not, all counters begin anew.
   bool adopted() const { return adopted_; }
 
-  // Makes as many slots as workers of this configuration may need beside those that are there.  Throws
-  // std::system_error, and then nothing has changed.
+  // Makes as many slots as this configuration may need beside the present ones.  Throws std::system_error, and then
+  // nothing has changed.
   void make_room(const Config& config);
 
-  // Workers that run a job.
+  // Whether the slot's worker runs a job.
   bool is_busy(int slot) const { return table.is_living(slot) && board.slot(slot).current.load() >= 0; }
   int busy() const;
 
-  // Notes whether every kept place has had a ready worker.  Once that was so, were_ready() stays true.
+  // Notes whether every kept place has had a ready worker.  Once true, were_ready() stays true.
   void note_readiness() { were_ready_ |= table.all_were_ready(); }
   void note_adopted_readiness() { were_ready_ = table.ready() > 0; }
   bool were_ready() const { return were_ready_; }

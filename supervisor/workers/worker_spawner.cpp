@@ -27,7 +27,7 @@ std::string title_of(int slot, const CapsuleSettings& capsule) {
   return "brood: worker " + std::to_string(slot) + " " + capsule.name;
 }
 
-// Asks the kernel, as a template may claim what it likes.  True also for a child that has ended.
+// Asks the kernel, as a template may claim anything.  True also for a child that has ended.
 bool is_our_child(pid_t pid) {
   siginfo_t info{};
   return pid > 0 && waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -77,12 +77,12 @@ void WorkerSpawner::let_rest(int key, std::chrono::milliseconds rest, SteadyTime
   ProcessTable::Place& place = slots_.table.places().at(key);
   place.rest = rest;
   place.rests_until = now + jittered(rest);
-  // Shown by `brood status`.
+  // For `brood status`.
   if (place.last_slot >= 0 && !slots_.table.is_living(place.last_slot))
     slots_.board.slot(place.last_slot).rests_until.store(place.rests_until.time_since_epoch().count());
 }
 
-// Ends the templates of generations whose places are not filled any more, forgets what was asked of templates that have
+// Ends the templates of generations whose places are not filled any more, forgets requests to templates that have
 // ended, and brings these back.  Returns when to look again.
 std::optional<SteadyTime> WorkerSpawner::look_after_templates(SteadyTime now) {
   std::set<std::uint32_t> filled;
@@ -159,7 +159,7 @@ void WorkerSpawner::take_cgroup_for(const Generation& generation) {
     memory_cgroup_ = MemoryCgroup::create(*generation.config);
 }
 
-// Writes the slot's record before there is a process.
+// Writes the slot's record before the process exists.
 void WorkerSpawner::prepare(int slot, const ProcessTable::Place& place, SteadyTime now) {
   const Config& config = *generations_.of(place.generation).config;
   SlotRecord& record = slots_.board.slot(slot);
@@ -198,8 +198,8 @@ void WorkerSpawner::note_failed(int key, int slot, const std::string& reason, St
   let_rest(key, rest, now);
 }
 
-// A template has answered.  The new worker waits until it is woken.  If nobody wakes it, because its place is gone
-// meanwhile, it finds its pipe closed and ends.
+// A template has answered.  The new worker waits until it is woken.  If its place is gone meanwhile, it finds its pipe
+// closed and ends.
 void WorkerSpawner::forked(const ForkAnswer& answer) {
   const auto asked = asked_.find(answer.slot);
   if (asked == asked_.end()) return;
@@ -233,7 +233,7 @@ WorkerTemplate::Setup WorkerSpawner::template_setup(const Generation& generation
           }};
 }
 
-// In a template `slots_` is the scoreboard as it was mapped when the template was forked.
+// In a template `slots_` is the scoreboard as mapped when the template was forked.
 int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& request,
                               const WorkerDescriptors& descriptors) const {
   SlotRecord& record = slots_.board.slot(request.slot);

@@ -19,8 +19,8 @@
 
 namespace brood {
 
-// Both the worker and its supervisor write this into the record: should the supervisor be killed right after the fork,
-// the next one must not take the worker for dead.  The pid is written last: a reader that sees it may read the rest.
+// Both the worker and its supervisor write this into the record: if the supervisor is killed right after the fork, the
+// next one must not take the worker for dead.  The pid is written last: a reader that sees it may read the rest.
 void say_who_runs(SlotRecord& record, pid_t pid);
 
 // Forks workers for vacant places: from the supervisor, or from the generation's template.
@@ -34,15 +34,15 @@ class WorkerSpawner {
   void fill_vacant_places(bool others_left);
   // The place is not filled again before `rest` has passed.
   void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
-  // hand_over(): for the next program in this process.  adopt(): takes what the program before has left.
+  // hand_over(): for the next program in this process.  adopt(): takes over the previous program's templates.
   void hand_over(Handover& handover) const { templates_.hand_over(handover.templates); }
   void adopt(const Handover& left);
-  // No worker comes any more, not even one that was asked for; templates end.
+  // From now on no worker comes, not even one that was requested; templates end.
   void stop();
   // Workers that templates were asked for and that have not come yet; an unknown child may be one of them.
   int asked() const { return static_cast<int>(asked_.size()); }
 
-  // The cgroup of the workers, where brood has one.
+  // The cgroup of the workers, if brood has one.
   std::optional<MemoryCgroup>& memory_cgroup() { return memory_cgroup_; }
 
  private:
@@ -71,7 +71,7 @@ class WorkerSpawner {
   WorkerShards& shards_;
   WorkerTurns turns_;
   std::optional<MemoryCgroup> memory_cgroup_;
-  std::uint32_t cgroup_sought_for_;  // the last generation for which it was
+  std::uint32_t cgroup_sought_for_;  // the last generation for which one was looked for
   WorkerTemplates templates_;
   std::map<int, Newborn> asked_;  // by slot
   Timer wake_;                    // for the next refill

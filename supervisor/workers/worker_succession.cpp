@@ -111,7 +111,7 @@ void WorkerSuccession::drop_fresh() {
     } else if (place.state == ProcessTable::Place::State::given_up) {
       place.state = ProcessTable::Place::State::kept;
       if (!place.slot) continue;
-      // A worker that has heard it already leaves, and its place is filled again.
+      // A worker that has already seen the order leaves, and its place is filled again.
       orders_.take_back_finish(*place.slot);
     }
   }
@@ -120,7 +120,7 @@ void WorkerSuccession::drop_fresh() {
   forget_generations();
 }
 
-// Forgets the generations that no worker has any more.
+// Forgets the generations without workers.
 void WorkerSuccession::forget_generations() {
   std::set<std::uint32_t> in_use;
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {

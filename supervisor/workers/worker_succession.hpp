@@ -13,8 +13,8 @@
 
 namespace brood {
 
-// Makes one generation of workers follow another, or changes how many there are; see RollingRestart.  From bring() or
-// resize() until adopt_fresh() or drop_fresh(), fresh places are there beside the old ones.
+// Makes one generation of workers follow another, or changes their number; see RollingRestart.  From bring() or
+// resize() until adopt_fresh() or drop_fresh(), fresh places exist beside the old ones.
 class WorkerSuccession {
  public:
   WorkerSuccession(WorkerSlots& slots, Generations& generations, WorkerOrders& orders)
@@ -23,7 +23,7 @@ class WorkerSuccession {
   const std::shared_ptr<const Generation>& present() const { return generations_.present(); }
   std::uint32_t largest_number() const { return generations_.largest_number(); }
 
-  // Adds the places of a new generation, which nobody fills yet.  Throws std::system_error when there is no room for
+  // Adds the places of a new generation, which stay vacant for now.  Throws std::system_error if there is no room for
   // their records, and then nothing has changed.
   void bring(std::shared_ptr<const Generation> generation);
   // Adds places to one capsule of the present generation, or gives some of them up.  `generation` has its number, and
@@ -34,20 +34,20 @@ class WorkerSuccession {
   // How the runs of each class have ended in workers of a generation; see read_generation().
   std::vector<RunTally> tallies(std::uint32_t generation) const { return read_generation(slots_.board, generation); }
   std::string class_of_entry(int index) const { return brood::class_of_entry(slots_.board, index); }
-  // The classes of the jobs that workers of fresh places run now, by their entries.
+  // The classes of the jobs that workers of fresh places run now, by their entries in the table of usage.
   std::set<int> fresh_classes() const;
   void start(int place) { slots_.table.places().at(place).state = ProcessTable::Place::State::kept; }
-  // Tells its worker, if there is one, to finish the job in hand and exit.
+  // Orders its worker, if there is one, to finish the job in hand and exit.
   void give_up(int place);
 
   void adopt_fresh();
-  // Workers of fresh places are told to finish, or killed if they are not ready yet.  Old places that were given up are
-  // kept again: a worker that is still there stays, one that has gone is replaced.
+  // Orders the workers of fresh places to finish, or kills them if they are not ready yet.  Old places that were given
+  // up are kept again: a worker that is still there stays, one that has gone is replaced.
   void drop_fresh();
-  // The same generation with other settings: after drop_fresh(), as it was before resize().
+  // The same generation with other settings: after drop_fresh(), those before resize().
   void put_back(std::shared_ptr<const Generation> generation) { generations_.replace_present(std::move(generation)); }
 
-  // Workers that are told to finish and run a job still.
+  // The number of workers that have been ordered to finish and still run a job.
   int finishing() const { return orders_.finishing(); }
 
  private:

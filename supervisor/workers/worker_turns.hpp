@@ -10,14 +10,14 @@
 
 namespace brood {
 
-// Tells the workers of a capsule that runs one worker at a time whose turn it is; see serial_turns.hpp.  `strangers`:
-// workers live of which nothing more is known.
+// Tells each worker of a capsule that runs one worker at a time whether it must wait; see serial_turns.hpp.
+// `strangers`: living workers of which nothing is known.
 class WorkerTurns {
  public:
   WorkerTurns(const WorkerSlots& slots, const Generations& generations, WorkerOrders& orders)
       : slots_(slots), generations_(generations), orders_(orders) {}
 
-  // Whether a worker that is forked now, into this slot and for this place, is to wait.
+  // Whether a worker that is forked now, into this slot and for this place, must wait.
   bool would_wait(const ProcessTable::Place& place, int slot, bool strangers, SteadyTime now) const;
   void pass(bool strangers, SteadyTime now);
 

@@ -14,9 +14,9 @@
 
 namespace brood {
 
-// When a job that runs on after its deadline is ended.  At the deadline the job itself sees that it should stop.  One
-// grace later its worker is aborted, so that the worker's crash record shows where the job hung.  Another grace later
-// the worker is killed with all that it started.  Pure.
+// When to end a job that runs past its deadline.  At the deadline the job itself sees that it should stop.  One grace
+// later its worker is aborted, so that the worker's crash record shows where the job hung.  Another grace later the
+// worker is killed with everything it started.  Pure.
 class JobTimeout {
  public:
   explicit JobTimeout(std::chrono::milliseconds grace) : grace_(grace) {}
@@ -24,26 +24,26 @@ class JobTimeout {
   SteadyTime abort_at(SteadyTime deadline) const { return deadline + grace_; }
   SteadyTime kill_at(SteadyTime aborted) const { return aborted + std::max(grace_, shortest_grace); }
 
-  // How often to look for new deadlines: often enough to see each before its abort is due.
+  // The pause between two looks for new deadlines: short enough to see each before its abort is due.
   std::chrono::milliseconds look_interval() const { return std::clamp(grace_, shortest_grace, longest_interval); }
 
  private:
-  // Time for the crash record to be written.
+  // Time to write the crash record.
   static constexpr std::chrono::milliseconds shortest_grace{100};
   static constexpr std::chrono::milliseconds longest_interval{1000};
 
   std::chrono::milliseconds grace_;
 };
 
-// Ends single jobs, together with the worker that runs them: jobs that an operator picks, and jobs that run on after
-// their deadline.  The job that comes next in the same worker is never hit.
+// Ends single jobs, together with their workers: jobs that an operator picks, and jobs that run past their deadline.
+// Never hits the next job of the same worker.
 class JobEnder {
  public:
   // `grace_of` returns the timeout_grace of a slot's worker.
   JobEnder(EventLoop& loop, ProcessTable& table, Scoreboard& scoreboard,
            std::function<std::chrono::milliseconds(int slot)> grace_of);
 
-  // Ends the worker that runs the job `jid`; nullopt when none runs it.
+  // Ends the worker that runs the job `jid`; nullopt if none runs it.
   struct Ended {
     int slot;
     pid_t pid;
@@ -52,9 +52,9 @@ class JobEnder {
   };
   std::optional<Ended> end_job(const std::string& jid, WorkerDeath::Fate fate);
 
-  // Aborts, then kills, workers whose jobs run on after their deadlines.
+  // Aborts, then kills, workers whose jobs run past their deadlines.
   void end_overdue(SteadyTime now);
-  // Whether a worker is being ended and is not gone yet.
+  // Whether a worker is being ended and still exists.
   bool under_way() const;
 
  private:
@@ -69,7 +69,7 @@ class JobEnder {
   Timer wake_;  // for end_overdue()
 };
 
-// Kills the worker with all that it has started; does nothing when pid is 0.
+// Kills the worker with everything it started; does nothing if pid is 0.
 void kill_worker(pid_t pid);
 
 }  // namespace brood

@@ -41,9 +41,8 @@ EndedWorker ExitEvidence::examine(WorkerExit seen, const ProcessTable::Slot& tak
 
   EndedWorker ended{.exit = std::move(seen), .end = {}, .death = {}};
   ended.end = judge_worker_end(ended.exit);
-  // A worker that was never ready has registered nothing, so nothing of it can be in flight.  It reports in two ways
-  // that it is ready, as neither is sure: a job may have scribbled over its record, and its byte may still be on the
-  // way.
+  // A worker that was never ready has registered nothing, so none of its jobs can be in flight.  It reports readiness
+  // in two ways, as neither is certain: a job may have overwritten its record, and its byte may still be under way.
   if (!ended.end.nothing_to_recover && (ended.exit.last.ready || taken.ready_at))
     ended.death = death_of(ended.exit, ended.end, taken);
   return ended;
@@ -63,13 +62,13 @@ WorkerDeath ExitEvidence::death_of(const WorkerExit& exit, const WorkerEnd& end,
   worker_death.cause = end.cause ? end.cause : end.cause_before_begin;
   worker_death.fate = taken.fate;
   worker_death.class_flags =
-      end.cause_before_begin ? class_has_hooks | class_has_handlers : exit.last.class_flags;  // its class is not known
+      end.cause_before_begin ? class_has_hooks | class_has_handlers : exit.last.class_flags;  // its class is unknown
   worker_death.jid = exit.last.jid;
   if (exit.last.current >= 0)
     worker_death.run = {.began = exit.last.started_at, .took = exit.now - exit.last.started_steady};
   if (worker_death.cause) {
     std::error_code ignored;
-    // Where the job had a process of its own, that process is the one that crashed.
+    // If the job had a process of its own, that process crashed.
     const bool was_apart = exit.last.job_pid > 0;
     worker_death.cause->facts =
         CrashFacts{.pid = was_apart ? exit.last.job_pid : exit.pid,

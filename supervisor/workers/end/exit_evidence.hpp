@@ -11,16 +11,16 @@
 
 namespace brood {
 
-// Gathers what can be known of a worker that has just been reaped, before its slot is filled again: its record, its
+// Gathers the evidence about a worker that has just been reaped, before its slot is filled again: its record, its
 // stack, what it used, and whether memory ended it.
 class ExitEvidence {
  public:
   explicit ExitEvidence(std::string identity);
 
-  // Now and then: old kills by the kernel do not explain later deaths.
+  // Call it now and then: old kills by the kernel do not explain later deaths.
   void note_host_memory(SteadyTime now);
 
-  // Completes `seen`, of which slot, pid, status, use, memory limit, cgroup, workers and time are known, and judges it.
+  // Completes `seen`, in which slot, pid, status, use, memory limit, cgroup, workers and time are set, and judges it.
   // The worker still occupies `taken`.
   EndedWorker examine(WorkerExit seen, const ProcessTable::Slot& taken, const SlotRecord& record);
 
@@ -32,7 +32,7 @@ class ExitEvidence {
   OomKills host_kills_;
 };
 
-// What the job used of which the worker died, as far as the worker's totals show.
+// What the worker's last job used, by the worker's totals.
 JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record);
 
 }  // namespace brood

@@ -45,7 +45,7 @@ MemoryVerdict judge_memory(const WorkerExit& exit) {
 }
 
 bool OomKills::take(std::uint64_t counted) {
-  // A counter that has fallen belongs to another cgroup.
+  // If a counter has fallen, it belongs to another cgroup.
   if (counted < explained_) explained_ = seen_ = counted;
   if (counted == explained_) return false;
   ++explained_;

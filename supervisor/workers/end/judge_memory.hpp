@@ -8,29 +8,29 @@
 
 namespace brood {
 
-// Decides whether memory ended a worker, and whose; pure.  A SIGKILL that brood did not send is the worker's own doing
-// when its cgroup had reached its limit.  Without a cgroup it is the worker's own doing when the kernel has killed for
-// memory and the worker held more than an equal share of the host's memory.  Other ends are due to memory only when
-// they show it: an uncaught std::bad_alloc, or a segmentation fault close below the limit, where code used a pointer
-// that malloc had refused to give.
+// Decides whether memory ended a worker, and whose.  Pure.  A SIGKILL that brood did not send is the worker's own fault
+// if its cgroup had reached its limit.  Without a cgroup it is the worker's own fault if the kernel has killed for
+// memory and the worker held more than an equal share of the host's memory.  Other ends are due to memory only if they
+// show it: an uncaught std::bad_alloc, or a segmentation fault close below the limit, where code used a pointer that
+// malloc had refused to give.
 MemoryVerdict judge_memory(const WorkerExit& exit);
 
-// Deals out host_oom_kills(): each kill explains one death, however late or close together deaths are found.  Pure.
+// Distributes host_oom_kills(): each kill explains one death, however late or close together deaths are found.  Pure.
 class OomKills {
  public:
   explicit OomKills(std::uint64_t counted) : explained_(counted), seen_(counted) {}
 
-  // For one death: whether a kill is left to explain it.
+  // Whether a kill is left to explain one more death.
   bool take(std::uint64_t counted);
 
-  // As often as you like: kills that were counted half a minute ago explain nothing any more; their deaths would have
-  // been found.  A process of many gigabytes takes seconds from its kill to its death.
+  // Call it as often as you like: a kill counted half a minute ago explains nothing any more, since its death would
+  // have been found.  A process of many gigabytes takes seconds to die of a kill.
   void forget_old(std::uint64_t counted, SteadyTime now);
 
  private:
   std::uint64_t explained_;            // kills that have explained a death, or never will
   std::uint64_t seen_;                 // the count at seen_at_
-  std::optional<SteadyTime> seen_at_;  // nullopt: nothing was forgotten yet
+  std::optional<SteadyTime> seen_at_;  // nullopt: nothing has been forgotten yet
 };
 
 }  // namespace brood

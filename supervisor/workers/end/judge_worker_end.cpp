@@ -51,7 +51,7 @@ std::string describe_memory(const WorkerExit& exit) {
   return "out of memory: the kernel ended it when the host had none left, and it had more than its share";
 }
 
-// Its message is what happened; where it happened is added later.
+// The message says what happened; the place is added later.
 WorkerDeath::Cause charge_for(const WorkerExit& exit) {
   switch (exit.by) {
     case EndedBy::timeout:

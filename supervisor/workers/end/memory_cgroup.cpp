@@ -24,9 +24,9 @@ constexpr std::string_view leaf_prefix = "worker-";
 constexpr const char* supervisor_leaf = "supervisor";
 const std::vector<std::string> controllers_of_jobs = {"cpu", "pids"};
 constexpr int most_ancestors = 64;
-constexpr int most_looks = 10;  // for processes that were forked since the look before
+constexpr int most_looks = 10;  // for processes forked since the previous look
 
-// Why cgroups do not limit memory.  Thrown and caught in this file.
+// Why cgroups cannot limit memory.  Thrown and caught in this file.
 struct NotDelegated {
   std::string reason;
 };
@@ -51,7 +51,7 @@ bool holds(const path& file, const std::string& wanted) {
   return false;
 }
 
-// In one write: cgroupfs takes or refuses a value as a whole.
+// Writes once: cgroupfs takes or refuses a value as a whole.
 void write(const path& file, const std::string& value) {
   const UniqueFd fd(check(("open of " + file.string()).c_str(), ::open(file.c_str(), O_WRONLY | O_CLOEXEC)));
   check(("write to " + file.string()).c_str(), ::write(fd.get(), value.data(), value.size()));
@@ -66,7 +66,7 @@ void require_writable(const path& file) {
   if (access(file.c_str(), W_OK) != 0) throw NotDelegated{file.string() + " cannot be written"};
 }
 
-// "0::/system.slice/brood.service", among the lines of other hierarchies.
+// Reads a line like "0::/system.slice/brood.service"; other lines are of other hierarchies.
 path own_cgroup(const CgroupPlaces& places) {
   std::istringstream lines(content(places.membership));
   for (std::string line; std::getline(lines, line);) {
@@ -75,7 +75,7 @@ path own_cgroup(const CgroupPlaces& places) {
   throw NotDelegated{"this process is in no cgroup of version 2"};
 }
 
-// After an upgrade in place the supervisor is in its leaf already.
+// After an upgrade in place the supervisor already is in its leaf.
 path base_of(const path& own) {
   const bool in_our_leaf =
       own.filename() == supervisor_leaf && holds(own.parent_path() / "cgroup.subtree_control", "memory");
@@ -92,7 +92,7 @@ std::vector<pid_t> processes_in(const path& cgroup) {
   return pids;
 }
 
-// A process that has ended meanwhile is not there any more.
+// Also true for a process that has ended meanwhile.
 bool descends_from_us(pid_t pid) {
   for (int i = 0; i < most_ancestors && pid > 1; ++i) {
     const auto process = ProcessStat::read(pid);
@@ -107,7 +107,7 @@ path find_base(const CgroupPlaces& places) {
   const path base = base_of(own_cgroup(places));
   if (!holds(base / "cgroup.controllers", "memory"))
     throw NotDelegated{"the memory controller is not enabled in " + base.string()};
-  // The root of the hierarchy has no limits of its own, and we must not reorganise it.
+  // The root of the hierarchy has no limits of its own and must not be reorganised.
   std::error_code ignored;
   if (!std::filesystem::exists(base / "memory.max", ignored)) throw NotDelegated{"this process is in the root cgroup"};
   for (const char* file : {".", "cgroup.procs", "cgroup.subtree_control"}) require_writable(base / file);
@@ -133,7 +133,7 @@ MemoryEvents read_events(const path& leaf) {
       .oom_kill = all["oom_kill"], .oom_group_kill = all["oom_group_kill"], .max = local["max"], .oom = local["oom"]};
 }
 
-// A leaf that was removed and made anew counts from zero.
+// A leaf that was removed and created again counts from zero.
 std::uint64_t growth(std::uint64_t before, std::uint64_t now) { return now >= before ? now - before : now; }
 
 bool has_cgroups_of_jobs(const Config& config) {
@@ -178,14 +178,15 @@ void MemoryCgroup::move_supervisor() const {
   try {
     write(base_ / "cgroup.subtree_control", "+memory");
   } catch (const std::system_error&) {
-    write(base_ / "cgroup.procs", "0");  // puts back what was changed
+    write(base_ / "cgroup.procs", "0");  // undoes the change
     std::error_code ignored;
     std::filesystem::remove(own, ignored);
     throw;
   }
 }
 
-// Those of a generation that needed no cgroups, and what else this supervisor has started: they stay without a limit.
+// Moves the other children: workers of a generation without cgroups, and whatever else runs.  They stay without a
+// limit.
 void MemoryCgroup::move_children(const path& into) const {
   for (int i = 0; i < most_looks; ++i) {
     std::vector<pid_t> others = processes_in(base_);
@@ -208,7 +209,7 @@ void MemoryCgroup::follow(const Config& config) const {
   }
 }
 
-// Enables the controllers that were delegated.  Others are missing; the code that needs them reports that.
+// Enables the delegated controllers.  The code that needs a missing one reports that.
 void MemoryCgroup::share_out(const std::vector<std::string>& controllers) const {
   for (const std::string& controller : controllers) {
     if (holds(base_ / "cgroup.controllers", controller)) write(base_ / "cgroup.subtree_control", "+" + controller);
@@ -231,7 +232,7 @@ path MemoryCgroup::leaf(int slot) const { return base_ / (std::string(leaf_prefi
 
 void MemoryCgroup::enter(int slot, std::uint64_t limit_bytes) const {
   const path own = leaf(slot);
-  std::filesystem::create_directory(own);  // it may be there already, with its last worker's counters
+  std::filesystem::create_directory(own);  // it may exist already, with its last worker's counters
   write(own / "memory.max", limit_bytes == 0 ? "max" : std::to_string(limit_bytes));
   write_if_there(own / "memory.swap.max", "0");
   write_if_there(own / "memory.oom.group", "1");
@@ -249,7 +250,7 @@ MemoryEvents MemoryCgroup::take_events(int slot) {
 
 void MemoryCgroup::clear(int slot) {
   const path own = leaf(slot);
-  // cgroup.kill exists since Linux 5.14.  Without it, what is left dies with its process group, or not at all.
+  // cgroup.kill exists since Linux 5.14.  Without it, remaining processes die with their process group, or not at all.
   const UniqueFd kill(::open((own / "cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
   if (kill && ::write(kill.get(), "1", 1) != 1)
     log::warn("cgroup_kill_failed", {{"slot", slot}, {"reason", std::generic_category().message(errno)}});

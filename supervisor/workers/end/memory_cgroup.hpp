@@ -13,25 +13,25 @@
 
 namespace brood {
 
-// A cgroup for each worker, where a cgroup with the memory controller has been delegated to this supervisor alone: the
-// kernel then ends a worker, and all that its job has started, at memory_limit.  The supervisor moves into a leaf of
-// its own, since a cgroup that controls its children may hold no process itself.  Every call is a few tiny writes into
-// cgroupfs, which do not block.
+// A cgroup for each worker, if a cgroup with the memory controller has been delegated to this supervisor alone: the
+// kernel then ends a worker, with everything its job has started, at memory_limit.  The supervisor moves into a leaf of
+// its own, since a cgroup that controls its children may contain no process itself.  Each call is a few tiny writes
+// into cgroupfs, which do not block.
 class MemoryCgroup {
  public:
-  // Nullopt when nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with a cgroup of its
-  // own), or when nothing is delegated.  Logs whether cgroups or another way limits memory.  Call it in the
+  // Returns nullopt if nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with a cgroup of
+  // its own), or if nothing is delegated.  Logs whether cgroups or another way limits memory.  Call it in the
   // supervisor; its children, if it has any by then, move with it.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
-  // Before workers of another configuration are forked: their jobs may need more controllers.
+  // Call it before workers of another configuration are forked: their jobs may need more controllers.
   void follow(const Config& config) const;
 
-  // In the child that is to be the worker of `slot`, before any job's code: moves it into the slot's leaf, with this
-  // limit (0: none).  Throws std::system_error when it cannot, and the worker is then without a limit.
+  // In the child that becomes the worker of `slot`, before any job's code: moves it into the slot's leaf, with this
+  // limit (0: none).  Throws std::system_error if it cannot; the worker then has no limit.
   void enter(int slot, std::uint64_t limit_bytes) const;
 
-  // What the slot's leaf has counted since the last take_events() or clear().
+  // The slot's events since the last take_events() or clear().
   MemoryEvents take_events(int slot);
 
   // Kills what a dead worker has left in its leaf, and removes the leaf.  A leaf that is not empty yet stays for the
@@ -47,7 +47,7 @@ class MemoryCgroup {
   void note_leaves();
 
   std::filesystem::path base_;
-  std::map<int, MemoryEvents> seen_;  // by slot; absent: nothing counted
+  std::map<int, MemoryEvents> seen_;  // by slot; missing if nothing was counted
 };
 
 }  // namespace brood

@@ -12,20 +12,20 @@
 
 namespace brood {
 
-// The generations of living workers: the present one, one that may be coming, and older ones whose workers still
-// finish.  Pure: WorkerSuccession makes one follow the other.
+// The generations of living workers: the present one, perhaps a coming one, and older ones whose workers still finish.
+// Pure: WorkerSuccession makes one follow another.
 class Generations {
  public:
   using Known = std::map<std::uint32_t, std::shared_ptr<const Generation>>;
 
   explicit Generations(std::shared_ptr<const Generation> present);
-  // Takes the generations that another program has left; `present` is the number of one of them.
+  // Takes over the generations of another program; `present` is the number of one of them.
   Generations(Known left, std::uint32_t present) : present_(present), known_(std::move(left)) {}
 
   const std::shared_ptr<const Generation>& present() const { return known_.at(present_); }
   std::uint32_t present_number() const { return present_; }
   const Known& known() const { return known_; }
-  // A generation that comes takes a larger one, as workers of one that was taken back may still finish.
+  // A coming generation takes a larger number, as workers of one that was rolled back may still finish.
   std::uint32_t largest_number() const { return known_.rbegin()->first; }
 
   // `number` must be known.
@@ -35,9 +35,9 @@ class Generations {
     return of(number).config->worker_of(capsule);
   }
 
-  // The capsules of the present generation, followed by those of the generation that comes.
+  // The capsules of the present generation, followed by those of the coming one.
   std::vector<CapsuleSettings> capsules() const;
-  // Whose capsule capsules() has at this index.
+  // The generation of the capsule at this index of capsules().
   const Generation& of_index(int capsule) const;
   // The index of this capsule in capsules().
   int index_of(std::uint32_t number, int capsule) const;
@@ -49,7 +49,7 @@ class Generations {
   void drop_the_coming_one() { coming_.reset(); }
   // The present generation keeps its number and gets other settings.
   void replace_present(std::shared_ptr<const Generation> changed) { known_[present_] = std::move(changed); }
-  // Forgets all but the present one and those `in_use`.
+  // Forgets all generations except the present one and those `in_use`.
   void keep(const std::set<std::uint32_t>& in_use);
 
  private:

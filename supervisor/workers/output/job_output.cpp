@@ -22,15 +22,15 @@ constexpr int most_reads_a_turn = 4;
 constexpr std::size_t most_read_at_the_end = 1024 * 1024;
 constexpr std::size_t most_lines_a_turn = 64, most_bytes_a_turn = 16 * 1024;
 constexpr std::size_t most_last_lines = 1'000, most_last_bytes = 256 * 1024;
-constexpr std::size_t fewest_last_lines = 50;  // logged of a dead worker even when the log is behind: they tell most
+constexpr std::size_t fewest_last_lines = 50;  // logged of a dead worker even if the log is behind
 constexpr auto patience_with_the_log = 1s;
 constexpr auto pause_while_log_is_behind = 5ms;
-constexpr auto pause_in_a_flood = 10ms;  // 6 MB a second, which cost the loop next to nothing
+constexpr auto pause_in_a_flood = 10ms;  // 6 MB a second, which costs the loop next to nothing
 constexpr auto wait_for_newline = 1s;
 constexpr auto report_interval = 1s;
-constexpr std::size_t most_jobs_reported = 8;  // by name; to name each of many short jobs would be a flood itself
+constexpr std::size_t most_jobs_reported = 8;  // by name; naming each of many short jobs would itself be a flood
 
-// The job that the worker runs or has run last; nullopt: none yet, or its record cannot be read.
+// The job that the worker runs or has run last; nullopt if there is none yet, or its record is unreadable.
 std::optional<PrintingJob> printing_job(const SlotRecord& record) {
   SlotSnapshot seen = snapshot(record);
   if (!seen.text_is_whole || (seen.jid.empty() && seen.job_class.empty())) return std::nullopt;
@@ -68,10 +68,9 @@ void JobOutput::work() {
   wait(now);
 }
 
-// Before a job begins, a mark is written behind all that was printed before.  So if the same job was there before and
-// after the read, it printed what follows the last mark.  If one job took the place of another meanwhile, there may be
-// a mark still to read.  If the record could not be read before and after, that says nothing: one job and then the next
-// may have been writing it.
+// Before a job begins, a mark is written behind everything printed before.  So if the same job was there before and
+// after the read, it printed what follows the last mark.  If one job replaced another meanwhile, a mark may be still to
+// read.  If the record was unreadable before and after, that proves nothing: two jobs in turn may have been writing it.
 void JobOutput::read_in_turn(SteadyTime now) {
   flooded_ = false;
   bool can_be_read = false;
@@ -84,8 +83,8 @@ void JobOutput::read_in_turn(SteadyTime now) {
     can_be_read = can_be_read || job || job_now;
     job = std::move(job_now);
   }
-  if (!can_be_read) attribute(latest_);  // the record has been scribbled on
-  // Else jobs end faster than we look: the next turn finds out.
+  if (!can_be_read) attribute(latest_);  // a job has overwritten the record
+  // Else jobs end faster than we look, and the next turn decides.
 }
 
 JobOutput::Read JobOutput::read_some(SteadyTime now) {
@@ -141,7 +140,7 @@ void JobOutput::keep(const OutputLines::Item& item, SteadyTime now) {
   waiting_bytes_ += item.text.size();
 }
 
-// Takes text without a newline, such as a prompt or a job's last words, once it has waited long enough for more.
+// Takes text without a newline, such as a prompt or a job's last output, once it has waited long enough for more.
 void JobOutput::keep_unfinished(SteadyTime now) {
   if (!lines_.has_unfinished() || (!ended_ && now - read_at_ < wait_for_newline)) return;
   const bool job_goes_on = !ended_ && printing_job(*source_.record) == latest_;
@@ -238,7 +237,7 @@ void JobOutput::report_left_out(SteadyTime now) {
   reported_at_ = now;
 }
 
-// The pipe is watched only while no line waits: otherwise a full pipe would wake the loop again and again.
+// Watches the pipe only while no line waits: otherwise a full pipe would wake the loop again and again.
 void JobOutput::wait(SteadyTime now) {
   const bool watches = waiting_.empty() && !flooded_ && !ended_;
   if (!watches) {

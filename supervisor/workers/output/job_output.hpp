@@ -20,11 +20,11 @@
 
 namespace brood {
 
-// What carries the standard output and error of a worker, and of whatever its jobs start, to the supervisor.
+// Carries the standard output and error of a worker, and of everything its jobs start, to the supervisor.
 struct OutputPipe {
   UniqueFd supervisor_end;  // non-blocking
   UniqueFd worker_end;
-  std::string token;  // of the marks at the ends of its jobs
+  std::string token;  // in the marks at the ends of its jobs
 };
 OutputPipe make_output_pipe();
 
@@ -36,9 +36,10 @@ struct PrintingJob {
 
 // The supervisor's end of one worker's output: logs each line as event=job_output with the job that printed it.
 //
-// It never holds up the loop: a turn reads 64 KB and logs 64 lines at most, and a job that prints faster waits at its
-// full pipe.  While the log itself is behind, output waits a second for it.  After that, and beyond what TokenBucket
-// admits, lines are left out, counted, and reported as event=job_output_dropped with the job that printed them.
+// It never holds up the loop: a turn reads at most 64 KB and logs at most 64 lines, and a job that prints faster waits
+// at its full pipe.  While the log itself is behind, output waits a second for it.  After that, and beyond what
+// TokenBucket admits, lines are dropped, counted, and reported as event=job_output_dropped with the job that printed
+// them.
 class JobOutput {
  public:
   struct Source {
@@ -52,8 +53,8 @@ class JobOutput {
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
 
-  // At the worker's end, before its slot is vacated: logs what is left, the last 1,000 lines of it at most, and closes
-  // the pipe.  What a descendant prints later meets a pipe without a reader.
+  // At the worker's end, before its slot is vacated: logs at most the last 1,000 lines of the rest, and closes the
+  // pipe.  A descendant that prints later writes to a pipe without a reader.
   void drain_and_close();
 
   int descriptor() const { return pipe_.get(); }
@@ -62,13 +63,13 @@ class JobOutput {
  private:
   struct Line {
     std::string text;
-    bool continued;  // the line goes on in the next
+    bool continued;  // the line continues in the next
     PrintingJob job;
   };
   struct LeftOut {
     PrintingJob job;
     std::size_t lines = 0, bytes = 0;
-    std::size_t other_jobs = 0;  // how many other jobs have lines that are counted here too
+    std::size_t other_jobs = 0;  // number of other jobs with lines that are counted here too
   };
 
   void work();
@@ -95,18 +96,18 @@ class JobOutput {
   OutputLines lines_;
   TokenBucket allowance_;
   std::deque<Line> waiting_;       // to be logged
-  std::size_t waiting_bytes_ = 0;  // their text
-  std::size_t attributed_ = 0;     // how many of them are attributed to a job
+  std::size_t waiting_bytes_ = 0;  // the size of their text
+  std::size_t attributed_ = 0;     // the number of them that are attributed to a job
   PrintingJob latest_;             // the job whose output was read last
-  bool ended_ = false;             // nobody can write any more
-  bool at_the_end_ = false;        // the worker is dead: what it printed last is logged, however much came before
-  bool flooded_ = false;           // the last read had more than was allowed
+  bool ended_ = false;             // the write end is closed
+  bool at_the_end_ = false;        // the worker is dead: its last output is logged, however much came before
+  bool flooded_ = false;           // the last read exceeded the allowance
   SteadyTime read_at_{};           // when the last bytes came
   std::optional<SteadyTime> log_behind_since_;
-  LeftOut left_out_unattributed_;  // lines older than those that wait to be attributed
+  LeftOut left_out_unattributed_;  // lines older than those waiting for attribution
   std::vector<LeftOut> left_out_;  // to be reported, in the order of the jobs
   SteadyTime reported_at_{};
-  std::unique_ptr<FdWatch> watch_;  // none while lines wait: then the job waits too, at its full pipe
+  std::unique_ptr<FdWatch> watch_;  // null while lines wait: then the job waits too, at its full pipe
   Timer again_;
 };
 

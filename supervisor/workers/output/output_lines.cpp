@@ -8,7 +8,7 @@
 namespace brood {
 namespace {
 
-// Where to cut `text`, which is too long: before a whole character, if it is UTF-8.
+// Where to cut text that is too long: before a whole character, if it is UTF-8.
 std::size_t end_of_part(std::string_view text) {
   std::size_t end = OutputLines::longest_line;
   while (end > OutputLines::longest_line - 3 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
@@ -31,7 +31,7 @@ std::optional<OutputLines::Item> OutputLines::next() {
   const std::string_view line = all.substr(begin_, std::min(newline, all.size()) - begin_);
   if (newline != all.npos) {
     if (const auto mark = find_job_end_mark(line, token_)) {
-      if (mark->at > 0) {  // the mark stands behind a last line without a newline
+      if (mark->at > 0) {  // the mark follows a last line without a newline
         scanned_ = newline;
         return mark->at > longest_line ? take(Item::Kind::part, end_of_part(line)) : take(Item::Kind::line, mark->at);
       }
@@ -39,7 +39,7 @@ std::optional<OutputLines::Item> OutputLines::next() {
       return Item{Item::Kind::end_of_job, {}, mark->end.jid, mark->end.job_class};
     }
   }
-  // A line whose newline has not come may still end in a mark, which must not be cut.
+  // A line without its newline may still end in a mark, which must not be cut.
   const std::size_t longest_yet = newline != all.npos ? longest_line : longest_line + PIPE_BUF;
   if (line.size() > longest_yet) return take(Item::Kind::part, end_of_part(line));
   if (newline != all.npos) return take(Item::Kind::line, line.size(), 1);

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// What jobs print, cut into lines, with the marks of jobs' ends (shared/scoreboard/job_end_mark.hpp) taken out.  Pure:
-// bytes in, items out.
+// Cuts the output of jobs into lines, and takes out the marks of jobs' ends (shared/scoreboard/job_end_mark.hpp).
+// Pure: bytes in, items out.
 class OutputLines {
  public:
   static constexpr std::size_t longest_line = 8 * 1024;
@@ -16,8 +16,8 @@ class OutputLines {
   struct Item {
     enum class Kind {
       line,        // `text` ends here
-      part,        // the line goes on in the next item: it is longer than `longest_line`, or was taken unfinished
-      end_of_job,  // what came before was printed by the job `jid` of class `job_class`
+      part,        // the line continues in the next item: it is longer than `longest_line`, or was taken unfinished
+      end_of_job,  // the job `jid` of class `job_class` printed what came before
     };
     Kind kind = Kind::line;
     std::string_view text, jid, job_class;  // valid until the next add()
@@ -27,10 +27,10 @@ class OutputLines {
 
   void add(std::string_view bytes);
 
-  // The next whole item; nullopt when more bytes are needed.
+  // The next whole item; nullopt if more bytes are needed.
   std::optional<Item> next();
 
-  // The text behind the last newline, for when next() has no more.
+  // Whether there is text behind the last newline, for when next() returns nullopt.
   bool has_unfinished() const { return begin_ < bytes_.size(); }
   Item take_unfinished(Item::Kind kind);
 
@@ -39,7 +39,7 @@ class OutputLines {
 
   std::string token_;
   std::string bytes_;
-  std::size_t begin_ = 0;    // of what has not been handed out
+  std::size_t begin_ = 0;    // of what has not been returned yet
   std::size_t scanned_ = 0;  // no newline from begin_ up to here
 };
 

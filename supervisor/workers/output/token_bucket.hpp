@@ -8,7 +8,7 @@
 namespace brood {
 
 // How much one worker's jobs may print into the log: bursts of 5,000 lines or 1 MB, and 1,000 lines or 256 KB a second
-// for long.  A job that prints more would drown all other lines and keep the supervisor busy.
+// in the long run.  A job that prints more would drown all other lines and keep the supervisor busy.
 class TokenBucket {
  public:
   static constexpr double lines_a_second = 1'000, most_lines = 5'000;
@@ -16,7 +16,7 @@ class TokenBucket {
 
   explicit TokenBucket(SteadyTime now) : counted_at_(now) {}
 
-  // Takes a line's share; false when nothing is left.
+  // Takes one line's share; returns false if nothing is left.
   bool admit(std::size_t bytes, SteadyTime now) {
     const double seconds = std::max(0.0, std::chrono::duration<double>(now - counted_at_).count());
     counted_at_ = now;

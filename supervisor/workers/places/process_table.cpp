@@ -176,7 +176,7 @@ int ProcessTable::occupied() const {
 
 ProcessTable::Place* ProcessTable::place_of(int slot) {
   const auto found = places_.find((*this)[slot].place);
-  // A place that was given another worker meanwhile is not this slot's any more.
+  // A place that has got another worker meanwhile is not this slot's any more.
   if (found == places_.end() || (found->second.slot && found->second.slot != slot)) return nullptr;
   return &found->second;
 }

@@ -15,59 +15,59 @@
 
 namespace brood {
 
-// Where each child is to run, and where it runs.  A *place* is one of a capsule's workers, wanted as long as it is
-// kept; a *slot* is a record of the scoreboard, taken by a worker from its spawn until it is dead and what it held is
-// recovered.  So one place goes through many slots, and in a rolling restart an old and a new worker have one each.
-// Plain values and pure bookkeeping, no system calls: tests drive it with invented pids.
+// Where each child runs or is going to run.  A *place* is one of a capsule's workers, wanted as long as it is kept; a
+// *slot* is a record of the scoreboard, taken by a worker from its spawn until it is dead and its jobs are recovered.
+// So one place goes through many slots, and in a rolling restart an old and a new worker have one each.  Plain values
+// and pure bookkeeping, no system calls: tests drive it with invented pids.
 class ProcessTable {
  public:
   struct Place {
     enum class State {
       waiting,   // not to be filled yet
       kept,      // filled, and filled again when its worker ends
-      given_up,  // its worker has been told to finish, and nobody follows
+      given_up,  // its worker is ordered to finish, and is not replaced
     };
     std::uint32_t generation = 0;
     int capsule = 0;  // index into the capsules of its generation's configuration
     int number = 0;   // among the capsule's workers
     State state = State::kept;
-    bool fresh = false;                 // on trial in a roll: not yet one of the places that are to stay
-    std::optional<int> slot{};          // its worker's; nullopt: vacant
+    bool fresh = false;                 // on trial in a roll: not yet one of the permanent places
+    std::optional<int> slot{};          // its worker's; nullopt if vacant
     bool reserved = false;              // its worker is on its way
-    bool was_ready = false;             // a worker of it was, this one or one before
-    int last_slot = -1;                 // its last worker's; -1: there was none
-    SteadyTime rests_until{};           // when vacant: not filled before this
-    std::chrono::milliseconds rest{0};  // how long its last rest was
+    bool was_ready = false;             // this or an earlier worker of it was ready
+    int last_slot = -1;                 // its last worker's; -1 if there was none
+    SteadyTime rests_until{};           // if vacant: not filled before this
+    std::chrono::milliseconds rest{0};  // the length of its last rest
     RestartPolicy policy{};
   };
 
   struct Slot {
     pid_t pid = 0;          // 0: vacant
-    bool held = false;      // vacant, but what its last worker held is not recovered yet
+    bool held = false;      // vacant, but its last worker is not recovered yet
     bool reserved = false;  // vacant, but its worker is on its way; the members below are the last worker's
     int place = -1;         // the key of its place, which may be gone
     std::uint32_t generation = 0;
     int capsule = 0, number = 0;    // as its place's
     std::uint64_t incarnation = 0;  // the last one assigned; never reused
     int shard = 0;                  // that its worker serves
-    int wanted_shard = 0;           // where its worker is to go once it holds nothing
-    bool goes_if_first = false;     // others were told the same, and the first that is free goes
+    int wanted_shard = 0;           // where its worker goes once it holds nothing
+    bool goes_if_first = false;     // called together with others: only the first that is free goes
     SteadyTime in_shard_since{}, called_at{};
     SteadyTime occupied_since{};
-    EndedBy ended_by = EndedBy::itself;     // who, as far as the supervisor knows, ends this worker
-    std::optional<WorkerDeath::Fate> fate;  // of the running job, when `ended_by` is by_hand
-    std::optional<SteadyTime> kill_at;      // set when it has been aborted: when SIGKILL follows
+    EndedBy ended_by = EndedBy::itself;     // the cause of this worker's end, if the supervisor knows one
+    std::optional<WorkerDeath::Fate> fate;  // of the running job, if `ended_by` is by_hand
+    std::optional<SteadyTime> kill_at;      // when SIGKILL follows; set once it has been aborted
     std::uint32_t flags = 0;                // SlotFlag bits for this worker alone
-    std::optional<SteadyTime> ready_at;     // when it said so
+    std::optional<SteadyTime> ready_at;     // when it reported that
     bool waits_its_turn = false;            // in a capsule of one worker: see serial_turns.hpp
     bool held_back = false;                 // memory is scarce: see pressure_relief.hpp
     bool never_fetched = false;             // it has waited for its turn since it was forked
-    SteadyTime ended_at{};                  // when vacant and held: when its last worker was reaped
+    SteadyTime ended_at{};                  // if vacant and held: when its last worker was reaped
     std::uint64_t processed_before = 0;     // the record's counter when it was forked
   };
 
   explicit ProcessTable(int slots);
-  // Goes on where the program before stopped: its last incarnation, and how many slots it had used.
+  // Continues after the previous program: its last incarnation, and how many slots it had used.
   void resume(std::uint64_t last_incarnation, int used_slots);
   std::uint64_t last_incarnation() const { return last_incarnation_; }
   void grow(int slots);
@@ -76,43 +76,43 @@ class ProcessTable {
   int add_place(std::uint32_t generation, int capsule, int number, Place::State state = Place::State::kept);
   void remove_place(int key);
 
-  // Until when the place that `slot` was the last of is not filled; the epoch: the slot is occupied, or was no place's
-  // last.
+  // Until when the place whose last worker had `slot` is not filled; the epoch if the slot is occupied, or was no
+  // place's last one.
   SteadyTime rests_until(int slot) const;
 
-  // The lowest slot that is neither occupied, held nor reserved; nullopt: none.
+  // The lowest slot that is neither occupied, held nor reserved; nullopt if none.
   std::optional<int> free_slot() const;
-  // The worker of the vacant place `key` is on its way and will take the free `slot`: neither is given to another.
+  // The worker of the vacant place `key` is on its way and will take the free `slot`: no other worker gets either.
   void reserve(int slot, int key);
   // Undoes reserve(): the slot is free again, and the place, if it still exists, vacant.
   void unreserve(int slot);
   // Notes that `pid` now runs in the free `slot`, as the worker of the vacant place `key`.
   void occupy(int slot, int key, pid_t pid, SteadyTime now);
-  // Empties the slot that `pid` ran in, and its place, and says which slot; nullopt for a process that was never ours.
-  // The slot is held; what it says of its last worker stays readable until it is occupied again.
+  // Empties the slot that `pid` ran in, and its place, and returns the slot; nullopt if the process was never ours.
+  // The slot is held; its data about the last worker stay readable until it is occupied again.
   std::optional<int> vacate(pid_t pid);
-  // A worker of the program before died in `slot`, which no other has; what it held is not recovered yet.
+  // A worker of the previous program died in `slot`, which no other has; its jobs are not recovered yet.
   void hold(int slot, const Slot& last);
-  // Nothing of the slot's last worker is left: the slot is free.
+  // The slot's last worker is recovered, so the slot is free.
   void release(int slot);
 
-  // The worker in `slot` said that it is ready.
+  // The worker in `slot` has reported that it is ready.
   void note_ready(int slot, SteadyTime now);
 
-  // Gives `slot` an incarnation that was never assigned before, for its shard.
+  // Gives `slot` a new incarnation, never assigned before, for its shard.
   std::uint64_t assign_incarnation(int slot);
 
   std::optional<int> slot_of(pid_t pid) const;
   // The places to fill that have rested enough, in order.
   std::vector<int> due_for_refill(SteadyTime now) const;
-  // When the next place that rests now may be filled; nullopt when none rests.
+  // When the next resting place may be filled; nullopt if none rests.
   std::optional<SteadyTime> next_refill(SteadyTime now) const;
 
   int kept() const;   // places
   int ready() const;  // places that have a ready worker
-  // Whether each kept place has, or had.  Workers that end after each job are seldom all ready at once.
+  // Whether each kept place has or had a ready worker.  Workers that end after each job are seldom all ready at once.
   bool all_were_ready() const;
-  // How many kept places cannot be filled, as start after start fails there, and the longest rest among them.
+  // How many kept places cannot be filled, as each start fails there, and the longest rest among them.
   struct FailingStarts {
     int places = 0;
     std::chrono::milliseconds longest_rest{0};
@@ -127,7 +127,7 @@ class ProcessTable {
   const Slot& operator[](int slot) const { return slots_.at(static_cast<std::size_t>(slot)); }
   std::map<int, Place>& places() { return places_; }
   const std::map<int, Place>& places() const { return places_; }
-  Place* place_of(int slot);  // nullptr: the place is gone
+  Place* place_of(int slot);  // nullptr if the place is gone
 
  private:
   std::vector<Slot> slots_;

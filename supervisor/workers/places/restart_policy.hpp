@@ -9,29 +9,29 @@ namespace brood {
 // How long a place rests before it is filled again.  Pure: tests drive it with invented times.
 //
 // After a start that fails (a library does not load, a startup throws, a constructor crashes or hangs) the place rests
-// exponentially longer, 100 ms to 30 s; so it does after a worker that ends young without a job.  After a worker that
-// had begun a job, or lived long enough, the place does not rest.  But when the place's workers crash one after the
-// other, each within ten seconds at its first job, then from the 21st in a row on the place rests 10 ms to 250 ms.  A
-// single job that is done in between ends that.
+// exponentially longer, 100 ms to 30 s; the same after a worker that ends young without a job.  After a worker that had
+// begun a job, or lived long enough, the place does not rest.  But if the place's workers crash one after the other,
+// each within ten seconds at its first job, then from the 21st in a row on the place rests 10 ms to 250 ms.  A single
+// completed job ends that.
 class RestartPolicy {
  public:
   static constexpr std::chrono::milliseconds first_rest{100};
   static constexpr std::chrono::milliseconds longest_rest{30'000};
   static constexpr std::chrono::seconds young{1};
-  static constexpr std::chrono::seconds at_once{10};  // generous, as fork and report are slow on a busy machine
+  static constexpr std::chrono::seconds at_once{10};  // generous, as a fork and its report are slow on a busy machine
   static constexpr int free_crashes = 20;             // in a row, each at the worker's first job
   static constexpr std::chrono::milliseconds first_rest_of_crashes{10};
   static constexpr std::chrono::milliseconds longest_rest_of_crashes{250};
 
-  // A worker of this place ended.
+  // The end of a worker of this place.
   struct End {
     std::chrono::nanoseconds uptime{};
     bool was_ready = false;
     bool began_a_job = false;
-    bool did_a_job = false;  // to the job's end, well or badly
+    bool did_a_job = false;  // to the job's end, successful or not
     bool in_order = false;
   };
-  // Returns how long the place rests.
+  // Returns how long the place must rest.
   std::chrono::milliseconds rest_after(const End& end);
 
   // The fork itself failed (EAGAIN, ENOMEM): the place rests as after a failed start.

@@ -31,7 +31,7 @@ RollPlan::RollPlan(int max_unavailable, std::chrono::milliseconds longest_start)
 
 void RollPlan::note_death(const Death& death) {
   if (!reason_.empty()) return;
-  // Of a supervisor that stood still nobody knows when the worker died.
+  // If the supervisor stood still, the time of death is unknown, so the trial must have been seen to be over.
   const bool was_seen = stood_.contains(death.place);
   const bool stood = death.began_a_job || (death.was_ready && death.ready_for >= trial && was_seen);
   if (stood) stood_.insert(death.place);
@@ -60,7 +60,7 @@ RollStep RollPlan::next(const std::vector<RollPlace>& places, SteadyTime now) {
     give_up_some(places, step);
     return step;
   }
-  // Old places that are left have no fresh one to replace them: their capsule is smaller now, or gone.
+  // Remaining old places have no fresh one to replace them: their capsule is smaller now, or gone.
   for (const RollPlace& place : places) {
     if (is_old(place)) step.give_up.push_back(place.key);
   }
@@ -99,7 +99,7 @@ bool RollPlan::overstayed(const std::vector<RollPlace>& places, SteadyTime now) 
 bool RollPlan::stands_its_trial(const RollPlace& place, SteadyTime now) {
   if (place.began_a_job) return true;
   Sight& sight = sights_.try_emplace(place.key, Sight{place.since, now}).first->second;
-  if (sight.ready_since != place.since) sight = {place.since, now};  // of a worker before it
+  if (sight.ready_since != place.since) sight = {place.since, now};  // the sight is of an earlier worker
   sight.seen += std::min<std::chrono::nanoseconds>(now - sight.last_look, most_of_a_look);
   sight.last_look = now;
   return sight.seen >= trial;
@@ -112,7 +112,7 @@ void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now)
     if (stands_its_trial(place, now))
       stood_.insert(place.key);
     else
-      next_look_ = now + between_looks;  // nothing tells us when a job begins
+      next_look_ = now + between_looks;  // the start of a job is not reported
   }
   proven_ |= !stood_.empty();
 }

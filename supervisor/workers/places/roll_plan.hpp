@@ -11,25 +11,25 @@
 
 namespace brood {
 
-// One place of a capsule, as a roll sees it.
+// One place of a capsule, as far as a roll is concerned.
 struct RollPlace {
   enum class State {
     waiting,   // fresh, and not to be filled yet
     vacant,    // to be filled, without a worker
     starting,  // its worker is not ready yet
     ready,
-    given_up,  // its worker has been told to finish, or is gone
+    given_up,  // its worker has been ordered to finish, or is gone
   };
   int key = 0;
-  bool fresh = false;  // one of the new places; else one of the old ones
+  bool fresh = false;  // a new place; else an old one
   std::string capsule = {};
   State state = State::waiting;
   SteadyTime since{};        // when `state` became starting or ready
-  bool began_a_job = false;  // its worker did
+  bool began_a_job = false;  // whether its worker did
   bool busy = false;         // its worker runs a job now
 };
 
-// What is to be done now.
+// What to do now.
 struct RollStep {
   enum class Verdict { goes_on, done, failed };
   Verdict verdict = Verdict::goes_on;
@@ -37,42 +37,42 @@ struct RollStep {
   std::vector<int> give_up;  // places whose workers are to finish
 };
 
-// Brings fresh workers in and old ones out: at most `max_unavailable` fresh workers start at a time, beside those that
-// follow one that has stood its trial; and an old worker is told to finish only when a fresh one of its capsule is
-// ready, or has been.  The first fresh workers are on trial: until one of them has begun a job or lived for a while, no
-// old worker is told to finish.  Time in which nobody looked, since the supervisor stood still, is no part of that
-// while: what died then has not been heard of yet.  The roll is done when each fresh place has had a worker that stood
-// that trial, whether or not another has followed it since.  Pure.
+// Brings fresh workers in and old ones out.  At most `max_unavailable` fresh workers start at a time, beside those that
+// follow one that has stood its trial.  An old worker is ordered to finish only when a fresh one of its capsule is
+// ready, or has been.  The first fresh workers are on trial: no old worker is ordered to finish until one of them has
+// begun a job or lived for a while.  Time in which the supervisor stood still does not count: deaths in it are not
+// known yet.  The roll is done when each fresh place has had a worker that stood the trial, even if another has
+// followed it since.  Pure.
 class RollPlan {
  public:
   static constexpr std::chrono::seconds trial{1};
-  static constexpr int most_deaths = 3;  // of workers young and without a job, one after the other
+  static constexpr int most_deaths = 3;  // of young workers without a job, one after the other
 
-  // `longest_start`: how long a worker may take until it is ready.
+  // `longest_start` is how long a worker may take to become ready.
   explicit RollPlan(int max_unavailable, std::chrono::milliseconds longest_start);
 
   // The worker of a fresh place ended.
   struct Death {
     int place = 0;          // its key
-    bool in_order = false;  // it left when told to
-    bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: better keep the old workers
+    bool in_order = false;  // it obeyed an order to leave
+    bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: the old workers stay
     bool began_a_job = false;
     bool was_ready = false;
-    std::chrono::nanoseconds ready_for{};  // until we heard of its end
+    std::chrono::nanoseconds ready_for{};  // until its end was noticed
     std::string how = {};                  // "killed by SIGSEGV"
   };
   void note_death(const Death& death);
 
-  // With `failed` reason() says why; ask no more after `done` or `failed`.
+  // If it has `failed`, reason() explains why; do not call it after `done` or `failed`.
   RollStep next(const std::vector<RollPlace>& places, SteadyTime now);
 
   const std::string& reason() const { return reason_; }
 
-  // When to ask next() again even if nothing happens; nullopt: never.
+  // When to call next() again even if nothing happens; nullopt: never.
   std::optional<SteadyTime> next_look() const { return next_look_; }
 
  private:
-  // What was seen of the worker that is in a fresh place now.
+  // The observation of the worker that is in a fresh place now.
   struct Sight {
     SteadyTime ready_since, last_look;
     std::chrono::nanoseconds seen{0};
@@ -87,7 +87,7 @@ class RollPlan {
   const int max_unavailable_;
   const std::chrono::milliseconds longest_start_;
   bool proven_ = false;
-  std::set<int> stood_;          // fresh places of which a worker has stood its trial
+  std::set<int> stood_;          // fresh places with a worker that has stood its trial
   std::map<int, Sight> sights_;  // by key
   int deaths_ = 0;
   std::string reason_;

@@ -9,7 +9,7 @@ namespace {
 bool comes_before(const TurnTaker& other, const TurnTaker& worker, SteadyTime now) {
   if (other.slot == worker.slot || other.capsule != worker.capsule) return false;
   const bool leaves = other.ended || other.finishing;
-  // Also among those that wait: two that wait for the same are not to go at once.
+  // This also orders the waiting workers: two that wait for the same one must not go at once.
   if (!leaves) return std::tie(other.since, other.slot) < std::tie(worker.since, worker.slot);
   if (other.never_fetched) return false;
   return !other.ended || (other.shard == worker.shard && now - *other.ended < longest_wait_for_recovery);

@@ -11,7 +11,7 @@
 #include "shared/base/plain_number.hpp"
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // linux/mman.h; Debian 12's C library does not know it
+#define MADV_COLLAPSE 25  // linux/mman.h; Debian 12's C library lacks it
 #endif
 
 namespace brood {
@@ -26,7 +26,7 @@ struct Mapping {
   std::uintptr_t resident = 0;
 };
 
-// /proc/self/smaps: "7f0000000000-7f0040000000 rw-p 00000000 00:00 0", and then lines such as "Rss:  1048576 kB".
+// /proc/self/smaps has "7f0000000000-7f0040000000 rw-p 00000000 00:00 0", and then lines such as "Rss:  1048576 kB".
 std::vector<Mapping> mappings() {
   std::vector<Mapping> mappings;
   std::ifstream smaps("/proc/self/smaps");

@@ -6,10 +6,10 @@
 
 namespace brood {
 
-// What copies of this process would share with each other, or lack, although a library expects to have it for itself:
-// threads, connections and other descriptors with a state, timers, file locks, processes that it has started.  Each as
-// a phrase: "a thread named pool-1", "a socket (descriptor 9)".  Descriptors in `known` are not looked at; regular
-// files, directories and memory are what copies may share.
+// Describes what copies of this process would share with each other, or lack, although a library expects to have it for
+// itself: threads, connections and other descriptors with a state, timers, file locks, child processes.  Each is a
+// phrase: "a thread named pool-1", "a socket (descriptor 9)".  Descriptors in `known` are skipped; copies may share
+// regular files, directories and memory.
 std::vector<std::string> shared_by_copies(const std::set<int>& known);
 
 // The open descriptors of this process.

@@ -28,8 +28,7 @@ void say(int line, TemplateIs what, const std::string& text) {
   send(line, message.data(), message.size(), MSG_NOSIGNAL);
 }
 
-// Waits for the supervisor's byte: only then does the supervisor know this worker, and an unknown worker must not
-// begin.
+// Waits for the supervisor's byte: before it the supervisor does not know this worker, which therefore must not begin.
 bool may_begin(int control) {
   char byte = 0;
   ssize_t got = 0;
@@ -61,7 +60,7 @@ ForkAnswer fork_worker(int line, pid_t supervisor, const ReceivedRequest& wanted
   return answer;
 }
 
-// Loads what the workers need.  False when there will be no copies.
+// Loads what the workers need.  Returns false if there will be no copies.
 bool load(int line, const WorkerTemplate::Setup& setup) {
   const std::set<int> own = open_descriptors();
   try {

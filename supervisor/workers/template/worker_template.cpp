@@ -81,17 +81,17 @@ bool WorkerTemplate::ask(const ForkRequest& request, const WorkerDescriptors& de
   return true;
 }
 
-// A library may write into this socket too: no message is trusted in anything that matters.
+// A library may write into this socket too, so a message must not be able to do harm.
 void WorkerTemplate::hear() {
   for (int i = 0; i < most_messages_a_turn && watch_; ++i) {
     char bytes[longest_message];
     const ssize_t got = recv(line_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) return watch_.reset();  // it will be reaped
+    if (got <= 0) return watch_.reset();  // it is about to be reaped
     if (state_ == State::loading) {
       note_loaded(std::string(bytes, static_cast<std::size_t>(got)));
     } else if (state_ == State::ready && got == static_cast<ssize_t>(sizeof(ForkAnswer))) {
-      if (awaited_ == 0) continue;  // the program before us had asked for this
+      if (awaited_ == 0) continue;  // the previous program asked for this
       ForkAnswer answer;
       std::memcpy(&answer, bytes, sizeof answer);
       if (--awaited_ > 0)

@@ -19,14 +19,14 @@
 namespace brood {
 
 // The supervisor's side of a template: a process that has loaded the libraries of one generation, and forks its workers
-// as copies of itself, which become children of the supervisor.  A template runs no job and holds no connection.
+// as copies of itself, which become children of the supervisor.  A template runs no job and has no connection.
 class WorkerTemplate {
  public:
   enum class State {
     loading,
     ready,
-    unwanted,  // there is nothing to preload, or copies would not do as workers: each worker loads for itself
-    failed,    // it ended, or would not answer
+    unwanted,  // there is nothing to preload, or copies would not work: each worker loads for itself
+    failed,    // it ended, or did not answer
   };
   struct Setup {
     std::uint32_t generation = 1;
@@ -36,15 +36,15 @@ class WorkerTemplate {
     std::function<int(const ForkRequest&, const WorkerDescriptors&)> worker;
   };
   struct Events {
-    std::function<void()> changed;                    // called when the state has changed, or it may be asked for more
-    std::function<void(const ForkAnswer&)> answered;  // in the order of asking
+    std::function<void()> changed;                    // the state has changed, or it may be asked for more
+    std::function<void(const ForkAnswer&)> answered;  // in the order of the requests
   };
 
-  // Forks the template.  Throws std::system_error when that fails.
+  // Forks the template.  Throws std::system_error if that fails.
   WorkerTemplate(EventLoop& loop, Children& children, Setup setup, Events events);
   // Takes over a ready template that another program has forked; `line` is the socket to it.
   WorkerTemplate(EventLoop& loop, Children& children, Setup setup, Events events, pid_t pid, UniqueFd line);
-  // Ends the template.  Copies whose answer was not read end by themselves.
+  // Ends the template.  Copies whose answers were not read end by themselves.
   ~WorkerTemplate();
   WorkerTemplate(const WorkerTemplate&) = delete;
   WorkerTemplate& operator=(const WorkerTemplate&) = delete;
@@ -57,9 +57,9 @@ class WorkerTemplate {
   int line() const { return line_.get(); }
 
   // Asks for a worker that gets copies of these descriptors.  The worker does nothing before it reads a first byte from
-  // `control`.  False when the template cannot be asked now: it is not ready, or owes too many answers.
+  // `control`.  Returns false if the template cannot be asked now: it is not ready, or owes too many answers.
   bool ask(const ForkRequest& request, const WorkerDescriptors& descriptors);
-  // Answers that are to come.
+  // Answers still to come.
   int awaited() const { return awaited_; }
 
  private:

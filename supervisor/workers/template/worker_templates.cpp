@@ -87,8 +87,8 @@ void WorkerTemplates::start(One& one, SteadyTime now) {
   }
 }
 
-// Until another template is tried, workers load for themselves.  One that was ready, and had not ended before without a
-// worker of its own, is tried at once: they wait for it.
+// Until the next attempt, workers load for themselves.  A template that had been ready and had not failed before is
+// replaced at once, and workers wait for it.
 void WorkerTemplates::let_rest(One& one, SteadyTime now) {
   const bool at_once = one.process && one.process->was_ready() && one.rest == 0ms;
   one.process.reset();
@@ -109,7 +109,7 @@ void WorkerTemplates::hand_over(std::vector<Handover::Template>& left) const {
   }
 }
 
-// Answers to requests of the program before may still come; only their slots tell whom they concern.
+// Answers to requests of the previous program may still come; only their slots show which worker they concern.
 void WorkerTemplates::adopt(const Generation& generation, const Handover::Template& left) {
   WorkerTemplate::Setup setup = setup_of_(generation);
   setup.slots = left.slots;

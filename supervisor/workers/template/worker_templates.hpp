@@ -13,38 +13,38 @@
 
 namespace brood {
 
-// The templates of the generations whose places are filled: one for each that wants one.
+// The templates of the generations whose places are filled, one for each that wants one.
 class WorkerTemplates {
  public:
   // How a template of this generation is set up.
   using SetupOf = std::function<WorkerTemplate::Setup(const Generation&)>;
   using Answered = std::function<void(const ForkAnswer&)>;
 
-  // `changed` is called when way_to_fork() may say something else, or take_given_up() has something.
+  // `changed` is called when the result of way_to_fork() may have changed, or take_given_up() has something.
   WorkerTemplates(EventLoop& loop, Children& children, SetupOf setup_of, std::function<void()> changed,
                   Answered answered);
 
-  // How a worker comes into being.
+  // How a worker is made.
   enum class Way {
     fork,          // as a child of the supervisor that loads the libraries for itself
     ask_template,  // by ask()
     wait,          // for its template, which loads
   };
-  // The way for a worker of this generation and with these settings in this slot.
+  // The way for a worker of this generation, with these settings, in this slot.
   Way way_to_fork(const Generation& generation, const WorkerSettings& settings, int slot, SteadyTime now);
-  // False: ask again later, when `changed` is called.
+  // Returns false if the caller must ask again, when `changed` is called.
   bool ask(const Generation& generation, const ForkRequest& request, const WorkerDescriptors& descriptors);
 
-  // The generations whose templates have ended since the last call: requests to them will not be answered.
+  // The generations whose templates have ended since the last call: they will not answer requests.
   std::set<std::uint32_t> take_given_up() { return std::exchange(given_up_, {}); }
 
-  // hand_over(): the ready templates, for the next program in this process.  adopt(): takes one that the program before
-  // left.
+  // hand_over(): the ready templates, for the next program in this process.  adopt(): takes over one of the previous
+  // program.
   void hand_over(std::vector<Handover::Template>& left) const;
   void adopt(const Generation& generation, const Handover::Template& left);
 
-  // Forks those again that have ended, each after its rest, so that the next worker need not load for itself.  Returns
-  // when to call it next.
+  // Forks templates that have ended again, each after its rest, so that the next worker need not load for itself.
+  // Returns when to call it next.
   std::optional<SteadyTime> bring_back(SteadyTime now);
 
   // Ends the templates of all other generations.
@@ -53,7 +53,7 @@ class WorkerTemplates {
 
  private:
   struct One {
-    std::unique_ptr<WorkerTemplate> process;  // nullptr: none runs, and none is tried before `rests_until`
+    std::unique_ptr<WorkerTemplate> process;  // nullptr: none runs, and the next attempt is at `rests_until`
     Generation generation;
     std::chrono::milliseconds rest{0};
     SteadyTime rests_until{};

@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// Finds `program` beside this program, or in the directory `installed`, relative to where this program lies.
+// Finds `program` beside this program, or in the directory `installed`, relative to this program.
 std::string find(const std::string& program, const char* installed) {
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   const std::string beside = here / program, there = (here / installed / program).lexically_normal();

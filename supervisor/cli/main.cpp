@@ -131,7 +131,7 @@ int main_of(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   brood::begin_program(argc, argv);
-  // An argv without even the program's name is possible.
+  // argv may lack even the program's name.
   const std::vector<std::string> words(brood::own_words().begin() + (argc > 0 ? 1 : 0), brood::own_words().end());
   brood::way_back::open(brood::own_words());
   try {

@@ -114,7 +114,7 @@ void add_capsules(Connection& redis, Names& names) {
 
 // The words that `brood locks show` takes: the part of a key behind its last colon, and the holder.
 void add_locks(Connection& redis, Names& names) {
-  if (!count_locks(redis)) return;  // so many keys that it would take long
+  if (!count_locks(redis)) return;  // too many keys to look through
   for (const UniqueLock& lock : all_locks(redis, most_names)) {
     names.insert(lock.key.substr(lock.key.rfind(':') + 1));
     names.insert(lock.jid);
@@ -192,8 +192,8 @@ Names names_here(const std::string& kind) {
 
 }  // namespace
 
-// Prints what the completions of shells offer, one name a line.  A shell may expand what it reads, so only safe names
-// are printed.
+// Prints the names that shell completions offer, one a line.  A shell may expand what it reads, so only safe names are
+// printed.
 int names_command(const std::vector<std::string>& args) {
   RedisAccess access;
   CommandLine line("Names for completions: brood names KIND", "brood names");

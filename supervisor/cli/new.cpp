@@ -29,7 +29,7 @@ constexpr const char* new_footer = R"(Examples:
 The last part of DIR is the name of the project: a letter, then letters, digits, "-" and "_".  DIR must not exist, or
 be empty.)";
 
-// The names that are put into the template's texts.
+// The names that fill the template's texts.
 struct Project {
   std::string name, library;
 };
@@ -62,7 +62,7 @@ void require_vacant(const std::filesystem::path& directory) {
     throw UsageError(printable(directory) + " is not empty, and was not changed");
 }
 
-// major.minor, as find_package() takes it.
+// major.minor, for find_package().
 std::string package_version() {
   const std::string_view whole = version;
   return std::string(whole.substr(0, whole.find('.', whole.find('.') + 1)));

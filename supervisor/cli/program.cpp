@@ -36,9 +36,9 @@ void open_missing_standard_descriptors() {
   }
 }
 
-// An exec keeps which signals are ignored and blocked.  Where SIGCHLD is ignored the kernel reaps children itself, and
-// how a worker ended is never heard.  The other ignored ones stay, for nohup(1) say.  A program that takes over has
-// left signals blocked for us: they are heard later.
+// An exec keeps ignored and blocked signals.  If SIGCHLD is ignored, the kernel reaps children itself, and we never
+// learn how a worker ended.  The other ignored ones stay, for nohup(1) for example.  A program that hands over to us
+// leaves signals blocked: they are received later.
 void drop_signals_of_the_starter() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGCHLD, SIG_DFL);
@@ -78,7 +78,7 @@ Ending run_to_ending(const std::function<int()>& command) {
     return {exit_status::configuration, error.what()};
   } catch (const ConnectionLost& error) {
     return {exit_status::unavailable, fmt::format("Redis is not available: {}", error.what())};
-  } catch (const UnexpectedReply& reply) {  // a key that holds something else than it should, say
+  } catch (const UnexpectedReply& reply) {  // a key of the wrong type, for example
     return {exit_status::unavailable, fmt::format("Redis answered: {}", reply.what())};
   } catch (const RedisError& error) {
     return {exit_status::unavailable, error.what()};
@@ -93,7 +93,7 @@ Ending run_to_ending(const std::function<int()>& command) {
 
 int tell(const std::string& name, const Ending& ending) {
   if (!ending.complaint) return ending.status;
-  // The journal would file a line without a priority under information.
+  // The journal would file a line without a priority as information.
   fmt::print(stderr, "{}{}: {}\n", log::standard_error_is_the_journal() ? "<3>" : "", name,
              log::printable(*ending.complaint));
   if (ending.status == exit_status::usage) fmt::print(stderr, "Try \"{} --help\".\n", name);

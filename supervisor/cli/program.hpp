@@ -7,10 +7,10 @@
 
 namespace brood {
 
-// How brood and its companions begin and end.
+// The start and end of brood and its companions.
 
-// Before anything else: takes the words of the command line, and makes harmless what the program that
-// started us has left: closed descriptors, signals that are ignored or blocked.
+// Call it before anything else: takes the words of the command line, and repairs what the starting program has left:
+// closed descriptors, ignored or blocked signals.
 void begin_program(int argc, char** argv);
 
 struct Ending {
@@ -18,13 +18,13 @@ struct Ending {
   std::optional<std::string> complaint;  // one sentence, if an exception was thrown
 };
 
-// Runs `command`, which returns the exit status.  Each kind of exception has a status of its own; an Answer is printed.
+// Runs `command`, which returns the exit status.  Each kind of exception has its own status; an Answer is printed.
 Ending run_to_ending(const std::function<int()>& command);
 
 // Prints the complaint on standard error, after `name`, such as "brood status".  Returns the exit status.
 int tell(const std::string& name, const Ending& ending);
 
-// The main() of the companion that `brood COMMAND` becomes; `run` gets the words after COMMAND.
+// The main() of the companion for `brood COMMAND`; `run` gets the words after COMMAND.
 int companion_main(int argc, char** argv, const std::string& command, int (*run)(const std::vector<std::string>& args));
 
 }  // namespace brood

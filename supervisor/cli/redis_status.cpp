@@ -34,7 +34,7 @@ std::vector<std::string> sorted_names(const Reply& reply) {
   return names;
 }
 
-// Other programs may write anything: infinite times, and fields that are no numbers, count as 0.
+// Other programs may write anything: infinite times and invalid numbers count as 0.
 double sane_time(double seconds) { return seconds >= 0 && seconds < 1e11 ? seconds : 0; }
 
 void add_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
@@ -170,7 +170,7 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
   return status;
 }
 
-// The keys may be of another type, or we may lack the right to read them.
+// Shows nothing if the keys are of another type or not readable for us.
 std::vector<Crash> ask_crashes(Connection& redis) {
   try {
     std::vector<Crash> crashes = read_crashes(redis);
@@ -202,7 +202,7 @@ std::optional<double> RedisStatus::oldest_in_flight() const {
 
 namespace {
 
-// The keys may be of another type, or we may lack the right to read them: then nothing is shown.
+// Shows nothing if the keys are of another type or not readable for us.
 void ask_quarantine(Connection& redis, RedisStatus& status) {
   const std::vector<Reply> replies = redis.pipeline({ask_quarantined(), ask_set_size(quarantined_set)});
   status.quarantine = read_quarantined(replies[0].view());
@@ -227,7 +227,7 @@ void ask_periodic_jobs(Connection& redis, RedisStatus& status) {
 
 constexpr std::size_t most_limits_shown = 200;
 
-// No other number waits for this one.
+// The other numbers do not depend on this one.
 void ask_locks(Connection& redis, RedisStatus& status) {
   try {
     status.locks = count_locks(redis);
@@ -280,7 +280,7 @@ void sum_crash(Crash& sum, const Crash& one) {
   sum.days = std::move(days);
 }
 
-// Adds each item of `more` to the one of the same name; the result is in the order of the names.
+// Adds each item of `more` to the one of the same name; the result is sorted by name.
 template <typename Item, typename Name, typename Add>
 void merge(std::vector<Item>& into, const std::vector<Item>& more, Name name, Add add) {
   std::map<std::string, Item> all;

@@ -23,8 +23,8 @@ namespace brood {
 
 // One entry of Sidekiq's process list: a supervisor of brood, or a Ruby Sidekiq.
 struct ProcessStatus : Process {
-  std::optional<std::int64_t> in_flight;  // jobs; nullopt: the process keeps no lists of them, like Ruby's Sidekiq
-  // Seconds that its longest running job had run at the last heartbeat; nullopt: none runs.
+  std::optional<std::int64_t> in_flight;  // jobs; nullopt: the process keeps no in-flight lists, like Ruby's Sidekiq
+  // How long its longest running job had run at the last heartbeat, in seconds; nullopt if none runs.
   std::optional<double> oldest_in_flight;
   std::optional<SupervisorState> state = {};  // nullopt: Ruby's, or an older brood's
 };
@@ -46,7 +46,7 @@ struct QueueStatus {
 struct SilentStatus {
   std::string identity;
   std::int64_t in_flight = 0;
-  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued; when it began is not known any more
+  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued; its start is not known any more
 };
 
 struct RedisStatus {
@@ -64,15 +64,15 @@ struct RedisStatus {
   std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
   std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read
   std::optional<LockCounts> locks = {};           // of unique jobs; nullopt: too many keys to count them
-  CertificateEnds certificates = {};              // of the connection by which it was asked
+  CertificateEnds certificates = {};              // of the connection that asked
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;
   std::optional<double> oldest_in_flight() const;
 };
 
-// Several shards shown as one Redis: a process that sends heartbeats to several shards is one process, a queue in
-// several shards is one queue.
+// Several shards shown as one Redis: a process with heartbeats in several shards is one process, a queue in several
+// shards is one queue.
 RedisStatus sum_of(const std::vector<RedisStatus>& shards);
 
 // Throws ConnectionLost or UnexpectedReply.
@@ -80,9 +80,9 @@ RedisStatus ask_redis(Connection& redis);
 
 // The same without crashes and quarantine, which are by far the most data.
 RedisStatus ask_redis_without_crashes(Connection& redis);
-// These processes alone, where they beat.  Throws as above.
+// Only the processes of these identities that send heartbeats.  Throws as above.
 RedisStatus ask_redis_of(Connection& redis, const std::vector<std::string>& identities);
-// Empty when they cannot be read: that must not hide all the rest.  Throws ConnectionLost.
+// Empty if they cannot be read: that must not hide the rest.  Throws ConnectionLost.
 std::vector<Crash> ask_crashes(Connection& redis);
 
 }  // namespace brood

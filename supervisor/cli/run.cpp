@@ -41,7 +41,7 @@
 namespace brood {
 namespace {
 
-// The checks of a configuration without Redis and without a library.  Throws ConfigError.
+// Checks a configuration without Redis and without a library.  Throws ConfigError.
 void check_alone(Config& config) {
   check_zones(config.periodic);
   read_credentials(config);
@@ -54,8 +54,8 @@ void require_all_programs(const Config& config) {
   if (const std::string why = EmbeddedRedis::why_none(embedded_socket_path()); !why.empty()) throw ConfigError(why);
 }
 
-// A program that takes over uses the configuration of the rehearsal, whatever the file holds by now; a program that
-// comes back uses the configuration that it had.
+// A program that takes over uses the configuration of the rehearsal, even if the file has changed; a program that comes
+// back uses its former configuration.
 Config first_config(const RunOptions& options, const std::optional<Handover>& handover) {
   if (!handover) return load_config(options.config_path, options.overrides);
   const auto& text = options.failed.empty() ? handover->config : handover->former_config;
@@ -92,7 +92,7 @@ std::unique_ptr<EmbeddedRedis> embedded_redis(const RedisSettings& redis) {
   return std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), redis.appendfsync);
 }
 
-// Everything that the supervisor needs is made here, and its later questions are answered here.
+// Makes everything that the supervisor needs, and answers its later questions.
 int supervise(const RunOptions& options, Config config, OwnConnections connections, std::vector<RedisAddress> shards,
               std::optional<Handover> handover) {
   Successor successor(own_words(), handover ? handover->program : "");
@@ -124,7 +124,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
     return worker_program(std::move(of_generation), {identity, descriptor_limit, log});
   };
 
-  // Until the supervisor stands, these stay open for the program before.
+  // These stay open for the previous program until the supervisor stands.
   std::vector<int> left;
   if (handover) left = descriptors_of(*handover);
   if (options.adopt) left.push_back(*options.adopt);
@@ -133,8 +133,8 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
     for (const int descriptor : left) close(descriptor);
   };
 
-  // A rolling restart asks for what the file holds now, checks it in a child, and goes by it from then on.  The first
-  // one after a takeover goes by the configuration of the rehearsal.
+  // A rolling restart reads the file, checks it in a child, and uses it from then on.  The first one after a takeover
+  // uses the configuration of the rehearsal.
   std::optional<ConfigFile> rehearsed;
   if (handover && handover->config && !came_back) rehearsed = config.file;
   const auto read_file = [&] {
@@ -170,7 +170,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
     connections.follow(adopted.redis);
     try {
       log.follow(adopted);
-    } catch (const std::system_error& error) {  // its check could open it a moment ago
+    } catch (const std::system_error& error) {  // its check could still open it
       log::warn("log_not_reopened", {{"reason", error.what()}});
     }
     serve_gem_locks(adopted.compatibility.serves_unique_jobs_gem);
@@ -215,7 +215,7 @@ int run_command(const RunOptions& options) {
   std::vector<RedisAddress> shards = connections.addresses(config.redis);
   if (handover) require_same_shards(*handover, shards);
   const bool is_rehearsal = handover && handover->rehearsal;
-  // Not in a takeover: the rehearsal has tried this.
+  // Not in a takeover: the rehearsal has done this.
   if (!handover || is_rehearsal || options.check) require_all_programs(config);
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
 

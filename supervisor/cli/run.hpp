@@ -11,12 +11,12 @@ namespace brood {
 struct RunOptions {
   std::string config_path;  // empty: built-in defaults
   ConfigOverrides overrides;
-  std::optional<int> adopt = {};   // the descriptor of what another program has left in this process
+  std::optional<int> adopt = {};   // the descriptor of the previous program's handover
   std::optional<int> former = {};  // the descriptor of that program's file, see way_back.hpp
-  std::string failed = {};         // why a program that took over from this one has given the process back
-  std::string instance = {};       // the operator's name for this supervisor, where several run
-  bool check = false;              // say whether everything could run, and exit
-  bool startup = false;            // with `check`: run the handlers of startup too
+  std::string failed = {};         // why the next program failed and gave the process back
+  std::string instance = {};       // the operator's name for this supervisor, if several run
+  bool check = false;              // report whether everything could run, and exit
+  bool startup = false;            // with `check`: also run the startup handlers
 };
 
 // Supervises until it is stopped, and returns the exit status.  Throws ConfigError.

@@ -56,7 +56,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   line.flag("--check", options.check, "Check the configuration and the job libraries, and exit");
   line.flag("--startup", options.startup, "With --check: run the libraries' startup handlers too");
   line.option("--instance", options.instance, "NAME", "Name of this supervisor, if several of one user run");
-  // From one program to the next, not for people.
+  // For programs that hand over, not for people.
   line.hidden(std::string(way_back::adopt), options.adopt);
   line.hidden(std::string(way_back::former), options.former);
   line.hidden(std::string(way_back::failed), options.failed);

@@ -23,7 +23,7 @@ constexpr const char* page_program = "brood-web";
 // Copies the configuration that runs, since its file may have changed.  Returns a path by which the next program of
 // this process can open the copy.
 std::string copy_for_companion(const ConfigFile& file) {
-  const int copy = check("memfd_create", memfd_create("brood.toml", 0));  // it stays open
+  const int copy = check("memfd_create", memfd_create("brood.toml", 0));  // stays open
   check("fchmod", fchmod(copy, file.mode == 0 ? 0600 : file.mode & 0777));
   for (std::size_t written = 0; written < file.text.size();)
     written += static_cast<std::size_t>(check("write", write(copy, &file.text[written], file.text.size() - written)));
@@ -41,7 +41,7 @@ PageProgram::PageProgram(const std::optional<HeldFiles::Entry>& left) {
   try {
     path_ = path_of_companion(page_program);
     file_.hold(path_);
-  } catch (const CompanionMissing&) {  // it is looked for again when it is needed
+  } catch (const CompanionMissing&) {  // looked for again when it is needed
   }
 }
 

@@ -9,11 +9,11 @@
 
 namespace brood {
 
-// The program of the page that belongs to this version, held open: a package that is installed puts another file in its
-// place, which does not understand this version's scoreboards.
+// The page program of this version, held open: installing a package replaces its file by one that does not understand
+// this version's scoreboards.
 class PageProgram {
  public:
-  // `left`: what a supervisor of this version has left in the same process; none: the program is looked up.
+  // `left` is from a supervisor of this version in the same process; nullopt: the program is looked up.
   explicit PageProgram(const std::optional<HeldFiles::Entry>& left);
 
   // The held program, for the same version if it gets this process back; none: the program was missing.
@@ -23,12 +23,12 @@ class PageProgram {
   std::string path() const;
 
  private:
-  std::string path_;  // empty: it was missing
+  std::string path_;  // empty if it was missing
   HeldFiles file_;
 };
 
-// In a child of the supervisor: becomes the page that [web] wants, which goes by the configuration that runs and ends
-// with the supervisor.  The others are from the command line.  Returns an exit status only where that fails.
+// In a child of the supervisor: becomes the page that [web] configures, which uses the running configuration and ends
+// with the supervisor.  The other arguments are from the command line.  Returns an exit status only if that fails.
 int become_page(const PageProgram& program, const Config& config, const std::string& config_path,
                 const std::vector<std::string>& libraries, const std::optional<std::string>& redis_url);
 

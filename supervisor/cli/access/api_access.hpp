@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// The data API on the shards that `access` names, with the configured limits of the dead set.  Says on standard error
-// which shard is away.  Throws what RedisAccess::shards() throws.
+// Opens the data API on the shards that `access` names, with the configured limits of the dead set.  Reports shards
+// that are away on standard error.  Throws what RedisAccess::shards() throws.
 Api open_api(const RedisAccess& access);
 
 }  // namespace brood

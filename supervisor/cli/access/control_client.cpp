@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t longest_line = 1024 * 1024;
 
-// The pid in "<host>:<pid>:<nonce>"; 0 when this is no identity.
+// The pid in "<host>:<pid>:<nonce>"; 0 if this is no identity.
 pid_t pid_in(const std::string& identity) {
   const std::size_t nonce = identity.rfind(':');
   const std::size_t colon = nonce == identity.npos || nonce == 0 ? identity.npos : identity.rfind(':', nonce - 1);
@@ -58,11 +58,11 @@ UniqueFd connect_within(const LocalSupervisor& supervisor, SteadyTime deadline) 
   }
 }
 
-// A job can put a socket of its own in the place of its supervisor's, and answer an operator as it likes; or a link to
-// the socket of another user's supervisor, which root's order would reach.
+// A job can replace its supervisor's socket by one of its own and answer an operator as it likes, or by a link to the
+// socket of another user's supervisor, which root's order would reach.
 void require_supervisor(const UniqueFd& connection, const LocalSupervisor& supervisor) {
   const auto listener = Asker::of(connection.get());
-  // 0: it is in another pid namespace.
+  // 0: the listener is in another pid namespace
   if (!listener || listener->pid() == 0) return;
   if (listener->user() != supervisor.user)
     throw NoAnswer(fmt::format("{} leads to process {} of another user: a job may have put it there",
@@ -138,7 +138,7 @@ std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
       struct stat about {};
       if (pid_is_taken(pid) && lstat(path.c_str(), &about) == 0)
         found.push_back({identity, pid, control_socket_path(directory, identity), board.instance(), about.st_uid});
-    } catch (const std::exception&) {  // of another version, of another user, or gone this moment
+    } catch (const std::exception&) {  // another version or user, or just gone
     }
   }
   return found;

@@ -19,7 +19,7 @@ bool is_meant(const std::string& jid, const std::string& word) {
   return jid == word || (word.size() >= shortest_beginning && jid.size() == usual_length && jid.starts_with(word));
 }
 
-// An entry of a process's list of running jobs; the payload in it is a text, or an object in older releases.
+// An entry of a process's list of running jobs; its payload is a string, or an object in older releases.
 std::optional<JsonObject> job_of(std::string_view entry) {
   try {
     const JsonObject work = JsonObject::parse(entry);

@@ -15,8 +15,8 @@ namespace brood {
 // The identities of brood's supervisors that send heartbeats, sorted.
 std::vector<std::string> supervisors_that_beat(Connection& redis);
 
-// Sends an order to a supervisor of brood; false when none of this identity sends heartbeats.  The supervisor follows
-// the order within some two seconds; an order that was not read after a minute is dropped.
+// Sends an order to a supervisor of brood.  Returns false if none with this identity sends heartbeats.  The supervisor
+// obeys within some two seconds; an order that is unread after a minute is dropped.
 bool send_word(Connection& redis, const std::string& identity, const FleetWord& word);
 
 // The supervisors that run the job, by their own reports.  An id of the usual length may be shortened to its first four

@@ -66,7 +66,7 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
   }
 }
 
-// A count that cannot be counts as nothing, for a job has scribbled over it.
+// An impossible count, which a job must have overwritten, counts as nothing.
 std::uint64_t believed(std::uint64_t count) { return count <= highest_believed_count() ? count : 0; }
 
 }  // namespace
@@ -120,7 +120,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
       std::vector<ClassUsage>& usage = status.usage[board.identity()] = read_class_usage(board);
       status.queues[board.identity()] = read_queue_usage(board);
       for (const ClassUsage& of_class : usage) add(classes[of_class.job_class], of_class);
-    } catch (const std::exception&) {  // of another version, of another user, or gone this moment
+    } catch (const std::exception&) {  // another version or user, or just gone
     }
   for (auto& [name, usage] : classes) status.classes.push_back(std::move(usage));
   return status;

@@ -18,9 +18,9 @@ struct WorkerStatus {
   std::string identity;
   int slot = 0;
   std::string capsule;
-  std::uint64_t generation = 0;  // of the configuration that it goes by: 1 at the start, one more with each restart
+  std::uint64_t generation = 0;  // the number of its configuration: 1 at the start, one more with each restart
   std::int64_t pid = 0;
-  std::int64_t job_pid = 0;             // of the process that runs the job; 0: the worker itself does
+  std::int64_t job_pid = 0;             // of the process that runs the job; 0: the worker itself
   std::string state;                    // starting, idle, busy, quiet, stopping, gone, or resting: the slot is empty
   std::string job_class, jid, queue;    // of the job that it runs
   double age = 0;                       // seconds that the job has run
@@ -33,12 +33,12 @@ struct WorkerStatus {
 // Sums over all workers that a supervisor has had.
 struct JobCounters {
   std::uint64_t processed = 0, failed = 0;
-  std::uint64_t outcomes_dropped = 0;   // Redis did not know their worker any more: it was emptied, or failed over
+  std::uint64_t outcomes_dropped = 0;   // Redis had lost their worker: it was emptied, or failed over
   std::uint64_t unconfirmed = 0;        // settles that replicas did not confirm in time
-  std::uint64_t expired = 0;            // jobs that came too late to begin; they are among the processed
-  std::uint64_t died = 0;               // jobs that were moved to the dead set, the expired among them
-  std::uint64_t datagrams_dropped = 0;  // for StatsD, that the kernel did not take
-  // Of the spans of runs: see SpanCounts.
+  std::uint64_t expired = 0;            // jobs that came too late to begin; counted among the processed
+  std::uint64_t died = 0;               // jobs that were moved to the dead set, including the expired
+  std::uint64_t datagrams_dropped = 0;  // for StatsD, refused by the kernel
+  // Spans of runs: see SpanCounts.
   std::uint64_t spans_exported = 0, spans_unwritten = 0, spans_overflown = 0, spans_refused = 0;
 };
 
@@ -60,7 +60,7 @@ JobCounters sum_of_counters(const MachineStatus& machine);
 MachineStatus read_scoreboards(const std::string& directory);
 
 // "Mail: 10 of 12 crashes followed Decode in the same worker, as 21.0% of other runs did; 99.97% certain not to be
-// chance".  Only for a class that has such a predecessor.
+// chance".  Only for a class with such a predecessor.
 std::string preceding_class_text(const ClassUsage& usage);
 
 }  // namespace brood

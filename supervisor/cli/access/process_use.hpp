@@ -5,14 +5,14 @@
 
 namespace brood {
 
-// The kernel's figures of a process.
+// The kernel's figures about a process.
 struct ProcessUse {
-  std::uint64_t start_time = 0;  // clock ticks since boot; another start time means another process
-  double cpu_s = 0;              // used since the process began
+  std::uint64_t start_time = 0;  // clock ticks since boot; a different start time means a different process
+  double cpu_s = 0;              // since the process began
   std::uint64_t rss_kb = 0;
 };
 
-// Nullopt when there is no such process.
+// Returns nullopt if there is no such process.
 std::optional<ProcessUse> use_of_process(std::int64_t pid);
 
 // The use that a worker's row shows: of the process of its job if there is one (`job` is not 0), else of the worker.

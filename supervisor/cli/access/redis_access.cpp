@@ -40,10 +40,10 @@ Config RedisAccess::configuration() const {
   if (!url.empty()) overrides.redis_url = url;
   const std::string file = config_path_or_default(config);
   Config found = load_config(file, overrides);
-  // A command that a job has started goes to the Redis of that job, unless options say otherwise.
+  // A command that a job has started uses the Redis of that job, unless options name another.
   const std::optional<RedisSettings> of_a_job = url.empty() && config.empty() ? redis_told_to_jobs() : std::nullopt;
   if (of_a_job) found.redis = *of_a_job;
-  // The settings in the file of the machine are for its own Redis.
+  // The settings in the machine's file are for the Redis of that file.
   const bool is_told = !config.empty() || (!file.empty() && url.empty() && !of_a_job);
   if (!is_told) {
     found.dead_max_jobs = no_limit_of_dead;

@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// The pid in "<host>_<pid>_<nonce>.scoreboard"; 0: there is none.
+// The pid in "<host>_<pid>_<nonce>.scoreboard"; 0 if there is none.
 pid_t pid_in_path(const std::string& path) {
   const std::string name = std::filesystem::path(path).stem();
   const std::size_t nonce = name.rfind('_');
@@ -22,7 +22,7 @@ pid_t pid_in_path(const std::string& path) {
   return pid;
 }
 
-// A process that a job has started is none, unless that is a supervisor; then those of others come first.
+// A process that a job has started is no supervisor, unless that job started one; then others' files come first.
 bool may_be_supervisor(pid_t pid) { return pid_is_taken(pid) && file_locks_of(pid).value_or(no_mark) == no_mark; }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// The queues from which processes fetch, Ruby's too, as their heartbeats say.
+// The queues from which processes fetch, including Ruby's, by their heartbeats.
 struct ServedQueues {
   bool known = false;  // false: the processes cannot be read, and every queue counts as served
   bool somebody_beats = false;

@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// The connections of a command to all shards that it is to ask.
+// A command's connections to its shards.
 class ShardConnections {
  public:
   // Throws what RedisAccess::shards() throws.
@@ -24,8 +24,8 @@ class ShardConnections {
   std::size_t size() const { return shards_.size(); }
   Shard& operator[](std::size_t i) { return *shards_[i]; }
 
-  // Calls `ask` with one shard after the other.  A shard that is away is named on standard error, or to who wants to
-  // know, and left out.  Throws ConnectionLost when all are away.
+  // Calls `ask` with one shard after the other.  Leaves out a shard that is away and reports it, by default on standard
+  // error.  Throws ConnectionLost if all are away.
   void each(const std::function<void(Shard&)>& ask);
   // The same, until `ask` returns true for one.
   bool any(const std::function<bool(Shard&)>& ask);
@@ -37,7 +37,7 @@ class ShardConnections {
   Away away_;
 };
 
-// Says on standard error, once for each shard, that it is away and left out.
+// Reports on standard error, once for each shard, that it is away and left out.
 void say_away(const std::string& shard, const std::string& why);
 
 }  // namespace brood

@@ -44,7 +44,7 @@ void refuse_empty_values(const std::vector<std::string>& args) {
   }
 }
 
-// "-q --in 10m": the value was forgotten, and the next option must not become a queue of that name.
+// In "-q --in 10m" the value is missing: the next option must not become a queue of that name.
 void refuse_options_as_values(const CLI::App& app, const std::vector<std::string>& args) {
   const auto option_named = [&](const std::string& word) -> const CLI::Option* {
     if (word.size() < 2 || word[0] != '-') return nullptr;

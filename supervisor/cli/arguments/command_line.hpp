@@ -19,25 +19,25 @@ inline constexpr int try_again = 75;  // not now: a job does not run here, a wor
 inline constexpr int configuration = 78;
 }  // namespace exit_status
 
-// A command line that cannot be obeyed.  what() is one sentence.
+// A command line that is not valid.  what() is one sentence.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Thrown when help or the version was asked for: `text` is printed, and nothing else is done.
+// Thrown if help or the version was asked for: `text` is printed, and nothing else is done.
 struct Answer {
   std::string text;
 };
 
-// The options of one command, as its help shows them; -h and -V are among them.  Only command_line.cpp includes CLI11,
-// which takes as long to compile as everything else that a command includes.
+// The options of one command, as its help shows them, including -h and -V.  Only command_line.cpp includes CLI11, which
+// takes as long to compile as everything else that a command includes.
 //
-// `names` is like "-q,--queue" or "--json"; `type` is what the help calls the value.  When an option is not given, its
-// variable stays as it was.
+// `names` is like "-q,--queue" or "--json"; `type` is the value's name in the help.  If an option is not given, its
+// variable keeps its value.
 class CommandLine {
  public:
-  // `command` is what the user types: "brood queues".
+  // `command` is as the user types it: "brood queues".
   CommandLine(const std::string& about, const std::string& command);
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
@@ -45,7 +45,7 @@ class CommandLine {
 
   void flag(const std::string& names, bool& into, const std::string& text);
 
-  // When an option is given several times, the last value counts; a vector gets all of them.
+  // If an option is given several times, the last value counts; a vector gets all of them.
   void option(const std::string& names, std::string& into, const std::string& type, const std::string& text);
   void option(const std::string& names, std::optional<std::string>& into, const std::string& type,
               const std::string& text);
@@ -55,20 +55,20 @@ class CommandLine {
   void option(const std::string& names, std::vector<std::string>& into, const std::string& type,
               const std::string& text);
 
-  // A number from `least` to `most`.  What `into` holds now is the default, and the help names it.
+  // A number from `least` to `most`.  The present value of `into` is the default, which the help shows.
   void number(const std::string& names, int& into, const std::string& text, int least, int most);
   void number(const std::string& names, std::size_t& into, const std::string& text, std::size_t least,
               std::size_t most);
   void number(const std::string& names, double& into, const std::string& text, double least, double most);
 
-  // Options by which one brood tells another something: no help shows them.
+  // Options from one brood to another, which no help shows.
   void hidden(const std::string& names, std::string& into);
   void hidden(const std::string& names, std::optional<int>& into);
 
   void footer(const std::string& text);
 
   // Returns the words that are neither options nor values of options, in order and unchanged (CLI11 would take "[1,2]"
-  // apart); so are all words after "--".  Throws UsageError, or Answer.
+  // apart); all words after "--" too.  Throws UsageError, or Answer.
   std::vector<std::string> parse(const std::vector<std::string>& args);
 
   // After parse(): the long names of the options that were given, such as "--queue".
@@ -79,10 +79,10 @@ class CommandLine {
   std::unique_ptr<Parser> parser_;
 };
 
-// For commands that take no arguments: throws UsageError when there are any.
+// For commands that take no arguments: throws UsageError if there are any.
 void refuse_arguments(const std::vector<std::string>& arguments);
 
-// -C, else /etc/brood/brood.toml where it can be read, else none.
+// -C, else /etc/brood/brood.toml if it is readable, else none.
 std::string config_path_or_default(const std::string& given);
 
 }  // namespace brood

@@ -4,9 +4,8 @@
 
 namespace brood {
 
-// Whether to do something that cannot be undone.  `sentence` is what, without its full stop: "deletes 3 jobs".  With
-// `yes` there is no question.  Otherwise the user is asked on the terminal; throws UsageError when standard input is no
-// terminal.
+// Asks the user to confirm what cannot be undone; `sentence` describes it, without its full stop: "deletes 3 jobs".
+// With `yes`, returns true without asking.  Throws UsageError if standard input is no terminal.
 bool confirmed(const std::string& sentence, bool yes);
 
 }  // namespace brood

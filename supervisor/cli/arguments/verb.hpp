@@ -13,7 +13,7 @@ struct Verb {
   std::string_view name;
   std::string_view operands;  // as the help text shows them: "JID..."
   std::string_view summary;
-  std::vector<std::string_view> takes;  // its options, beside those that all verbs have: "--limit"
+  std::vector<std::string_view> takes;  // the names of its options, beside those that all verbs have: "--limit"
 };
 
 // A verb and the function that obeys it; `Order` is the whole command line.
@@ -26,8 +26,8 @@ struct VerbFor {
 // The lines of a help text.
 std::string help_on(std::string_view command, const std::vector<Verb>& verbs);
 
-// Takes the verb off the beginning of `words` and returns its index in `verbs`; 0 when `words` are empty.  Throws
-// UsageError for a word that is no verb, and for an option that only other verbs take.
+// Removes the verb from the front of `words` and returns its index in `verbs`; 0 if `words` are empty.  Throws
+// UsageError for an unknown verb, and for an option that only other verbs take.
 std::size_t take_verb(const CommandLine& line, const std::vector<Verb>& verbs, std::vector<std::string>& words);
 
 template <typename Order>

@@ -26,7 +26,7 @@ namespace {
 using Kind = BatchFinding::Kind;
 using Place = PlaceOfJobs::Kind;
 
-constexpr std::size_t most_batches_checked = 10'000;  // of a shard
+constexpr std::size_t most_batches_checked = 10'000;  // in each shard
 constexpr std::size_t most_bids_as_marks = 16;
 constexpr std::uint32_t jobs_a_step = 1'000;
 constexpr std::int64_t long_push_s = 3'600;
@@ -36,7 +36,7 @@ struct Look {
   std::map<std::string, std::unordered_map<std::uint32_t, Place>, std::less<>> jobs;  // by bid and index
   std::map<std::string, Place, std::less<>> callbacks;                                // by jid
   bool is_whole = true;
-  bool sees_ruby = false;  // processes of Ruby run
+  bool sees_ruby = false;  // whether Ruby processes run
 };
 
 // A job that is found at another place too is not dead: one that is retried by hand may be seen at both.
@@ -115,11 +115,11 @@ std::vector<std::uint32_t> unended_jobs(Connection& redis, const BatchRecord& ba
 
 // The result of one look for one batch.
 struct Seen {
-  std::uint64_t waiting_steps = 0;               // of a flow, for other steps: they are not pushed yet
-  std::map<Place, std::uint64_t> places;         // how many jobs wait or run at each kind of place
+  std::uint64_t waiting_steps = 0;               // in a flow, for other steps: they are not pushed yet
+  std::map<Place, std::uint64_t> places;         // the number of waiting or running jobs by kind of place
   std::set<std::uint32_t> nowhere, dead;         // not counted as ended
-  std::vector<BatchRecord::Callback> callbacks;  // that are pushed and have not ended, wherever they are
-  std::map<std::string, Place> callback_places;  // by jid; not there: nowhere
+  std::vector<BatchRecord::Callback> callbacks;  // pushed and not ended, wherever they are
+  std::map<std::string, Place> callback_places;  // by jid; missing: nowhere
 };
 
 bool is_pushed(const BatchRecord& batch, const BatchRecord::Callback& callback) {
@@ -367,7 +367,7 @@ std::vector<BatchRecord> batches_to_check(ShardConnections::Shard& shard, const 
 // The result of one look at all places for each batch; empty: the look took too long.
 std::vector<Seen> see_all(Connection& redis, const std::vector<BatchRecord>& batches, const BatchCheck& check,
                           bool& sees_ruby) {
-  std::vector<std::vector<FlowStep>> steps;  // as they are before the look
+  std::vector<std::vector<FlowStep>> steps;  // from before the look
   for (const BatchRecord& batch : batches) steps.push_back(steps_of(redis, batch));
   const Look look = look_at_all_places(redis, batches, check);
   sees_ruby = look.sees_ruby;

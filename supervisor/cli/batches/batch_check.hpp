@@ -15,10 +15,10 @@ namespace brood {
 // Why a batch has not ended, or what was wrong with it.
 struct BatchFinding {
   enum class Kind {
-    push,      // one has not returned
-    jobs,      // they wait, or run
-    missing,   // jobs are nowhere any more, or died where no script saw it
-    callback,  // one has not ended
+    push,      // a push has not returned
+    jobs,      // jobs wait or run
+    missing,   // jobs are nowhere any more, or died without a script noticing
+    callback,  // a callback has not ended
     child,     // a batch below it has not ended
   } kind;
   std::string text;  // one sentence without a full stop
@@ -27,23 +27,24 @@ struct BatchFinding {
 };
 
 struct CheckedBatch {
-  ListedBatch batch;  // as it is after the check
+  ListedBatch batch;  // after the check
   std::vector<BatchFinding> findings;
 };
 
 struct BatchCheck {
-  std::int64_t dead_timeout_s = 0;  // for how long a batch with a death is kept
-  // Between two looks at all places of jobs.  Where Ruby processes run it is longer than the time between two of their
-  // heartbeats: what they run is in their memory alone until the next one.
+  std::int64_t dead_timeout_s = 0;  // how long a batch with a death is kept
+  // The pause between two looks at all places of jobs.  Beside Ruby processes it is longer than the time between two of
+  // their heartbeats: a job that they run is only in their memory until the next one.
   std::chrono::milliseconds pause{2'000}, pause_beside_ruby{12'000};
-  std::optional<SteadyTime> until = {};  // nullopt: the looks may take as long as they do
+  std::optional<SteadyTime> until = {};  // nullopt: no limit
 };
 
-// Looks why batches have not ended: the one with this bid and those below it, or all of them.  Mends what is certain:
-//   - a push whose process is gone: its batch is cancelled, with those below it;
+// Finds out why batches have not ended: the one with this bid and those below it, or all of them.  Mends what is
+// certain:
+//   - if the process of a push is gone, its batch is cancelled, with those below it;
 //   - jobs that two looks have found nowhere, or in the dead set, count as dead;
-//   - so do callbacks that are nowhere.
-// Returns those that have something to be said about.  An unknown bid: nothing.
+//   - callbacks that are nowhere count as dead too.
+// Returns the batches with findings; nothing for an unknown bid.
 std::vector<CheckedBatch> check_batches(ShardConnections& shards, const std::optional<std::string>& bid,
                                         const BatchCheck& check);
 

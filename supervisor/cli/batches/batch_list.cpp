@@ -99,7 +99,7 @@ std::size_t cancel_below(Connection& redis, const std::string& bid, std::set<std
 
 std::vector<ListedBatch> list_batches_of(ShardConnections::Shard& shard, std::size_t most) {
   std::vector<ListedBatch> all;
-  std::set<std::string> seen;  // a batch that moves in the order meanwhile may be met twice
+  std::set<std::string> seen;  // a batch that moves meanwhile may be listed twice
   for (std::size_t first = 0; first < most;) {
     const Reply reply = shard.redis.call(ask_batches(first, std::min(batches_asked_at_once, most - first)));
     const std::vector<std::string> bids = read_batches(reply.view());
@@ -152,13 +152,13 @@ std::vector<FlowStep> steps_of(Connection& redis, const BatchRecord& batch) {
 
 std::vector<std::size_t> depths_of(const std::vector<FlowStep>& steps) {
   std::map<std::string, std::size_t> depths;
-  // A step may be added before those that it waits for.
+  // A step may have been added before the steps that it waits for.
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (const FlowStep& step : steps) {
       std::size_t depth = 0;
       for (const std::string& before : step.after) depth = std::max(depth, depths[before] + 1);
-      depth = std::min(depth, steps.size());  // ends also where another program has made a circle
+      depth = std::min(depth, steps.size());  // ends even if another program has made a circle
       if (std::exchange(depths[step.name], depth) != depth) has_changed = true;
     }
   }

@@ -15,12 +15,12 @@ namespace brood {
 
 struct ListedBatch {
   BatchRecord batch;
-  std::string shard;  // that it lies on; empty: there is only one
+  std::string shard;  // where it is; empty if there is only one
   std::vector<FlowStep> steps = {};
 };
 
-// The batches of all shards, without their steps: those in trouble first, then those that have not ended, then the
-// others; the newest first. Of each shard not more than `most`, of those that are kept longest.
+// The batches of all shards, without their steps: those in trouble first, then the unended, then the others; the newest
+// first.  At most `most` of each shard, those that are kept longest.
 std::vector<ListedBatch> list_batches(ShardConnections& shards,
                                       std::size_t most = std::numeric_limits<std::size_t>::max());
 std::optional<ListedBatch> find_batch(ShardConnections& shards, std::string_view bid);
@@ -31,9 +31,9 @@ std::vector<FlowStep> steps_of(Connection& redis, const BatchRecord& batch);
 // The length of the chain of steps before each step; 0 for one that waits for none.
 std::vector<std::size_t> depths_of(const std::vector<FlowStep>& steps);
 
-// No job of it will run any more, unless a dead one is retried.
+// Whether no job of it will run any more, unless a dead one is retried.
 bool has_ended(const BatchRecord& batch);
-// Jobs have failed, and it may not come to success by itself.
+// Whether jobs have failed, so that it may not succeed by itself.
 bool is_in_trouble(const BatchRecord& batch);
 
 // The percentage of jobs that have ended; 100 without jobs.
@@ -43,7 +43,7 @@ std::string bar_of(const BatchRecord& batch);
 // "waits", "is pushed, and has not ended" or "has ended".
 std::string callback_state(const BatchRecord& batch, const BatchRecord::Callback& callback);
 
-// For programs: one JSON object; of one batch with its callbacks and pushers too.
+// One JSON object for programs.  `one` adds its callbacks and pushers.
 enum class TellOf { list, one };
 std::string batch_json(const ListedBatch& batch, TellOf tells);
 
@@ -59,7 +59,7 @@ bool forget_batch(ShardConnections& shards, std::string_view bid);
 struct BatchBelow {
   std::size_t depth = 1;
   std::string bid;
-  std::optional<BatchRecord> batch;  // nullopt: it is gone
+  std::optional<BatchRecord> batch;  // nullopt if it is gone
 };
 struct BatchesBelow {
   std::vector<BatchBelow> batches;

@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// The process of a push that has not returned: "<host> <pid> <epoch seconds>".
+// The process of an unreturned push: "<host> <pid> <epoch seconds>".
 struct Pusher {
   std::string host;
   pid_t pid = 0;
@@ -26,13 +26,13 @@ std::string pusher_text(std::string_view text);
 enum class PusherState {
   lives,
   gone,
-  elsewhere,  // on another host, where only a person can look
+  elsewhere,  // on another host, where only a person can check
 };
-// Looks at the processes of this host.  A process that began after the push is another one.
+// Looks at the processes of this host.  A process that began after the push is a different one.
 PusherState look_for_pusher(const Pusher& pusher);
 
-// Pure.  Whether the batch is held open by a push whose process is certainly gone.  A job that pushes into its own
-// batch is among the pushers too, but does not hold it open.
+// Whether the batch is held open by a push whose process is certainly gone.  A job that pushes into its own batch is
+// among the pushers too, but does not hold it open.  Pure.
 bool is_held_by_the_dead(const BatchRecord& batch, const std::function<PusherState(const Pusher&)>& look);
 
 }  // namespace brood

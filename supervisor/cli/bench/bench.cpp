@@ -55,7 +55,7 @@ Bench::Bench(const BenchSettings& settings)
                .poll_interval = settings.poll_interval,
                .workers_of = settings.workers_of}) {}
 
-// Our own questions are not counted: the difference would hold one of the two, so one is added beforehand.
+// Our own requests must not count: the difference would include one of the two, so one is added beforehand.
 Bench::Usage Bench::usage_before() { return usage(1); }
 
 Bench::Usage Bench::usage_since(const Usage& before) {
@@ -139,13 +139,13 @@ std::chrono::nanoseconds Bench::time_in_jobs() const {
 
 BenchLatency Bench::measure_latency(std::size_t jobs) {
   ProgressBar bar("latency", jobs);
-  std::minstd_rand random;  // the same for every run
+  std::minstd_rand random;  // the same in every run
   record_.reset();
   sleep_interruptibly(500ms);  // all processes have noticed that there is nothing to do
   for (std::size_t i = 0; i < jobs; ++i) {
     throw_if_interrupted();
     queues_.push_traced(random() % queues_.names().size());
-    // Random, so as not to fall into step with a timer.
+    // Random, so that it does not fall into step with a timer.
     std::this_thread::sleep_for(10ms + std::chrono::microseconds(random() % 1'000));
     wait_until_performed(i + 1, "latency");
     bar.show(i + 1);

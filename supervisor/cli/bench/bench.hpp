@@ -26,13 +26,13 @@ struct BenchSettings {
   std::string library;  // of the jobs
   int workers = 1;
   int queues = 1;                     // of the benchmark's own
-  std::vector<std::string> others{};  // further ones that the server serves, before those
-  std::size_t traces = 0;             // how many jobs may note when they began and ended
+  std::vector<std::string> others{};  // additional ones that the server serves, before the others
+  std::size_t traces = 0;             // how many jobs may record when they began and ended
   std::chrono::nanoseconds longest_job{};
   int max_batch = 32;
   bool log_jobs = false;
-  std::string poll_interval{};  // empty: brood's own
-  // The workers of a supervisor, for a program of another version, whose scoreboard we cannot read.
+  std::string poll_interval{};  // empty: brood's default
+  // Finds a supervisor's workers, for a program of another version whose scoreboard we cannot read.
   std::function<std::vector<pid_t>(pid_t supervisor)> workers_of{};
 };
 
@@ -47,7 +47,7 @@ class Bench {
   BenchRecord& record() { return record_; }
   BenchServer& server() { return server_; }
 
-  // Afterwards every worker has run jobs, and has learnt how many it can fetch at once.
+  // Afterwards each worker has run jobs, and has learnt how many it can fetch at once.
   void warm_up();
 
   // All jobs are there before the first is taken.  The share of the ideal is of those that leave traces.  Resources are
@@ -55,7 +55,7 @@ class Bench {
   BenchThroughput measure_throughput(
       std::size_t jobs, const BenchQueues::JobNumber& job, const std::function<void()>& settled = [] {});
 
-  // One job at a time, pushed to a server that has nothing else to do.
+  // Pushes one job at a time to an idle server.
   BenchLatency measure_latency(std::size_t jobs);
   BenchIdle measure_idle(double seconds);
   BenchMemory measure_memory();

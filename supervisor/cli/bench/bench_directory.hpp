@@ -4,10 +4,10 @@
 
 namespace brood {
 
-// A private directory of one benchmark, removed with all it holds by the process that made it.
+// A private directory of one benchmark.  The process that made it removes it with its content.
 class BenchDirectory {
  public:
-  // Below `parent`.  Throws std::system_error.
+  // Makes it below `parent`.  Throws std::system_error.
   explicit BenchDirectory(const std::string& parent);
   ~BenchDirectory();
   BenchDirectory(const BenchDirectory&) = delete;

@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// The benchmark was interrupted: its processes and files are cleaned up first.
+// The benchmark was interrupted: first clean up its processes and files.
 class Interrupt : public std::runtime_error {
  public:
   explicit Interrupt(int signal) : std::runtime_error("interrupted"), signal_(signal) {}
@@ -14,10 +14,10 @@ class Interrupt : public std::runtime_error {
   int signal_;
 };
 
-// From now on INT, TERM and HUP are noted, and throw_if_interrupted() throws Interrupt after one of them.
+// From now on throw_if_interrupted() throws Interrupt after an INT, TERM or HUP.
 void note_interrupts();
 void throw_if_interrupted();
-// Ends this process by the signal, as it would have ended without note_interrupts().
+// Ends this process by the signal, as if note_interrupts() had not been called.
 void end_by(const Interrupt& interrupt);
 
 }  // namespace brood

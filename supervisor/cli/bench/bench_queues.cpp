@@ -62,7 +62,7 @@ void BenchQueues::offer() {
 }
 
 void BenchQueues::push_traced(std::size_t queue) {
-  // Written beforehand but for the time itself, which is taken last.
+  // Everything but the time is written beforehand; the time is taken last.
   constexpr std::string_view placeholder = "1000000000000000000";
   std::string text = payload(names_[queue], {"BroodBench::Traced", fmt::format("[{},0]", placeholder)});
   const std::size_t at = text.find(placeholder);

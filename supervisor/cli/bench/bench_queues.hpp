@@ -15,23 +15,23 @@ struct BenchJob {
   bool retry = false;
 };
 
-// The queues of one benchmark: of unique names, and unknown to Sidekiq's Web UI.
+// The queues of one benchmark, with unique names and unknown to Sidekiq's Web UI.
 class BenchQueues {
  public:
   BenchQueues(Connection& redis, int count);
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Writes jobs where no worker looks, spread evenly over the queues.  `progress` gets their number.
+  // Writes jobs to a place where no worker looks, spread evenly over the queues.  `progress` gets their number.
   using JobNumber = std::function<BenchJob(std::size_t)>;
   void lay_aside(std::size_t jobs, const JobNumber& job, const std::function<void(std::size_t)>& progress);
-  // Gives the workers all that was laid aside, at one moment.
+  // Moves all these jobs to the workers' queues at one moment.
   void offer();
 
-  // Pushes one job that notes its latency to queue number `queue`.
+  // Pushes one job that records its latency to queue number `queue`.
   void push_traced(std::size_t queue);
 
-  // Deletes whatever lies in them.
+  // Deletes their content.
   void remove();
 
  private:

@@ -8,11 +8,11 @@
 
 namespace brood {
 
-// A redis-server of a benchmark's own, on a Unix socket.  It ends with this object, and with its process.
+// A redis-server for one benchmark, on a Unix socket.  It ends with this object, and with its process.
 class BenchRedis {
  public:
-  // Starts it in `directory` and waits until it answers.  `appendfsync`: "always", "everysec" or "no"; empty: it keeps
-  // no append-only file.  Throws std::runtime_error when it does not answer.
+  // Starts it in `directory` and waits until it answers.  `appendfsync` is "always", "everysec" or "no"; empty: no
+  // append-only file.  Throws std::runtime_error if it does not answer.
   BenchRedis(const std::string& directory, const std::string& appendfsync);
   ~BenchRedis();
   BenchRedis(const BenchRedis&) = delete;

@@ -18,12 +18,12 @@ struct BenchThroughput {
   std::size_t jobs = 0;
   double seconds = 0;  // from the start of the first job to the end of the last
   double jobs_per_second = 0;
-  std::optional<double> share_of_ideal;  // of what workers without any pause between jobs would do
+  std::optional<double> share_of_ideal;  // of what workers without any pause between jobs would achieve
   BenchCpu cpu;
   double redis_commands_per_job = 0, redis_requests_per_job = 0;
 };
 
-// From the push to the first line of the job, in microseconds.
+// From the push to the job's first line, in microseconds.
 struct BenchLatency {
   std::size_t jobs = 0;
   double p50 = 0, p99 = 0, p999 = 0, max = 0;
@@ -44,7 +44,7 @@ struct BenchReport {
   int workers = 0, queues = 0;
   double job_ms = 0;
   std::string redis, redis_version;
-  double start_seconds = 0;  // until every worker was ready
+  double start_seconds = 0;  // until each worker was ready
   double stop_seconds = 0;
   std::optional<BenchThroughput> throughput;
   std::optional<BenchLatency> latency;

@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The server serves the shard that is meant, and in a cluster those before it.
+// The server serves the chosen shard, and in a cluster the shards before it.
 std::string more_of_redis(const RedisAddress& redis) {
   std::string more;
   if (redis.in_cluster) more += fmt::format("shards = {}\n", leading_number<int>(redis.shard) + 1);
@@ -88,7 +88,7 @@ void look_at_scoreboards(const std::string& directory, Look look) {
     try {
       Scoreboard board = Scoreboard::open(path, false);
       look(board);
-    } catch (const std::exception&) {  // it is being made
+    } catch (const std::exception&) {  // it is still being made
     }
   }
 }

@@ -19,7 +19,7 @@ std::string content(const std::string& path) {
   return text.str();
 }
 
-// The number after `name`, which begins a line.
+// The number after `name` at the start of a line.
 double number_after(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     if (at == 0 || text[at - 1] == '\n') return leading_number<double>(text.substr(at + name.size()));
@@ -40,7 +40,7 @@ double cpu_seconds(const std::vector<pid_t>& processes) {
   double nanoseconds = 0;
   for (const pid_t pid : processes) {
     std::error_code gone;
-    // Their first number counts nanoseconds; /proc/<pid>/stat only the ticks of a clock.
+    // The first number in schedstat is nanoseconds; /proc/<pid>/stat counts only clock ticks.
     for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
       nanoseconds += leading_number<double>(content(thread.path() / "schedstat"));
     }

@@ -10,20 +10,20 @@
 
 namespace brood {
 
-// Processor time of all threads of the processes, in seconds; one that is gone has none.
+// Processor time of all threads of the processes, in seconds; 0 for one that is gone.
 double cpu_seconds(const std::vector<pid_t>& processes);
 
-// Memory that a process shares with no other, in KB.  Where the kernel does not say (a process of the same user that
-// shields its memory), what is resident and backed by no file.
+// Memory that a process shares with no other, in KB.  If the kernel hides it (a process of the same user that shields
+// its memory), the resident memory without a file.
 std::uint64_t private_memory_kb(pid_t process);
 
 // A Redis's INFO.
 struct RedisUsage {
   std::string version;
   double cpu_seconds = 0;
-  std::uint64_t memory_kb = 0;                     // of its data and all else that it has allocated
-  std::int64_t commands = 0;                       // also those that scripts call
-  std::int64_t requests = 0;                       // times that it read from a client: a request or a pipeline of them
+  std::uint64_t memory_kb = 0;                     // of its data and everything else that it has allocated
+  std::int64_t commands = 0;                       // including those that scripts call
+  std::int64_t requests = 0;                       // reads from a client: a request or a pipeline of them
   std::int64_t bytes_read = 0, bytes_written = 0;  // from and to its clients
 };
 // Throws ConnectionLost or UnexpectedReply.

@@ -43,7 +43,7 @@ struct BenchOptions {
   std::size_t jobs = 100'000, latency_jobs = 500;
   int workers = 2, queues = 1, max_batch = 32;
   double job_ms = 0, idle_seconds = 0;
-  std::string appendfsync;  // empty: without an append-only file
+  std::string appendfsync;  // empty: no append-only file
   bool log_jobs = false, json = false;
 
   bool names_redis() const { return !redis.url.empty() || !redis.config.empty(); }
@@ -133,7 +133,7 @@ BenchReport measure(const BenchOptions& options) {
     report.redis = address.without_password();
     return report;
   }
-  const BenchDirectory directory("/tmp");  // not TMPDIR: the path of a Unix socket has at most 107 bytes
+  const BenchDirectory directory("/tmp");  // not TMPDIR: a Unix socket's path has at most 107 bytes
   const BenchRedis redis(directory.path(), options.appendfsync);
   BenchReport report = run(options, redis.address());
   report.redis = options.appendfsync.empty() ? "private" : "private, append-only, " + options.appendfsync;

@@ -16,13 +16,13 @@
 namespace brood {
 namespace {
 
-// Job libraries are loaded late: a breakpoint in one is not known yet when it is set.
+// Job libraries are loaded late: a breakpoint in one is unknown when it is set.
 constexpr const char* gdb_command = "gdb -q -ex 'set breakpoint pending on' --args";
 // Memory that is still held at the end is no failure; an error that valgrind finds is one.
 constexpr const char* valgrind_command =
     "valgrind --error-exitcode=70 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=none";
 
-// Checks only a first word without quotes and the like; anything else is left to the shell.
+// Checks only a plain first word; the shell handles anything else.
 void require_installed(const std::string& command) {
   const std::string word = command.substr(0, command.find_first_of(" \t"));
   if (word.empty()) throw UsageError("--debugger needs a command");

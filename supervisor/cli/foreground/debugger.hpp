@@ -8,17 +8,16 @@ namespace brood {
 
 class CommandLine;
 
-// The debugger under which a command executes itself again.
+// The debugger under which a command executes itself.
 struct Debugger {
   bool gdb = false, valgrind = false;
-  std::optional<std::string> command;  // shell words that are put in front of the program
+  std::optional<std::string> command;  // shell words before the program's
 
   void add_options(CommandLine& line);
   bool wanted() const { return gdb || valgrind || command; }
 
-  // Executes `brood command args...` under the debugger, without these options, and with `--timeout 0` where args name
-  // no other: people who debug a job take their time.  Does not return.  Throws UsageError when the debugger is not
-  // installed.
+  // Executes `brood command args...` under the debugger, without these options, and with `--timeout 0` unless args name
+  // a timeout: debugging takes time.  Does not return.  Throws UsageError if the debugger is not installed.
   [[noreturn]] void execute(const std::string& command_name, const std::vector<std::string>& args,
                             bool with_timeout) const;
 };

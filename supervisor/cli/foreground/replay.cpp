@@ -35,7 +35,7 @@ struct FoundJob {
 template <typename Job>
 std::optional<FoundJob> only_one(const std::vector<Job>& jobs, const std::string& place) {
   if (jobs.empty()) return std::nullopt;
-  // Several may have one id: the one that is listed first counts.
+  // Several jobs may have one id: the first one listed counts.
   return FoundJob{jobs.front(), place};
 }
 

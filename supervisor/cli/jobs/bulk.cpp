@@ -15,7 +15,7 @@ namespace brood {
 namespace {
 
 constexpr std::size_t slice_jobs = 1'000;
-constexpr std::size_t slice_bytes = 4 << 20;  // a slice ends here too, so that long lines do not pile up in memory
+constexpr std::size_t slice_bytes = 4 << 20;  // ends a slice too, so that long lines do not pile up in memory
 
 class Slices {
  public:
@@ -31,7 +31,7 @@ class Slices {
     const std::size_t count = waiting_.size();
     waiting_bytes_ = 0;
     try {
-      // A job that another of its kind keeps from being pushed has no jid.
+      // A unique job whose lock another job holds has no jid.
       const std::vector<std::string> jids = client_.push_bulk(std::exchange(waiting_, {}), options_);
       const auto refused = static_cast<std::size_t>(std::ranges::count(jids, std::string()));
       refused_ += refused;

@@ -76,7 +76,7 @@ void say_iterating(const Cancel& cancel, const IterationRecord& before, Time can
                     before.executions > 0 ? ", which has begun " + runs : ""));
 }
 
-// Takes the job out of the schedule; nullopt: it is not there, or not any more.
+// Takes the job out of the schedule; nullopt if it is not there, or not any more.
 std::optional<SetEntry> unschedule(Api& api, const std::string& jid) {
   JobSet scheduled = api.scheduled();
   std::optional<SetEntry> entry = scheduled.find(jid);

@@ -1,4 +1,4 @@
-// `brood classes`: what job classes have run here, and how; and which of them are paused.
+// `brood classes`: the job classes that have run here, with their results, and the paused ones.
 
 #include <fmt/format.h>
 

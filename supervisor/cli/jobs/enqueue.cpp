@@ -81,7 +81,7 @@ std::chrono::milliseconds read_duration(const char* option, const std::string& t
                                log::printable(text.substr(0, 80))));
 }
 
-// Until when it is unique, if any option makes it so.
+// Sets how long it is unique, if an option makes it so.
 void add_uniqueness(const EnqueueArguments& options, Push& push) {
   if (!options.unique && !options.unique_for && !options.unique_until && !options.on_conflict) return;
   if (options.unique_for)
@@ -91,7 +91,7 @@ void add_uniqueness(const EnqueueArguments& options, Push& push) {
     push.members.emplace_back("on_conflict", detail::json_text(std::string_view(*options.on_conflict)));
 }
 
-// When the job is due; nullopt: at once, as for a time that is past.
+// When the job is due; nullopt: at once, also for a past time.
 std::optional<WallTime> due(const EnqueueArguments& options) {
   if (options.in && options.at) throw UsageError("--in and --at exclude each other");
   if (options.in) {
@@ -137,7 +137,7 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   return push;
 }
 
-// Another job holds its lock.
+// Reports that another job holds its lock.
 int report_refused(const EnqueueArguments& options, const Push& push, const std::string& holder) {
   if (options.json)
     print_json(refused_push_json(push, holder) + "\n");
@@ -154,7 +154,7 @@ std::string report(const Push& push, const std::string& jid) {
                      Style::of_standard_output().bold(log::printable(jid)));
 }
 
-// `--wait` alone waits for as long as it takes.
+// `--wait` without a time waits without limit.
 std::vector<std::string> with_wait_given(std::vector<std::string> args) {
   for (std::string& word : args) {
     if (word == "--") break;

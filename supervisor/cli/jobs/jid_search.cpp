@@ -9,7 +9,7 @@ namespace brood {
 
 template <typename Job>
 std::vector<Job> JidSearch<Job>::jobs() const {
-  std::map<std::string, std::vector<Job>> chosen;  // a map, as two words may mean one job
+  std::map<std::string, std::vector<Job>> chosen;  // a map, since two words may mean one job
   for (std::size_t i = 0; i < words_.size(); ++i) {
     const ById& found = found_[i].exact.empty() ? found_[i].beginning : found_[i].exact;
     if (found.size() > 1) {

@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// Finds jobs by what people type: a whole id, or a beginning of at least four characters that only one id has.  All
-// jobs must be offered; where several jobs have one id, all of them are found.
+// Finds jobs by what the user types: a whole id, or a beginning of at least four characters that only one id has.  All
+// jobs must be offered; if several jobs have one id, all of them are found.
 template <typename Job>
 class JidSearch {
  public:
@@ -24,7 +24,7 @@ class JidSearch {
     }
   }
 
-  // Throws UsageError for a beginning that several ids have, and names them.
+  // Throws UsageError for a beginning of several ids, and names them.
   std::vector<Job> jobs() const;
   std::vector<std::string> not_found() const;
 
@@ -35,7 +35,8 @@ class JidSearch {
     ById exact, beginning;
   };
 
-  // A search within Redis may offer a job twice.  Of very many ids, as many are kept as an error message lists.
+  // A search within Redis may offer a job twice.  Of many matching ids, only as many are kept as an error message
+  // lists.
   static void add(ById& jobs, const Job& job) {
     if (jobs.size() >= most_ids && !jobs.contains(job.jid)) return;
     std::vector<Job>& same = jobs[job.jid];

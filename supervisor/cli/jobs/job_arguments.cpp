@@ -12,7 +12,7 @@ namespace {
 std::string json_argument(const std::string& word, bool as_string) {
   if (!as_string && is_json(word)) return word;
   const std::string text = json_string(word);
-  // Text that JSON cannot hold would arrive as something else.
+  // Text that JSON cannot hold would arrive changed.
   if (json_unescape(text) != word)
     throw UsageError(fmt::format("the argument \"{}\" is not UTF-8", log::printable(word.substr(0, 80))));
   return text;

@@ -8,7 +8,7 @@ namespace brood {
 
 class CommandLine;
 
-// The arguments of a job, as people type them: each word that parses as JSON is that value, else a string.
+// The arguments of a job on the command line: each word that parses as JSON is that value, else a string.
 struct JobArguments {
   std::optional<std::string> array;  // --args: all of them as one JSON array
   bool all_strings = false;          // --string

@@ -11,19 +11,18 @@ namespace brood {
 
 class CommandLine;
 
-// Chooses the jobs that meet every condition that is given.  When an option is given several times, one of its values
-// must match.
+// Chooses the jobs that meet every given condition.  If an option is given several times, one of its values must match.
 class JobFilter {
  public:
   // The names of its options.
   static const std::vector<std::string_view>& option_names();
 
   void add_options(CommandLine& line);
-  void read();  // call it after the parse; throws UsageError for a text that is no duration
+  void read();  // call it after the parse; throws UsageError for an invalid duration
 
   bool is_empty() const;
-  // `since` is when the job died, failed or was enqueued, whichever its list is about.  A job without such a time meets
-  // no condition about its age.
+  // `since` is when the job died, failed or was enqueued, depending on its list.  A job without such a time meets no
+  // condition on its age.
   bool takes(const JobRecord& job, std::optional<Time> since) const;
 
   std::vector<std::string> classes, queues, errors, tags, jids, matches;

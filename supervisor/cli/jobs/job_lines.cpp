@@ -22,7 +22,7 @@ JobLines::JobLines(std::string path, LineOptions options)
     : path_(std::move(path)), options_(std::move(options)), lines_(path_ == "-" ? std::cin : file_) {
   if (path_ == "-") return;
   file_.open(path_);
-  if (file_.is_open()) file_.peek();  // a directory can be opened, and only reading fails
+  if (file_.is_open()) file_.peek();  // a directory can be opened; only reading it fails
   if (!file_.is_open() || file_.bad()) throw std::invalid_argument(path_ + ": " + std::strerror(errno));
   file_.clear();
 }

@@ -30,10 +30,10 @@ class JobLines {
   // place if it is no job, PushRefused if its class would not take it; std::runtime_error if reading fails.
   std::optional<Push> next();
 
-  std::string place() const;  // of the line that was read last: "jobs.ndjson:7"
+  std::string place() const;  // of the last line read: "jobs.ndjson:7"
   std::size_t bytes_of_line() const { return line_.size(); }
   std::size_t bytes_read() const { return bytes_; }
-  std::size_t total_bytes() const;  // 0: not known
+  std::size_t total_bytes() const;  // 0 if unknown
   bool can_be_read_twice() const { return total_bytes() > 0; }
 
  private:

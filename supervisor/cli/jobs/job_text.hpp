@@ -10,14 +10,14 @@ namespace brood {
 // "3m ago", "in 5m".
 std::string when_text(Time time);
 
-// For a cell of a table: the arguments, the error; the table makes them printable.
+// For a table cell: the arguments, or the error; the table makes them printable.
 std::string error_text(const JobRecord& job);
 
-// The whole payload, over many lines; always printable.
+// The whole payload in several lines; always printable.
 std::string whole_text(const JobRecord& job, const Style& style);
 std::string whole_text(const SetEntry& entry, const std::string& what_its_time_is, const Style& style);
 
-// JSON over several lines where it is long.  Spelling is kept.
+// JSON over several lines if it is long.  Keeps the spelling.
 std::string pretty_json(std::string_view json, std::size_t indent);
 
 }  // namespace brood

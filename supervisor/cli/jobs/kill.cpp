@@ -29,12 +29,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The longest time between two lines of the answer: the worker gets its grace first.
+// The longest time between two lines of the answer: first the worker gets its grace.
 constexpr auto longest_silence = 30s;
 constexpr std::size_t shortest_beginning = 4, usual_length = 24;  // of an id
 constexpr std::array outcomes = {"retry", "dead", "discard"};
 
-constexpr auto longest_look = 15s;  // for a job on another machine, whose supervisor looks for orders every two seconds
+constexpr auto longest_look = 15s;  // for a job on another machine, whose supervisor reads orders every two seconds
 
 constexpr const char* kill_footer =
     R"(The worker of the job is ended, and the job is not charged with a crash.  If the job has ended meanwhile, nothing
@@ -68,8 +68,8 @@ Kill parse_kill(const std::vector<std::string>& args) {
   return kill;
 }
 
-// The id that a word stands for: the word itself, unless the id of exactly one running job begins with it.  Only ids of
-// the usual length may be shortened: "job1", once its job has ended, must not hit "job10".
+// The id that a word means: the word itself, unless the id of exactly one running job begins with it.  Only ids of the
+// usual length may be shortened: "job1", once its job has ended, must not hit "job10".
 std::string id_meant(const std::string& word) {
   std::set<std::string> begun;
   for (const WorkerStatus& worker : read_scoreboards(runtime_directory()).workers) {
@@ -97,7 +97,7 @@ std::string ended_text(const Kill& kill, const JsonObject& ended) {
                      what_becomes_of_it(kill.outcome, ended.raw("settled").value_or("true") != "false"));
 }
 
-// nullopt: no supervisor of this machine and user runs it.
+// nullopt if no supervisor of this machine and user runs it.
 std::optional<int> kill_here(const Kill& kill, const std::vector<LocalSupervisor>& supervisors) {
   const auto progress = [](const std::string& sentence) { fmt::print(stderr, "{}\n", log::printable(sentence)); };
   bool all_answered = true;
@@ -126,7 +126,7 @@ std::optional<int> kill_here(const Kill& kill, const std::vector<LocalSupervisor
   return all_answered ? std::nullopt : std::optional(exit_status::unavailable);
 }
 
-// The job runs on another machine, or here as another user's.
+// The job runs on another machine, or here as another user.
 int kill_there(const Kill& kill, Connection& redis, const RunningElsewhere& there) {
   if (!send_word(redis, there.identity, {"kill", {there.jid, kill.outcome}}))
     throw ConnectionLost(fmt::format("{} accepts no orders any more", there.identity));

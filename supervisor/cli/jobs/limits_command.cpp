@@ -117,7 +117,7 @@ std::string text_of_limit(const ListedLimit& limit) {
   return text;
 }
 
-// A limit and a cap may have one name.
+// A limit and a cap may have the same name.
 int show_one_limit(const NamesOrder& order) {
   const std::string name = the_only_name(order);
   ShardConnections shards = connect_for_limits(order.redis);

@@ -1,4 +1,4 @@
-// The locks of unique jobs: their holders, and those that no job holds any more.
+// `brood locks`: the locks of unique jobs, with their holders, and those without one.
 
 #include <fmt/format.h>
 

@@ -20,7 +20,7 @@ constexpr const char* mark_footer =
     R"(Sidekiq's Web UI draws it into its metrics.  The default LABEL is the last commit of the working directory, as in
 Sidekiq.  There is at most one mark a minute with one label.)";
 
-// Empty where there is no git, or no repository.
+// Empty if there is no git, or no repository.
 std::string last_commit() {
   const std::unique_ptr<FILE, int (*)(FILE*)> git(popen("git log -1 --format='%h %s' 2>/dev/null", "r"), pclose);
   if (!git) return "";

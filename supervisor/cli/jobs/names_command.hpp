@@ -29,17 +29,17 @@ struct NamesOption {
 // A command that does one of several things with names.
 struct NamesCommand {
   std::string_view name;      // "locks", of `brood locks`
-  std::string_view about;     // what its help begins with: "Locks of unique jobs"
+  std::string_view about;     // the start of its help: "Locks of unique jobs"
   std::string_view operands;  // as the help shows them: "[KEY...]"
-  std::string_view footer;    // what its help ends with
+  std::string_view footer;    // the end of its help
   std::vector<VerbFor<NamesOrder>> verbs;
   std::vector<NamesOption> options = {};  // beside --json and where Redis is
 };
 
-// Does what `args`, the words after the name, say.  Returns the exit status; throws UsageError.
+// Obeys `args`, the words after the name.  Returns the exit status; throws UsageError.
 int obey(const NamesCommand& command, const std::vector<std::string>& args);
 
-// Says on standard error how many jobs could not be put back, and why one of them; returns the exit status for that.
+// Reports on standard error how many jobs could not be put back, and one reason; returns the exit status for that.
 int say_refused(std::string_view command, const ReleasedJobs& done);
 
 }  // namespace brood

@@ -1,4 +1,4 @@
-// Jobs that run again and again by a rule.
+// `brood periodic`: jobs that run again and again by a rule.
 
 #include <fmt/format.h>
 

@@ -56,7 +56,7 @@ int list_processes(const ProcessesOrder& order) {
   return exit_status::ok;
 }
 
-// The identity that `word` means: it is the identity, or a beginning that only one has, such as "host:pid".
+// The identity that `word` means: the identity itself, or a beginning that only one has, such as "host:pid".
 std::string meant_by(const std::string& word, const std::vector<Process>& processes) {
   std::vector<std::string> found;
   for (const Process& process : processes) {

@@ -1,4 +1,4 @@
-// `brood quarantine`: classes whose jobs must wait, since they crash again and again with the same libraries.
+// `brood quarantine`: classes whose jobs must wait, because they crash again and again with the same libraries.
 
 #include <fmt/format.h>
 
@@ -69,7 +69,7 @@ int list_quarantine(const NamesOrder& order) {
   return exit_status::ok;
 }
 
-// The classes that a name means: the class of that name, else those that crashed with the fingerprint.
+// The classes that a name means: the class of that name, else those that crashed with that fingerprint.
 std::vector<std::string> classes_meant(const std::string& name, const Classes& listed) {
   if (listed.contains(name)) return {name};
   std::vector<std::string> meant;
@@ -109,7 +109,7 @@ int release_quarantine(const NamesOrder& order) {
   shards.each([&](ShardConnections::Shard& shard) {
     const Reply reply = shard.redis.call(ask_quarantined());
     const QuarantinedClasses here = read_quarantined(reply.view());
-    for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may have come a moment ago
+    for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may have come since
     for (const std::string& job_class : wanted) free_class(shard.redis, job_class, here);
     done += release_jobs(shard.redis, [&](const QuarantinedJob& job) { return wanted.contains(job.job_class); });
   });

@@ -102,13 +102,13 @@ int list_queues(const QueuesOrder& order) {
   return exit_status::ok;
 }
 
-// A job, and where it waits.
+// A job and the place where it waits.
 struct PlacedJobRecord {
   JobRecord job;
   std::string where;
 };
 
-// Tells where the jobs wait if not all of them wait in `queue` itself.
+// Shows where the jobs wait, unless all of them wait in `queue` itself.
 std::string table_of_jobs(const std::vector<PlacedJobRecord>& some, const std::string& queue) {
   const bool has_shards =
       std::any_of(some.begin(), some.end(), [](const PlacedJobRecord& one) { return !one.job.shard.empty(); });
@@ -218,10 +218,10 @@ int set_paused(const QueuesOrder& order, bool paused) {
   JsonArray array;
   for (Queue& queue : queues) {
     paused ? queue.pause() : queue.unpause();
-    // A queue may be paused before anything was ever pushed to it; but the name may also be misspelled, so we warn.
+    // A queue may be paused before anything was ever pushed to it, but the name may also be misspelled, so we warn.
     const bool is_known =
         !served.known ||
-        served.names.contains(queue.name()) ||  // by this name: a pattern would stand for a misspelled one
+        served.names.contains(queue.name()) ||  // by this exact name: a pattern could match a misspelled one
         std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });
     if (!is_known) warn_of_unknown(queue.name(), known, served);
     if (order.json)
@@ -307,7 +307,7 @@ int clear_queues(const QueuesOrder& order) {
       fmt::format("deletes {} and all {}", fmt::join(names, ", "), counted(result.wanted, "job", "jobs"));
   if (!confirmed(what, order.yes)) return exit_status::try_again;
   for (JobsOfQueue& queue : all) result.done += queue.clear();
-  result.looked_at = result.wanted = result.done;  // some came, or went, while the question was read
+  result.looked_at = result.wanted = result.done;  // some came or went during the question
   return report(result, jobs, deleting, order.json);
 }
 

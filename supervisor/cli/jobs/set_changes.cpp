@@ -1,4 +1,4 @@
-// run, kill, delete, clear and reschedule, of retries, scheduled and dead.
+// run, kill, delete, clear and reschedule, for retries, scheduled and dead.
 
 #include <fmt/format.h>
 
@@ -27,18 +27,18 @@ namespace {
 
 constexpr std::size_t shown_of_a_dry_run = 5;
 
-// One kind of change to entries: how it is done to one, and to many.
+// One kind of change: how to apply it to one entry, and to many.
 struct Change {
   ChangeWords words;
   std::function<bool(JobSet&, const SetEntry&)> one;
   std::function<BulkResult(JobSet&, const JobSet::Condition&, const Progress&)> many;
-  std::size_t keeps = 0;  // how many entries the set holds to which they are moved; 0: any number
+  std::size_t keeps = 0;  // the size limit of the set that the entries are moved to; 0: none
 };
 
-// Which entries a command line means, before anything is done to them.
+// The entries that a command line means, before anything changes.
 struct Census {
   std::size_t total = 0, wanted = 0;
-  std::vector<SetEntry> first;  // a few, to be shown
+  std::vector<SetEntry> first;  // a few to show
 };
 
 Census count(const JobSet& set, const SetOrder& order) {
@@ -51,7 +51,7 @@ Census count(const JobSet& set, const SetOrder& order) {
       ++census.wanted;
       if (census.first.size() < shown_of_a_dry_run) census.first.push_back(entry);
     }
-    // Without a condition all entries are wanted, and we read only the few to be shown.
+    // Without a condition all entries are wanted, and only the few to show are read.
     return !order.filter.is_empty() || census.first.size() < shown_of_a_dry_run;
   });
   if (order.filter.is_empty()) census.wanted = census.total;

@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// Whether Redis itself can search for the word: it is no pattern, and stands in the payload exactly so.
+// Whether Redis itself can search for the word: it is no pattern, and the payload contains it literally.
 bool is_plain(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(),
                                       [](char c) { return ascii::is_letter_or_digit(c) || c == '-' || c == '_'; });

@@ -12,11 +12,11 @@ struct FoundEntries {
   std::vector<std::string> not_found;  // of the words
 };
 
-// The entries that the words mean: ids, or beginnings of ids.  Throws UsageError when there are no words, and for a
-// beginning that several ids have.
+// The entries that the words mean: ids, or beginnings of ids.  Throws UsageError if there are no words, or a beginning
+// fits several ids.
 FoundEntries find_entries(const JobSet& set, const std::vector<std::string>& words);
 
-// Says on standard error which words were not found; false when none is missing.
+// Reports on standard error which words were not found.  Returns false if none is missing.
 bool complain_of_missing(const SetKind& kind, const FoundEntries& found);
 
 }  // namespace brood

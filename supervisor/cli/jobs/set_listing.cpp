@@ -1,4 +1,4 @@
-// list and show, of retries, scheduled and dead.
+// list and show, for retries, scheduled and dead.
 
 #include <algorithm>
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// In what `retry`, `schedule` and `dead` differ.
+// The differences between `retry`, `schedule` and `dead`.
 struct SetKind {
   std::string command;           // "retries"
   std::string one, many;         // "retry", "retries"
@@ -18,7 +18,7 @@ struct SetKind {
   std::string what_its_time_is;  // "next run"
   bool has_errors = false;
   JobSet (Api::*open)() = nullptr;
-  JobSet::Order order = JobSet::Order::lowest_first;        // in which people want to read it
+  JobSet::Order order = JobSet::Order::lowest_first;        // of lists for people
   std::optional<Time> (*since)(const SetEntry&) = nullptr;  // the time that --older-than compares
 };
 
@@ -27,7 +27,7 @@ struct SetOrder {
   const SetKind* kind = nullptr;
   RedisAccess redis;
   JobFilter filter;
-  std::vector<std::string> jids;  // the words behind the verb
+  std::vector<std::string> jids;  // the words after the verb
   bool all = false, yes = false, dry_run = false, json = false;
   std::optional<std::size_t> limit, page;
   std::string in, at;
@@ -44,7 +44,7 @@ int delete_entries(const SetOrder& order);
 int clear_entries(const SetOrder& order);
 int reschedule_entries(const SetOrder& order);
 
-// A table of entries, and the same columns for all sets.
+// A table of entries, with the same columns for all sets.
 std::string table_of(const SetKind& kind, const std::vector<SetEntry>& entries);
 
 }  // namespace brood

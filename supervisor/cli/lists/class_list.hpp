@@ -26,7 +26,7 @@ struct ListedClass {
   std::uint64_t runs = 0, failed = 0, crashed = 0;  // on this machine, since its supervisors began
 };
 
-// By name; throws UnexpectedReply where Redis does not tell.  `used` is what the scoreboards of this machine say.
+// By name.  `used` comes from the scoreboards of this machine.  Throws UnexpectedReply if Redis refuses.
 std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vector<ClassUsage>& used,
                                       const QuarantineBounds& bounds = {});
 
@@ -50,8 +50,8 @@ std::string pause_text(const ClassPause& pause);
 // For programs: {"class","since","until","reason"}.
 std::string class_pause_json(const std::string& job_class, const ClassPause& pause);
 
-// Lets them go on, and puts what waits back to the heads of the queues, but for a class in quarantine.  What takes
-// longer than `bounds` workers put back later.
+// Ends the pause, and puts the waiting jobs back to the heads of their queues, unless the class is in quarantine.  What
+// exceeds `bounds` is put back later by workers.
 ReleasedJobs unpause_class_of(ShardConnections& shards, const std::string& job_class,
                               const QuarantineBounds& bounds = {});
 

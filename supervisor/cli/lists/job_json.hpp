@@ -7,11 +7,11 @@
 
 namespace brood {
 
-// The arguments, a JSON text, for programs: all of it, its shape with null for each value, or null.
+// The arguments, a JSON text, for programs: unchanged, with null for each value, or null.
 std::string told_args_json(const std::string& args, ShowArgs shows);
 
-// A job for programs: one JSON object, valid whatever its payload holds.  Members are added, never renamed or removed.
-// Unless all of its arguments are shown, `payload` is null, and `args` is null or has null for each value.
+// A job for programs: one JSON object, valid whatever its payload contains.  Members are added, never renamed or
+// removed.  Unless all arguments are shown, `payload` is null, and `args` is null or has null for each value.
 std::string job_json(const JobRecord& job, bool with_stack = false, ShowArgs shows = ShowArgs::all);
 std::string job_json(const SetEntry& entry, bool with_stack = false, ShowArgs shows = ShowArgs::all);
 

@@ -52,7 +52,7 @@ JobsOfQueue::Waiting JobsOfQueue::waiting_for_class(const QuarantineBounds& boun
   return waiting;
 }
 
-// Returns whether it came to the end.
+// Returns whether it reached the end.
 bool JobsOfQueue::each_waiting(
     ShardConnections::Shard& shard, const QuarantineBounds& bounds,
     const std::function<QuarantineStep(const JobRecord&, const QuarantinedJob&)>& take) const {
@@ -116,7 +116,7 @@ BulkResult JobsOfQueue::remove_if(const std::function<bool(const JobRecord&)>& w
       ++sum.looked_at;
       if (!wanted || wanted(job)) {
         ++sum.wanted;
-        step.removed = true;  // by this, or before by another
+        step.removed = true;  // removed now, or earlier by another client
         ++(remove_waiting(shard.redis, waiting) ? sum.done : sum.gone);
       }
       sum.stopped = !goes_on_after(sum.looked_at);

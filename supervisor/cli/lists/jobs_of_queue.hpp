@@ -12,12 +12,11 @@
 
 namespace brood {
 
-// All jobs of a queue that wait for their turn: in the queue, beside it for a place of a cap, and in quarantine or for
-// their class, which is paused.  Jobs that are scheduled or to be retried are not among them.  Throws as Queue does,
-// and ConnectionLost.
+// All jobs of a queue that wait for their turn: in the queue, beside it because of a cap, and in quarantine or for
+// their paused class.  Scheduled jobs and retries are not among them.  Throws as Queue does, and ConnectionLost.
 class JobsOfQueue {
  public:
-  // Asks Redis which queues stand beside this one.
+  // Asks Redis which queues are beside this one.
   JobsOfQueue(Api& api, ShardConnections& shards, const std::string& name);
 
   // The queue itself, then those beside it.
@@ -37,10 +36,10 @@ class JobsOfQueue {
   using Visit = std::function<bool(const JobRecord& job, const std::string& where)>;
   void each(const Visit& visit) const;
 
-  bool remove(const JobRecord& job);  // false: no longer there
-  // No condition: all.
+  bool remove(const JobRecord& job);  // false if it is no longer there
+  // Without a condition: all.
   BulkResult remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress);
-  // Removes all, and the names of the queues.  Returns how many.
+  // Removes all jobs, and the names of the queues.  Returns how many jobs there were.
   std::size_t clear();
 
  private:

@@ -16,8 +16,7 @@ std::size_t usual_limit();
 // "25 shown, page 2; there are 1,204 retries".
 std::string listing_summary(std::size_t shown, std::size_t page, bool more, const std::string& total);
 
-// One page of many jobs: a table for people, a JSON array for programs.  Programs get all jobs unless they say how
-// many.
+// One page of many jobs: a table for people, a JSON array for programs.  Programs get all jobs unless they set a limit.
 template <typename Job>
 class Listing {
  public:
@@ -32,7 +31,7 @@ class Listing {
         json_of_(std::move(json_of)),
         table_of_(std::move(table_of)) {}
 
-  // False: the page is full.
+  // Returns false if the page is full.
   bool add(const Job& job) {
     if (limit_ != 0 && passed_++ < (page_ - 1) * limit_) return true;
     if (limit_ != 0 && shown_ == limit_) {

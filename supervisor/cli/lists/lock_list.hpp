@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// All locks of unique jobs, with the jobs that hold them.  Of each shard not more than `most`.
+// The locks of unique jobs with their holders, at most `most` of each shard.
 std::vector<UniqueLock> list_locks_with_jobs(ShardConnections& shards,
                                              std::size_t most = std::numeric_limits<std::size_t>::max());
 

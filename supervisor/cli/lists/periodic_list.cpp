@@ -99,7 +99,7 @@ std::vector<ListedPeriodic> list_gem_schedules(Connection& redis) {
   return listed;
 }
 
-// When it comes.  Throws CronError, also for a zone that this machine does not know.
+// The rule for its ticks.  Throws CronError, also for a zone that this machine does not know.
 FugitRule rule_of(const ListedPeriodic& one) {
   if (one.of_gem) return FugitRule::parse(one.cron);
   const auto zone = Zone::find(one.zone);
@@ -182,7 +182,7 @@ std::vector<sys_seconds> ListedPeriodic::next_ticks(int how_many) const {
       if (!tick) break;
       ticks.push_back(last = *tick);
     }
-  } catch (const CronError&) {  // another brood knows more
+  } catch (const CronError&) {  // a rule of a later brood
   }
   return ticks;
 }

@@ -16,11 +16,11 @@
 
 namespace brood {
 
-// A job that runs again and again, as Redis or the configuration has it.
+// A periodic job, as Redis or the configuration has it.
 struct ListedPeriodic {
   std::string name;
   std::string cron, zone = "UTC", job_class, args = "[]", queue = "default", retry = "true", overlap = "allow";
-  std::string members;  // further ones of its payload, each behind a comma
+  std::string members;  // additional members of its payload, each after a comma
   KnownPeriodic known = {};
   bool served = false;
   bool of_gem = false;      // a schedule of sidekiq-cron, named by its key; its rule is as fugit reads it
@@ -37,7 +37,7 @@ struct ListedPeriodic {
   std::vector<std::chrono::sys_seconds> next_ticks(int how_many) const;
   // The time in its zone: "2026-11-25 03:00:00 +01:00".
   std::string local_text(std::chrono::sys_seconds tick) const;
-  // Unless all of its arguments are shown, `args` is null or has null for each value.
+  // Unless all arguments are shown, `args` is null or has null for each value.
   std::string json(ShowArgs shows = ShowArgs::all) const;
 };
 ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& settings);
@@ -49,7 +49,7 @@ std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections
 bool visit_periodic(ShardConnections& shards, const std::string& name,
                     const std::function<void(Connection&, const ListedPeriodic&)>& visit);
 
-// A tick that came, or a run by hand.
+// A past tick, or a run by hand.
 struct PastTick {
   std::optional<WallTime> tick, at;  // when it was due; when it was claimed
   std::string jid;                   // empty: it made no job

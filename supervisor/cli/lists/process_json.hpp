@@ -8,7 +8,7 @@ namespace brood {
 
 enum class TellEmbedded { no, yes };
 
-// A process's own report, as members.
+// The members of a process's own report.
 JsonWriter& write_process(JsonWriter& json, const Process& process, TellEmbedded tell_embedded);
 
 }  // namespace brood

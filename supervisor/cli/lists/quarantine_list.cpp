@@ -18,7 +18,7 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t waiting_read_at_once = 100;  // each may have a megabyte
+constexpr std::size_t waiting_read_at_once = 100;  // each may be a megabyte
 
 QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
   QuarantinedJob waiting{.payload = std::string(entry.member),
@@ -34,7 +34,7 @@ QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
     waiting.classes = {job.code_class(), job.counted_class()};
     waiting.jid = job.jid();
     waiting.queue = job.string("queue").value_or("default");
-  } catch (const BadPayload&) {  // put there by another program
+  } catch (const BadPayload&) {  // another program put it there
   }
   return waiting;
 }
@@ -48,7 +48,7 @@ bool each_quarantined(Connection& redis, const std::function<QuarantineStep(cons
     const std::vector<EntryAsRead> entries = read_entries_as_read(page.view());
     for (const EntryAsRead& entry : entries) {
       const QuarantineStep step = take(read_quarantined_job(entry));
-      if (!step.removed) ++first;  // what is removed makes the next ones move up
+      if (!step.removed) ++first;  // a removed entry makes the next ones move up
       if (!step.wants_more) return false;
     }
     if (entries.size() < waiting_read_at_once) return true;

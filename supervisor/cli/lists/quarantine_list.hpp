@@ -17,10 +17,10 @@
 
 namespace brood {
 
-// A class whose jobs wait since they crash.  It may be free again while some of them still wait.  Those of a class that
-// is paused, and not in quarantine, wait in the same place; see class_list.hpp.
+// A class whose jobs wait because they crash.  It may be free again while some of them still wait.  The jobs of a class
+// that is only paused wait in the same place; see class_list.hpp.
 struct ListedQuarantine {
-  QuarantinedClass known;  // of several shards the latest, with the crashes of all
+  QuarantinedClass known;  // from several shards the latest, with the crashes of all
   std::int64_t waiting = 0;
 };
 
@@ -44,7 +44,7 @@ std::string quarantine_json(const std::string& job_class, const ListedQuarantine
 struct QuarantinedJob {
   std::string payload, job_class, jid, queue;
   double since = 0;                    // seconds since the epoch
-  std::set<std::string> classes = {};  // by which it may be paused: its own, and the one that it wraps
+  std::set<std::string> classes = {};  // any of these may be paused: its own class, and the one that it wraps
   std::string score_text = {};         // `since` as Redis spells it
   bool is_of(const std::string& name) const { return classes.contains(name); }
 };

@@ -13,7 +13,7 @@
 namespace brood {
 namespace {
 
-// Of "<host>:<pid>:<nonce>"; a host may have colons in its name.
+// Reads "<host>:<pid>:<nonce>"; a host may have colons in its name.
 ShownJob::Holder holder_of(const PlacedJob& placed) {
   ShownJob::Holder holder;
   const std::string& identity = placed.identity;

@@ -70,8 +70,7 @@ std::string text_of(const WorkerStack& worker, const Style& style) {
   return text + "\n";
 }
 
-// Workers with a job, and workers that do not answer, come first.  Idle workers are only named, unless the user asked
-// for them.
+// Workers with a job and silent workers come first.  Idle workers are only named, unless the user asked for them.
 std::string text_of_all(const std::vector<WorkerStack>& workers, bool asked_for, const Style& style) {
   std::string text, idle;
   int idle_workers = 0;

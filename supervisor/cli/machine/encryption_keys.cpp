@@ -54,7 +54,7 @@ class NewKeyFile {
   NewKeyFile& operator=(const NewKeyFile&) = delete;
 
   void write(const unsigned char* bytes, std::size_t size) {
-    check("fchmod", fchmod(file_.get(), 0400));  // whatever the umask takes away
+    check("fchmod", fchmod(file_.get(), 0400));  // whatever the umask
     if (::write(file_.get(), bytes, size) != static_cast<ssize_t>(size))
       throw std::system_error(errno, std::generic_category(), "write");
     check("fsync", fsync(file_.get()));

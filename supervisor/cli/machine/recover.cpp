@@ -30,9 +30,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A supervisor that lives sends a heartbeat every ten seconds.
+// A living supervisor sends a heartbeat every ten seconds.
 constexpr auto usual_wait = 15s;
-// By then every living supervisor is connected again to a Redis that has come back.
+// By then each living supervisor has reconnected to a Redis that is back.
 constexpr auto youth_of_redis = 60s;
 
 constexpr const char* recover_footer =
@@ -58,7 +58,7 @@ struct Candidate {
   InFlightHolder holder;
   ShardConnections::Shard* shard = nullptr;  // where it holds jobs
   Liveness liveness = Liveness::lives;
-  std::string scoreboard = {};  // of a dead supervisor of this host, where it can be read
+  std::string scoreboard = {};  // of a dead supervisor of this host, if it is readable
   std::vector<WorkerDeath> known = {};
   bool recovered = false;
   RecoveryResult result = {};
@@ -113,7 +113,7 @@ std::vector<Candidate> look(ShardConnections& shards) {
   std::vector<Candidate> all;
   shards.each([&](ShardConnections::Shard& shard) {
     for (InFlightHolder& holder : thorough_in_flight_census(shard.redis)) {
-      // A supervisor that stopped in order has left no record and holds nothing; only tombstones keep its name, for an
+      // A supervisor that stopped in order has left no record and holds nothing; only tombstones keep its name for an
       // hour.
       if (!holder.identity && holder.lists.empty()) continue;
       all.push_back(judge(std::move(holder)));
@@ -171,7 +171,7 @@ std::ptrdiff_t silent_among(const std::vector<Candidate>& candidates) {
                        [](const Candidate& one) { return one.liveness == Liveness::silent; });
 }
 
-// Waits `patience` for heartbeats of supervisors of other hosts: one that sends some lives.
+// Waits `patience` for heartbeats of supervisors of other hosts: one that sends them lives.
 void watch(std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
   const std::ptrdiff_t silent = silent_among(candidates);
   if (silent == 0 || patience <= 0ms) return;
@@ -205,7 +205,7 @@ void recover(const Config& config, Candidate& candidate) try {
   candidate.trouble = refused.what();
 }
 
-// Removes the files of supervisors that are recovered in every shard: those files are not needed any more.
+// Removes the files of supervisors that are recovered in every shard.
 void remove_files_of_recovered(const std::vector<Candidate>& candidates) {
   for (const Candidate& one : candidates) {
     const bool whole = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& other) {
@@ -289,7 +289,7 @@ void report(const std::vector<Candidate>& candidates, const RecoverOptions& opti
   }
 }
 
-// "gives back 3 jobs of 2 dead supervisors", and what that means for those of other hosts.
+// "gives back 3 jobs of 2 dead supervisors", and what that means for supervisors of other hosts.
 std::string intention(const std::vector<Candidate>& candidates) {
   std::int64_t jobs = 0;
   int dead = 0;

@@ -29,7 +29,7 @@ int scale_command(const std::vector<std::string>& args) {
   const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the number of workers is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
-  // A capsule's name holds no '='.
+  // A capsule's name contains no '='.
   const std::size_t sign = words[0].find('=');
   const std::string number = sign == std::string::npos ? words[0] : words[0].substr(sign + 1);
   if (sign != std::string::npos) capsule = words[0].substr(0, sign);

@@ -30,7 +30,7 @@ std::string content_of(pid_t pid, const char* file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// True when the signal `question` is in the set that /proc/<pid>/status calls `name`, such as "SigBlk".
+// Whether the signal `question` is in the set that /proc/<pid>/status calls `name`, such as "SigBlk".
 bool is_in_set(const std::string& status, std::string_view name) {
   const std::size_t line = status.find(fmt::format("\n{}:\t", name));
   if (line == status.npos) return false;
@@ -40,7 +40,7 @@ bool is_in_set(const std::string& status, std::string_view name) {
   return (set >> (question - 1) & 1) != 0;
 }
 
-// The kernel's state of a worker that does not answer.
+// The kernel's state of a silent worker.
 std::string silence_of(pid_t pid) {
   const std::string stat = content_of(pid, "stat"), wchan = content_of(pid, "wchan");
   const std::size_t name_end = stat.rfind(')');
@@ -67,13 +67,13 @@ std::uint32_t new_request() {
   return number | 0x8000'0000;
 }
 
-// Asks the worker; returns why it could not, or "".  The pidfd stays with this process, even if another gets its pid
-// later.
+// Asks the worker.  Returns why it could not; empty if it could.  The pidfd stays with this process, even if another
+// gets its pid later.
 std::string ask_worker(const SlotSnapshot& worker, StackRecord& answer, std::uint32_t request) {
   if (!worker.ready) return "is still starting";
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
   if (!process || !process_lives(worker.pid, worker.start_time)) return "has ended meanwhile";
-  // A job may have written another's pid into the scoreboard, and root may signal every process.
+  // A job may have written a foreign pid into the scoreboard, and root may signal every process.
   if (file_locks_of(worker.pid).value_or(no_mark) == no_mark) return "was not asked: no supervisor has started it";
   // Without a handler the signal would stop the worker.
   if (!is_in_set(content_of(worker.pid, "status"), "SigCgt"))
@@ -101,7 +101,7 @@ std::vector<Scoreboard> scoreboards_in(const std::string& directory) {
   for (const std::string& path : scoreboard_paths(directory)) {
     try {
       found.push_back(Scoreboard::open(path, true));
-    } catch (const std::exception&) {  // of another version, of another user, or gone this moment
+    } catch (const std::exception&) {  // another version or user, or just gone
     }
   }
   return found;

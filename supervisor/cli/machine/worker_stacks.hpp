@@ -11,18 +11,18 @@
 
 namespace brood {
 
-// A living worker of this machine and user, and its stack when it was asked.
+// A living worker of this machine and user, and its stack.
 struct WorkerStack {
   std::string identity;  // of its supervisor
   int slot = 0;
   SlotSnapshot seen;
   SteadyTime seen_at{};
-  CapturedStack stack;  // none when it did not answer
-  std::string trouble;  // why it did not, as the second half of a sentence: "is stopped"; empty: it did
+  CapturedStack stack;  // empty if it did not answer
+  std::string trouble;  // why it did not answer, as the second half of a sentence: "is stopped"; empty if it did
 };
 
-// Asks every worker whose scoreboard lies in `directory`, or those in `slots` where it names any, and waits together
-// for their answers.  A worker whose job has taken the handler away is not asked: the signal could harm it.
+// Asks each worker with a scoreboard in `directory`, or only those in `slots` if there are any, and waits for all
+// answers together.  A worker whose job has removed the handler is not asked: the signal could harm it.
 std::vector<WorkerStack> ask_for_stacks(const std::string& directory, const std::set<int>& slots,
                                         std::chrono::milliseconds patience);
 

@@ -18,12 +18,12 @@ void read_credentials(Config& config);
 // certificates that are replaced by those of the present configuration.
 class OwnConnections {
  public:
-  // All shards of these settings, also the empty places.  The first settings that speak TLS bring the certificates.
+  // All shards of these settings, including empty places.  The first settings with TLS bring the certificates.
   std::vector<RedisAddress> addresses(const RedisSettings& settings);
   void follow(const RedisSettings& settings);
 
  private:
-  std::shared_ptr<TlsCertificates> certificates_;  // none: no TLS
+  std::shared_ptr<TlsCertificates> certificates_;  // null: no TLS
 };
 
 // Without the empty places.

@@ -45,7 +45,7 @@ std::optional<ExitStatus> wait_for(pid_t child, std::chrono::milliseconds longes
   int status = 0;
   while (check("waitpid", waitpid(child, &status, WNOHANG)) == 0) {
     if (steady_now() >= deadline) {
-      kill(-child, SIGKILL);  // it leads a group, to which belongs what it has started
+      kill(-child, SIGKILL);  // it leads a group with everything it has started
       kill(child, SIGKILL);
       check("waitpid", waitpid(child, &status, 0));
       return std::nullopt;
@@ -61,8 +61,8 @@ int say(const std::string& why, int status) {
   return status;
 }
 
-// Returns EX_OK or why not, as a worker to which the same happens would end.  A child that does not come so far has
-// met a crash, also where a library calls exit(): `status_of_crash`.
+// Returns EX_OK, or the status with which a worker would end for the same reason.  A child that does not finish has
+// crashed, also if a library calls exit(): returns `status_of_crash`.
 int try_in_child(const std::string& what, const Config& config, int status_of_crash, const std::function<int()>& body) {
   const SharedCount came_so_far;
   const pid_t child = spawn({.title = "brood: check", .keep = {}, .parent_death_signal = SIGKILL}, [&] {

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// Prints what a part of the check has found.  Returns an exit status.
+// Prints the findings of a part of the check.  Returns an exit status.
 int say(const Findings& found);
 
 // Checks whether the code of jobs can be used.  The supervisor's process loads no job library, not even to check it:

@@ -65,7 +65,7 @@ void look_at_limits(const Config& config, const JobRegistry& registry, Findings&
   }
 }
 
-// Nothing: the file can be written, or made.
+// nullopt if the file can be written or made.
 std::optional<std::string> why_not_writable(const std::string& path) {
   if (access(path.c_str(), F_OK) == 0)
     return access(path.c_str(), W_OK) == 0 ? std::nullopt : std::optional<std::string>(std::strerror(errno));

@@ -9,14 +9,14 @@
 
 namespace brood {
 
-// Looks at every name that stands for a job class, arguments of one, or a queue.  `registered` are the periodic jobs of
-// the libraries.  For a child that has loaded them: the arguments are read by their code.
+// Checks every name of a job class, of arguments of one, or of a queue.  `registered` are the periodic jobs of the
+// libraries.  For a child that has loaded them: their code reads the arguments.
 Findings unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered);
 
-// Looks at every name that stands for a file, a directory or a host, and that no other check opens.
+// Checks every name of a file, a directory or a host that no other check opens.
 Findings unknown_places(const Config& config);
 
-// Adds a refusal if this process cannot read the file of a setting, a path or credential:NAME.  Empty: it names none.
+// Adds a refusal if this process cannot read the file of a setting, a path or credential:NAME.  An empty name is fine.
 void require_readable(const std::string& setting, const std::string& path, Findings& found);
 
 }  // namespace brood

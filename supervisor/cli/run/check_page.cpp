@@ -22,7 +22,7 @@
 namespace brood {
 namespace {
 
-// An errno; 0: it can.
+// An errno; 0 if it can be bound.
 int why_not_bound(const sockaddr* address, socklen_t size) {
   const UniqueFd socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
@@ -46,7 +46,7 @@ int why_no_listening(const ListenAddress& at) {
   v6.sin6_port = htons(at.port);
   if (inet_pton(AF_INET6, at.host.c_str(), &v6.sin6_addr) == 1)
     return why_not_bound(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
-  return 0;  // with a zone, say: the page itself finds out
+  return 0;  // perhaps with a zone: the page itself finds out
 }
 
 bool is_user(const std::string& name) {
@@ -72,7 +72,7 @@ Findings check_page(const Config& config) {
   look_at_users(config.web, found);
   const int error = why_no_listening(ListenAddress::parse(config.web.listen));
   if (error == 0) return found;
-  // systemd makes the directories of a unit at its start.
+  // systemd makes a unit's directories at its start.
   (error == ENOENT ? found.warnings : found.refusals)
       .push_back("web.listen: the page cannot listen at " + config.web.listen + ": " +
                  std::generic_category().message(error));

@@ -5,9 +5,9 @@
 
 namespace brood {
 
-// Why the page of [web] would not start here, or not listen: its users cannot be read, or could be changed by each job;
-// a port that is for root alone, an address that is none of this machine, a directory that this process may not write.
-// A directory that is not there is a warning.  An address that is in use is no fault: the running page has it.
+// Why the page of [web] would not start here, or not listen: its users cannot be read, or any job could change them; a
+// port is only for root; an address is none of this machine; a directory is not writable for this process.  A missing
+// directory is a warning.  An address in use is no fault: the running page has it.
 Findings check_page(const Config& config);
 
 }  // namespace brood

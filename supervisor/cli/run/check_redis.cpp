@@ -24,7 +24,7 @@ std::vector<ReplyView> views_of(const std::vector<Reply>& replies) {
   return views;
 }
 
-// Adds what the settings of a cluster's node say to its fitness.
+// Adds what the settings of a cluster node show to its fitness.
 void add_cluster(Connection& connection, RedisFitness& fitness) {
   const std::vector<Reply> replies = connection.pipeline(ask_cluster_settings());
   const std::vector<ReplyView> answers = views_of(replies);
@@ -38,7 +38,7 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
          "cluster-replica-validity-factor and cluster-require-full-coverage");
 }
 
-// Processes of Ruby that fetch from our queues too.
+// Shows Ruby processes that fetch from our queues too.
 void show_rivals(const Config& config, Connection& connection) {
   const auto ask = [&](const std::vector<Command>& commands) { return connection.pipeline(commands); };
   for (const QueueRivalry& rivalry : queue_rivalries(config.capsules, ruby_processes(ask)))
@@ -73,7 +73,7 @@ int RedisCheck::check(const RedisAddress& shard) {
   return EX_TEMPFAIL;
 }
 
-// Returns why this Redis can never be used, or nothing.
+// Returns why this Redis can never be used; empty if it can.
 std::string RedisCheck::ask(const RedisAddress& shard) {
   Connection connection(shard, {patience, patience}, "brood-check");
   const Topology topology = shard.in_cluster ? Topology::cluster : Topology::single;
@@ -111,7 +111,7 @@ std::string why_refused(const Config& config, const std::vector<RedisAddress>& s
     } catch (const ConnectionLost& lost) {
       if (lost.why == Loss::login_refused) return lost.what();
       one_is_away = true;
-    } catch (const UnexpectedReply&) {  // it lets in, and answers oddly: the supervisor's own connection judges that
+    } catch (const UnexpectedReply&) {  // it accepts us, but answers oddly: the supervisor's own connection judges that
     }
   }
   return "";

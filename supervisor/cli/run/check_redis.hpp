@@ -9,13 +9,13 @@
 
 namespace brood {
 
-// Asks shard after shard what brood requires of a Redis, and prints what it finds.
+// Checks brood's requirements in one shard after the other, and prints the findings.
 class RedisCheck {
  public:
   explicit RedisCheck(const Config& config) : config_(config) {}
 
-  // Returns the exit status that `brood run` would have: an error for a Redis that refuses us, can never be used or has
-  // the data of a shard before it.  One that is away is none: a machine may be set up before its Redis, and `run`
+  // Returns the exit status that `brood run` would have: an error if the Redis refuses us, can never be used or has the
+  // data of an earlier shard.  A Redis that is away is no error: a machine may be set up before its Redis, and `run`
   // waits.
   int check(const RedisAddress& shard);
 
@@ -23,7 +23,7 @@ class RedisCheck {
   std::string ask(const RedisAddress& shard);
 
   const Config& config_;
-  std::vector<RedisData> seen_;  // where the data of the shards so far are
+  std::vector<RedisData> seen_;  // the data of the shards so far
 };
 
 // For a child, which may wait.  Empty if each Redis accepts us and may be used for all queues of this configuration, or

@@ -14,7 +14,7 @@
 namespace brood {
 namespace {
 
-// A sandbox gives no rights: what this process may not do its jobs may not.
+// A sandbox grants no rights: jobs may not do what this process may not.
 void look_at_path(const std::string& job_class, const std::string& path, int wanted, Findings& found) {
   if (access(path.c_str(), wanted) == 0) return;
   const std::string why = errno == ENOENT ? "does not exist: its jobs will fail"
@@ -41,7 +41,7 @@ void look_at_cgroups(const std::string& job_class, const SandboxSettings& sandbo
       fmt::join(keys, ", "), sandbox.strict ? ", and does not start without" : ""));
 }
 
-// Asks the kernel only where some class has a sandbox.
+// Asks the kernel only if a class has a sandbox.
 std::vector<LackingSandbox> lacking_here(const Config& config, const JobCgroup* cgroup) {
   const bool any = std::any_of(config.classes.begin(), config.classes.end(),
                                [](const auto& known) { return known.second.sandbox.has_value(); });

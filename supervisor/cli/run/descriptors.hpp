@@ -7,11 +7,10 @@
 
 namespace brood {
 
-// Raises the limit to what so many shards need, and warns where it cannot be raised so far.  With one Redis brood gets
-// by on the limit that it is given.
+// Raises the limit for this many shards, and warns if that fails.  For one Redis the usual limit is enough.
 DescriptorLimit raise_descriptor_limit(const Config& config, std::size_t shards);
 
-// Throws std::runtime_error when a program that takes over could not have all the descriptors that it needs.
+// Throws std::runtime_error if a program that takes over could not have all the descriptors that it needs.
 void require_descriptors(std::size_t workers, std::size_t shards);
 
 }  // namespace brood

@@ -16,8 +16,8 @@ namespace {
 
 constexpr rlim_t usual_stack = 8 << 20;
 
-// An exec keeps timers, but no handler.  A library that was loaded before us, such as a profiler, has set one of its
-// own.
+// An exec keeps timers, but no handlers.  A library that was loaded before us, such as a profiler, has set its own
+// handler.
 void stop_timer(int timer, int signal) {
   struct sigaction action {};
   if (sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)

@@ -17,7 +17,7 @@ std::string missing_shield(const Config& config) {
 }
 
 void shield_from_jobs(const Config& config) {
-  // Any process of the same user may read and write the memory of a process that can be dumped.
+  // Any process of the same user may read and write the memory of a dumpable process.
   check("prctl", prctl(PR_SET_DUMPABLE, 0));
   if (const std::string lack = missing_shield(config); !lack.empty())
     log::warn("supervisor_not_shielded",

@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// Prints a line of each, with the time when it runs next.  Their rules and zones must be known to be good.
+// Prints a line for each, with the time of its next run.  Their rules and zones must have been checked.
 void show_periodic_jobs(const PeriodicJobSettings& jobs);
 
 }  // namespace brood

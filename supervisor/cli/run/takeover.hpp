@@ -8,11 +8,10 @@
 
 namespace brood {
 
-// Reads what another program has left in this process.  Throws BadHandover when a later version has written it.
+// Reads the previous program's handover.  Throws BadHandover if a later version has written it.
 Handover take_handover(int descriptor);
 
-// The jobs that the workers hold are in the Redis that the program before used.  Throws ConfigError where these are
-// other shards.
+// The workers' jobs are in the Redis that the previous program used.  Throws ConfigError if these are other shards.
 void require_same_shards(const Handover& handover, const std::vector<RedisAddress>& shards);
 
 // Runs in a child of the program that would hand over: tries all that can fail in a takeover, and changes nothing.

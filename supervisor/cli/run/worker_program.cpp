@@ -116,7 +116,7 @@ class WorkerProgram final : public ChildProgram {
   const std::shared_ptr<const Config> config_;
   const OfSupervisor supervisor_;
   std::vector<RedisAddress> shards_;
-  Preloaded preloaded_;  // filled in children alone
+  Preloaded preloaded_;  // filled only in children
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t longest_label = 200;  // characters
 
-// The format has three escapes; any other character that a terminal would act on is made printable.
+// The format has three escapes; other characters that could control a terminal are made printable.
 std::string escaped(std::string_view value) {
   std::string text;
   const auto append = [&](std::string_view line) {
@@ -33,7 +33,7 @@ std::string escaped(std::string_view value) {
 void Exposition::family(std::string_view name, std::string_view type, std::string_view help) {
   name_ = name;
   said_.clear();
-  // There a counter is called without the end that its sample has.
+  // In OpenMetrics a counter's family name lacks the end that its sample has.
   constexpr std::string_view end = "_total";
   if (format_ == Format::openmetrics && type == "counter" && name.ends_with(end)) name.remove_suffix(end.size());
   text_ += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);

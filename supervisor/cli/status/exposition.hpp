@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// A text in Prometheus's exposition format, or in that of OpenMetrics: families, and after each its samples.
+// A text in Prometheus's exposition format, or in that of OpenMetrics: families, each followed by its samples.
 class Exposition {
  public:
   using Labels = std::vector<std::pair<std::string_view, std::string>>;
@@ -23,9 +23,9 @@ class Exposition {
   void counter(std::string_view name, std::string_view help) { family(name, "counter", help); }
   void gauge(std::string_view name, std::string_view help) { family(name, "gauge", help); }
 
-  // Adds a sample to the last family.  Label values may hold anything: they are made UTF-8, escaped, and cut where they
-  // are long.  If two samples then have the same labels, only the first is kept, since a second would make the whole
-  // text invalid.
+  // Adds a sample to the last family.  Label values may hold anything: they are made UTF-8, escaped, and cut if they
+  // are long.  If two samples then have the same labels, only the first is kept, since a second would invalidate the
+  // whole text.
   template <typename Number>
   void sample(const Labels& labels, Number value) {
     add(labels, fmt::format("{}", value));

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_silence = 1s;
 
-// A supervisor that does not answer at once is left out: what its workers do is known without it.
+// A supervisor that does not answer at once is left out: the scoreboard shows what its workers do.
 std::vector<JsonObject> ask_supervisors() {
   std::vector<JsonObject> answers;
   for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
@@ -40,7 +40,7 @@ std::vector<JsonObject> ask_supervisors() {
   return answers;
 }
 
-// The heartbeat of this machine's processes is up to ten seconds old; the scoreboards are current.
+// The heartbeats of this machine's processes are up to ten seconds old; the scoreboards are current.
 void prefer_scoreboards(StatusReport& report) {
   if (!report.redis) return;
   for (ProcessStatus& process : report.redis->processes) {
@@ -55,7 +55,7 @@ void prefer_scoreboards(StatusReport& report) {
 
 using Ask = std::function<RedisStatus(Connection&)>;
 
-// So that what is noted of certificates is this connection's.
+// Gives this connection certificates of its own, so that the notes in them are about this connection.
 RedisAddress with_own_certificates(RedisAddress address) {
   if (address.tls && !address.certificates) try {
       address.certificates = std::make_shared<TlsCertificates>(*address.tls);
@@ -80,7 +80,7 @@ ShardReport look_at(const RedisAddress& found, Connection::Timeouts patience, co
   return report;
 }
 
-// A configuration that was changed holds only after a restart.
+// A changed configuration takes effect only after a restart.
 void ask_whether_drained(StatusReport& report) {
   std::vector<std::string> drained;
   bool one_says = false;
@@ -131,7 +131,7 @@ StatusReport look_at_machine() {
 
 namespace {
 
-// Adds what each shard answers.
+// Adds each shard's answers.
 void look_at_shards(StatusReport& report, const RedisAccess& access, Connection::Timeouts patience, const Ask& ask) {
   try {
     const std::vector<RedisAddress> addresses = access.shards();
@@ -163,7 +163,7 @@ StatusReport look_at_own_processes(const RedisAccess& access, Connection::Timeou
   return report;
 }
 
-// A page or a command is the same one after it has been started again: its turn goes on.
+// After a restart a page or a command is still the same teller, so its turn continues.
 MetricsTeller take_turn_to_tell(ShardConnections& shards, const std::string& program, bool may_not_take) {
   const std::string name = Identity::of_this_process().hostname + " " + program;
   MetricsTeller turn = MetricsTeller::unknown;

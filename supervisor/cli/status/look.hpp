@@ -20,8 +20,8 @@ StatusReport look_at_everything(const RedisAccess& access,
                                 Connection::Timeouts patience = {.connect = std::chrono::seconds(3),
                                                                  .command = std::chrono::seconds(5)});
 
-// The reports of the scoreboards and supervisors of this machine, and those of each Redis about these supervisors: a
-// handful of commands, however large the fleet and whatever Redis holds.
+// The reports of this machine's scoreboards and supervisors, and each Redis' data about these supervisors: a handful of
+// commands, however large the fleet and the Redis are.
 StatusReport look_at_own_processes(const RedisAccess& access, Connection::Timeouts patience);
 
 // Whether this host exports the figures of the whole Redis: see take_turn_to_tell().  `program` is the one that asks.

@@ -29,7 +29,7 @@ Exit status: 0; 69 Redis is not available, or (as text) no process performs its 
 heartbeat, and none runs here.  With --check: 0 a supervisor of this machine and user runs with all its workers,
 and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.)";
 
-// The latest whose fingerprint begins so.
+// The latest crash whose fingerprint begins so.
 const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fingerprint) {
   const auto found = std::find_if(crashes.begin(), crashes.end(),
                                   [&](const Crash& crash) { return crash.fingerprint.starts_with(fingerprint); });
@@ -52,7 +52,7 @@ ToExpose look_for_metrics(const RedisAccess& access, const std::string& what) {
     ShardConnections shards(access, patience_of_status, "brood-status");
     if (what == "auto" && take_turn_to_tell(shards, "status") != MetricsTeller::another)
       return {look_at_everything(access), MetricsScope::host_and_redis};
-  } catch (const ConnectionLost&) {  // the report that follows has it
+  } catch (const ConnectionLost&) {  // the report that follows shows it
   }
   return {look_at_own_processes(access, patience_of_status), MetricsScope::host};
 }

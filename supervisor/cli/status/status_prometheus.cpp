@@ -133,8 +133,7 @@ void add_queues(Exposition& out, const MetricSources& sources) {
 // Whether a process is exported here.
 using IsTold = std::function<bool(const ProcessStatus&)>;
 
-// `all` is what all shards say together: a process that serves several shards is counted once, with its workers and
-// memory.
+// `all` sums up all shards: a process that serves several shards is counted once, with its workers and memory.
 void add_processes(Exposition& out, const RedisStatus& all, const MetricSources& sources, const IsTold& is_told) {
   const auto each_process = [&](auto&& value_of) {
     for (const ProcessStatus& process : all.processes) {
@@ -342,7 +341,7 @@ JsonObject object_in(const JsonObject& of, std::string_view member) {
 
 std::string identity_of(const JsonObject& supervisor) { return supervisor.string("identity").value_or(""); }
 
-// The supervisors of a host may go by one name: what they say is added up.
+// The supervisors of a host may share one name: their numbers are added up.
 void add_restarts(Exposition& out, const std::vector<JsonObject>& supervisors) {
   std::map<std::string, std::map<std::string, std::int64_t>> ended;
   std::map<std::string, bool> all_well;
@@ -402,7 +401,7 @@ void add_times(Exposition& out, const Exposition::Labels& labels, const TimeCoun
   out.buckets(labels, seconds_of(wide_bounds), times.buckets, static_cast<double>(times.ms) / 1e3);
 }
 
-// One sample for each supervisor: each begins at 0, and a sum would go down when one ends.
+// One sample for each supervisor: each begins at 0, so a sum would fall when one ends.
 void add_classes(Exposition& out, const MachineStatus& machine) {
   const auto each = [&](auto&& value_of) {
     for (const auto& [identity, usage] : machine.usage) {

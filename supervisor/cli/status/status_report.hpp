@@ -24,10 +24,10 @@ struct ShardReport {
 
 // The result of one look at everything.
 struct StatusReport {
-  std::string address;               // of Redis, without its password; with several, of the first
+  std::string address;               // of Redis, without its password; of the first if there are several
   std::optional<RedisStatus> redis;  // of all shards that answer; nullopt: none did, and `error` has the reason
   std::string error;
-  std::vector<ShardReport> shards = {};  // empty: there is only one Redis, or the user named one
+  std::vector<ShardReport> shards = {};  // empty if there is only one Redis, or the user named one
   MachineStatus machine;
   std::vector<JsonObject> supervisors = {};  // of this machine, each with its own report
 };
@@ -37,16 +37,16 @@ std::string status_text(const StatusReport& report, const Style& style);
 // One crash, with its whole stack.
 std::string crash_text(const Crash& crash, const Style& style);
 
-// Stable for programs: members are added, never renamed or removed.  When Redis does not answer, its members are null.
+// Stable for programs: members are added, never renamed or removed.  If Redis does not answer, its members are null.
 std::string status_json(const StatusReport& report);
 std::string crash_json(const Crash& crash);
 
 // For Prometheus, in its text exposition format.  Without an answer from Redis, brood_redis_up is 0.
 enum class MetricsScope {
   all,             // everything
-  host,            // what this machine's supervisors and workers do, which each machine tells of its own
-  redis,           // what is true of the whole Redis, and all its processes: enough once in a fleet
-  host_and_redis,  // both, and of the processes those of this machine and those that have no brood to tell of them
+  host,            // this machine's supervisors and workers, which each machine reports itself
+  redis,           // the whole Redis and all its processes: enough once in a fleet
+  host_and_redis,  // both, with this machine's processes and those that have no brood to report them
 };
 std::string status_prometheus(const StatusReport& report, MetricsScope scope = MetricsScope::all,
                               Exposition::Format format = Exposition::Format::prometheus);

@@ -161,7 +161,7 @@ std::string log_text(const JsonObject& supervisor) {
                      log.integer("dropped").value_or(0));
 }
 
-// No table: a table cuts long cells, and the reason why a restart failed must be read whole.
+// Not a table: a table cuts long cells, and the reason why a restart failed must be readable in full.
 std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
   if (supervisors.empty()) return "";
   std::string text = "\n" + style.bold("Supervisors of this machine") + "\n";
@@ -213,7 +213,7 @@ std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& 
   return section(style, "Workers of this machine", table);
 }
 
-// Empty where nothing was lost.
+// Empty if nothing was lost.
 std::string losses_text(const MachineStatus& machine, const Style& style) {
   const JobCounters sum = sum_of_counters(machine);
   std::string text;

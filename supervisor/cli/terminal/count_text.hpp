@@ -6,7 +6,7 @@
 
 namespace brood {
 
-// "1,204,000", as people read large numbers.
+// "1,204,000".
 std::string grouped(std::uint64_t number);
 
 // "1 job", "1,204 jobs".

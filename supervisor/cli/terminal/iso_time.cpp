@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono;
 
-// Takes the text from the front, piece by piece.  Once a piece does not fit, all later calls fail too.
+// Consumes the text from the front, piece by piece.  Once a piece does not fit, all later calls fail too.
 class Pieces {
  public:
   explicit Pieces(std::string_view text) : rest_(text) {}

@@ -22,7 +22,7 @@ std::size_t width(std::string_view text) {
 }
 
 std::string fit(const std::string& cell) {
-  if (isatty(STDOUT_FILENO) != 1) return log::printable(cell);  // what a program reads is whole
+  if (isatty(STDOUT_FILENO) != 1) return log::printable(cell);  // programs get the whole text
   const std::string text = log::printable(cell.substr(0, 4 * widest_cell));
   if (width(text) <= widest_cell) return text;
   std::size_t end = 0;

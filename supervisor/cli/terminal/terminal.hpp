@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// What people read: plain if standard output is not a terminal, or with NO_COLOR or TERM=dumb.
+// Styles text for people: plain if standard output is no terminal, or with NO_COLOR or TERM=dumb.
 class Style {
  public:
   explicit Style(bool colour) : colour_(colour) {}
@@ -44,16 +44,16 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// The reader of standard output went away.
+// The reader of standard output is gone.
 class OutputClosed : public std::runtime_error {
  public:
   OutputClosed() : std::runtime_error("standard output was closed") {}
 };
 
-// Writes all of `text` to standard output.  Throws OutputClosed, or std::system_error for a full disk and the like.
+// Writes all of `text` to standard output.  Throws OutputClosed, or std::system_error, for a full disk for example.
 void print(std::string_view text);
 
-// The same for JSON, in which texts may come from anybody: what would act on a terminal is made harmless.
+// The same for JSON with texts from anywhere: escapes characters that could control a terminal.
 void print_json(std::string_view json);
 
 }  // namespace brood

@@ -32,8 +32,8 @@ constexpr std::uint32_t this_architecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t this_architecture = 0;
 #endif
 
-// pidfd_open is allowed: it tells a dead process from one that is hidden, and whatever reaches the process by it is
-// refused.
+// pidfd_open is allowed: it shows whether a process is dead or only hidden, and every call that could reach the process
+// by it is refused.
 constexpr std::uint32_t refused_calls[] = {SYS_execve,
                                            SYS_execveat,
                                            SYS_ptrace,
@@ -112,7 +112,7 @@ std::vector<sock_filter> filter() {
                                       jump(this_architecture, 1, 0), statement(BPF_RET | BPF_K, refuse),
                                       statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
 #if defined(__x86_64__)
-  // The numbers of x32 begin there; they mean the same calls.
+  // The numbers of x32 begin here; they mean the same calls.
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
   program.push_back(statement(BPF_RET | BPF_K, refuse));
 #endif
@@ -129,12 +129,12 @@ std::vector<sock_filter> filter() {
   return program;
 }
 
-// A thread of its own needs clone(), another process too; this tells them apart.
+// A new thread needs clone(), and so does a new process: allows only threads.
 void limit_processes(std::vector<sock_filter>& program) {
   constexpr std::uint32_t clone_thread = 0x00010000;
   const sock_filter allow = program.back();
   program.pop_back();
-  // The C library asks for clone() when the kernel does not know clone3(), whose flags no filter sees.
+  // The filter cannot see clone3()'s flags; if it is missing, the C library uses clone().
   program.push_back(jump(SYS_clone3, 0, 1));
   program.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
   program.push_back(jump(SYS_clone, 0, 3));
@@ -148,7 +148,7 @@ constexpr std::uint32_t argument(int number) {
   return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + static_cast<std::size_t>(number) * 8);
 }
 
-// Of a call, what one argument, of which the kernel reads 32 bits, may hold; or what it may not.
+// The allowed or the forbidden values of one argument of a call; the kernel reads 32 bits of it.
 struct Bound {
   std::uint32_t call;
   int argument;
@@ -171,8 +171,8 @@ void limit_argument(std::vector<sock_filter>& program, const Bound& bound) {
   program.push_back(allow);
 }
 
-// It may raise a signal in itself, which is how it ends after a crash, and in no other: not by a file that tells
-// of its input either.  It types nothing into the terminal that it may have.
+// Lets the process raise signals only in itself, as it does after a crash, and not through the owner of a file either.
+// Forbids typing into its terminal.
 void limit_reach(std::vector<sock_filter>& program) {
   using enum Bound::Sense;
   const auto self = static_cast<std::uint32_t>(getpid());
@@ -182,7 +182,7 @@ void limit_reach(std::vector<sock_filter>& program) {
   limit_argument(program, {SYS_ioctl, 1, {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX, TIOCSPGRP}, none_of_these});
 }
 
-// A service's own filter may refuse it.
+// Returns false if the limit cannot be set: a service's own filter may forbid it.
 bool limit(__rlimit_resource resource, rlim_t most) {
   rlimit now{};
   if (getrlimit(resource, &now) != 0) return false;

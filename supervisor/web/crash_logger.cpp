@@ -23,7 +23,7 @@ constexpr unsigned longest_telling_s = 5;
 
 std::atomic<bool> writes_json{false}, writes_for_journald{false};
 
-// A line of the log as log::format_line() makes it, but without memory of the heap, which may be broken.
+// A line of the log as log::format_line() makes it, but without heap memory, which may be corrupt.
 class PlainLine {
  public:
   explicit PlainLine(std::string_view event) {
@@ -46,7 +46,7 @@ class PlainLine {
     text("event", event);
   }
 
-  // What would end the text within its quotes is left out.
+  // Leaves out characters that would end the quoted text.
   void text(std::string_view fact, std::string_view value) {
     const bool is_quoted = writes_json || value.find_first_of(" =\"") != value.npos;
     name(fact);
@@ -108,7 +108,7 @@ class PlainLine {
   std::size_t size_ = 0;
 };
 
-// Where a frame is: a text of fixed room.
+// The place of a frame: a text of limited length.
 class Place {
  public:
   Place& add(std::string_view text) {
@@ -160,8 +160,7 @@ void tell_frame(int descriptor, int number, void* address) {
     if (about.dli_sname != nullptr)
       place.add(about.dli_sname).add("+").add_hex(at - reinterpret_cast<std::uintptr_t>(about.dli_saddr));
     else
-      place.add("+").add_hex(at -
-                             object->l_addr);  // as addr2line takes it, also of a program with an address of its own
+      place.add("+").add_hex(at - object->l_addr);  // for addr2line, also if the program has an address of its own
     place.add(") ");
   }
   place.add("[").add_hex(at).add("]");
@@ -174,7 +173,7 @@ void tell_frame(int descriptor, int number, void* address) {
 void tell_crash(int signal, siginfo_t* info, void*) {
   static std::atomic<bool> tells{false};
   if (!tells.exchange(true)) {
-    alarm(longest_telling_s);  // a lock that the crash has left taken must not keep us here
+    alarm(longest_telling_s);  // a lock taken by the crashed code must not hold us up
     const int descriptor = log::descriptor() >= 0 ? log::descriptor() : STDERR_FILENO;
     PlainLine first("web_crashed");
     first.text("signal", name_of_signal(signal));
@@ -188,7 +187,7 @@ void tell_crash(int signal, siginfo_t* info, void*) {
     const int count = backtrace(frames.data(), most_frames);
     for (int i = 0; i < count; ++i) tell_frame(descriptor, i, frames[static_cast<std::size_t>(i)]);
   }
-  // What crashed does so again, and by the usual way.  A signal that was sent does not.
+  // A crash happens again after this returns, with the default action.  A signal that was sent must be raised again.
   std::signal(signal, SIG_DFL);
   if (info->si_code <= 0) raise(signal);
 }
@@ -199,10 +198,10 @@ void log_crashes_of_page(const log::Options& options) {
   writes_json = options.format == log::Format::json;
   writes_for_journald = options.journald;
   void* frame = nullptr;
-  backtrace(&frame, 1);  // loads what it needs now, not in a handler
+  backtrace(&frame, 1);  // loads its library now, not in a handler
   static std::array<char, 64 * 1024> room;
   const stack_t stack{.ss_sp = room.data(), .ss_flags = 0, .ss_size = room.size()};
-  sigaltstack(&stack, nullptr);  // for the end of the first thread's own
+  sigaltstack(&stack, nullptr);  // for a stack overflow of the first thread
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS}) {
     struct sigaction action {};
     action.sa_sigaction = tell_crash;

@@ -33,12 +33,12 @@ UniqueFd listen_at_path(const std::string& path, mode_t mode) {
     const UniqueFd client = socket_of(AF_UNIX);
     if (connect(client.get(), at, sizeof address) == 0 || errno == EAGAIN)
       throw std::runtime_error("another process listens at " + path + " already");
-    // Only a refusal proves that no process listens; without the right to connect nothing is known.
+    // Only a refusal proves that no process listens; a missing right to connect proves nothing.
     if (errno != ECONNREFUSED) throw std::runtime_error(path + " may belong to another process, and cannot be checked");
     unlink(path.c_str());
   }
   UniqueFd listener = socket_of(AF_UNIX);
-  const mode_t before = umask(0777);  // closed until it has its mode
+  const mode_t before = umask(0777);  // closed until its mode is set
   const int bound = bind(listener.get(), at, sizeof address);
   umask(before);
   check(path.c_str(), bound);

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// A socket that listens there.  What a predecessor has left at the path of a Unix socket is replaced, unless somebody
-// listens there still.  Throws std::runtime_error.
+// Listens at `address`.  Replaces a predecessor's Unix socket unless a process still listens there.  Throws
+// std::runtime_error.
 UniqueFd listen_for_pages(const ListenAddress& address, mode_t mode);
 
 }  // namespace brood

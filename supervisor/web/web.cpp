@@ -41,11 +41,11 @@
 namespace brood {
 namespace {
 
-// Requests of each lane.  All lanes together hold fewer than there are clients, so that one more is always heard.
+// Requests in each lane.  All lanes together hold fewer than there are clients, so that one more is always accepted.
 constexpr std::size_t most_waiting = 12, most_probes_waiting = 4;
-constexpr std::size_t large_answer = 1 << 20;  // after which memory is given back
+constexpr std::size_t large_answer = 1 << 20;  // then memory is given back
 
-// The configured names, and those of a browser on this machine.
+// The configured names, and those for a browser on this machine.
 std::vector<std::string> hosts_of(const WebSettings& settings, const ListenAddress& address) {
   std::vector<std::string> hosts;
   for (std::string host : settings.hosts) {
@@ -101,7 +101,7 @@ void note_deed(const Deed& deed) {
                            {"status", deed.status}});
 }
 
-// Names that were not let in: a line a second at most, however many try.
+// Logs refused names, at most a line a second.
 class FailedLogins {
  public:
   void note(const std::string& name) {
@@ -118,7 +118,7 @@ class FailedLogins {
   std::int64_t unsaid_ = 0;
 };
 
-// What all requests of one kind go through, one after the other.
+// The lane for all requests of one kind, one after the other.
 struct PageLane {
   PageLane(EventLoop& loop, const RedisAccess& access, const WebSettings& settings, std::size_t most = most_waiting)
       : site(access, settings), thread(loop, most) {}
@@ -126,7 +126,7 @@ struct PageLane {
   LaneThread thread;  // destroyed first: it uses the site
 };
 
-// The page of a program that has just been replaced may need a moment to end.
+// The page of a program that was just replaced may need a moment to end.
 UniqueFd listen_after_predecessor(const ListenAddress& address, mode_t mode) {
   using namespace std::chrono_literals;
   for (int tries = 0;; ++tries) {
@@ -139,20 +139,20 @@ UniqueFd listen_after_predecessor(const ListenAddress& address, mode_t mode) {
   }
 }
 
-// A proxy may take the base away, or leave it.
+// A proxy may remove the base, or keep it.
 std::string path_below(const std::string& base, std::string path) {
   if (base.empty() || !path.starts_with(base)) return path;
   if (path.size() == base.size()) return "/";
   return path[base.size()] == '/' ? path.substr(base.size()) : path;
 }
 
-// Of what is there now, to know it again.
+// Identifies the present file.
 std::optional<ino_t> inode_of(const std::string& path) {
   struct stat there {};
   return lstat(path.c_str(), &there) == 0 ? std::optional(there.st_ino) : std::nullopt;
 }
 
-// Whether others may come from now on.
+// Returns whether the users have changed.
 bool follow_users(const WebSettings& settings, UsersFile& file, Authenticator& authenticator) {
   if (settings.users.empty()) return false;
   try {
@@ -161,7 +161,7 @@ bool follow_users(const WebSettings& settings, UsersFile& file, Authenticator& a
     authenticator.replace_users(std::move(*users));
     return true;
   } catch (const std::exception& error) {
-    log::error("web_users_not_read", {{"reason", error.what()}});  // those of before may still come
+    log::error("web_users_not_read", {{"reason", error.what()}});  // the previous users may still log in
     return false;
   }
 }
@@ -177,10 +177,11 @@ HttpResponse too_many_follow() {
   return response;
 }
 
-// Health is asked by machines that know no names: it is open to all that reach the socket, and shows nothing else.
+// Machines without a name ask for the health: it is open to all that reach the socket, and reveals nothing else.
 bool is_open(const Route& route) { return route.path == "/healthz"; }
 
-// A process that may change the file of users can let itself in.  A page that a supervisor serves runs as jobs do.
+// Warns if a process that may change the file of users could let itself in.  A page that a supervisor serves runs as
+// the jobs' user.
 void look_who_may_change_users(const WebSettings& settings, bool is_supervised) {
   if (settings.users.empty() || geteuid() == 0) return;
   const std::string changeable = changeable_part_of(credential_path(settings.users), geteuid());
@@ -197,7 +198,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   const ListenAddress address = ListenAddress::parse(settings.listen);
   if (!address.is_local() && settings.users.empty())
     throw UsageError(address.text() + " can be reached from other machines: set users in [web]");
-  // Memory of threads comes from one place, and what large answers took is given back.
+  // All threads share one arena, and the memory of large answers is given back.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, large_answer);
   look_who_may_change_users(settings, is_supervised);
@@ -274,7 +275,7 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     const auto refuse = [&] { reply(refusal(503, "Too many requests wait already.", nullptr, &route)); };
     if (wants_to_follow(request, route)) {
       if (!views.has_room()) return reply(too_many_follow());
-      // A password takes a hash, and so a thread; the page itself is made later.
+      // A password must be hashed, which takes a thread; the page itself is made later.
       const auto admitted = std::make_shared<std::variant<Follower, Answered>>();
       FollowedViews::View view{&route, lasting_query(request.query), Role::read};
       auto work = [admitted, &its_doors, &route, request = std::move(request)] {

@@ -6,8 +6,8 @@
 namespace brood {
 
 // Serves the page until SIGTERM or SIGINT, or, for a supervisor that holds the other end of standard input, until that
-// has an end.  Returns the exit status; throws std::runtime_error if it cannot listen
-// there, or the file of the users cannot be used.
+// ends.  Returns the exit status.  Throws std::runtime_error if it cannot listen there, or the file of the users cannot
+// be used.
 int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_supervised);
 
 }  // namespace brood

@@ -12,11 +12,11 @@ namespace brood {
 namespace {
 
 constexpr std::size_t smallest_compressed = 1'000;  // below it the header costs what is saved
-constexpr int fastest = 1;                          // a page of tables gets a tenth longer than by the best
-constexpr int gzip_window = 15 + 16;                // the 16 makes it gzip
+constexpr int fastest = 1;                          // a page of tables is a tenth longer than with the best level
+constexpr int gzip_window = 15 + 16;                // the 16 means gzip
 constexpr int usual_memory = 8;
 
-// Nullopt: it is not possible, for want of memory perhaps.
+// nullopt if it fails, perhaps for lack of memory.
 std::optional<std::string> gzipped(std::string_view text) {
   z_stream stream{};
   if (deflateInit2(&stream, fastest, Z_DEFLATED, gzip_window, usual_memory, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -37,7 +37,7 @@ std::string_view without_spaces(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-// What stands before the mark, which is taken away with it.
+// Takes the text before the mark off `rest`, with the mark.
 std::string_view taken_up_to(char mark, std::string_view& rest) {
   const std::size_t end = std::min(rest.find(mark), rest.size());
   const std::string_view taken = rest.substr(0, end);
@@ -47,7 +47,7 @@ std::string_view taken_up_to(char mark, std::string_view& rest) {
 
 bool is_word(std::string_view text, std::string_view word) { return ascii::equal_in_any_case(text, word); }
 
-// "0", "0.0" and so on: what a client does not take at all.
+// "0", "0.0" and so on: the client does not accept this coding.
 bool is_nothing(std::string_view quality) { return quality.find_first_not_of("0.") == quality.npos; }
 
 bool is_asked_for_by_ourselves(const HttpRequest& request) {

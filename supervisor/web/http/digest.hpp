@@ -12,7 +12,7 @@ std::string random_digits(int bytes);
 std::string sha256_digits(std::string_view text);
 std::string hmac_digits(std::string_view key, std::string_view text);
 
-// Takes as long whatever the texts hold.
+// Compares in constant time, whatever the texts contain.
 bool are_same(std::string_view one, std::string_view other);
 
 }  // namespace brood

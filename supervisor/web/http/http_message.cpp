@@ -57,7 +57,7 @@ std::string date_of_now() {
                      utc.tm_min, utc.tm_sec);
 }
 
-// All but the body; without `length` the body ends with the connection.
+// The head of a response; without `length` the body ends with the connection.
 std::string head_of(const HttpResponse& response, bool keeps_alive, const std::optional<std::size_t>& length) {
   std::string bytes = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
   add_header(bytes, "Date", date_of_now());

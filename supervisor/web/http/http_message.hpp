@@ -10,14 +10,15 @@
 
 namespace brood {
 
-// "name=value" pairs, decoded: of a query, or of a form.  Of a name that is there twice the first counts.
+// The decoded "name=value" pairs of a query or a form.  If a name occurs twice, the first counts.
 class FormValues {
  public:
-  // "a=1&b=two%20words", "+" for a space; what is no percent escape stays as it is.  At most so many pairs are read.
+  // Parses "a=1&b=two%20words", with "+" for a space; an invalid percent escape stays as it is.  The number of pairs is
+  // limited.
   static FormValues parse(std::string_view text);
 
   std::optional<std::string> find(std::string_view name) const;
-  std::string value(std::string_view name) const { return find(name).value_or(""); }  // empty: there is none
+  std::string value(std::string_view name) const { return find(name).value_or(""); }  // empty if there is none
   std::vector<std::string> all(std::string_view name) const;
   bool has(std::string_view name) const { return find(name).has_value(); }
   const std::vector<std::pair<std::string, std::string>>& pairs() const { return pairs_; }
@@ -26,12 +27,12 @@ class FormValues {
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
-// What is no percent escape stays as it is.
+// An invalid percent escape stays as it is.
 std::string percent_decoded(std::string_view text);
-// With everything but letters, digits and -._~ as %XX.
+// Writes everything except letters, digits and -._~ as %XX.
 std::string percent_encoded_value(std::string_view text);
 
-// One whole request.  Whatever a client writes may stand in it.
+// One whole request.  Its members may contain anything.
 struct HttpRequest {
   std::string method;                                        // as written: "GET"
   std::string path;                                          // decoded, begins with "/"
@@ -39,13 +40,13 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // names in small letters
   std::string body;
   bool keeps_alive = false;
-  std::optional<uid_t> peer;  // whose process sends it, as the kernel says; nullopt: not by a Unix socket
+  std::optional<uid_t> peer;  // the user of the sending process, by the kernel; nullopt: not by a Unix socket
 
-  // The only value of that name; nullopt when there is none, or more than one.
+  // The only value of that name; nullopt if there is none, or more than one.
   std::optional<std::string_view> header(std::string_view name) const;
-  // Whether its Content-Type is this one, whatever parameters follow.
+  // Whether its Content-Type is this one, with any parameters.
   bool is_of_type(std::string_view type) const;
-  // The value of a cookie; nullopt: there is none.
+  // The value of a cookie; nullopt if there is none.
   std::optional<std::string> cookie(std::string_view name) const;
 };
 
@@ -53,18 +54,18 @@ struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};  // beside those that every answer has
-  bool is_lasting = false;                                        // a client may keep it for ever; else not at all
+  std::vector<std::pair<std::string, std::string>> headers = {};  // beside those of every answer
+  bool is_lasting = false;                                        // a client may keep it forever; else not at all
 };
 
-// The bytes of an answer, without the body for a HEAD.  Every answer forbids scripts, styles, frames and forms from
-// anywhere but here, guessing of types, referrers and, where it is not lasting, keeping.  A header whose value has a
-// CR, LF or NUL throws std::logic_error: what others wrote never gets into one as it is.
+// The bytes of an answer, without the body for a HEAD.  Every answer forbids foreign scripts, styles, frames and forms,
+// guessing of types, referrers and, unless it is lasting, keeping.  Throws std::logic_error for a header with a CR, LF
+// or NUL: foreign text must never get into one unchanged.
 std::string bytes_of(const HttpResponse& response, bool with_body, bool keeps_alive);
-// The beginning of an answer that has no end but the connection's: its body is the first of it.
+// The beginning of an endless answer, with the first part of its body.
 std::string beginning_of_stream(const HttpResponse& response);
 
-// One event of a stream of type text/event-stream.  Whatever `data` holds, it stays one.
+// One event of a stream of type text/event-stream, whatever `data` contains.
 std::string event_text(std::string_view name, std::string_view data);
 
 // The text of a status, as "404 Not Found".

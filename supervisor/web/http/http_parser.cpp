@@ -28,19 +28,19 @@ int status_of(const boost::beast::error_code& error) {
   return 400;
 }
 
-// A line that begins with white space goes on with the one before it; proxies differ in what they make of it.
+// A line that begins with white space continues the one before it; proxies differ in how they read it.
 bool has_folded_line(std::string_view header) {
   return header.find("\n ") != header.npos || header.find("\n\t") != header.npos;
 }
 
-// What is read as one value: of two, one of them would be looked at by us and the other by a proxy, or neither.
+// Headers with a single value: if there were two, a proxy might read one and we the other.
 constexpr http::field said_once[] = {http::field::host, http::field::origin, http::field::authorization,
                                      http::field::content_length, http::field::content_type};
 constexpr std::string_view said_once_too[] = {"Sec-Fetch-Site"};
 
 bool is_number(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
 
-// 0: it can be served.
+// Returns 0 if it can be served.
 int why_refused(const BeastParser::value_type& message) {
   if (message.version() != 11 && message.version() != 10) return 505;
   if (message.count(http::field::transfer_encoding) > 0) return 501;
@@ -50,7 +50,7 @@ int why_refused(const BeastParser::value_type& message) {
   for (const std::string_view field : said_once_too) {
     if (message.count(boost::beast::string_view(field.data(), field.size())) > 1) return 400;
   }
-  // A list of the same length twice is one to some.
+  // Some programs accept a list with the same length twice.
   const auto length = message.find(http::field::content_length);
   if (length != message.end() && !is_number(view_of(length->value()))) return 400;
   if (message.count(http::field::host) == 0 && message.version() == 11) return 400;
@@ -92,7 +92,7 @@ HttpParser::~HttpParser() = default;
 
 void HttpParser::add(std::string_view bytes) {
   if (refusal_ != 0) return;
-  bytes_.erase(0, std::exchange(taken_, 0));  // here, and not for each request of thousands that came at once
+  bytes_.erase(0, std::exchange(taken_, 0));  // once here, not for each of thousands of requests that came at once
   bytes_ += bytes;
 }
 

@@ -12,9 +12,9 @@ namespace brood {
 
 inline constexpr std::size_t longest_http_header = 16 * 1024, longest_http_body = 64 * 1024;
 
-// Makes requests of HTTP/1.1 of the bytes of one connection, by the parser of Boost.Beast.  What a proxy might
-// understand in another way than we do is refused: every Transfer-Encoding, lengths that differ, two of a field that is
-// read as one, no Host, folded lines, a target that is no path.
+// Parses the bytes of one connection into HTTP/1.1 requests, with Boost.Beast.  Refuses what a proxy might read
+// differently: every Transfer-Encoding, contradicting lengths, two of a single-valued header, a missing Host, folded
+// lines, a target that is no path.
 class HttpParser {
  public:
   HttpParser();
@@ -24,20 +24,20 @@ class HttpParser {
 
   void add(std::string_view bytes);
 
-  // The next request that is whole; nullopt: more is needed, or it is refused.  After a refusal nothing more is read.
+  // The next whole request; nullopt if more is needed, or it is refused.  After a refusal nothing more is read.
   std::optional<HttpRequest> next();
 
-  // The status of the answer to what cannot be read; 0: nothing was refused.
+  // The status of the refusal; 0 if none.
   int refusal() const { return refusal_; }
-  bool has_begun() const;                                      // something of a request is there
+  bool has_begun() const;                                      // part of a request is there
   bool awaits_body() const;                                    // its header is whole
-  std::size_t size() const { return bytes_.size() - taken_; }  // that wait to be read
+  std::size_t size() const { return bytes_.size() - taken_; }  // bytes not read yet
 
  private:
   struct Beast;
   std::unique_ptr<Beast> beast_;
   std::string bytes_;
-  std::size_t taken_ = 0;  // of them, from the first on
+  std::size_t taken_ = 0;  // of `bytes_`, from the front
   int refusal_ = 0;
   bool header_is_read_ = false;
 };

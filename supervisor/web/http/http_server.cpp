@@ -24,13 +24,13 @@ using namespace std::chrono_literals;
 constexpr int most_accepted_a_turn = 64;
 constexpr auto pause_without_descriptors = 100ms;
 constexpr int most_unread_of_a_stream = 64 * 1024;  // that the kernel keeps for a client
-constexpr std::size_t large_piece = 1 << 20;        // after which memory is given back
+constexpr std::size_t large_piece = 1 << 20;        // then memory is given back
 constexpr std::size_t most_sent_ahead = 2 * (longest_http_header + longest_http_body);
 
 std::optional<uid_t> peer_of(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  // By TCP there is none.
+  // There is no such credential by TCP.
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid == static_cast<uid_t>(-1))
     return std::nullopt;
   return peer.uid;
@@ -42,7 +42,7 @@ HttpResponse refusal_of(int status) {
 
 }  // namespace
 
-// One connection.  It closes itself: its owner then forgets it, which may be its end.
+// One connection.  When it closes itself, its owner forgets it, which may destroy it.
 class HttpServer::Client : public std::enable_shared_from_this<Client> {
  public:
   Client(HttpServer& owner, UniqueFd fd)
@@ -56,7 +56,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     watch(FdWatch::readable);
   }
 
-  // Nullopt: it waits for us.
+  // nullopt if it waits for us.
   std::optional<SteadyTime> silent_since() const {
     return state_ == State::answering || state_ == State::streaming ? std::nullopt : std::optional(silent_since_);
   }
@@ -80,11 +80,11 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     if (state_ != State::answering) return false;
     keeps_alive_ = false;
     state_ = State::streaming;
-    // A client that has vanished without a word is found out, and one that is slow waits here and not in the kernel.
+    // Detects a client that has vanished silently, and makes a slow one wait here and not in the kernel.
     const int size = most_unread_of_a_stream;
     const auto patience = static_cast<unsigned>(owner_.limits_.write.count());
     setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
-    setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);  // no Unix socket has it
+    setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);  // not for Unix sockets
     send(std::make_shared<const std::string>(beginning_of_stream(head)));
     return state_ == State::streaming;
   }
@@ -114,16 +114,16 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
 
  private:
   enum class State {
-    idle,          // of a connection that is kept
-    reading,       // a request is not whole
-    answering,     // it is with the handler
+    idle,          // a kept connection without a request
+    reading,       // a request is incomplete
+    answering,     // the handler has it
     sending,       // the answer is on its way, and another request may follow
-    sending_last,  // the last answer is
-    streaming,     // an answer without an end
+    sending_last,  // the last answer is on its way
+    streaming,     // an endless answer
     closed,
   };
 
-  // What was sent ahead of its answers is kept up to a bound.  The client waits with the rest.
+  // Bytes of further requests are kept up to a bound; the rest waits at the client.
   bool has_enough() const {
     return state_ != State::streaming && state_ != State::sending_last && parser_.size() > most_sent_ahead;
   }
@@ -135,7 +135,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     watched_ = events;
     if (events == 0) return;
     watch_ = std::make_unique<FdWatch>(owner_.loop_, fd_.get(), events, [this](int seen) {
-      const auto alive = shared_from_this();  // either may close it
+      const auto alive = shared_from_this();  // either call may close this client
       if (seen & FdWatch::writable) send_unsent();
       if (seen & FdWatch::readable) receive();
     });
@@ -154,7 +154,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (size <= 0) return close();
-    if (state_ == State::streaming || state_ == State::sending_last) return;  // nothing of it is wanted
+    if (state_ == State::streaming || state_ == State::sending_last) return;  // its bytes are not wanted
     silent_since_ = steady_now();
     parser_.add({bytes.data(), static_cast<std::size_t>(size)});
     if (state_ == State::answering || state_ == State::sending) return watch(watched_);
@@ -183,7 +183,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
 
   void handle(HttpRequest request) {
     patience_.stop();
-    next_.stop();  // this is the one that it was to look for
+    next_.stop();  // this call does what the timer was for
     state_ = State::answering;
     with_body_ = request.method != "HEAD";
     keeps_alive_ = request.keeps_alive;
@@ -224,14 +224,15 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     watch(FdWatch::readable);
   }
 
-  // Whatever was freed before it lay below it perhaps, and could not be given back.
+  // Memory freed earlier may have been below this block, so that it could not be given back.
   void forget_sent() {
     const bool was_large = sent_piece_ && sent_piece_->size() >= large_piece;
     sent_piece_.reset();
     if (was_large) malloc_trim(0);
   }
 
-  // A client that still sends what was refused would get a reset instead of the answer, were the connection closed now.
+  // If the connection were closed now, a client that still sends what was refused would get a reset instead of the
+  // answer.
   void linger() {
     shutdown(fd_.get(), SHUT_WR);
     watch(FdWatch::readable);
@@ -243,8 +244,8 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     silent_since_ = steady_now();
     patience_.start_in(owner_.limits_.idle);
     watch(FdWatch::readable);
-    // In a turn of its own: thousands of requests may have come at once.  A timer of 0 that a timer starts is due in
-    // the same turn.
+    // In a turn of its own: thousands of requests may have come at once.  A timer of 0 started by a timer would be due
+    // in the same turn.
     if (parser_.has_begun()) next_.start_in(1ms);
   }
 
@@ -254,8 +255,8 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
   HttpParser parser_;
   State state_ = State::reading;
   bool keeps_alive_ = false, with_body_ = true;
-  std::shared_ptr<const std::string> sent_piece_, next_piece_;  // the other is of a stream, and waits
-  std::size_t sent_ = 0;                                        // of the first
+  std::shared_ptr<const std::string> sent_piece_, next_piece_;  // the second is of a stream, and waits
+  std::size_t sent_ = 0;                                        // of the first piece
   SteadyTime silent_since_;
   Timer patience_, next_;
   std::unique_ptr<FdWatch> watch_;  // destroyed before fd_ is closed
@@ -306,7 +307,7 @@ void HttpServer::accept_clients() {
     UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd && errno == EAGAIN) return;
-    if (!fd) {  // such a client stays in the listener's queue, which is readable without end
+    if (!fd) {  // such a client stays in the listener's queue, which remains readable
       watch_.reset();
       return pause_.start_in(pause_without_descriptors);
     }
@@ -319,7 +320,7 @@ void HttpServer::accept_clients() {
   }
 }
 
-// False: every one of them waits for us.
+// Returns false if each of them waits for us.
 bool HttpServer::make_room() {
   if (clients_.size() < limits_.clients) return true;
   std::shared_ptr<Client> oldest;

@@ -13,10 +13,10 @@
 
 namespace brood {
 
-// Serves HTTP/1.1 at a socket that listens, in one loop, without waiting for anybody.  A client has so long for the
-// header and again for the body of a request, and to take the answer; a connection without a request is closed after
-// `idle`.  Where there is no room for another client, the one that has been silent for longest has to go, so that slow
-// ones keep no client out; streams stay, and it is the handler that bounds their number.
+// Serves HTTP/1.1 at a listening socket, in one loop that never blocks.  Each client has a time limit for the header of
+// a request, for its body, and for taking the answer; a connection without a request is closed after `idle`.  When
+// there is no room for another client, the one that has been silent for longest is closed, so that slow clients keep
+// none out.  Streams stay: the handler bounds their number.
 class HttpServer {
  private:
   class Client;
@@ -27,20 +27,20 @@ class HttpServer {
     std::chrono::milliseconds header{10'000}, body{10'000}, write{20'000}, idle{30'000};
   };
 
-  // Where the answer to one request goes: now or later, from the loop's thread.  Once; a client that has gone makes it
-  // do nothing.
+  // Takes the answer to one request, now or later, in the loop's thread.  Call it once; it does nothing if the client
+  // has gone.
   class Reply {
    public:
     void operator()(const HttpResponse& response) const;
-    // The answer has no end: its head and body now, then pieces, which those that get the same share.  Of the pieces
-    // that come while a client is still taking another it gets the newest alone; one that has not taken a piece within
-    // `write` is closed.  False: the client has gone.
+    // Begins an endless answer: its head and body now, then pieces, which its receivers share.  If pieces come while a
+    // client is still taking an earlier one, it gets only the newest; one that has not taken a piece within `write` is
+    // closed.  Returns false if the client has gone.
     bool begin_stream(const HttpResponse& head) const;
     bool send(std::shared_ptr<const std::string> piece) const;
-    // Unless something is on its way anyway.
+    // Does nothing if a piece is on its way.
     void keep_alive(std::shared_ptr<const std::string> piece) const;
     void end_stream() const;
-    // Whether its client has gone; from any thread.
+    // Whether its client has gone; callable from any thread.
     bool is_gone() const { return client_.expired(); }
 
    private:

@@ -18,10 +18,10 @@ struct Asset {
 // Made from supervisor/web/assets.
 const std::vector<Asset>& assets();
 
-// Where it is served: its name there holds a digest of its content, so that a browser may keep it for ever.
+// Where it is served: the name there contains a digest of its content, so that a browser may keep it forever.
 Url asset_url(std::string_view name);
 
-// Nullopt: there is no such file.
+// nullopt if there is no such file.
 std::optional<HttpResponse> find_asset(std::string_view path);
 
 }  // namespace brood

@@ -38,7 +38,7 @@ std::string decoded_base64(std::string_view text) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What follows a word such as "Basic" in the header Authorization.
+// The text behind a word such as "Basic" in the header Authorization.
 std::optional<std::string_view> credentials(const HttpRequest& request, std::string_view scheme) {
   const auto header = request.header("authorization");
   if (!header || header->size() <= scheme.size() || (*header)[scheme.size()] != ' ') return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<std::string_view> credentials(const HttpRequest& request, std::str
   return rest;
 }
 
-// Nullopt: none came, or a token did.
+// nullopt if none came, or a token did.
 std::optional<std::pair<std::string, std::string>> name_and_password(const HttpRequest& request) {
   const auto basic = credentials(request, "basic");
   if (!basic) return std::nullopt;
@@ -160,7 +160,7 @@ std::string Authenticator::why_forged(const HttpRequest& request, const FormValu
   const auto origin = request.header("origin");
   if (site && *site != "same-origin") return "The form came from another site.";
   if (!site && !origin) return "The browser did not send from which page the form came.";
-  // A browser that tells no referrer hides the origin of a form too, and then says by the other header where it is
+  // A browser that sends no referrer also hides the origin of a form, but its other header tells where the form is
   // from.
   const bool is_hidden = origin && *origin == "null" && site;
   if (origin && !is_hidden && !is_own_origin(*origin, request)) return "The form came from another site.";

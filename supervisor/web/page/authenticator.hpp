@@ -17,7 +17,7 @@
 
 namespace brood {
 
-// Counts wrong passwords by the minute: after so many for a name, or in all, none is checked until the minute is over.
+// Counts wrong passwords by the minute: after too many for a name, or in all, none is checked until the minute is over.
 // Thread-safe.
 class FailedGuesses {
  public:
@@ -32,40 +32,41 @@ class FailedGuesses {
   mutable std::mutex mutex_;
   SteadyTime begun_{};
   int in_all_ = 0;
-  std::map<std::string, int> of_name_;  // as many names as guesses at most
+  std::map<std::string, int> of_name_;  // at most as many names as guesses
 };
 
 // Decides who may use the page, and rejects requests that another site made a browser send (CSRF).  Thread-safe.
 class Authenticator {
  public:
   struct Settings {
-    std::vector<std::string> hosts;  // that a request may be for, as "localhost:7433" or without a port
+    std::vector<std::string> hosts;  // names in requests that are ours, as "localhost:7433" or without a port
     bool checks_hosts = true;
     Users users = {};                      // none: every client that reaches the socket may do everything
-    std::string user_header = {};          // in which a proxy names the user; empty: none does
-    std::optional<uid_t> proxy_user = {};  // whose process alone is believed to be that proxy
+    std::string user_header = {};          // the header in which a proxy names the user; empty: none does
+    std::optional<uid_t> proxy_user = {};  // only this user's processes are trusted as that proxy
     bool read_only = false;
-    int api_rate = 0;  // requests a second of each user to the API; 0: any number
+    int api_rate = 0;  // API requests a second of each user; 0: any number
   };
   explicit Authenticator(Settings settings);
 
-  // Whether the name by which a request came is one of ours: a page of another site may let its own name point here.
+  // Whether the request's host name is ours: another site's page may point its own name here.
   bool knows_host(const HttpRequest& request) const;
 
-  // Whether it came by a numeric address, as probes of Kubernetes do: that is what the client has connected to.
+  // Whether it came by a numeric address, as probes of Kubernetes do; the client has connected to that very address.
   static bool is_for_a_number(const HttpRequest& request);
 
   struct Visitor {
     std::string user;
     Role role = Role::read;
-    bool brings_token = false;  // by a header that no browser adds by itself
+    bool brings_token = false;  // in a header that no browser adds by itself
   };
   // Returns nullopt if the user is unknown.
   std::optional<Visitor> visitor(const HttpRequest& request) const;
   bool asks_for_names() const { return !users()->empty(); }
-  // Whether a password must be hashed to know who that is, which is slow.
+  // Whether a password must be hashed to identify the user, which is slow.
   bool brings_password(const HttpRequest& request) const;
-  // Whether passwords are refused unchecked for now, since too many were wrong.  One that was right lately is accepted.
+  // Whether passwords are refused unchecked for now, because too many were wrong.  One that was right recently is
+  // accepted.
   bool has_guessed_too_often(const HttpRequest& request) const;
   // The user name beside the password; "-" if there is none.
   std::string name_brought(const HttpRequest& request) const;
@@ -74,18 +75,18 @@ class Authenticator {
   void replace_users(Users users);
   bool read_only() const { return settings_.read_only; }
 
-  // The cookie that a browser is given, and the token that its forms then carry.
+  // The browser's cookie, and the token that its forms then carry.
   static constexpr std::string_view cookie_name = "brood_visit";
   std::string new_cookie() const;
   std::string token_of(std::string_view cookie) const;
 
-  // Empty if the form was filled in on one of our pages; otherwise a sentence that explains why not.
+  // Empty if the form was filled in on one of our pages; else a sentence that explains why not.
   std::string why_forged(const HttpRequest& request, const FormValues& form) const;
   // The same for requests of programs, which have no form: empty unless another site made a browser send it.
   std::string why_foreign(const HttpRequest& request) const;
 
-  // How long this user has to wait before the API answers again.  If there is no wait, counts this request and returns
-  // nullopt.
+  // How long this user must wait before the API answers again; nullopt if the request may proceed, and then it is
+  // counted.
   std::optional<std::chrono::seconds> wait_of(const std::string& user) const;
 
  private:

@@ -12,20 +12,20 @@ namespace brood {
 
 class Site;
 
-// A request that has come through the authenticator: who asks, and what.
+// A request that has passed the authenticator, with its user.
 struct Call {
   Site& site;
   const HttpRequest& request;
   FormValues query, form;  // of the address, and of the body
-  std::string user;        // empty: no login is needed
+  std::string user;        // empty if no login is needed
   Role role = Role::read;
   std::string token;  // for the forms of the answer
   std::string theme;  // "light", "dark", or empty: the browser's
-  // Only what <main> holds is wanted, for all that look at it with these rights: there is no token in its forms.
+  // Only the content of <main> is wanted, for all followers with these rights: its forms have no token.
   bool is_followed = false;
 
-  // Of an action: how many things it has changed; nullopt: it has only asked.  And what they are, where the address
-  // does not say it.
+  // Of an action: how many things it has changed, nullopt if it has only asked; and which, if the address does not name
+  // them.
   std::optional<std::uint64_t> changed = 1;
   std::string on = {};
 
@@ -34,7 +34,7 @@ struct Call {
 
 using Handler = std::function<HttpResponse(Call&)>;
 
-// Handlers throw it for what is not there, not possible or not understood; the page then shows the sentence.
+// Thrown by handlers if something is missing, impossible or not understood; the page then shows the sentence.
 class Refused : public std::exception {
  public:
   Refused(int status, std::string sentence) : status_(status), sentence_(std::move(sentence)) {}

@@ -11,7 +11,7 @@ namespace {
 
 std::string number(double value) { return fmt::format("{:.1f}", value); }
 
-// From 1, 2, 5, 10, 20 ... the first that is large enough.
+// The first of 1, 2, 5, 10, 20 ... that is large enough.
 double round_top(double most) {
   double top = 1;
   while (top < most) {

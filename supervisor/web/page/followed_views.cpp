@@ -17,7 +17,7 @@ constexpr int pause_for_work = 20;  // times as long as the work took
 constexpr auto beats_every = 15s;
 
 const std::shared_ptr<const std::string>& beat() {
-  // The comment is for proxies; a script sees events alone, and misses this one when the connection is dead.
+  // The comment is for proxies; a script sees only events, and notices a dead connection by the missing beat.
   static const auto text = std::make_shared<const std::string>(": \n" + event_text("beat", ""));
   return text;
 }
@@ -72,7 +72,7 @@ void FollowedViews::advance() {
       for (const Stream& stream : followed.streams) stream.reply.keep_alive(beat());
     }
   }
-  // Of each lane that has none, the view that has waited for longest.
+  // For each idle lane, the view that has waited for longest.
   std::array<std::map<std::string, Followed>::iterator, 3> next;
   next.fill(views_.end());
   SteadyTime wake = last_beat_ + beats_every;

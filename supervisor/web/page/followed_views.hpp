@@ -16,13 +16,13 @@
 
 namespace brood {
 
-// Pages that are followed, by streams of events.  A view is made again two seconds after the last time, or twenty times
-// as long as that took, once for all that look at it with the same rights; each gets it when it differs from what was
-// sent. A lane makes one of them at a time, so that requests wait for no more than one.  Nothing is done while nobody
-// follows.
+// Pages that browsers follow, by streams of events.  A view is made again two seconds after the last time, or after
+// twenty times as long as that took, once for all its followers with the same rights; they get it if it has changed.  A
+// lane makes only one view at a time, so that requests wait for at most one.  Nothing is done while there are no
+// followers.
 //
-// Events: "hello" with the token for the forms, "page" with what <main> holds, "trouble" with a status instead of a
-// page, "beat" when there was nothing else for a while.
+// Events: "hello" with the token for the forms, "page" with the content of <main>, "trouble" with a status instead of a
+// page, "beat" if there was nothing else for a while.
 class FollowedViews {
  public:
   static constexpr std::size_t most_streams = 32;
@@ -32,16 +32,16 @@ class FollowedViews {
     std::string query;
     Role role;
   };
-  // Makes the event of a view as it is now in the lane of its route, and hands it over in the loop; at once nothing, if
-  // that lane has too much to do.
+  // Makes a view's event in the lane of its route, and calls `made` with it in the loop.  Returns false at once if that
+  // lane has too much to do.
   using Made = std::function<void(std::shared_ptr<const std::string> event)>;
   using Make = std::function<bool(const View& view, Made made)>;
   FollowedViews(EventLoop& loop, Make make);
 
   bool has_room() const;
-  // False: there is no room, or the client has gone.
+  // Returns false if there is no room, or the client has gone.
   bool add(const View& view, const std::string& token, HttpServer::Reply reply);
-  // Of those who may have lost the right to look.  They come again, and are looked at as anybody.
+  // Ends all streams, since their users may have lost the right to look.  The browsers come again and are checked anew.
   void end_all();
 
  private:
@@ -53,7 +53,7 @@ class FollowedViews {
     View view;
     std::vector<Stream> streams;
     SteadyTime due;
-    std::string digest = {};  // of what was sent last
+    std::string digest = {};  // of the last one sent
   };
 
   void advance();
@@ -62,12 +62,12 @@ class FollowedViews {
 
   const Make make_;
   std::map<std::string, Followed> views_;
-  std::array<bool, 5> is_busy_{};  // each lane
+  std::array<bool, 5> is_busy_{};  // by lane
   SteadyTime last_beat_{};
   Timer timer_;
 };
 
-// The query of a page without the members that are for one request only.
+// The query of a page without the members that are only for one request.
 std::string lasting_query(std::string_view query);
 
 }  // namespace brood

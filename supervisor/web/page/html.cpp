@@ -13,7 +13,7 @@ constexpr std::size_t longest_text = 4'000, longest_value = 4'000, longest_query
 std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
   if (text.size() <= most_bytes) return text;
   std::size_t end = most_bytes;
-  // A character of UTF-8 has three such bytes at most; what has more is none.
+  // A UTF-8 character has at most three such bytes; a longer run is not UTF-8.
   for (int i = 0; i < 3 && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80; ++i) --end;
   return text.substr(0, end);
 }

@@ -13,14 +13,14 @@
 
 namespace brood {
 
-// `text` so that it is nothing but text in a page, also within quotes: < > & " ' become character references, and what
-// is not UTF-8, controls a reader or turns the direction of text is spelled out, as in the log.
+// Makes `text` plain text in a page, also within quotes: < > & " ' become character references, and invalid UTF-8,
+// control characters and changes of direction are spelled out, as in the log.
 std::string html_escaped(std::string_view text);
 
-// At most so many bytes of it, and no part of a character.
+// At most so many bytes of it, without a partial character.
 std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
 
-// A path of the source, such as "/queues".
+// A path from the source, such as "/queues".
 struct SitePath {
   consteval SitePath(const char* path) : text(path) {
     if (text.empty() || text.front() != '/' || text.starts_with("//")) throw "a path of this site begins with one /";
@@ -28,12 +28,12 @@ struct SitePath {
   std::string_view text;
 };
 
-// A place of this site, with what is asked of it: whatever the values hold, a link cannot leave the site.  One that no
-// request could name, since a value is too long for it, is a place that does not exist.
+// A place of this site with its query: no value can make the link leave the site.  If a value is too long for any
+// request, the link leads to a place that does not exist.
 class Url {
  public:
   Url(SitePath path) : path_(path.text) {}
-  // Of a route, which begins with one / too.
+  // Of a route, whose path begins with a / too.
   static Url of_route(std::string_view path) {
     Url url("/");
     url.path_ = path;
@@ -48,7 +48,7 @@ class Url {
     return is_too_long_ ? base() + "/too-long" : base() + std::string(path_) + rest_ + query_;
   }
 
-  // Where this site is shown on its server: "/brood"; empty: at the root.  Set before the first page, and not again.
+  // The path of this site on its server: "/brood"; empty: at the root.  Set it before the first page, and not again.
   static std::string& base() {
     static std::string base;
     return base;
@@ -62,9 +62,9 @@ class Url {
 
 class Html;
 
-// Markup of the source with a {} for each value, checked when it is compiled: a value stands between tags, or within
-// the double quotes of an attribute; what begins href, src or action is a Url, and Html is between tags alone.  So a
-// value that is not escaped, or escaped for another place, does not compile.
+// Markup from the source with a {} for each value, checked at compile time: a value is between tags, or within the
+// double quotes of an attribute; the start of href, src or action must be a Url, and Html may only be between tags.  So
+// a value that is not escaped, or escaped for another place, does not compile.
 template <typename... Values>
 class HtmlPattern {
  public:
@@ -109,8 +109,8 @@ class HtmlPattern {
   std::string_view markup_;
 };
 
-// A part of a page.  What is added by a pattern is escaped, unless it is Html itself, and cut where it is very long:
-// what others wrote may be a megabyte.
+// A part of a page.  Values added by a pattern are escaped, unless they are Html themselves, and cut if they are very
+// long: foreign text may be a megabyte.
 class Html {
  public:
   Html() = default;

@@ -52,7 +52,7 @@ void LaneThread::run() {
       done_.push_back(std::move(task.done));
     }
     const std::uint64_t one = 1;
-    // It is full only when the loop has something to hear anyway.
+    // If it is full, the loop wakes anyway.
     [[maybe_unused]] const ssize_t rung = write(bell_.get(), &one, sizeof one);
   }
 }

@@ -12,21 +12,20 @@
 
 namespace brood {
 
-// One thread that does one thing after the other, beside the loop: what may wait for Redis or a supervisor is done
-// there.
+// One thread that does one task after the other, beside the loop, for work that may wait for Redis or a supervisor.
 class LaneThread {
  public:
-  // Both are done in order: `work` in the thread, then `done` in the loop's.
+  // `work` runs in the thread, then `done` in the loop's.
   struct Task {
     std::function<void()> work, done;
   };
 
   LaneThread(EventLoop& loop, std::size_t most_waiting);
-  ~LaneThread();  // waits for what is being done; what waits is dropped
+  ~LaneThread();  // waits for the present task; drops the waiting ones
   LaneThread(const LaneThread&) = delete;
   LaneThread& operator=(const LaneThread&) = delete;
 
-  // False: too much waits already.
+  // Returns false if too much waits already.
   bool add(Task task);
 
  private:

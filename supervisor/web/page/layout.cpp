@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t most_bytes_said = 300;  // of what an action has done, which stands in an address
+constexpr std::size_t most_bytes_said = 300;  // of the result of an action, which is in an address
 
 Html navigation(const Call& call) {
   Html links;
@@ -43,7 +43,7 @@ Html theme_switch(const Call& call) {
       choice("", "Auto"), choice("light", "Light"), choice("dark", "Dark"));
 }
 
-// Seconds; 0: the page is not loaded again by itself.
+// In seconds; 0: the page does not reload by itself.
 int refresh_of(const Call& call) {
   const std::string text = call.query.value("refresh");
   int seconds = 0;
@@ -51,7 +51,7 @@ int refresh_of(const Call& call) {
   return std::clamp(seconds, 0, 3600);
 }
 
-// So that a link on another site cannot make the page show its text.
+// So that a link from another site cannot make the page show its text.
 std::string proof_of(const Call& call, std::string_view said) { return hmac_digits(call.token, said).substr(0, 32); }
 
 }  // namespace

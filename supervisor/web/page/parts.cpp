@@ -16,7 +16,7 @@
 namespace brood {
 namespace {
 
-constexpr double longest_length = 1e9;  // seconds; what others wrote may be anything
+constexpr double longest_length = 1e9;  // seconds; foreign values may be anything
 constexpr std::size_t most_pages = 1'000'000;
 constexpr std::size_t longest_name = 200, most_lines = 200;
 constexpr std::size_t digits_shown_of_text = 32;

@@ -12,22 +12,22 @@
 
 namespace brood {
 
-// What all pages are made of.
+// The common parts of all pages.
 
-// How long ago, or until then; the point in time, in UTC, is there too.
+// How long ago, or until then, with the point in time in UTC.
 Html ago(double epoch_seconds);
 // "2m5s", "350ms".
 std::string length_text(double seconds);
 // "12.3 MB", of kilobytes.
 std::string memory_text(std::uint64_t kilobytes);
-// "0.42", "13", "1,204": of a number of things.
+// "0.42", "13", "1,204", for a number of things.
 std::string rate_text(double number);
 
-// A word with a colour, which also stands for something without the colour.
+// The meaning of a word, shown by a colour; the word must also be clear without it.
 enum class Tone { plain, good, warn, bad };
 Html badge(Tone tone, std::string_view text);
 
-// A button that posts to `action`, in the form of its table or in one of its own; nothing for who may not.
+// A button that posts to `action`, in the form of its table or in one of its own; nothing for users without the right.
 struct Button {
   std::string_view label;
   Role role;
@@ -39,8 +39,8 @@ Html button(const Call& call, const Url& action, const Button& button);
 // The token that every form carries.
 Html token_field(const Call& call);
 
-// A table with a caption, headed columns and rows of as many cells.  On a narrow screen each row becomes a card, in
-// which every cell has its column's name.
+// A table with a caption, headed columns and rows of cells.  On a narrow screen each row becomes a card, in which each
+// cell has its column's name.
 class PageTable {
  public:
   struct Column {
@@ -52,7 +52,7 @@ class PageTable {
 
   void add(const std::vector<Html>& cells);
   std::size_t rows() const { return count_; }
-  // `nothing` is said in its place when there is no row.
+  // `nothing` is shown instead if there are no rows.
   Html html(const Call& call, std::string_view nothing) const;
 
  private:
@@ -62,7 +62,7 @@ class PageTable {
   std::size_t count_ = 0;
 };
 
-// A figure with its name, and perhaps a link and a remark.
+// A figure with its name, and optionally a link and a remark.
 struct Tile {
   std::string_view name;
   std::string figure;
@@ -75,7 +75,7 @@ Html tiles(std::span<const Tile> tiles);
 // A headed part of a page.
 Html section(std::string_view title, const Html& body);
 
-// What is known by its name, below one another.
+// Names with their values, one below the other.
 class Facts {
  public:
   void add(std::string_view name, const Html& value);
@@ -89,18 +89,18 @@ class Facts {
 // A name, cut if it is longer than any name should be.
 std::string shown_name(std::string_view name);
 
-// By which a button means the very thing that was shown.
+// Lets a button refer to exactly what was shown.
 std::string digest_of(std::string_view text);
 
-// Lines as they are, such as a stack, the first two hundred of them.
+// Lines unchanged, such as a stack; the first two hundred.
 Html lines(std::span<const std::string> lines);
-// Names, cut so too.
+// Names, cut in the same way.
 Html code(std::string_view text);
 Html link(const Url& url, std::string_view text);
-// To the page of what goes by this name, which only the URL holds; without one there is no such page.
+// A link to the page of this name, which only the URL contains in full; no link if there is no URL for it.
 Html link_by_name(const Url& url, std::string_view name);
 
-// To the page before and after; `number` counts from 0.
+// Links to the previous and next page; `number` counts from 0.
 Html pager(const Url& url, std::size_t number, bool has_more, std::string_view summary);
 std::size_t page_number(const Call& call);
 

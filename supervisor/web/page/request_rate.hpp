@@ -11,13 +11,12 @@
 
 namespace brood {
 
-// How many requests each name may make: so many a second for long, and bursts of twice as many.  Used by several
-// threads.
+// How many requests each name may make: so many a second in the long run, and bursts of twice as many.  Thread-safe.
 class RequestRate {
  public:
   explicit RequestRate(double a_second) : a_second_(a_second) {}  // 0: any number
 
-  // Nullopt: it may, and has now made one more.  Else after how many whole seconds it may again.
+  // Returns nullopt if the name may make a request, and counts it; else the whole seconds until it may.
   std::optional<std::chrono::seconds> wait_of(const std::string& name, SteadyTime now);
 
   static constexpr std::size_t most_names = 1'000;  // remembered; of those beyond, who asked longest ago goes

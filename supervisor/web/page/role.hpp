@@ -4,10 +4,10 @@
 
 namespace brood {
 
-// The rights of a user.  Each includes those before it.
+// The rights of a user.  Each role includes the ones before it.
 enum class Role {
   read = 1,  // look
-  operate,   // what can be undone, or does no harm: retry, pause, recycle
+  operate,   // actions that can be undone, or do no harm: retry, pause, recycle
   admin,     // delete, kill, end a running job, send a process a signal
 };
 

@@ -15,18 +15,19 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t most_bytes_told = 300;  // of what an action is about, in the log
+constexpr std::size_t most_bytes_told = 300;  // of the target of an action, in the log
 constexpr std::size_t cookie_digits = 32;
 constexpr std::string_view scheme = "Basic realm=\"brood\", charset=\"UTF-8\"";
 
-// A theme that the visitor has chosen; anything else is none.
+// The visitor's theme; empty for any other value.
 std::string theme_in(const HttpRequest& request) {
   const std::string theme = request.cookie("brood_theme").value_or("");
   return theme == "light" || theme == "dark" ? theme : "";
 }
 
-// A cookie of this site alone, which no script reads.  A link from elsewhere brings it, or the page that it opens would
-// give another, by which the forms of those that are open would count no more; a form from elsewhere does not.
+// A cookie for this site only, which no script reads.  A link from another site must bring it: otherwise the opened
+// page would set a new one, which would invalidate the forms of open pages.  A form from another site does not bring
+// it.
 std::string cookie_header(std::string_view name, std::string_view value) {
   return std::string(name) + "=" + std::string(value) + "; Path=" + Url::base() + "/; HttpOnly; SameSite=Lax";
 }
@@ -113,7 +114,7 @@ void check_right(const Authenticator& authenticator, const Authenticator::Visito
                                                : "That needs the role " + std::string(name_of(route.role)) + ".");
 }
 
-// The next request does not wait for a Redis that has just let this one wait.
+// Lets a Redis that did not answer rest, so that the next request does not wait for it.
 HttpResponse handle(const Route& route, Call& call) try {
   return route.handler(call);
 } catch (const RedisError& error) {
@@ -128,7 +129,7 @@ HttpResponse handle(const Route& route, Call& call) try {
 
 std::optional<Answered> refusal_at_door(const Authenticator& authenticator, const HttpRequest& request,
                                         const Route& route) try {
-  // A page of another site comes by that site's name, which no number is.
+  // Another site's page uses that site's name, which is no number.
   const bool comes_by_number = route.is_for_programs() && Authenticator::is_for_a_number(request);
   if (!comes_by_number && !authenticator.knows_host(request))
     return Answered{refusal(421, "Unknown host name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
@@ -197,7 +198,7 @@ std::variant<Follower, Answered> admit_follower(const Authenticator& authenticat
   if (const std::string foreign = authenticator.why_foreign(request); !foreign.empty())
     return Answered{refusal(403, foreign, nullptr, &route)};
   if (visitor->role < route.role) return Answered{refusal(403, reason_of(403), nullptr, &route)};
-  // Its page has given it a cookie; without one there is no token either, and its forms are those of the page.
+  // Its page has set a cookie; without one there is no token either, and the forms are the page's own.
   const std::string cookie = request.cookie(Authenticator::cookie_name).value_or("");
   return Follower{visitor->role, cookie.size() == cookie_digits ? authenticator.token_of(cookie) : ""};
 } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ enum class Lane {
   filtered,  // search if the query has a filter, else redis
 };
 
-// One line of the only table: there is no way to a handler but through it, and none of its members may be left out.
+// A line of the only table: each handler is reached only through it, and none of these members may be left out.
 struct Route {
   enum class Kind {
     page,    // GET, for people: an error is a page too
@@ -40,7 +40,7 @@ struct Route {
   Role role;
   Lane lane;
   HttpResponse (*handler)(Call&);
-  std::string_view title;  // in the navigation; empty: it is not there
+  std::string_view title;  // in the navigation; empty: not there
 
   consteval Route(Kind kind_, std::string_view path_, Role role_, Lane lane_, HttpResponse (*handler_)(Call&),
                   std::string_view title_)
@@ -53,10 +53,10 @@ struct Route {
   constexpr bool is_for_programs() const { return kind == Kind::answer || kind == Kind::order; }
 };
 
-// Every route there is, in the order of the navigation; made of views/routes.def.
+// All routes, in the order of the navigation; from views/routes.def.
 std::span<const Route> routes();
 
-// What a request means: a route, or the status of the refusal.
+// The result of routing: a route, or the status of the refusal.
 struct Routed {
   const Route* route = nullptr;
   int status = 200;
@@ -66,42 +66,42 @@ Routed find_route(std::string_view method, std::string_view path);
 // The lane of a request for this route; never Lane::filtered.
 Lane lane_of(const Route& route, std::string_view query);
 
-// Who wanted to change what, for the log.
+// A change and its user, for the log.
 struct Deed {
   std::string user;
   Role role;
   std::string_view action;  // the route's path
   std::string on;           // its target, from the request
-  std::uint64_t count = 0;  // of what was changed
+  std::uint64_t count = 0;  // of the changed things
   int status = 0;           // of the answer
 };
 struct Answered {
   HttpResponse response;
   std::optional<Deed> deed = {};
-  std::optional<std::string> failed_login = {};  // the name that was brought, with something that did not let it in
+  std::optional<std::string> failed_login = {};  // the name in the refused credentials
 };
 
-// A refusal without a hash and without a handler: an unknown host name or user.  Nullopt: it is
-// not refused so.  Never throws.
+// A refusal without hashing and without a handler, for an unknown host name or user; nullopt if there is none.  Never
+// throws.
 std::optional<Answered> refusal_at_door(const Authenticator& authenticator, const HttpRequest& request,
                                         const Route& route);
 
-// Lets a request through the authenticator to its route, and answers it.  Never throws.
+// Authenticates a request, passes it to its route, and returns the answer.  Never throws.
 Answered answer(Site& site, const Authenticator& authenticator, const HttpRequest& request, const Route& route);
 
-// Whether a page is to be sent again and again, as its script asks for it.
+// Whether the page's script asks to follow it.
 bool wants_to_follow(const HttpRequest& request, const Route& route);
-// Who may follow the page at `route`, with the token for its forms; or the refusal.  Never throws.
+// The user who follows the page at `route`, with the token for its forms; or the refusal.  Never throws.
 struct Follower {
   Role role;
   std::string token;
 };
 std::variant<Follower, Answered> admit_follower(const Authenticator& authenticator, const HttpRequest& request,
                                                 const Route& route);
-// What its <main> holds for everybody of that role, or a refusal.  Never throws.
+// The content of its <main> for all users with that role, or a refusal.  Never throws.
 HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role);
 
-// The response of a refusal for `route`; null: for an unknown path.
+// The response of a refusal for `route`; null for an unknown path.
 HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route);
 
 }  // namespace brood

@@ -15,9 +15,9 @@
 
 namespace brood {
 
-// Where the pages read: Redis by the data API and by what `brood status` asks, this machine by scoreboards and control
-// sockets.  Nothing is kept between two requests but connections, so nothing can be out of date.  Each lane has its
-// own.
+// The sources of the pages: Redis, by the data API and the questions of `brood status`; this machine, by scoreboards
+// and control sockets.  Only connections are kept between two requests, so nothing can be out of date.  Each lane has
+// its own Site.
 class Site {
  public:
   Site(RedisAccess access, WebSettings settings) : access_(std::move(access)), settings_(std::move(settings)) {}
@@ -25,29 +25,29 @@ class Site {
   const WebSettings& settings() const { return settings_; }
   Config configuration() const { return access_.configuration(); }  // as it is now
 
-  // What a person types to perform the job again under a debugger.
+  // The command line that performs the job again under a debugger.
   std::string replay_of(const std::string& jid) const;
 
   // Throw Refused while they rest; RedisError, or what RedisAccess::shards() throws.
   Api& api();
-  // The same shards, for what the data API has no word for.
+  // The same shards, for what the data API lacks.
   ShardConnections& shards();
   // For pushes.
   Client& client();
-  // Shards that were away when either was last asked, with the reason; forgotten by being taken.
+  // Takes the shards that were away at the last request, with the reasons.
   std::vector<std::string> take_away();
 
   StatusReport machine() const;  // without Redis
-  StatusReport everything();     // whatever answers in time
-  StatusReport own_processes();  // from Redis only this machine's supervisors
-  StatusReport readiness();      // of Redis whether it answers
+  StatusReport everything();     // what answers in time
+  StatusReport own_processes();  // only this machine's supervisors from Redis
+  StatusReport readiness();      // only whether Redis answers
 
-  // Whether this page, and that of no other host, is to tell what is true of the whole Redis.  Where nobody can be
-  // chosen it is.
+  // Whether this page, and no other host's, reports the figures of the whole Redis.  Also true if no host can be
+  // chosen.
   bool tells_of_redis();
 
-  // A Redis that did not answer is not asked for a second: one that hangs makes each who asks it wait for seconds, and
-  // many may ask.
+  // A Redis that did not answer is not asked again for a second: one that hangs makes each request wait for seconds,
+  // and there may be many.
   void rest(const std::string& why);
 
  private:

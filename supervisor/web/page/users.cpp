@@ -57,7 +57,7 @@ std::string_view name_of(Role role) {
   return "";
 }
 
-// What is kept of a password is a digest by a key of this process.
+// Recent right passwords, as digests under a key of this process.
 struct Users::Known {
   std::mutex mutex;
   std::string key = random_digits(32);
@@ -125,7 +125,7 @@ std::optional<Users::User> Users::by_known_password(const std::string& name, con
 }
 
 std::optional<Users::User> Users::by_password(const std::string& name, const std::string& password) const {
-  if (password.find('\0') != password.npos) return std::nullopt;  // crypt would not read on
+  if (password.find('\0') != password.npos) return std::nullopt;  // crypt would stop there
   if (auto known = by_known_password(name, password)) return known;
   bool has_hashed = false;
   for (const Line& line : lines_) {

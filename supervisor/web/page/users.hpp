@@ -15,22 +15,23 @@
 
 namespace brood {
 
-// Who may come, read from lines "NAME ROLE SECRET": a password as crypt(3) hashes it ($6$..., as `openssl passwd -6`
-// prints it), a token as sha256:HEX, or - for a user whom a proxy names.  ROLE is read, operate or admin.
+// The users who may log in, read from lines "NAME ROLE SECRET".  SECRET is a password as crypt(3) hashes it ($6$..., as
+// `openssl passwd -6` prints it), a token as sha256:HEX, or - for a user whom a proxy names.  ROLE is read, operate or
+// admin.
 class Users {
  public:
   struct User {
     std::string name;
     Role role = Role::read;
   };
-  // A line that is none of these: std::runtime_error, which names it.
+  // Throws std::runtime_error, which names the line, for any other line.
   static Users parse(const std::string& text);
-  // Also for a file that others than its owner may write.
+  // Also throws for a file that others than its owner may write.
   static Users read(const std::string& path);
 
   bool empty() const { return lines_.empty(); }
-  // By name and password; a right one is known for a minute, for a hash takes its time.  It takes as long for
-  // a name that is not there.
+  // Finds a user by name and password.  A right password is remembered for a minute, since hashing takes time.  An
+  // unknown name takes as long.
   std::optional<User> by_password(const std::string& name, const std::string& password) const;
   std::optional<User> by_known_password(const std::string& name, const std::string& password) const;
   std::optional<User> by_token(std::string_view token) const;
@@ -44,21 +45,21 @@ class Users {
   };
   std::vector<Line> lines_;
   struct Known;
-  std::shared_ptr<Known> known_;  // what was right lately
+  std::shared_ptr<Known> known_;  // recent right passwords
 };
 
-// The file of users, read again when it has changed, so that a user who is removed from it is locked out.
+// The file of users, read again when it has changed, so that a removed user is locked out.
 class UsersFile {
  public:
   explicit UsersFile(std::string path) : path_(std::move(path)) {}
 
-  // Returns nullopt if it has not changed since the last call.  Throws std::runtime_error, once for each change, if it
-  // cannot be used; then what was read before stays in force.
+  // Returns nullopt if it has not changed since the last call.  If it cannot be used, throws std::runtime_error, once
+  // for each change; then the last users stay in force.
   std::optional<Users> read_if_changed();
 
  private:
   const std::string path_;
-  struct stat read_ {};  // as of the last time; zeros: it was not there
+  struct stat read_ {};  // at the last reading; zeros: it was missing
   bool was_read_ = false;
 };
 

@@ -24,7 +24,7 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t most_told = 1'000;  // of one kind and shard
+constexpr std::size_t most_told = 1'000;  // of each kind and shard
 
 // "host" of "host:pid:nonce".
 std::string host_in(const std::string& identity) {
@@ -33,7 +33,7 @@ std::string host_in(const std::string& identity) {
   return identity.substr(0, pid);
 }
 
-// Of one machine the supervisors come and go, with numbers in their names: all of them together go by its name.
+// A machine's supervisors come and go, with numbers in their names, so all of them together get the machine's name.
 StatusReport named_by_host(StatusReport report) {
   MachineStatus& machine = report.machine;
   if (machine.counters.empty()) return report;
@@ -59,7 +59,7 @@ MetricsScope scope_of(Site& site) {
   try {
     return site.tells_of_redis() ? MetricsScope::host_and_redis : MetricsScope::host;
   } catch (const ConnectionLost&) {
-  } catch (const Refused&) {  // since it was away a moment ago
+  } catch (const Refused&) {  // it was away a moment ago
   }
   return MetricsScope::host;
 }
@@ -75,7 +75,7 @@ LookForMetrics look_for_metrics(Site& site) {
 
 }  // namespace
 
-// Whether a supervisor of this machine and user answers, whatever it does; Redis is not asked.
+// Whether a supervisor of this machine and user answers, whatever it does; without Redis.
 HttpResponse answer_health(Call& call) {
   const StatusReport report = call.site.machine();
   const bool stands = !report.supervisors.empty();
@@ -125,7 +125,7 @@ HttpResponse answer_queues(Call& call) {
   return json_answer(200, json_array(queues, [&](const QueueSummary& queue) { return queue_json(queue, served); }));
 }
 
-// Not by Api::processes(), which forgets the dead: a look changes nothing.
+// Not by Api::processes(), which forgets the dead: reading must change nothing.
 HttpResponse answer_processes(Call& call) {
   const StatusReport report = call.site.everything();
   if (!report.redis) throw Refused(503, "Redis is away: " + report.error);

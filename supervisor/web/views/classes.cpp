@@ -48,7 +48,7 @@ Html pause_class_button(const Call& call, const std::string& name, bool paused) 
   return button(call, Url("/classes/pause").with("class", name), {"Pause", Role::operate, false, true});
 }
 
-// What is paused and has not run here has its row too.
+// Adds rows for paused classes that have not run here.
 void add_paused(std::vector<ClassUsage>& classes, const NameSet& paused) {
   NameSet known;
   for (const ClassUsage& usage : classes) known.insert(usage.job_class);
@@ -122,7 +122,7 @@ HttpResponse pause_one_class(Call& call) {
   return see_other(call, Url("/classes"), "The class " + name + " is paused: workers follow within two seconds.");
 }
 
-// What takes longer than a step workers put back later.
+// If this takes longer than a step, workers put the rest back later.
 HttpResponse unpause_one_class(Call& call) {
   const std::string name = class_to_pause(call);
   const ReleasedJobs done = unpause_class_of(call.site.shards(), name, {.until = steady_now() + most_of_a_look});

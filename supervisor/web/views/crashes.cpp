@@ -53,7 +53,7 @@ Bars bars_of_days(const Crash& crash, bool is_small) {
   return bars;
 }
 
-// What the job that crashed last has written down, if it is still to be tried or dead: builds, signal, core file.
+// The report of the job that crashed last, if it is still a retry or dead: builds, signal, core file.
 Html report_of(Call& call, const Crash& crash) {
   for (JobSet set : {call.site.api().retries(), call.site.api().dead()}) {
     const auto entry = set.find(crash.jid);

@@ -94,7 +94,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
     if (const auto sequence = payload.string("sequence")) facts.add("Sequence", *sequence);
     if (const auto count = payload.integer("retry_count")) facts.add("Failures", std::to_string(*count + 1));
     if (const auto error = payload.string("error_class")) facts.add("Error", *error);
-  } catch (const BadJson&) {  // the search has read it, so it is JSON
+  } catch (const BadJson&) {  // the search has parsed it already
   }
   if (const auto batch = batch_of(job.payload)) facts.add("Batch", *batch);
   if (!job.score_text.empty()) facts.add("Time", ago(leading_number<double>(job.score_text)));
@@ -107,7 +107,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
   return out += Html("<p>{}</p>", entry_link(job, jid));
 }
 
-// What a job has left that is nowhere any more.  Its class is not known.
+// What a job has left that is nowhere any more.  Its class is unknown.
 Html ended_job(const JobReport& report, ShowArgs shows) {
   const bool died = report.state == JobState::dead;
   Html out("<p class=\"lead\">{} {}</p>", badge(died ? Tone::bad : Tone::good, to_string(report.state)),
@@ -125,7 +125,7 @@ Html ended_job(const JobReport& report, ShowArgs shows) {
 
 }  // namespace
 
-// "Was my job lost?"
+// Answers the question "Was my job lost?".
 HttpResponse show_job(Call& call) {
   const std::string jid = call.query.value("jid");
   if (jid.empty() || jid.size() > longest_jid) throw Refused(404, "The id of the job is missing.");

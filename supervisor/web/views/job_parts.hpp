@@ -14,13 +14,13 @@ namespace brood {
 // How much of its arguments may be shown, and searched.
 ShowArgs shown_of(const ShowArgsSettings& settings, const JobRecord& job);
 
-// Its arguments, cut where they are long, as far as they may be shown; an encrypted one is only mentioned.
+// Its arguments, cut if they are long, as far as they may be shown; encrypted ones are only mentioned.
 Html args_of(const Call& call, const JobRecord& job);
 
 // The arguments, a JSON text, as far as `shows` allows.
 std::string told_args(ShowArgs shows, const std::string& args, std::size_t most_characters);
 
-// A link to the batch that the job, or the callback, is of; nullopt: it is of none.
+// A link to the batch of the job or callback; nullopt if there is none.
 std::optional<Html> batch_of(const std::string& payload);
 
 double epoch_of(Time time);

@@ -27,7 +27,7 @@ Html end_of_lock(const UniqueLock& lock) {
 
 }  // namespace
 
-// Their jobs are not looked for here: that takes a look at every job.
+// Does not look for their jobs: that would read every job.
 HttpResponse show_locks(Call& call) {
   std::vector<UniqueLock> locks;
   bool is_cut = false;
@@ -79,7 +79,7 @@ HttpResponse show_one_lock(Call& call) {
   return page_response(call, std::move(page));
 }
 
-// Only of who held it when the page was made: the lock may be another job's by now.
+// Only if the holder is the one that the page showed: the lock may have passed to another job.
 HttpResponse release_one_lock(Call& call) {
   const std::string key = call.query.value("key"), jid = call.query.value("jid");
   const bool released = call.site.shards().any([&](ShardConnections::Shard& shard) {

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t most_classes = 8, most_crashes = 3, most_that_need_you = 50;
 constexpr double recent_crash_s = 86'400;
-constexpr double long_wait_s = 300;  // of a queue's next job
+constexpr double long_wait_s = 300;  // for a queue's next job
 
 struct ClassHour {
   ClassMetrics sum;

@@ -70,7 +70,7 @@ std::vector<Push> jobs_of_lines(std::string_view body, const Checks& checks) {
 
 }  // namespace
 
-// One job as JSON, or one a line, each as `brood enqueue --bulk` reads it.
+// One job as JSON, or one per line, each as for `brood enqueue --bulk`.
 HttpResponse accept_jobs(Call& call) {
   Client& client = call.site.client();
   const Checks checks(call);

@@ -20,14 +20,14 @@ using namespace std::chrono_literals;
 constexpr std::size_t classes_a_page = 100, most_waiting_shown = 50;
 constexpr std::size_t most_classes_answered = 1'000;
 
-// Of each shard; what waits may be a million jobs of a megabyte.
+// For each shard; a million jobs of a megabyte may wait.
 QuarantineBounds bounds_of_a_look() { return {.most = 10'000, .until = steady_now() + 2s}; }
 
 std::string waiting_text(std::int64_t waiting, bool is_cut) {
   return (is_cut ? "at least " : "") + grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, waiting)));
 }
 
-// The crash is named too: by then the class may be in quarantine for another one.
+// Names the crash too: the class may meanwhile be in quarantine for another one.
 Html release_quarantine_button(const Call& call, const std::string& job_class, const ListedQuarantine& one,
                                bool in_row) {
   if (job_class.empty()) return {};
@@ -136,7 +136,7 @@ HttpResponse show_one_quarantine(Call& call) {
   return page_response(call, std::move(page));
 }
 
-// What takes longer than a step is left to the next press; workers go on releasing the jobs of a free class meanwhile.
+// If this takes longer than a step, the next press continues; meanwhile workers release jobs of a free class too.
 HttpResponse release_one_quarantine(Call& call) {
   const std::string name = class_meant(call), fingerprint = call.query.value("fingerprint");
   ReleasedJobs done;

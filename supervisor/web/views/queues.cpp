@@ -20,7 +20,7 @@ namespace brood {
 namespace {
 
 constexpr std::size_t jobs_a_queue_page = 25, queues_a_page = 100;
-// So that the page does not hold up others.
+// A limit, so that the page does not hold up others.
 constexpr std::size_t most_quarantined_looked_at = 1'000;
 constexpr auto longest_look = std::chrono::milliseconds(100);
 
@@ -37,8 +37,8 @@ Html state_of(const QueueStatus& queue) {
   return badge(Tone::good, "served");
 }
 
-// How long the workers that fetch from a queue would need for it, if they did nothing else: by what its jobs that are
-// shown have taken on the average of the last hour.
+// How long the workers that fetch from a queue would need for it if they did nothing else, by the average time of the
+// shown jobs' classes in the last hour.
 Html drain_of(Call& call, const std::string& name, std::size_t size, const std::vector<JobRecord>& jobs) {
   if (size == 0) return {};
   const StatusReport report = call.site.everything();
@@ -208,7 +208,7 @@ HttpResponse unpause_queue(Call& call) {
 HttpResponse delete_queued_job(Call& call) {
   Queue queue = queue_meant(call);
   const std::string jid = call.query.value("jid"), digest = call.query.value("digest");
-  // Others may have the same jid.
+  // Other jobs may have the same jid.
   std::optional<JobRecord> job;
   queue.each([&](const JobRecord& one) {
     if (one.jid == jid && digest_of(one.payload) == digest) job = one;

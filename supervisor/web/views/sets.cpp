@@ -26,13 +26,13 @@ using namespace std::chrono_literals;
 constexpr std::size_t entries_a_page = 25;
 constexpr std::size_t entries_told = 100, most_entries_told = 1'000;  // for programs
 constexpr std::string_view api_path = "/api/v1";
-constexpr std::size_t most_counted = 10'000;  // entries that a filter takes, before "at least" is said
-constexpr std::size_t most_a_step = 5'000;    // entries that one step of an action on many changes
+constexpr std::size_t most_counted = 10'000;  // matches of a filter; beyond it the page shows "at least"
+constexpr std::size_t most_a_step = 5'000;    // entries that one step of a bulk action changes
 constexpr auto longest_step = 2s, longest_search = 2s;
-constexpr std::size_t most_bytes_a_step = 64 << 20;  // of payloads that are held at once
+constexpr std::size_t most_bytes_a_step = 64 << 20;  // of payloads held at once
 constexpr std::size_t most_tags_shown = 20;
 
-// What differs between the three sets.
+// The differences between the three sets.
 struct SetKind {
   std::string_view path, title;
   JobSet (Api::*set)();
@@ -58,10 +58,10 @@ const SetKind& kind_of(const Call& call) {
   throw Refused(404, "There is no such set.");
 }
 
-// Which entries are meant; empty: all.
+// The chosen entries; empty: all.
 struct EntryFilter {
   std::string text, job_class, queue, error;
-  ShowArgsSettings show_args = {};  // hidden arguments cannot be guessed by a filter either
+  ShowArgsSettings show_args = {};  // a filter must not reveal hidden arguments either
 
   static EntryFilter of(const Call& call) {
     const FormValues& values = call.query;
@@ -90,7 +90,7 @@ struct EntryFilter {
     }
     return all;
   }
-  // What Redis itself may look for, so that it sends less: a text that each of them holds.
+  // A text that every match contains: Redis searches for it, and sends less.
   std::string hint() const {
     for (const std::string* one : {&job_class, &queue, &error, &text}) {
       const bool is_plain = !one->empty() && one->find_first_of("*?[]\\\"<>&/") == one->npos &&
@@ -105,7 +105,7 @@ struct FilteredPage {
   std::vector<SetEntry> entries;
   std::size_t total = 0;
   bool is_cut = false;     // there may be more than `total`
-  bool took_long = false;  // not all were looked at
+  bool took_long = false;  // not all were visited
   bool has_more = false;
 };
 
@@ -162,7 +162,7 @@ SetEntry entry_meant(const Call& call, const JobSet& set) {
   double score = 0;
   const auto [end, error] = std::from_chars(score_text.data(), score_text.data() + score_text.size(), score);
   if (error != std::errc{} || end != score_text.data() + score_text.size()) throw Refused(404, "The entry is missing.");
-  // By the number alone: releases of Redis spell it differently, with an exponent or without.
+  // Compares the number alone: releases of Redis spell it differently, with an exponent or without.
   auto found = set.find(score, [&](const SetEntry& entry) { return entry.jid == jid; });
   if (found) return std::move(*found);
   throw Refused(409, "The job is not there any more, or was changed meanwhile.");
@@ -257,11 +257,11 @@ HttpResponse back_to_set(const Call& call, const SetKind& kind, std::string_view
 
 enum class BulkVerb { run, kill, remove };
 
-// Changes at most so many.
+// Changes at most `most` entries.
 BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter, std::size_t most) {
   BulkResult sum;
   const SteadyTime end = steady_now() + longest_step;
-  // What is no job can only be removed, and must not stand before those that can be moved.
+  // An entry that is no job can only be removed, and must not hold up those that can be moved.
   const auto can_be = [&](const SetEntry& entry) { return verb == BulkVerb::remove || entry.is_job; };
   if (filter.empty()) {
     std::size_t taken = 0;
@@ -272,8 +272,8 @@ BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter, std::s
     if (verb == BulkVerb::run) return set.run_all(wanted, progress);
     return verb == BulkVerb::kill ? set.kill_all(wanted, progress) : set.remove_if(wanted, progress);
   }
-  // Those that the filter takes first, and then these: the set may hold a million others.  What stays must not stand
-  // before those that can be moved either.
+  // First finds matches, then changes them: the set may contain a million other entries.  Entries that stay must not
+  // hold up those that can be moved.
   std::set<std::string> stuck;
   std::size_t stuck_before = 0;
   do {
@@ -355,7 +355,7 @@ HttpResponse change_all(Call& call, BulkVerb verb) {
     return page_response(call, std::move(page));
   }
   const std::size_t before = number_in(call.form, "done");
-  // The confirmed number; a program without one means all.
+  // The number that the user confirmed; nullopt: all, for a program.
   const std::optional<std::size_t> most =
       call.form.has("most") ? std::optional(number_in(call.form, "most")) : std::nullopt;
   const std::size_t left = most ? *most - std::min(*most, before) : most_a_step;

@@ -64,7 +64,7 @@ Html buttons_of(const Call& call, const WorkerStatus& worker) {
   return out;
 }
 
-// What the supervisor of a worker of this machine answers.  Throws Refused.
+// The answer of the supervisor of a worker on this machine.  Throws Refused.
 std::string ask_supervisor(const Call& call, const std::string& verb, const std::vector<std::string>& arguments) {
   const std::string identity = call.query.value("identity");
   for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
@@ -152,7 +152,7 @@ HttpResponse recycle_worker(Call& call) {
   return see_other(call, Url("/workers"), "The worker will be replaced when its job is done.");
 }
 
-// The answer to a form, since a worker is disturbed for it, however little.
+// Answers a form, not a link, since it interrupts a worker, if only briefly.
 HttpResponse show_stack(Call& call) {
   const std::string slot = call.query.value("slot"), pid = call.query.value("pid");
   const std::string told = ask_supervisor(call, "stack", {slot, pid});
@@ -173,7 +173,7 @@ HttpResponse show_stack(Call& call) {
   }
   page.body +=
       section("Stack", frames.empty() ? Html("<p class=\"empty\">The worker did not answer.</p>") : lines(frames));
-  // A page that answers a form is not loaded again by itself.
+  // A page that answers a form does not reload by itself.
   page.body += Html(
       "<div class=\"bulk\"><form method=\"post\" action=\"{}\" data-continue=\"no\">{}<button>Look "
       "again</button></form>"

@@ -14,10 +14,10 @@ namespace brood {
 
 namespace {
 
-// A larger one is moved as it is, inside Redis: to read it whole, and to send it twice, as member and as payload, would
-// hold up the loop.
+// A larger one is moved unchanged, inside Redis: reading it whole, and sending it twice, as member and as payload,
+// would hold up the loop.
 constexpr std::size_t largest_read = 16 << 20;
-constexpr std::size_t framing_bytes = 100;  // of one job, with its score and its share of the queues' names
+constexpr std::size_t framing_bytes = 100;  // for one job, with its score and its share of the queues' names
 constexpr double latest_time = 9e9;         // the latest that a clock of nanoseconds can hold
 
 WallTime time_of(std::string_view score) {
@@ -79,7 +79,7 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
     return;
   }
   if (is_refused) return move_one_as_it_is(member, score, set_key, job.queue, limits);
-  // A command is too large only when a single job is.
+  // A command is too large only if a single job is.
   const std::size_t bytes = member.size() + job.payload.size() + framing_bytes;
   if (job_bytes_ + bytes > bytes_always_taken) move_jobs(set_key);
   jobs_.push_back({member, score, std::move(job.queue), std::move(job.payload)});
@@ -88,7 +88,7 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
   if (jobs_.size() == max_jobs_moved) move_jobs(set_key);
 }
 
-// As prepare_one(), of a member of which only the queue is known.
+// As prepare_one(), for a member of which only the queue is known.
 void DueBatch::prepare_scanned(std::string_view member, std::string_view score, std::string_view set_key,
                                const DeadLimits& limits) {
   const std::string queue = scan_->has_member() ? scan_->string().value_or("") : "default";

@@ -18,22 +18,22 @@
 
 namespace brood {
 
-// Prepares members of one sorted set that are due for the scripts that move them.  Sends nothing.
+// Prepares due members of one sorted set for the scripts that move them.  Sends nothing.
 class DueBatch {
  public:
   // The commands to send, and for each the SHA of the script that it calls.
   struct Moves {
     std::vector<Command> commands;
     std::vector<const Script*> scripts;
-    std::size_t largest_member = 0;  // of which the bytes are sent
+    std::size_t largest_member = 0;  // of the members sent as bytes
     void add(ScriptCall call);
   };
 
-  // Whether a due job stays where it is, for others to move.
+  // Whether a due job stays in place, for other processes to move.
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
-  // `times` is the unit of those that a job is given which has none.  A payload for a member of `refused_bytes` or more
-  // is not sent: such a member is moved as it is, and so is one of more than 16 MB.  Throws UnexpectedReply.
+  // `times` is the time unit for jobs without one.  The payload of a member of at least `refused_bytes` is not sent:
+  // such a member is moved unchanged, and so is one of more than 16 MB.  Throws UnexpectedReply.
   DueBatch(DueEntries members, WallTime now, TimeUnit times, Leaves leaves, std::size_t refused_bytes);
 
   std::size_t size() const { return size_; }
@@ -43,10 +43,10 @@ class DueBatch {
   bool prepared() const { return next_ == size_; }
   static constexpr std::size_t turn_bytes = 1 << 20;
 
-  // From what is prepared:
+  // Takes what is prepared:
   Moves take_moves() { return std::exchange(moves_, {}); }
   std::size_t bytes() const { return bytes_; }
-  std::size_t left() const { return left_; }  // to others
+  std::size_t left() const { return left_; }  // left in place for others
   const std::string& reason_for_dead() const { return reason_for_dead_; }
 
  private:
@@ -64,12 +64,12 @@ class DueBatch {
   Leaves leaves_;
   std::size_t refused_bytes_;
   std::size_t size_, next_ = 0;
-  std::vector<DueJob> jobs_;  // that the next script moves
+  std::vector<DueJob> jobs_;  // for the next script
   std::size_t job_bytes_ = 0;
   Moves moves_;
   std::size_t bytes_ = 0, left_ = 0;
-  std::optional<MemberScan> scan_;  // of the next member, which is large
-  std::string reason_for_dead_;     // the first
+  std::optional<MemberScan> scan_;  // of the next member, if it is large
+  std::string reason_for_dead_;     // the first reason
 };
 
 }  // namespace brood

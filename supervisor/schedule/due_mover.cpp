@@ -25,8 +25,8 @@ constexpr auto between_reports = 1min;
 
 }  // namespace
 
-// While Redis moves one batch, the next is read, from behind those under way, and prepared.  Other programs may add or
-// take members meanwhile.  The read then leaves members out, or has some that are under way, which the scripts find
+// While Redis moves one batch, the next is read, from behind the ones under way, and prepared.  Other programs may add
+// or take members meanwhile.  Then the read misses members, or includes some that are under way, which the scripts find
 // gone.  So only an exact read, with nothing under way, proves that nothing is left.
 DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves)
     : redis_(redis), dead_limits_(dead_limits), leaves_(std::move(leaves)), next_turn_(loop, [this] {
@@ -68,7 +68,7 @@ void DueMover::ask(std::vector<Command> commands, Read read, bool is_move) {
       guarded([&] { read(results); });
     } else {
       if (is_move) learn_from_sizes(results);
-      limit_ = 1;  // perhaps it was a batch too large to be answered in time
+      limit_ = 1;  // the batch may have been too large for an answer in time
       fail(lost->error, true);
     }
     go_on();
@@ -81,13 +81,13 @@ void DueMover::begin() {
   read(0);
 }
 
-// The next step, once all_ that was asked is answered and all_ that was read is prepared.
+// The next step, once every question is answered and everything read is prepared.
 void DueMover::go_on() {
   if (unanswered_ > 0) return;
   if (!result_.error.empty()) return finish();
   if (batch_ && !batch_->prepared()) return;
   if (std::exchange(raced_, false)) {
-    // Others moved, or hold, all_ of the batch_: to go on for ever would be a race at best.
+    // Others moved, or hold, the whole batch: going on forever would be a race at best.
     if (batch_exact_) return finish();
     return read(0);
   }
@@ -137,14 +137,14 @@ void DueMover::move_batch() {
   batch_exact_ = exact_;
   progress_ = false;
   batch_.reset();
-  if (!all_) read(size);  // sent first, so that its answer does not wait until Redis has moved this batch_
+  if (!all_) read(size);  // sent first, so that its answer does not wait until Redis has moved this batch
   moves_.commands.push_back(companion_);
   ask(
       std::move(moves_.commands), [this](const Results& results) { settle_moves(results); }, true);
 }
 
-// Redis does not tell which member was too large, but the largest one was.  Members of a size that it refuses are moved
-// by Redis itself from now on, unchanged.
+// Redis does not report which member was too large, but the largest one was.  From now on Redis itself moves members of
+// a refused size, unchanged.
 void DueMover::learn_from_sizes(const Results& results) {
   if (std::ranges::none_of(results, [](const auto& answer) { return answer.loss == Loss::too_large; })) return;
   refused_bytes_ = std::min(refused_bytes_, moves_.largest_member);

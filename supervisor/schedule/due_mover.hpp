@@ -18,28 +18,28 @@
 
 namespace brood {
 
-// Moves all that is due in one sorted set to its queues, a few hundred jobs a round trip.  Payloads are parsed at most
-// about a megabyte in one turn of the loop.  A member that is no job, or that no queue can take, goes to the dead set.
-// One whose queue is of the wrong type stays and does not hold up the others.
+// Moves everything due in one sorted set to its queues, a few hundred jobs a round trip.  Parses at most about a
+// megabyte of payloads in one turn of the loop.  A member that is no job, or that no queue can take, goes to the dead
+// set.  If a queue is of the wrong type, its jobs stay and do not hold up the others.
 class DueMover {
  public:
   struct Done {
     std::uint64_t moved = 0, moved_to_dead = 0;
-    std::uint64_t left = 0;        // that are due and stay
-    std::string error;             // why it ended early; empty when nothing is due any more
+    std::uint64_t left = 0;        // due members that stay
+    std::string error;             // why it ended early; empty if nothing is due any more
     bool connection_lost = false;  // else `error` is an error reply
   };
 
-  // Whether a due job stays where it is, for others to move.
+  // Whether a due job stays in place, for other processes to move.
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
   DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves = {});
   DueMover(const DueMover&) = delete;
   DueMover& operator=(const DueMover&) = delete;
 
-  // Moves what was due in `set_key` at `now`, by the clock of Redis.  `times` is the unit of those that a job is given
-  // which has none.  `companion` is sent along with each batch and its answer ignored.  One at a time: `done` must have
-  // been called before the next begins.
+  // Moves what was due in `set_key` at `now`, by the clock of Redis.  `times` is the time unit for jobs without one.
+  // `companion` is sent with each batch, and its answer ignored.  Call it only once the previous move has called
+  // `done`.
   void move_all(std::string set_key, WallTime now, TimeUnit times, Command companion, std::function<void(Done)> done);
 
   // Sends nothing more; `done` is not called.
@@ -73,11 +73,11 @@ class DueMover {
   const Leaves leaves_;
   Timer next_turn_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::size_t limit_ = first_batch;  // shrinks when members are large, so that a batch is about a turn's bytes
+  std::size_t limit_ = first_batch;  // shrinks if members are large, so that a batch is about a turn's bytes
   SteadyTime last_report_{};
   std::size_t refused_bytes_ = std::numeric_limits<std::size_t>::max();  // of the smallest member that was too large
 
-  // One move_all.
+  // During one move_all:
   std::string set_key_, bound_;
   TimeUnit times_ = usual_time_unit;
   Command companion_;
@@ -86,9 +86,9 @@ class DueMover {
   int unanswered_ = 0;     // reads and moves under way
   std::size_t stuck_ = 0;  // members that stay at the head of the set: the next read begins behind them
 
-  // The batch that was read last.
+  // The last batch that was read.
   std::optional<DueBatch> batch_;
-  bool exact_ = false;  // nothing was under way
+  bool exact_ = false;  // nothing was under way at the read
   bool all_ = false;    // and nothing was left behind it
 
   // The moves under way.

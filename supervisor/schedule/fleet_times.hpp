@@ -10,14 +10,14 @@
 
 namespace brood {
 
-// The unit of the times in what a supervisor pushes itself: `told` if it has a value, else the unit that clients beside
-// the same Ruby processes write (times_beside()).
+// The time unit for a supervisor's own pushes: `told` if set, else the unit that clients beside the same Ruby processes
+// write (times_beside()).
 class FleetTimes {
  public:
   FleetTimes(AsyncConnection& redis, std::optional<TimeUnit> told) : look_(redis), told_(told) {}
 
-  // Calls `then` with an answer that is not old, or with a new one.  Where Redis does not tell, what was known before
-  // holds, and the next look asks again.
+  // Calls `then` with a recent answer or a new one.  If Redis does not answer, the previous answer holds, and the next
+  // look asks again.
   using Then = std::function<void(TimeUnit)>;
   void look(const Then& then);
 

@@ -39,9 +39,9 @@ namespace {
 
 using Fields = std::map<std::string, std::string>;
 
-constexpr auto between_gem_looks = 15s;         // at what the tab has changed
-constexpr auto between_namespace_scans = 5min;  // each looks through all keys, a page at a time
-constexpr auto late_at_most = 60s;              // as for the gem
+constexpr auto between_gem_looks = 15s;         // for changes made in the gem's tab
+constexpr auto between_namespace_scans = 5min;  // each reads all keys, a page at a time
+constexpr auto late_at_most = 60s;              // as in the gem
 constexpr std::size_t most_schedules = 2'000;
 
 bool is_true(const Fields& fields, const std::string& key) {
@@ -60,7 +60,7 @@ std::string random_uuid(std::mt19937_64& random) {
                      (b >> 48 & 0x3fff) | 0x8000, b & 0xffffffffffff);
 }
 
-// The arguments; a text that is no JSON is itself the only one.
+// The arguments; a text that is not JSON is itself the only one.
 std::string args_of(const Fields& fields, WallTime now) {
   std::string args = field_or(fields, "args", "[]");
   try {
@@ -128,7 +128,7 @@ struct GemSchedules::Run {
   bool looking = false, stopped = false;
   Timer timer;
   std::mt19937_64 random{std::random_device{}()};
-  std::set<std::string> said;  // what is wrong with which
+  std::set<std::string> said;  // names of schedules with a logged error
   WallTime now{};
   SteadyTime next{};
 
@@ -148,7 +148,7 @@ struct GemSchedules::Run {
     redis.send_all(commands, longest_answer_time, [this, read](const Results& results) {
       const bool answered =
           std::all_of(results.begin(), results.end(), [](const auto& one) { return one.error.empty(); });
-      if (!answered) return end();  // when Redis is back look() is called, too
+      if (!answered) return end();  // look() is also called when Redis is back
       try {
         read(results);
       } catch (const UnexpectedReply& error) {
@@ -170,13 +170,13 @@ void GemSchedules::Run::look() {
   ask(commands, [this](const Results& results) { read_names(results); });
 }
 
-// Beside the looks, which go on meanwhile: a Redis may have very many keys.
+// Runs beside the looks: a Redis may have very many keys.
 void GemSchedules::Run::look_for_namespaces(std::string_view position) {
   scanning = true;
   redis.send_all({find_gem_sets(position)}, longest_answer_time, [this](const Results& results) {
     scanning = false;
     next_scan = steady_now() + between_namespace_scans;
-    if (!results.front().error.empty()) return;  // when Redis is back look() is called, too
+    if (!results.front().error.empty()) return;  // look() is also called when Redis is back
     try {
       const GemSets page =
           read_gem_sets(results.front().reply.view(), Keyspace(redis.connection().address().key_prefix));
@@ -229,7 +229,7 @@ void GemSchedules::Run::read_schedules(const std::vector<std::string>& names, co
   claim(std::move(ticks));
 }
 
-// Its last tick, if that is to be claimed; and the next one counts for the time of the next look.
+// Its last tick, if it is to be claimed.  The next tick counts for the time of the next look.
 std::optional<GemTick> GemSchedules::Run::judge(const std::string& name, const Fields& fields) {
   const FugitRule rule = FugitRule::parse(field_or(fields, "cron", ""));
   const auto second = std::chrono::floor<std::chrono::seconds>(now);

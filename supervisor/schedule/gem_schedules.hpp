@@ -9,14 +9,13 @@
 
 namespace brood {
 
-// Serves the schedules that the gem sidekiq-cron has in Redis, beside its own pollers or after the last of them has
-// gone: so the gem's tab in Sidekiq's Web UI goes on working.  A tick that is late by more than a minute does not come,
-// as with the gem.
+// Serves the schedules that the gem sidekiq-cron has in Redis, beside the gem's own pollers or instead of them, so that
+// its tab in Sidekiq's Web UI goes on working.  As in the gem, a tick that is more than a minute late is skipped.
 class GemSchedules {
  public:
   struct Settings {
     bool serves = false;
-    std::optional<TimeUnit> times = {};  // that their jobs are given; nullopt: as the fleet writes them
+    std::optional<TimeUnit> times = {};  // for their jobs; nullopt: as the fleet writes them
   };
 
   GemSchedules(EventLoop& loop, AsyncConnection& redis, Settings settings);
@@ -24,9 +23,9 @@ class GemSchedules {
   GemSchedules(const GemSchedules&) = delete;
   GemSchedules& operator=(const GemSchedules&) = delete;
 
-  // Looks now, and from then on by itself; nothing where it does not serve them.
+  // Looks now, and then repeats by itself; does nothing if it does not serve them.
   void look();
-  void set(Settings settings);  // unless it is stopped
+  void set(Settings settings);  // ignored once stopped
   void stop();
   void resume(Settings settings);
 

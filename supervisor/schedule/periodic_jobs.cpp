@@ -29,18 +29,18 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr auto between_services = 60s;
-constexpr auto between_tries = 1s;  // while the job before has not ended
+constexpr auto between_tries = 1s;  // while the previous job has not ended
 constexpr nanoseconds after_failure = 5s;
 
 struct ServedJob {
   PeriodicSettings settings;
   Zone zone;
-  bool replaces = true;  // another rule that holds
+  bool replaces = true;  // replaces another rule in Redis
   bool ours = false;     // by this rule
   bool paused = false;
   sys_seconds last{};
-  SteadyTime not_before{};   // after a failure, or while the job before has not ended
-  std::string failure = {};  // said once
+  SteadyTime not_before{};   // after a failure, or while the previous job has not ended
+  std::string failure = {};  // logged once
 };
 
 // The job and tick of one claim.
@@ -76,7 +76,7 @@ struct PeriodicJobs::Run {
   std::mt19937_64 random{std::random_device{}()};
   bool looking = false, stopped = false;
 
-  WallTime told{};  // by Redis, the last time, at
+  WallTime told{};  // by Redis, at the last answer
   SteadyTime told_at{};
   SteadyTime next_service{};
 
@@ -102,7 +102,7 @@ struct PeriodicJobs::Run {
   void fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause = after_failure);
   static void wait_for_rule(ServedJob& job);
   nanoseconds until_next_after(const ServedJob& job, sys_seconds moment) const;
-  // A question was not answered.  When Redis is back, look() is called too.
+  // A question was not answered.  look() is also called when Redis is back.
   void give_up() {
     looking = false;
     next_service = {};
@@ -164,7 +164,7 @@ void PeriodicJobs::Run::read_service(ServedJob& job, const std::string& name, co
   job.last = served.last;
 }
 
-// All that is due by now, again until nothing is.
+// Claims everything due by now, until nothing is left.
 void PeriodicJobs::Run::claim_due() {
   fleet_times.look(redis.guard([this](TimeUnit unit) {
     times = unit;
@@ -190,7 +190,7 @@ void PeriodicJobs::Run::send_claims() {
       redis.guard([this, claims = std::move(claims)](Results results) { read_claims(claims, results); }));
 }
 
-// One that is paused is tried as well: perhaps it no longer is.
+// Also tries a paused one: the pause may have ended.
 void PeriodicJobs::Run::add_claims(const std::string& name, ServedJob& job, std::vector<SentClaim>& claims) {
   const PeriodicSettings& settings = job.settings;
   const DueTicks due = due_ticks(settings.rule, job.zone, job.last, second_now(), settings.late_at_most(),
@@ -245,7 +245,7 @@ TickClaim PeriodicJobs::Run::claim_of(const std::string& name, const ServedJob& 
   return claim;
 }
 
-// The entry of a tick whose job does not run.
+// The history entry of a tick whose job does not run.
 std::string PeriodicJobs::Run::entry(sys_seconds tick) const {
   return JsonWriter()
       .number("tick", tick.time_since_epoch().count())
@@ -256,7 +256,7 @@ std::string PeriodicJobs::Run::entry(sys_seconds tick) const {
 }
 
 void PeriodicJobs::Run::read_claims(const std::vector<SentClaim>& claims, const Results& results) {
-  if (!answered(results)) return give_up();  // which of them were applied?
+  if (!answered(results)) return give_up();  // it is unknown which were applied
   for (std::size_t i = 0; i < claims.size(); ++i) {
     try {
       read_claim(claims[i], results[i]);
@@ -284,7 +284,7 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   if (outcome == Outcome::another_rule)
     return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
   const bool state_is_gone = outcome == Outcome::lost && claimed.last == sys_seconds{};
-  // The clock of Redis was put back, or Redis has lost its data, or another program has written into them.
+  // The clock of Redis was put back, Redis has lost its data, or another program has changed them.
   if (outcome == Outcome::early || state_is_gone || is_unmoved) {
     job.not_before = steady_now() + between_tries;
     next_service = {};
@@ -356,7 +356,7 @@ void PeriodicJobs::resume(Settings settings) {
   stop();
   auto next = std::make_unique<Run>(run_->loop, run_->redis.connection(), std::move(settings));
   const std::unique_ptr<Run> old = std::exchange(run_, std::move(next));
-  for (auto& [name, job] : run_->jobs) {  // what was not read anew replaces nothing that another has read since
+  for (auto& [name, job] : run_->jobs) {  // unread jobs must not replace what others have written since
     const auto known = old->jobs.find(name);
     if (known != old->jobs.end() && periodic_definition(known->second.settings) == periodic_definition(job.settings))
       job.replaces = known->second.replaces;

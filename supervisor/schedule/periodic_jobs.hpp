@@ -20,8 +20,8 @@ class PeriodicJobs {
  public:
   struct Settings {
     std::string identity;
-    std::map<std::string, PeriodicSettings> jobs;  // whose zones are known: see check_zones()
-    std::optional<TimeUnit> times = {};            // that they are given; nullopt: as the fleet writes them
+    std::map<std::string, PeriodicSettings> jobs;  // their zones are known: see check_zones()
+    std::optional<TimeUnit> times = {};            // for them; nullopt: as the fleet writes them
   };
 
   PeriodicJobs(EventLoop& loop, AsyncConnection& redis, Settings settings);
@@ -29,11 +29,11 @@ class PeriodicJobs {
   PeriodicJobs(const PeriodicJobs&) = delete;
   PeriodicJobs& operator=(const PeriodicJobs&) = delete;
 
-  // Writes to Redis which periodic jobs are served, looks which are due, and goes on by itself.  Call it at the start
+  // Writes to Redis which periodic jobs are served, checks which are due, and repeats by itself.  Call it at the start
   // and when Redis is back.  Costs nothing if there are no such jobs.
   void look();
 
-  // Goes by these from now on, if it is not stopped.
+  // Uses these settings from now on; ignored once stopped.
   void set(Settings settings);
 
   void stop();

@@ -5,26 +5,26 @@
 
 namespace brood {
 
-// How long the scheduler sleeps between two looks at what was pushed meanwhile: Sidekiq's arithmetic (wire
-// specification, section 6), so that a fleet of brood and Ruby processes shares the polling fairly.  Pure: `random` is
-// a number in [0, 1).
+// How long the scheduler sleeps between two looks for newly pushed jobs: Sidekiq's arithmetic (wire specification,
+// section 6), so that a fleet of brood and Ruby processes shares the polling fairly.  Pure: `random` is a number in [0,
+// 1).
 struct PollSettings {
-  std::chrono::nanoseconds average_scheduled = std::chrono::seconds(5);  // per process: times the number of processes
-  std::optional<std::chrono::nanoseconds> fixed_average = {};            // whatever the number of processes
+  std::chrono::nanoseconds average_scheduled = std::chrono::seconds(5);  // per process: multiplied by their number
+  std::optional<std::chrono::nanoseconds> fixed_average = {};            // independent of the number of processes
 };
 
-// The mean pause; no process at all counts as one.
+// The mean pause; no process counts as one.
 std::chrono::nanoseconds mean_poll_interval(const PollSettings& settings, int processes);
 
-// For how long due jobs are left to the schedulers of Ruby's processes: longer than one of those pauses among so many
-// processes, and a minute at least.
+// How long due jobs are left to the schedulers of Ruby's processes: longer than one pause among so many processes, and
+// at least a minute.
 std::chrono::nanoseconds left_to_ruby_for(int processes);
 
 // One pause: half to one and a half of the mean, or anything up to twice the mean from ten processes on.
 std::chrono::nanoseconds poll_pause(const PollSettings& settings, int processes, double random);
 
-// Before the number of processes can be trusted: 10 to 15 s, so that a fleet that starts together has registered, or up
-// to 5 s when the number does not matter.
+// The wait until the number of processes can be trusted: 10 to 15 s, so that a fleet that starts together has
+// registered, or up to 5 s if the number does not matter.
 std::chrono::nanoseconds initial_wait(const PollSettings& settings, double random);
 
 }  // namespace brood

@@ -56,7 +56,7 @@ bool RegisteredPeriodicJobs::look(std::uint32_t present, bool another_comes) {
   try {
     std::string text = read_config_file(path_).text;
     if (generation_of_registered_periodic(text) > present) {
-      file_ = 0;  // it is read again
+      file_ = 0;  // so that it is read again
       if (!another_comes) put_back_registered_periodic(path_, text_);
       return false;
     }

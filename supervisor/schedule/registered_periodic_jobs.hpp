@@ -14,8 +14,8 @@ namespace brood {
 
 using PeriodicJobSettings = std::map<std::string, PeriodicSettings>;
 
-// Reads what job libraries have registered, a line of JSON each; what cannot be used is left out, and `refuse` gets a
-// name and why.
+// Reads the registrations of job libraries, a line of JSON each.  Leaves out what cannot be used, and calls `refuse`
+// with the name and the reason.
 PeriodicJobSettings read_registered_periodic(
     std::string_view lines, const std::function<void(const std::string& name, const std::string& why)>& refuse);
 
@@ -25,9 +25,9 @@ class RegisteredPeriodicJobs {
  public:
   explicit RegisteredPeriodicJobs(std::string path) : path_(std::move(path)) {}
 
-  // Returns whether they have changed.  What a generation later than the present one has registered is not in force:
-  // that generation may still be taken back.  If no other comes, it was taken back, and its file makes way for what was
-  // in force before.
+  // Returns whether they have changed.  Registrations of a generation later than the present one are not in force: that
+  // generation may still be rolled back.  If no other is coming, it was rolled back, and its file is replaced by what
+  // was in force before.
   bool look(std::uint32_t present, bool another_comes);
   const PeriodicJobSettings& jobs() const { return jobs_; }
   void remove_file() const;
@@ -36,7 +36,7 @@ class RegisteredPeriodicJobs {
   const std::string path_;
   timespec changed_{};
   ino_t file_ = 0;
-  std::string text_;  // of the file, when its jobs came into force
+  std::string text_;  // the file's text when its jobs came into force
   PeriodicJobSettings jobs_;
 };
 

@@ -28,7 +28,7 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr auto lock_lifetime = 2s;
-constexpr auto count_lasts = 30s;  // of the processes: a fleet changes slowly, and has its beats ten seconds apart
+constexpr auto count_lasts = 30s;  // for the processes: a fleet changes slowly, and beats ten seconds apart
 constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
 double seconds_of(const std::string& score) { return leading_number<double>(score); }
@@ -47,7 +47,7 @@ bool is_due(const std::optional<std::string>& first_score, WallTime now) {
 
 }  // namespace
 
-// What lives from one start to the next: replies to an earlier one's commands are dropped.
+// The state from one start to the next: replies to an earlier run's commands are dropped.
 struct Scheduler::Run {
   Run(EventLoop& event_loop, AsyncConnection& connection, Settings given)
       : loop(event_loop),
@@ -75,27 +75,27 @@ struct Scheduler::Run {
   bool looking = false, stopped = false;
   std::uint64_t moved = 0, moved_to_dead = 0;
 
-  // One look.
+  // During a look:
   SchedulerLock lock = SchedulerLock::none;
-  WallTime now{};  // by Redis, when the look began, and by our own clock:
+  WallTime now{};  // by Redis, when the look began; `began` is the same by our clock
   SteadyTime began{};
-  WallTime first_begun{};  // the first of all: jobs that were due long before may have had no scheduler until now
+  WallTime first_begun{};  // of the first look: jobs due long before may have had no scheduler until now
   std::string set_error;
-  std::optional<std::size_t> expected;  // the set for whose known score the next look comes
-  std::size_t first_set = 0;            // that this look moves from
+  std::optional<std::size_t> expected;  // the set whose known score is the reason for the next look
+  std::size_t first_set = 0;            // the first set that this look moves from
 
-  std::optional<SteadyTime> counted;  // the processes
-  bool counts = false;                // with the scores that are asked for
+  std::optional<SteadyTime> counted;  // when the processes were last counted
+  bool counts = false;                // asks for their number with the scores
   int processes = 1;
 
-  // Between two looks.
-  SteadyTime planned{};  // when the next one comes
+  // Between two looks:
+  SteadyTime planned{};  // time of the next one
   bool is_told = false;  // of changes of `schedule`
   bool glancing = false, glance_again = false;
-  std::string first_known;  // score in `schedule` that no glance need count, nor any behind it
-  std::int64_t stays = 0;   // in `schedule` though it is due
+  std::string first_known;  // a score in `schedule`: glances need not count it or later ones
+  std::int64_t stays = 0;   // due members that stay in `schedule`
 
-  // One streak of failures is said once.
+  // Each streak of failures is logged once.
   bool failing = false;
   nanoseconds error_pause = first_error_pause;
 
@@ -145,7 +145,7 @@ void Scheduler::Run::look() {
     see_whether_due();
 }
 
-// Nearly every poll finds nothing new: it shall cost Redis little.
+// Nearly every poll finds nothing new, so it must cost Redis little.
 void Scheduler::Run::see_whether_due() {
   std::vector<Command> commands = next_scores(std::nullopt);
   commands.insert(commands.begin(), ask_time());
@@ -159,7 +159,7 @@ void Scheduler::Run::see_whether_due() {
     results.erase(results.begin());
     for (std::size_t set = 0; set < due_sets.size(); ++set) {
       const AsyncConnection::Result& first = results[set];
-      // A refusal is met again, and said, on the way to moving.
+      // The move meets a refusal again and logs it.
       if (!first.ok() || is_due(read_first_score(first.reply.view()), now)) return take_lock();
     }
     plan(results);
@@ -175,8 +175,8 @@ void Scheduler::Run::take_lock() {
 void Scheduler::Run::begin(Results& results) {
   now = redis_time(results[0].reply.view());
   began = steady_now();
-  // The lock only spares duplicate work, since every move is guarded by itself.  If Redis refuses the lock (Redis is
-  // full, or another program has the key), go on without it.
+  // The lock only spares duplicate work, since each move is guarded by itself.  If Redis refuses the lock (Redis is
+  // full, or another program has the key), goes on without it.
   lock = read_scheduler_lock(results.back().reply.view(), settings.identity);
   set_error.clear();
   if (lock == SchedulerLock::of_another) return ask_for_next();
@@ -192,7 +192,7 @@ void Scheduler::Run::begin(Results& results) {
 void Scheduler::Run::move_set(std::size_t moved_before) {
   if (moved_before == due_sets.size()) return ask_for_next();
   const std::size_t set = (first_set + moved_before) % due_sets.size();
-  const Command keep_lock = keep_scheduler_lock(settings.identity, lock_lifetime);  // with each batch
+  const Command keep_lock = keep_scheduler_lock(settings.identity, lock_lifetime);  // sent with each batch
   mover.move_all(
       std::string(due_sets[set]), now, times, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
         if (set == schedule_of_due_sets) stays = static_cast<std::int64_t>(done.left);
@@ -204,22 +204,22 @@ void Scheduler::Run::move_set(std::size_t moved_before) {
         if (done.connection_lost) return back_off(done.error);
         if (!done.error.empty()) {
           if (classify_error(done.error) != ErrorKind::other) return back_off(done.error);
-          set_error = done.error;  // this set alone is at fault: a key of another type
+          set_error = done.error;  // only this set is at fault: a key of another type
         }
         move_set(moved_before + 1);
       });
 }
 
 void Scheduler::Run::ask_for_next() {
-  // Due jobs that were left where they are wait for the next poll; while another process holds the lock, they wait for
-  // the lock.
+  // Due jobs that were left in place wait for the next poll; while another process holds the lock, they wait for the
+  // lock.
   const auto above = lock == SchedulerLock::of_another ? std::nullopt : std::optional(due_score(now));
   std::vector<Command> commands = next_scores(above);
   if (lock == SchedulerLock::ours) commands.push_back(end_scheduler_lock());
   ask(commands, [this](Results& results) { plan(results); });
 }
 
-// The first member of each set above a score, and now and then the number of processes.
+// Asks for the first member of each set above a score, and now and then the number of processes.
 std::vector<Command> Scheduler::Run::next_scores(const std::optional<std::string>& above) {
   std::vector<Command> commands;
   for (const std::string_view set : due_sets) commands.push_back(ask_first_score(set, above));
@@ -235,8 +235,8 @@ void Scheduler::Run::plan(Results& results) {
         count.ok() ? static_cast<int>(std::min<std::int64_t>(read_process_count(count.reply.view()), 100'000)) : 1;
     counted = steady_now();
   }
-  // Sidekiq waits ten seconds before it looks for the first time, until the processes that start together have
-  // registered and the number can be trusted.  We need not: the lock keeps them from doing the same work.
+  // Sidekiq waits ten seconds before its first look, until the processes that start together have registered and their
+  // number can be trusted.  We need not: the lock keeps them from doing the same work.
   nanoseconds pause = poll_pause(settings.poll, processes, draw());
   const nanoseconds passed = steady_now() - began;
   for (std::size_t set = 0; set < due_sets.size(); ++set) {
@@ -245,12 +245,12 @@ void Scheduler::Run::plan(Results& results) {
     if (!score) continue;
     const nanoseconds after_beginning = until(*score, now, pause + passed);
     nanoseconds due_in = std::max<nanoseconds>(after_beginning - passed, 0ns);
-    // The holder of the lock is moving it, or has crashed and its lock expires.
+    // The holder of the lock is moving it, or has crashed and its lock will expire.
     if (lock == SchedulerLock::of_another) due_in = std::max<nanoseconds>(due_in, lock_lifetime);
     if (due_in < pause) expected = set;
     pause = std::min(pause, due_in);
   }
-  // Until then the glances count only what was pushed since.
+  // Until then glances count only what was pushed since.
   const WallTime next = now + (steady_now() - began) + pause;
   first_known = due_score(next);
   if (const auto& first = results[schedule_of_due_sets]; first.ok()) {
@@ -275,13 +275,13 @@ void Scheduler::Run::start_look_in(nanoseconds pause) {
 
 void Scheduler::Run::rely_on_being_told(bool told) {
   is_told = told;
-  if (!told) glance();  // and from then on more often
+  if (!told) glance();  // from then on more often
 }
 
 void Scheduler::Run::glance() {
   if (stopped || !redis.connected()) return;
   if (looking || glancing) {
-    glance_again = true;  // what was asked for may have been read before
+    glance_again = true;  // the present answer may be older than this call
     return;
   }
   glancing = true;
@@ -291,7 +291,7 @@ void Scheduler::Run::glance() {
   });
 }
 
-// Whatever is refused is said by the look that is planned.
+// A refusal is logged by the planned look.
 void Scheduler::Run::see_count(const AsyncConnection::Result& result) {
   if (result.ok()) {
     const std::int64_t count = read_scheduled_below(result.reply.view());

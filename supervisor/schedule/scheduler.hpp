@@ -15,13 +15,13 @@
 
 namespace brood {
 
-// Moves jobs whose time has come from `retry` and `schedule` to their queues.  It knows the next due score and wakes
-// for it.  Jobs that are pushed meanwhile are found by polls, with Sidekiq's arithmetic, and in `schedule` also by
-// glances: one command that counts what is due sooner.  It glances after each change that it hears of, or about twice a
-// second if it hears of none.  The clock of Redis decides what is due.
+// Moves due jobs from `retry` and `schedule` to their queues.  It knows the next due score and wakes for it.  Polls
+// find jobs that are pushed meanwhile, with Sidekiq's arithmetic; in `schedule` glances find them too: one command that
+// counts what is due sooner.  It glances after each reported change, or about twice a second if changes are not
+// reported.  The clock of Redis decides what is due.
 //
-// Unless it is to move all, it leaves jobs of queues that live Ruby processes serve, and none of brood's, to those for
-// a minute, or longer in a large fleet: what their scheduler pushes goes through the middleware of Ruby's client.
+// Unless it is to move all, it leaves jobs to live Ruby processes if only those serve the queue, for a minute, or
+// longer in a large fleet: their scheduler pushes them through the middleware of Ruby's client.
 class Scheduler {
  public:
   struct Settings {
@@ -32,8 +32,8 @@ class Scheduler {
     bool leaves_to_ruby = true;
     std::optional<std::chrono::nanoseconds> left_to_ruby_for = {};  // nullopt: by the size of the fleet
     std::chrono::nanoseconds between_glances_when_told = std::chrono::seconds(5);
-    std::function<bool()> tells_time = [] { return true; };  // whether this Redis is whose clock the process goes by
-    std::optional<TimeUnit> times = {};  // of a job that has none; nullopt: as the fleet writes them
+    std::function<bool()> tells_time = [] { return true; };  // whether the process goes by the clock of this Redis
+    std::optional<TimeUnit> times = {};                      // for a job without one; nullopt: as the fleet writes them
   };
 
   Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings);
@@ -41,22 +41,22 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Looks now, unless a look is under way, and from then on by itself: at the start, and when Redis came back.
+  // Looks now, unless a look is under way, and then repeats by itself.  Call it at the start, and when Redis is back.
   void look();
 
-  // Glances at `schedule` now: it has changed.
+  // Glances at `schedule` now, since it has changed.
   void glance();
 
-  // Whether glance() is called for every change from now on.
+  // Whether glance() will be called for each change.
   void rely_on_being_told(bool told);
 
-  // Goes by these from now on, if it is not stopped, and looks at once.
+  // Uses these settings from now on and looks at once; ignored once stopped.
   void set(Settings settings);
 
   // Moves nothing more: Sidekiq's scheduler ends when a process quiets.  A batch under way may still be applied.
   void stop();
 
-  // After a stop: goes by these, as at the start.
+  // After a stop: uses these settings, as at the start.
   void resume(Settings settings);
 
   // Since the start.

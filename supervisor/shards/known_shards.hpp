@@ -19,12 +19,12 @@ class KnownShards {
   bool is_drained(int number) const { return drained_.at(static_cast<std::size_t>(number)); }
   bool is_empty_place(int number) const { return empty_.at(static_cast<std::size_t>(number)); }
 
-  // Those that are there.
+  // The number of shards that are not empty places.
   std::size_t count() const;
-  // Which of these it is.
+  // The place of this shard among those.
   std::size_t rank(int number) const;
 
-  // Where what goes by this text lives: never in one that is drained.
+  // The shard for everything with this key; never a drained one.
   int home_of(std::string_view key) const;
 
  private:

@@ -47,7 +47,7 @@ Rebalance plan_rebalance(int shard, const std::set<int>& capsules, const std::ve
                          SteadyTime now) {
   std::vector<const MovableWorker*> idle, busy;
   bool one_is_here = false;
-  std::map<int, int> in_long_jobs;  // how many are here, by capsule
+  std::map<int, int> in_long_jobs;  // by capsule, for this shard
   for (const MovableWorker& worker : workers) {
     if (!capsules.contains(worker.capsule)) continue;
     const bool comes = worker.shard != shard && worker.wanted == shard;

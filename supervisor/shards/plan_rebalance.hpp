@@ -8,15 +8,15 @@
 
 namespace brood {
 
-// Which worker serves which shard, where there are several.  Pure.
+// Decides which worker serves which shard, if there are several.  Pure.
 
-// A shard, as a worker sees it that needs one to serve.
+// A shard, for a worker that needs one to serve.
 struct ShardToServe {
   bool is_usable = false;
   // In a capsule with one worker, jobs run in order: jobs left behind in a shard go back before another is fetched
   // there.
   bool is_in_order = true;
-  bool is_there = true;  // the worker's configuration has it, and it has not been taken out
+  bool is_there = true;  // the worker's configuration has it, and it has not been removed
 };
 
 // The shard for a worker that prefers `first`: the next usable one in the circle that begins there.  Shards that are
@@ -29,7 +29,7 @@ struct MovableWorker {
   int capsule = 0;
   int shard = 0;
   int wanted = 0;              // the shard that it was called to; its own if it was not called
-  bool goes_if_first = false;  // it was called together with others, and moves only if it is the first to be free
+  bool goes_if_first = false;  // it was called together with others, and moves only if it is the first that is free
   bool is_idle = false;
   bool runs_a_job = false;
   bool runs_a_long_job = false;
@@ -43,8 +43,8 @@ struct Rebalance {
   bool only_the_first = false;  // only the first of them that is free moves
 };
 
-// Calls an idle worker if there is one, from the shard that has most idle workers.  If none is idle and no worker
-// serves the shard, calls all workers that are busy elsewhere, and the first that is free moves.
+// Calls an idle worker if there is one, from the shard with most idle workers.  If none is idle and no worker serves
+// the shard, calls all workers that are busy elsewhere, and the first that is free moves.
 //
 // A worker in a long job does not count as serving its shard; if all are in long jobs, a worker comes from a shard that
 // has more of them.  A busy worker stays in a shard for `shortest_stay`: otherwise a few workers with many shards would
@@ -52,7 +52,7 @@ struct Rebalance {
 Rebalance plan_rebalance(int shard, const std::set<int>& capsules, const std::vector<MovableWorker>& workers,
                          SteadyTime now);
 inline constexpr std::chrono::milliseconds shortest_stay{200};
-inline constexpr std::chrono::milliseconds time_to_come{250};  // after that a called idle worker no longer counts
+inline constexpr std::chrono::milliseconds time_to_come{250};  // then a called idle worker no longer counts
 
 // The capsules of which a worker would come, now or once it is free.
 std::set<int> capsules_to_call(int shard, const std::vector<MovableWorker>& workers);

@@ -14,14 +14,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So that sixteen idle shards cost no more than some twenty commands a second.
+// So that sixteen idle shards cost only some twenty commands a second.
 constexpr int few_shards = 4, slowest_pace = 3;
 constexpr auto beat_interval = 10s,
                longest_beat_interval = 20s;  // a supervisor that misses two of these still does not count as dead
 
 constexpr auto sweep_interval = 1h;
-constexpr auto between_first_sweeps = 3s;  // from the first sweep of one shard to that of the next
-constexpr auto time_to_be_listed = 15s;    // until every living supervisor has listed itself by a heartbeat
+constexpr auto between_first_sweeps = 3s;  // from one shard's first sweep to the next shard's
+constexpr auto time_to_be_listed = 15s;    // until each living supervisor has listed itself by a heartbeat
 
 int pace_among(const KnownShards& shards) {
   return std::clamp(static_cast<int>(shards.count()) / few_shards, 1, slowest_pace);
@@ -136,7 +136,7 @@ void Shard::do_what_is_due(SteadyTime now) {
   if (!quiet_) quarantine_watch_.look(now, settings_.config->crashes.quarantine_after > 0);
   if (now < next_sweep_) return;
   recovery_.sweep([this] { return OwnIncarnations{identity_, living_fields(), pool_.last_incarnation()}; });
-  next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
+  next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at the same time
 }
 
 void Shard::recover(SteadyTime now) {
@@ -196,7 +196,7 @@ void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
   if (redis_.connected()) set_aside_watch_.look(capsules_);
 }
 
-// This shard has its share of each cap.
+// Gives the doorbell the capsules with this shard's share of each cap.
 void Shard::tell_of_capsules() {
   if (capsules_.empty()) return;
   std::vector<CapsuleSettings> capsules = capsules_;
@@ -275,7 +275,7 @@ void Shard::leave() {
   log::info("shard_leaves", {{"shard", name_}, {"redis", redis_.describe()}});
 }
 
-// A worker of the generation before may still be on its way out of it.
+// A worker of the previous generation may still be leaving it.
 void Shard::leave_if_done() {
   if (standing_ != Standing::leaving) return;
   if (heartbeat_.has_finished()) {
@@ -327,7 +327,7 @@ std::string Shard::why_not(const RedisData& data) const {
   return why_not_beside(data, others);
 }
 
-// The process goes by the clock of the first Redis that is connected.
+// The process goes by the clock of the first connected Redis.
 bool Shard::tells_the_time() const {
   return shards_.first_where([](const Shard& shard) { return shard.redis_.connected(); }, number_) == number_;
 }
@@ -353,13 +353,13 @@ GemSchedules::Settings Shard::gem_schedule_settings() const {
   return {.serves = settings_.config->serves_sidekiq_cron, .times = times()};
 }
 
-// As the clients in its workers do it.
+// The time unit of the clients in its workers.
 std::optional<TimeUnit> Shard::times() const {
   const auto configured = settings_.config->compatibility.time_unit();
   return configured ? configured : told_times();
 }
 
-// A periodic job lives in one shard, which follows from its name.
+// Each periodic job belongs to one shard, by its name.
 PeriodicJobs::Settings Shard::periodic_settings() const {
   PeriodicJobs::Settings settings{.identity = identity_, .jobs = settings_.periodic_jobs, .times = times()};
   std::erase_if(settings.jobs, [this](const auto& job) { return all_.home_of(job.first) != number_; });

@@ -51,8 +51,8 @@
 
 namespace brood {
 
-// Everything that a supervisor does with one Redis: it connects, watches the queues there and which are paused, moves
-// due jobs, sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
+// All work of a supervisor with one Redis: connects, watches its queues and which are paused, moves due jobs, sends
+// heartbeats, and recovers what dead workers and dead supervisors have left in it.
 class Shard {
  public:
   // The present generation's configuration, and what follows from it.
@@ -66,9 +66,9 @@ class Shard {
     int number = 0;  // among all shards
     KnownShards all = {};
     RedisAddress redis;
-    std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // null if this Redis is another's
+    std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // null if this Redis is not embedded
     RedisLink::Patience give_up_after{};
-    BeatTokens beat_tokens = {};  // those of the program before us in the same process
+    BeatTokens beat_tokens = {};  // of the previous program in this process
   };
   // The parts that all shards of a supervisor share.
   struct Parts {
@@ -86,10 +86,10 @@ class Shard {
   };
   Shard(const Parts& parts, Setup setup, Settings settings);
 
-  // Events since the last take_news(), if they concern more than this shard.
+  // Events since the last take_news() that concern more than this shard.
   struct News {
     std::optional<RedisTrouble> trouble = {};  // see RedisLink::News
-    bool has_moved = false;                    // as well
+    bool has_moved = false;                    // see RedisLink::News
     std::vector<std::string> signals = {};     // see Heartbeat::News
     std::vector<WorkerDeath> recovered = {};   // nothing of what these workers held is left in flight
     bool rules_changed = false;                // of periodic jobs in this Redis
@@ -112,12 +112,12 @@ class Shard {
   const Heartbeat& heartbeat() const { return heartbeat_; }
   OrphanWatch& orphan_watch() { return orphan_watch_; }
 
-  // Each turn, what is due.
+  // Each turn: does what is due.
   void do_what_is_due(SteadyTime now);
-  // Each turn, after what else there is to do: forks the recovery's children.
+  // Each turn, after everything else: forks the recovery's children.
   void recover(SteadyTime now);
 
-  // A worker has reported this.
+  // A worker has reported a batch.
   void look_for_batches() {
     if (is_served()) batch_watch_.look_for_a_while();
   }
@@ -127,19 +127,19 @@ class Shard {
 
   // The capsules that workers fetch for: see Generations::capsules().
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
-  // The present generation is another.
+  // The present generation has changed.
   void follow_config(Settings settings);
-  // The other shards are not the same as before, or others are drained.
+  // The other shards, or the drained ones, have changed.
   void set_shards(KnownShards all);
   bool is_drained() const { return is_served() && all_.is_drained(number_); }
   const std::string& name() const { return name_; }
 
-  // It is taken out, and it holds no jobs.  The supervisor leaves it once no worker serves it and nothing is being
+  // The shard was removed and holds no jobs.  The supervisor leaves it once no worker serves it and nothing is being
   // recovered.  Its place stays empty.
   void leave();
   bool is_served() const { return standing_ == Standing::served; }
   bool is_leaving() const { return standing_ == Standing::leaving; }
-  // Other jobs are periodic than before.
+  // The periodic jobs have changed.
   void follow_periodic(PeriodicJobSettings jobs);
   // Those whose rules lie in this Redis, wherever they are served.
   const PeriodicJobSettings& stored_periodic() const { return periodic_rules_.jobs(); }
@@ -160,7 +160,7 @@ class Shard {
 
   enum class Standing {
     served,
-    leaving,  // no work is looked for there any more
+    leaving,  // no new work is looked for there
     left,     // nothing is sent there any more
   };
   void leave_if_done();
@@ -174,7 +174,7 @@ class Shard {
   Scheduler::Settings scheduler_settings() const;
   PeriodicJobs::Settings periodic_settings() const;
   GemSchedules::Settings gem_schedule_settings() const;
-  std::optional<TimeUnit> times() const;  // of what it pushes itself; nullopt: as the fleet writes them
+  std::optional<TimeUnit> times() const;  // for its own pushes; nullopt: as the fleet writes them
   KeyChangeListener::Keys keys_to_watch();
   std::set<std::string> living_fields() const;
 
@@ -189,7 +189,7 @@ class Shard {
   bool quiet_ = false;  // or stopping
   News news_;
   std::vector<CapsuleSettings> capsules_;
-  int pace_ = 1;  // how many times as long as with one shard the time between two looks is
+  int pace_ = 1;  // the pause between two looks, as a multiple of that with one shard
   WorkerPool& pool_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;
@@ -215,7 +215,7 @@ class Shard {
   Heartbeat heartbeat_;
   KeyChangeListener key_change_listener_;
   SteadyTime next_sweep_{};
-  std::uint64_t died_ = 0;  // jobs that the scheduler has moved to the dead set, as the scoreboard counts them
+  std::uint64_t died_ = 0;  // jobs that the scheduler has moved to the dead set, by the scoreboard
 };
 
 }  // namespace brood

@@ -56,11 +56,11 @@ std::set<int> ShardMoves::capsules_to_call(int number) {
   return capsules;
 }
 
-// In a capsule of one worker order holds: what was left behind here goes back first.
+// In a capsule of one worker jobs run in order: what was left behind here goes back first.
 bool ShardMoves::may_serve(int capsule, int number) const {
   if (shards_[number].recovery().fields_of(identity_).empty()) return true;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
-  // One of a generation that is on trial is not among them yet.
+  // A generation on trial is not among these yet.
   const auto index = static_cast<std::size_t>(capsule);
   return index < settings.size() && settings[index].concurrency != 1;
 }
@@ -122,7 +122,7 @@ int ShardMoves::place_near(int number, int capsule) const {
   return choose_shard(number, all);
 }
 
-// -1: none.
+// -1 if there is none.
 int ShardMoves::emptiest_usable(int capsule) const {
   std::vector<int> workers(static_cast<std::size_t>(shards_.size()));
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
@@ -146,7 +146,7 @@ void ShardMoves::place_again(int slot) {
   if (!are_several()) return;
   ProcessTable::Slot& taken = slots_.table[slot];
   const int from = taken.shard, capsule = generations_.index_of(taken.generation, taken.capsule);
-  // One that is finishing fetches nothing more, and may be of a generation that does not know every shard.
+  // A finishing worker fetches nothing more, and its generation may not know every shard.
   const bool finishes = (taken.flags & slot_stop) != 0;
   const int rather = is_there(capsule, taken.wanted_shard) && is_usable(taken.wanted_shard) ? taken.wanted_shard : from;
   const int to = finishes ? from : place_near(rather, capsule);
@@ -165,7 +165,7 @@ void ShardMoves::place_again(int slot) {
   shards_[to].look_who_waits();
 }
 
-// The slot's worker enters another shard: what it has counted until now belongs to the shard before.
+// The slot's worker enters another shard: its counts until now belong to the previous one.
 void ShardMoves::enter(int slot, int number) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.shard == number) return;

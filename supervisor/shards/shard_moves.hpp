@@ -18,9 +18,9 @@ class Shard;
 // The shards of one supervisor; at least one.
 using Shards = ShardSet<Shard>;
 
-// Which worker serves which shard.  At first workers are spread over all shards.  An idle worker is called to a shard
-// where a job waits and no worker is free.  If none is idle, the first that ends its job moves to a shard that has no
-// worker at all.  A worker that waits in a shard that is away moves to another.
+// Decides which worker serves which shard.  At first workers are spread over all shards.  An idle worker is called to a
+// shard where a job waits and no worker is free.  If none is idle, the first that ends its job moves to a shard that
+// has no worker at all.  A worker that waits in a shard that is away moves to another.
 //
 // Workers do not rotate by themselves: an idle worker blocks in one Redis, so it would have to poll the others, while
 // the supervisor already knows where a job waits and which shards are away, drained or in order.
@@ -30,16 +30,16 @@ class ShardMoves : public WorkerShards {
   ShardMoves(std::string identity, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
              const Shards& shards);
 
-  // The capsules of which a worker would come to this shard if called, as indexes into Generations::capsules().
+  // The capsules with a worker that would come to this shard if called, as indexes into Generations::capsules().
   std::set<int> capsules_to_call(int shard);
   // Calls a worker of these capsules to this shard.  Returns false if none comes, or if the one that comes was called
   // before.
   bool call(int shard, const std::set<int>& capsules);
   bool are_several() const;
-  // The first shard that can be used; the first of all if none can.
+  // The first usable shard; the first of all if none is usable.
   int first_usable() const;
 
-  // Now and then: brings workers that run no job out of shards that are away.
+  // Now and then: moves workers without a job out of shards that are away.
   void leave_those_away(SteadyTime now);
 
   void place_new(int slot, int capsule, int number) override;
@@ -51,7 +51,7 @@ class ShardMoves : public WorkerShards {
  private:
   std::vector<MovableWorker> movable();
   bool is_usable(int shard) const;
-  // Whether the generation of this capsule has the shard, and it was not taken out.
+  // Whether the generation of this capsule has the shard, and it was not removed.
   bool is_there(int capsule, int shard) const;
   bool may_serve(int capsule, int shard) const;
   int place_near(int shard, int capsule) const;

@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// All shards of a supervisor by their numbers, which are their places in the configuration.  A shard that was taken out
-// keeps its place: it is not served any more.
+// All shards of a supervisor by their numbers, which are their places in the configuration.  A removed shard keeps its
+// place but is not served any more.
 template <typename T>
 class ShardSet {
  public:

@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// The workers that serve one shard now, as its parts see them: the parts that look after its queues, and its heartbeat.
+// The workers that serve one shard now, for the parts that watch its queues and for its heartbeat.
 class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
  public:
   ShardWorkers(int shard, ShardMoves& moves, WorkerOrders& orders, WorkerPool& pool, Metrics& metrics,
@@ -26,7 +26,7 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
   void unblock(const SlotRecord& record) override { unblocker_.unblock(record); }
   bool may_unblock() const override { return unblocker_.allowed(); }
   void wake(int slot) override { orders_.wake(slot); }
-  // Ends a wait that Redis knows nothing of: by a byte, which costs the worker its connection and its incarnation.
+  // Ends a wait that Redis does not know of: by a byte, which costs the worker its connection and its incarnation.
   void end_wait(const SlotRecord& record) {
     for (const OccupiedSlot& slot : occupied_slots()) {
       if (slot.record != &record) continue;
@@ -44,7 +44,7 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
     std::erase_if(seen, [this](const SeenSlot& slot) { return pool_.shard_of(slot.number) != shard_; });
     return seen;
   }
-  // The runs of job classes are counted for all shards together, and sent to the first that can be used.
+  // The runs of job classes are counted for all shards together, and sent to the first usable one.
   Metrics& metrics() override { return metrics_; }
   bool observe_classes(SteadyTime now) override {
     if (moves_.first_usable() != shard_) return false;

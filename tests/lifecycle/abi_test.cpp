@@ -1,4 +1,4 @@
-// A job library that was built against the first headers, and never since, under the program of today.
+// A job library that was built against the first headers, and never since, under today's program.
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>
@@ -17,7 +17,7 @@ namespace {
 
 std::string library(const std::string& name) { return BROOD_BINARY_DIR "/tests/job_libraries/lib" + name + ".so"; }
 
-// Crashes are brood's to catch, also where it is built with a sanitizer.
+// brood itself must catch crashes, also in a build with a sanitizer.
 const std::pair<const std::string, std::string> leave_crashes{
     "ASAN_OPTIONS", "abort_on_error=1:handle_abort=0:handle_segv=0:detect_leaks=0:use_sigaltstack=0"};
 

@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_and_upgrades_go_on_in_all_shards) {
   BOOST_TEST(verdict.doubled.empty());
 }
 
-// The job begins under the old configuration and ends when the new shards are served.
+// The job begins under the old configuration and ends after the new shards are served.
 BOOST_AUTO_TEST_CASE(shards_that_a_restart_adds_are_served_after_it) {
   ShardedLedger shards(1);
   BroodProcess brood(shards.with_workers(3));

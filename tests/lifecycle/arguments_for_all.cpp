@@ -1,4 +1,4 @@
-// Middleware around every job, programs too, which changes jobs with an encrypted argument.
+// Middleware around every job, including programs, which changes jobs with an encrypted argument.
 #include <brood/middleware.hpp>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Jobs of batches that write down what they do, a line by one write into the file $BATCH_LINES.
+// Jobs of batches that write what they do into the file $BATCH_LINES, one write per line.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -104,7 +104,7 @@ struct UntilCancelledApart {
   void perform(const brood::Context& job) const { wait_until_cancelled(job); }
 };
 
-// Dies, until the file $BATCH_LINES.healed is there.
+// Dies until the file $BATCH_LINES.healed exists.
 struct Mortal {
   static constexpr brood::JobOptions options{.queue = "branches", .retry = 0};
   void perform(const brood::Context& job) const {
@@ -119,7 +119,7 @@ struct Crash {
   void perform() const { std::abort(); }
 };
 
-// Leaves twice its number: `leaves <number>`.
+// Returns twice its number as its result: `leaves <number>`.
 struct Leaves {
   int number = 0;
   static constexpr brood::JobOptions options{.queue = "branches"};
@@ -134,7 +134,7 @@ struct LeavesApart {
   void perform(const brood::Context& job) const { job.result(2 * number); }
 };
 
-// Adds up what two steps have left: `sum <sum> <whether there is a third>`.
+// Adds up the results of two steps: `sum <sum> <whether there is a third>`.
 struct Sum {
   std::string one, other;
   static constexpr brood::JobOptions options{.queue = "branches"};

@@ -62,7 +62,7 @@ struct Site {
     return batch;
   }
 
-  // The lines that begin so, without that.
+  // The lines that begin with this, without it.
   Strings lines(const std::string& begin) const {
     Strings found;
     std::ifstream file(path);
@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(a_step_reads_what_those_before_it_have_left) {
   }
 }
 
-// Workers, recoveries and supervisors are killed while batches nest three deep.  Each batch of which a push has
-// returned counts what the ledger has, and each of its callbacks was pushed once.
+// Kills workers, recoveries and supervisors while batches nest three deep.  Each batch with a returned push counts what
+// the ledger has, and each of its callbacks was pushed once.
 BOOST_AUTO_TEST_CASE(no_kill_loses_a_count_or_doubles_a_callback) {
   Site site(4);
   Dice dice;
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(no_kill_loses_a_count_or_doubles_a_callback) {
     const BatchRecord batch = site.record(bid);
     look.insert(look.end(), batch.children.begin(), batch.children.end());
     ++children;
-    if (batch.state == BatchState::cancelled) {  // its job was killed in the midst of the push
+    if (batch.state == BatchState::cancelled) {  // its job was killed during the push
       ++cancelled;
       BOOST_TEST(batch.pending == 0, bid);
       continue;

@@ -32,7 +32,7 @@ bool logs(const BroodProcess& brood, const std::string& text, std::chrono::milli
   return eventually([&] { return holds(brood.log(), text); }, timeout);
 }
 
-// How often the supervisor itself, and not one of its workers, has said so.
+// How often the supervisor itself, not one of its workers, has logged this.
 int times_said(const BroodProcess& brood, const std::string& event) {
   const std::string log = brood.log(), wanted = "pid=" + std::to_string(brood.pid()) + " event=" + event;
   int times = 0;
@@ -46,7 +46,7 @@ std::size_t threads_of(pid_t pid) {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-// A Redis that says of itself what no Redis of this machine does, and yes to everything else.
+// A Redis that reports an INFO unlike any Redis of this machine, and answers OK to everything else.
 class ForeignRedis {
  public:
   explicit ForeignRedis(const std::string& info)
@@ -84,7 +84,7 @@ class ForeignRedis {
     }
   }
 
-  // What brood sends before it knows the server comes at once, and ends with INFO.
+  // brood's first commands to an unknown server come at once, and end with INFO.
   bool answer(int client) {
     char request[65536];
     const ssize_t got = recv(client, request, sizeof request, MSG_DONTWAIT);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_library_that_does_not_load_is_a_configuration_error_in_th
 BOOST_AUTO_TEST_CASE(a_worker_that_hangs_while_it_loads_is_replaced_after_the_boot_timeout) {
   RedisServer redis;
   const TemporaryDirectory gate;
-  // The first to load passes, and all others hang until the gate is open.
+  // The first process to load passes, and all others hang until the gate is open.
   BroodProcess brood(redis, {.workers = 2,
                              .libraries = {unruly},
                              .config = "boot_timeout = \"3s\"\n",
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hangs_while_it_loads_is_replaced_after_the_bo
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
 }
 
-// A library that cannot be opened, and a job's forker that gets no socket.
+// Fails to open a library, and a job's forker fails to get a socket.
 BOOST_AUTO_TEST_CASE(a_start_that_lacks_descriptors_is_tried_again_until_there_are_some) {
   const std::vector<std::string> lone{unruly}, two{unruly, examples};
   for (const auto& [libraries, words] :
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_start_that_lacks_descriptors_is_tried_again_until_there_a
 BOOST_AUTO_TEST_CASE(a_check_of_what_can_run_says_so_and_starts_nothing) {
   const TemporaryDirectory directory;
   const std::string config = directory.write("brood.toml", "concurrency = 3\n[capsules.images]\nconcurrency = 2\n");
-  // Redis need not be there: a check before a deploy must not depend on it.
+  // Redis may be away: a check before a deploy must not depend on it.
   const CommandResult result =
       run_brood({"run", "--check", "-C", config, "-r", examples, "--redis", "unix://" + (directory / "no.sock")},
                 {{"RUNTIME_DIRECTORY", directory / "run"}, {"STATE_DIRECTORY", directory / "state"}});
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_whose_redis_never_comes_stops_when_told_to) {
   BOOST_TEST((std::chrono::steady_clock::now() - start < 20s));
 }
 
-// getaddrinfo blocks, and a library behind it may start threads: neither happens in the supervisor.
+// getaddrinfo blocks, and a library behind it may start threads: neither may happen in the supervisor.
 BOOST_AUTO_TEST_CASE(a_host_name_is_resolved_by_a_child_and_the_supervisor_has_one_thread_throughout,
                      *boost::unit_test::precondition(localhost_is_known)) {
   RedisServer redis(RedisServer::Options{.tcp = true});
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_host_name_is_resolved_by_a_child_and_the_supervisor_has_o
         30s);
   };
   BOOST_TEST(watched([&] { return ledger.has_done(20); }), brood.log_tail());
-  redis.restart();  // a name is asked for again
+  redis.restart();  // the name is resolved again
   enqueue_ledger_jobs(redis, ledger.path(), 21, 0);
   BOOST_TEST(watched([&] { return ledger.has_done(21); }), brood.log_tail());
   brood.term();
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_directory_that_was_there_before_keeps_its_mode) {
   const auto mode = std::filesystem::perms(0755);
   std::filesystem::permissions(directory, mode);
 
-  // As with RUNTIME_DIRECTORY=/tmp, which a supervisor that runs as root must leave to everybody.
+  // As with RUNTIME_DIRECTORY=/tmp, which a supervisor running as root must not close to others.
   BroodProcess brood(redis, {.workers = 1, .environment = {{"RUNTIME_DIRECTORY", directory.string()}}});
   BOOST_REQUIRE(brood.wait_ready());
 

@@ -19,7 +19,7 @@ namespace {
 
 const std::string libraries_of_rolls = BROOD_BINARY_DIR "/tests/job_libraries/";
 
-// A brood under load, whose job library is replaced.
+// A brood under load whose job library is replaced.
 struct Site {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -36,7 +36,7 @@ struct Site {
     brood.emplace(redis, options);
     BOOST_REQUIRE_MESSAGE(logs("event=ready"), brood->log_tail());
   }
-  // As a deploy does it: under another name, and then by rename.
+  // As in a deploy: written under another name, then renamed.
   void install(const std::string& name) const {
     std::filesystem::copy_file(libraries_of_rolls + "lib" + name + ".so", library + ".new",
                                std::filesystem::copy_options::overwrite_existing);
@@ -55,17 +55,17 @@ struct Site {
   bool has_done_all() {
     return eventually([&] { return no_job_is_left(redis); }, 30s);
   }
-  // What the workers have run for a while before.
+  // Lets the workers run for a while before a restart.
   void run_as_usual() {
     for (int i = 0; i < 10; ++i) {
       push(50);
       BOOST_REQUIRE(has_done_all());
     }
-    // A look at what they did: one a second.
+    // The canary looks once a second.
     const auto until = steady_now() + 1100ms;
     BOOST_REQUIRE(eventually([&] { return steady_now() > until; }));
   }
-  // Restarts while jobs come in, some at a time and more when those are done.
+  // Restarts while jobs come in, a few at a time, more when those are done.
   CommandResult restart_under_load() {
     auto result = std::async(std::launch::async, [&] { return run_brood({"restart"}, brood->environment()); });
     while (result.wait_for(100ms) != std::future_status::ready) {
@@ -73,7 +73,7 @@ struct Site {
     }
     return result.get();
   }
-  // The version of the library that runs a job now.
+  // The version of the library that runs jobs now.
   std::string version() {
     std::filesystem::remove(ran);
     enqueue(redis, {payload_text("Versioned", "[\"" + ran + "\"]")});
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(new_workers_that_crash_now_and_then_are_taken_back) {
   BOOST_TEST(result.status == 70, result.output << result.errors << site.brood->log_tail());
   BOOST_TEST(says(result.errors, "NowAndThen jobs crash more"), result.errors);
   BOOST_TEST(site.logs("event=restart_rolled_back class=NowAndThen what=crashed before=\"0 of "));
-  // The file is the new one; the workers run the old one all the same, also those that come later.
+  // The file is new, but the workers run the old one, also those that start later.
   BOOST_TEST(site.version() == "1");
   BOOST_REQUIRE(eventually([&] { return site.brood->workers().size() == 3; }));
   const auto crashed = [&] { return times_logged(*site.brood, "worker_crashed"); };
@@ -189,12 +189,12 @@ BOOST_AUTO_TEST_CASE(new_workers_that_do_well_stay) {
   const CommandResult result = site.restart_under_load();
   BOOST_TEST(result.status == 0, result.errors << site.brood->log_tail());
   BOOST_TEST(site.version() == "2");
-  // And again: those are the old ones now.
+  // Once more: those workers are the old ones now.
   site.run_as_usual();
   site.install("roll_jobs_that_fail");
   BOOST_TEST(site.restart_under_load().status == 70);
   BOOST_TEST(site.version() == "2");
-  // What was taken back is no obstacle to what comes next.
+  // A rollback is no obstacle to the next restart.
   site.install("roll_jobs_1");
   BOOST_TEST(site.restart_under_load().status == 0);
   BOOST_TEST(site.version() == "1");
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_ends_the_watch_and_the_new_workers_stay) {
     };
     return eventually(is_watched, 30s);
   });
-  // A fleet that had nothing to do would be watched for two seconds alone.
+  // A fleet with nothing to do would be watched for only two seconds.
   while (watched.wait_for(100ms) != std::future_status::ready) site.push(1);
   BOOST_REQUIRE(watched.get());
   BOOST_TEST(run_brood({"quiet"}, site.brood->environment()).status == 0);
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_ends_the_watch_and_the_new_workers_stay) {
 BOOST_AUTO_TEST_CASE(a_library_that_was_written_over_cannot_come_back) {
   Site site;
   site.run_as_usual();
-  { std::ofstream(site.library, std::ios::app) << "more"; }  // behind the end, which is never executed
+  { std::ofstream(site.library, std::ios::app) << "more"; }  // after the end, which is never executed
   BOOST_TEST(site.restart_under_load().status == 0);
   BOOST_TEST(site.logs("event=restart_without_canary"));
 }

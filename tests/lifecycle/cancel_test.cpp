@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_job_of_which_nothing_is_known_is_told_as_missing) {
 
 BOOST_AUTO_TEST_CASE(an_iterable_job_that_has_begun_is_cancelled_once_and_not_taken_from_the_schedule) {
   RedisServer redis;
-  schedule(redis, 1);  // for its next run: its on_cancel is still to be called
+  schedule(redis, 1);  // for its next run: its on_cancel must still be called
   redis.command({"HSET", state, "ex", "2", "c", "10", "rt", "1.5"});
 
   const CommandResult first = cancel(redis, {jid});
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_said_to_be_iterable_is_cancelled_unseen) {
   BOOST_TEST(result.status == 0, result.errors);
   BOOST_TEST(result.output == "cancelled " + jid + ": it ends at its next save, or when it next begins\n");
   BOOST_TEST(redis.hget(state, "cancelled").has_value());
-  // Cancelled or not, a scheduled job leaves the schedule.
+  // A scheduled job leaves the schedule, cancelled or not.
   schedule(redis, 1);
   BOOST_TEST(cancel(redis, {jid}).output.starts_with("cancelled Zip "));
   BOOST_TEST(redis.size_of("schedule") == 0U);

@@ -67,7 +67,7 @@ queues = ["mail"]
 )"});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(160); }, 40s), brood.log_tail());
 
-  // The title of a worker names its last job for a moment more.
+  // The title of a worker names its last job for another moment.
   const auto all_rest = [&] {
     const std::vector<pid_t> workers = brood.workers();
     return workers.size() == 4U && std::none_of(workers.begin(), workers.end(), [](pid_t worker) {
@@ -76,7 +76,7 @@ queues = ["mail"]
   };
   BOOST_TEST(eventually(all_rest), brood.log_tail());
   BOOST_TEST(redis.size_of("queue:nobodys") == 40U);
-  std::map<std::string, std::set<std::string>> queues_of;  // by the capsule that the worker's title names
+  std::map<std::string, std::set<std::string>> queues_of;  // by the capsule in the worker's title
   for (const Ledger::Run& run : ledger.runs()) {
     const std::string title = title_of(run.pid);
     queues_of[title.substr(title.rfind(' ') + 1)].insert(queue_of(run));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(queues_without_weights_are_emptied_in_the_order_listed) {
 }
 
 // Each job takes long enough to be fetched by itself, so that each of the 400 is a draw of its own: a share of three
-// quarters then stays within 60 and 90 percent but for once in 10^11 runs.
+// quarters then stays within 60 and 90 percent, except once in 10^11 runs.
 BOOST_AUTO_TEST_CASE(queues_with_weights_share_the_fetches_by_them) {
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -227,7 +227,7 @@ queues = ["images"]
   const CommandResult scaled = run_brood({"scale", "images=3"}, brood.environment());
   BOOST_TEST(scaled.status == 0, scaled.errors);
   BOOST_TEST(brood.workers().size() == 3U);
-  // A number that `concurrency` takes too; the other capsule's workers are what is too many.
+  // A number that `concurrency` accepts; with the other capsule's workers it is too many.
   const CommandResult most = run_brood({"scale", "default=10000"}, brood.environment());
   BOOST_TEST(most.status != 0);
   BOOST_TEST(most.errors.find("at most 10000 workers, and the others have 3") != std::string::npos, most.errors);

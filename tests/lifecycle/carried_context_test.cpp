@@ -15,7 +15,7 @@ using namespace brood;
 
 namespace {
 
-// What Ruby's current attributes look like, as Sidekiq 7 writes them and as Active Job does it for Sidekiq 8.
+// Ruby's current attributes, as Sidekiq 7 writes them and as Active Job writes them for Sidekiq 8.
 const std::string of_7 = R"({"tenant":42,"user":{"_aj_globalid":"gid://app/User/7"}})";
 const std::string of_8 =
     R"([["tenant",42],[{"_aj_serialized":"ActiveJob::Serializers::SymbolSerializer","value":"user"},)"
@@ -29,7 +29,7 @@ struct Told {
   RedisServer redis;
   TemporaryDirectory directory;
   const std::string path = directory / "told";
-  // Nothing but its worker tells a job where Redis is.
+  // Only its worker passes the address of Redis to a job.
   BroodProcess brood{redis,
                      {.workers = 1,
                       .libraries = {BROOD_BINARY_DIR "/tests/job_libraries/libcontext_jobs.so"},
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(what_ruby_has_set_is_there_in_the_job_and_in_those_that_it_
   }
 }
 
-// No listener is needed: the carried context does not depend on one.
+// Needs no collector: the carried context does not depend on one.
 BOOST_AUTO_TEST_CASE(where_a_collector_is_told_of_runs_a_job_finds_its_own_span_and_its_pushes_carry_it_on) {
   Told told("[otlp]\nendpoint = \"http://127.0.0.1:9\"\npropagation = \"child\"\n");
   told.push("TellContext", "[\"" + told.path + "\",2]",

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a machine that was cloned while it ran leaves behind: one half of it is here, the other is played by the test.
+// The situation after a machine was cloned while it ran: one half of it is here, the test plays the other.
 
 int scoreboards_in(const BroodProcess& brood) {
   int count = 0;
@@ -28,7 +28,7 @@ int scoreboards_in(const BroodProcess& brood) {
   return count;
 }
 
-// All that goes by an identity's name, and what it counts; but not when it expires.
+// All values under an identity's name, and its counters; but not their expiry.
 std::map<std::string, std::string> all_of(RedisServer& redis, const std::string& identity) {
   std::map<std::string, std::string> all;
   for (const std::string& key : redis.keys("*" + identity + "*")) all[key] = redis.command({"DUMP", key}).view().text();
@@ -38,7 +38,7 @@ std::map<std::string, std::string> all_of(RedisServer& redis, const std::string&
   return all;
 }
 
-// The keys of what is not the same in both.
+// The keys whose values differ.
 std::string changed(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& after) {
   std::string keys;
   for (const auto& [key, value] : before) {
@@ -62,14 +62,14 @@ struct Busy {
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.runs().size() == 1; }, 20s), brood.log_tail());
     identity = redis.hgetall("brood:processes").begin()->first;
     BOOST_REQUIRE(eventually([&] { return redis.size_of(identity + ":work") == 1; }, 20s));
-    BOOST_REQUIRE(eventually([&] { return redis.get("stat:processed").has_value(); }, 20s));  // what a beat tells last
+    BOOST_REQUIRE(eventually([&] { return redis.get("stat:processed").has_value(); }, 20s));  // a beat's last write
   }
 
   std::string token() { return redis.hget(identity, "brood_token").value_or("none"); }
   void another_beats() { redis.command({"HSET", identity, "brood_token", "0123456789abcdef"}); }
 };
 
-// One of this boot and this pid namespace that is not there, and holds a job.
+// A supervisor of this boot and this pid namespace that does not exist, and holds a job.
 struct Absent {
   explicit Absent(const BroodProcess& heir) : identity(Identity::of_this_process()) {
     long pid_max = 0;
@@ -101,7 +101,7 @@ struct HeirOfAbsent {
 
   HeirOfAbsent() { BOOST_REQUIRE_MESSAGE(heir.wait_ready(), heir.log_tail()); }
 
-  // Each look at the dead follows an answered beat.
+  // Each look for the dead follows an answered beat.
   bool heir_looks_again() {
     const auto own = [&] {
       for (const std::string& name : redis.smembers("processes")) {
@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_under_whose_name_another_beats_gives_way_an
   BOOST_TEST(times_logged(brood, "workers_not_recovered") == 0U);
   BOOST_TEST(scoreboards_in(brood) == 0);
 
-  // Its successor has a name of its own, and the other's job is none of its business.
+  // Its successor has a name of its own, and leaves the other's job alone.
   brood.start();
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("processes") == 2; }, 20s), brood.log_tail());
   BOOST_TEST(!within(3s, [&] { return times_logged(brood, "supervisor_dead") > 0; }), brood.log_tail());
@@ -157,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(who_starts_after_a_clone_was_killed_leaves_its_jobs_to_t
 }
 
 BOOST_FIXTURE_TEST_CASE(who_was_told_to_stop_and_gives_way_has_stopped, Busy) {
-  brood.signal(SIGSTOP);  // so that no beat of its own tells it sooner
+  brood.signal(SIGSTOP);  // so that no beat of its own reports it sooner
   another_beats();
   brood.term();
   brood.signal(SIGCONT);
@@ -213,7 +213,7 @@ BOOST_FIXTURE_TEST_CASE(of_the_same_boot_and_with_files_here_is_taken_over_at_on
                         HeirOfAbsent) {
   absent.beat(redis, 2);
   absent.hold(redis, payload_text("Sleep", "[60000]"));
-  BOOST_TEST(heir_looks_again(), heir.log_tail());  // it would remove the file of an unlisted supervisor
+  BOOST_TEST(heir_looks_again(), heir.log_tail());  // such a look would remove the file of an unlisted supervisor
   Scoreboard board = Scoreboard::create(absent.identity.runtime_directory, absent.identity.name, 1);
   board.note_beat_token(1);
   BOOST_TEST(heir_looks_again(), heir.log_tail());

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A fleet in a cluster whose shards become more and fewer.
+// A fleet in a cluster whose number of shards grows and shrinks.
 struct GrowingFleet {
   RedisCluster cluster{{.replicas_of_each = 0}};
   TemporaryDirectory directory;
@@ -53,13 +53,13 @@ struct GrowingFleet {
     const CommandResult told = run_brood(words, brood.environment());
     BOOST_TEST(told.status == 0, told.errors);
   }
-  // So many small pushes, so that each shard gets some.
+  // Many small pushes, so that each shard gets some.
   void push_rounds(int rounds) {
     for (int round = 0; round < rounds; ++round) push(10);
   }
   bool all_done() const { return ledger.has_done(static_cast<std::size_t>(pushed)); }
 
-  // Of `brood status --json`.
+  // A member in `brood status --json`.
   std::string of_shard(std::size_t number, const std::string& member) {
     const CommandResult status = run_brood({"status", "--json", "-C", config()}, brood.environment());
     simdjson::dom::parser parser;

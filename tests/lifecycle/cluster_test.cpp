@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto longest_on_a_busy_machine = 20s;  // 5 s are promised: node_faults measures them
+constexpr auto longest_on_a_busy_machine = 20s;  // the promise is 5 s: node_faults measures that
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -47,7 +47,7 @@ struct Fleet {
 
   RedisServer& owner() { return cluster.owner(slot); }
 
-  // So many more jobs run.
+  // Waits until this many more jobs have run.
   void goes_on(std::size_t jobs) {
     const std::size_t before = ledger.done().size();
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() >= before + jobs; }, 30s), brood.log_tail());
@@ -70,7 +70,7 @@ struct Fleet {
     return std::chrono::milliseconds((began - there) / 1'000'000);
   }
 
-  // Until each worker has begun another job.
+  // Waits until each worker has begun another job.
   void all_go_on() {
     const std::int64_t from = ledger_now();
     const auto at_work = [&] {
@@ -83,7 +83,7 @@ struct Fleet {
     BOOST_REQUIRE_MESSAGE(eventually([&] { return at_work() == 2; }, 30s), brood.log_tail());
   }
 
-  // No confirmed push is lost, and no more than so many have run twice.
+  // No confirmed push is lost, and at most this many have run twice.
   void judge(std::size_t most_doubled) {
     pusher.stop();
     const auto missing = [&] {
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_fleet_works_in_a_cluster_and_keeps_to_the_slots_of_its_sh
   BroodProcess brood({.workers = 2, .config = config_of(cluster, 4)});
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
 
-  // One after the other they go to each shard.
+  // One after the other, they go to each shard.
   for (const char* when : {"0s", "0s", "0s", "0s", "1s", "1s"}) {
     static int id = 0;
     const CommandResult pushed = run_brood(
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_on_its_way_for_seconds_delays_its_shard_and_
   RedisServer &from = fleet.owner(),
               &to = &from == &fleet.cluster.node(0) ? fleet.cluster.node(1) : fleet.cluster.node(0);
   fleet.cluster.begin_move(fleet.slot, from, to);
-  std::this_thread::sleep_for(4s);  // what an operator's tool may need for a large slot
+  std::this_thread::sleep_for(4s);  // as long as an operator's tool may need for a large slot
   fleet.cluster.move_keys(fleet.slot, from, to);
   fleet.cluster.end_move(fleet.slot, from, to);
   fleet.goes_on(50);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_was_killed) {
   fleet.judge(2);
 }
 
-// To a supervisor that looks only now and then the master is where it was.
+// A supervisor that looks only now and then still takes the stopped node for the master.
 BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stands_still_soon_after) {
   Fleet fleet(1);
   RedisServer& first = fleet.owner();
@@ -200,8 +200,8 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stand
   const std::chrono::milliseconds took = fleet.time_until_work(second);
   BOOST_TEST_MESSAGE("after both: " << took.count() << " ms");
   BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
-  // Who still waited there would be handed a job that others have by now: the node answers before it hears that it is
-  // no master any more, and this fleet does not ask for the word of a replica.
+  // A worker that still waited there would get a job that others have by now: the node answers before it hears that it
+  // is no longer the master, and this fleet does not wait for a replica's confirmation.
   fleet.all_go_on();
   second.resume();
   const std::size_t before = fleet.pusher.count();
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_a_master_that_stands_still_are_to
   first.resume();
 }
 
-// As the guide says: with the shard in front of each pattern, and the key that is never written.
+// As in the guide: with the shard in front of each pattern, and the key that is never written.
 BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_front_of_their_keys) {
   RedisCluster cluster({.replicas_of_each = 0});
   std::ifstream users(BROOD_SOURCE_DIR "/etc/redis-users.acl");

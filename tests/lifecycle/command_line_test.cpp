@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_brood_without_its_companions_says_what_is_missing_and_whe
                    .starts_with(std::string(name) + ": " + program + " is missing: it is neither " + beside + " nor /"),
                text_of_file(directory / "err"));
   }
-  // All else it has itself.
+  // The program needs nothing else.
   BOOST_TEST(shell(alone + "status --help >'" + (directory / "help") + "'") == 0);
   BOOST_TEST(text_of_file(directory / "help") == run_brood({"status", "--help"}).output);
 

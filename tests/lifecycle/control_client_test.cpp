@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What the command line takes for a living supervisor, for it has this process's pid, with answers of the test's own.
+// Has this process's pid, so the command line takes it for a living supervisor; the test chooses its answers.
 class FakeSupervisor {
  public:
   FakeSupervisor(const std::string& directory, const std::string& nonce, ControlSocket::Handler handler)
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(dead_supervisors_and_rubbish_are_not_asked) {
   BOOST_TEST(run_brood({"kill", "abc"}, {{"RUNTIME_DIRECTORY", runtime / "missing"}}).status == 69);
 }
 
-// A job may do that, as the same user.
+// A job may do that, since it runs as the same user.
 BOOST_AUTO_TEST_CASE(another_process_that_listens_in_the_supervisors_place_is_not_believed) {
   const TemporaryDirectory runtime;
   const std::string identity = "host:" + std::to_string(getpid()) + ":aaaaaaaaaaaa";
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(another_process_that_listens_in_the_supervisors_place_is_no
   waitpid(child, nullptr, 0);
 }
 
-// By a forged scoreboard and a link a job could have root's order reach the supervisor of another user.
+// With a forged scoreboard and a link, a job could redirect root's order to another user's supervisor.
 BOOST_AUTO_TEST_CASE(a_supervisor_of_another_user_than_its_scoreboard_is_not_asked) {
   if (geteuid() != 0) {
     BOOST_TEST_MESSAGE("skipped: only root can give a file to another user");

@@ -24,7 +24,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// No process has a pid beyond it.
+// No process has a larger pid.
 long pid_max() {
   long largest = 0;
   std::ifstream("/proc/sys/kernel/pid_max") >> largest;
@@ -48,7 +48,7 @@ struct Inheriting : Recovering {
 
   std::string file() const { return scoreboard_path(runtime.path(), dead.identity.name); }
   void handle() { dead_supervisors.handle(dead, now); }
-  // Lets every child that is due end well.
+  // Lets every due child succeed.
   void answer(int children) {
     recovery.spawn_due(now, {});
     reap(children);
@@ -69,7 +69,7 @@ class SomeProcess {
     }
     close(marked[1]);
     char nothing = 0;
-    check("read", read(marked[0], &nothing, 1));  // until it is marked
+    check("read", read(marked[0], &nothing, 1));  // returns once it is marked
     close(marked[0]);
     start_time_ = process_start_time(pid_);
   }
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_takeover_waits_for_living_workers_and_hands_over_each_dea
   living.end();
   test.handle();
   BOOST_TEST((test.recovery.fields_of(test.dead.identity.name) == std::set<std::string>{"1.11"}));
-  test.handle();  // the jobs wait for the answer about what is known
+  test.handle();  // the jobs wait for the result for the known worker
   test.answer(1);
   BOOST_TEST((test.diary.lines() == Lines{"full 10", "full 11"}));
   BOOST_TEST(std::filesystem::exists(test.file()));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_takeover_waits_for_living_workers_and_hands_over_each_dea
 BOOST_AUTO_TEST_CASE(the_files_of_one_that_only_its_silence_calls_dead_stay_while_its_pid_is_taken) {
   for (const bool lives : {true, false}) {
     Inheriting test;
-    test.dead.same_host = false;  // nothing but its name is known
+    test.dead.same_host = false;  // only its name is known
     test.dead.identity.name = "here:" + std::to_string(lives ? getpid() : pid_max() + 1) + ":dead";
     Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
     test.handle();
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_outlives_its_supervisor_by_a_minute_is_killed
   BOOST_TEST(eventually([&] { return !stopped.is_running(); }));
 }
 
-// A job can write both its supervisor's scoreboard and the record of a supervisor that never was.
+// A job can write both its supervisor's scoreboard and the record of a supervisor that never existed.
 BOOST_AUTO_TEST_CASE(nothing_is_signalled_that_the_dead_supervisor_cannot_be_proven_to_have_started) {
   Inheriting test;
   Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 4);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_signalled_that_the_dead_supervisor_cannot_be_pro
 
   BOOST_TEST(of_another.is_running());
   BOOST_TEST(bystander.is_running());
-  // Nor do they keep the jobs of the dead in flight for ever.
+  // Nor do they keep the dead supervisor's jobs in flight forever.
   while (!test.recovery.is_idle()) test.answer(1);  // one child for both, or one each
   std::string recovered;
   for (const std::string& line : test.diary.lines()) recovered += line + "\n";
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_signalled_that_the_dead_supervisor_cannot_be_pro
     BOOST_TEST(recovered.find(incarnation) != std::string::npos, recovered);
 }
 
-// As of a supervisor that had itself so low a limit that its jobs' marks name no supervisor.
+// Its supervisor had so low a limit itself that its jobs' marks name no supervisor.
 BOOST_AUTO_TEST_CASE(a_process_that_may_be_a_worker_is_waited_for_and_not_killed) {
   Inheriting test;
   Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_no_scoreboard_is_as_good_as_none) {
   BOOST_TEST((test.diary.lines() == Lines{"jobs of here:99:dead"}));
 }
 
-// A clone of this machine may go by the same name, and live.
+// A clone of this machine may have the same name, and live.
 BOOST_AUTO_TEST_CASE(forgotten_files_of_one_that_is_listed_stay_until_it_is_listed_no_more) {
   Inheriting test;
   const auto name = "here:" + std::to_string(pid_max() + 1) + ":dead";
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(forgotten_files_of_one_that_is_listed_stay_until_it_is_list
   BOOST_TEST(!std::filesystem::exists(file));
 }
 
-// A job can make them, as many as it likes and at any time.
+// A job can make any number of them, at any time.
 BOOST_AUTO_TEST_CASE(invented_files_are_removed_a_few_at_a_time_and_looked_for_again_after_an_hour) {
   Inheriting test;
   const auto invent = [&](int files) {

@@ -1,5 +1,5 @@
-// What a generation has loaded stays what it is, whatever a deploy does to the files; the next restart takes what lies
-// there.
+// A generation keeps the files that it has loaded, whatever a deploy does to them; the next restart loads the files
+// that are there then.
 #include <boost/test/unit_test.hpp>
 
 #include <sys/stat.h>
@@ -37,7 +37,7 @@ void lead(const std::string& link, const std::string& to) {
   fs::rename(link + ".new", link);
 }
 
-// A machine on which releases are deployed, with one worker.
+// A machine with one worker, on which releases are deployed.
 struct Machine {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -49,7 +49,7 @@ struct Machine {
     brood.emplace(redis, std::move(options));
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
   }
-  // Two releases below it, and `current` leads to the first.
+  // Makes two releases below it, with a link `current` to the first.
   void make_releases(const std::string& config = "") const {
     for (const std::string release : {"1", "2"}) {
       fs::create_directories(directory / ("releases/" + release));
@@ -59,7 +59,7 @@ struct Machine {
     }
     lead(directory / "current", directory / "releases/1");
   }
-  // Started as by a person whose shell is in `current`.
+  // Starts as a user does whose shell is in `current`.
   void start_in_current() {
     start({.libraries = {"libjobs.so"},
            .arguments = {"-C", "brood.toml"},
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_comes_back_loads_what_its_generation_loaded) 
   machine.crash_worker();
   BOOST_TEST(machine.run() == "ran 1");
 
-  BOOST_TEST(machine.command({"restart"}).status != 0);  // there is no library to load
+  BOOST_TEST(machine.command({"restart"}).status != 0);  // the library is missing
   BOOST_TEST(machine.run() == "ran 1");
   replace(libraries + "libroll_jobs_2.so", library);
   machine.restart();

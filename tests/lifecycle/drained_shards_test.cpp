@@ -22,7 +22,7 @@ CommandResult restart_with(BroodProcess& brood, const std::string& config) {
   return run_brood({"restart"}, brood.environment());
 }
 
-// Jobs that somebody enqueues who reads the same configuration.
+// Enqueues jobs with the same configuration.
 struct Producer {
   void push(int count, int milliseconds) {
     const TemporaryDirectory directory;
@@ -44,7 +44,7 @@ std::string status_of(BroodProcess& brood) { return run_brood({"status", "--json
 // Connections of its supervisor and workers.
 std::size_t clients_of_brood(RedisServer& redis) { return RedisClient::of(redis, "brood-").size(); }
 
-// What `brood status --json` says of one.
+// The member `draining` of a shard in `brood status --json`.
 std::string draining(BroodProcess& brood, std::size_t shard) {
   const CommandResult status = run_brood({"status", "--json", "-C", brood.home() / "brood.toml"}, brood.environment());
   simdjson::dom::parser parser;
@@ -52,7 +52,7 @@ std::string draining(BroodProcess& brood, std::size_t shard) {
   return simdjson::minify(json["shards"].get_array().at(shard)["draining"]);
 }
 
-// Of a supervisor that does not answer in time, the configuration's file tells.
+// Waits for this answer.  If the supervisor does not answer in time, status reads the configuration's file.
 bool shows_draining(BroodProcess& brood, std::size_t shard, const std::string& expected) {
   return eventually([&] { return draining(brood, shard) == expected; });
 }
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(what_was_scheduled_or_failed_in_a_drained_shard_runs_there)
   BOOST_TEST(shards.ledger.judge(2).doubled.empty());
 }
 
-// The file says it before the supervisor does.
+// The file changes before the supervisor does.
 BOOST_AUTO_TEST_CASE(status_says_what_the_running_supervisor_does) {
   ShardedLedger shards(2);
   BroodProcess brood(shards.with_workers(1));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_drained_is_taken_out_and_the_fleet_goes_on_
   for (const std::size_t shard : {0U, 2U}) shards.push(shard, 100, 1);
   BOOST_TEST(eventually([&] { return shards.all_done() && shards.left() == 0; }, 60s), brood.log_tail());
 
-  // The server may go now.
+  // Now the server may go.
   shards.servers[1].kill9();
   BOOST_TEST(run_brood({"upgrade"}, brood.environment()).status == 0, brood.log_tail());
   BOOST_TEST(times_logged(brood, "supervisor_took_over") == 1U, brood.log_tail());
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_drained_is_taken_out_and_the_fleet_goes_on_
   for (const std::size_t shard : {0U, 2U}) shards.push(shard, 100, 1);
   BOOST_TEST(eventually([&] { return shards.all_done(); }, 60s), brood.log_tail());
 
-  // Another shard comes behind, while its place stays empty.
+  // Another shard is added at the end, while its place stays empty.
   shards.servers.emplace_back(RedisServer::Options{.append_only = true});
   const CommandResult added = restart_with(brood, shards.config_without({1}));
   BOOST_TEST(added.status == 0, added.errors << brood.log_tail());
@@ -249,14 +249,14 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_not_taken_out) {
   BOOST_TEST(eventually([&] { return shards.all_done(); }, 20s), brood.log_tail());
 }
 
-// Somebody who was not told goes on to push there while the workers are replaced.
+// A client without the new configuration goes on pushing there while the workers are replaced.
 BOOST_AUTO_TEST_CASE(jobs_that_come_during_the_roll_bring_the_old_workers_back) {
   ShardedLedger shards(2);
   BroodProcess brood(shards.with_workers(2, "[restart]\ncanary = true\ncanary_watch = \"1h\"\n"));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  shards.push(0, 6, 1'000);  // it is noted once a second what the old ones run
+  shards.push(0, 6, 1'000);  // once a second the runs of the old workers are noted
   BOOST_REQUIRE(eventually([&] { return shards.all_done(); }));
-  // The new workers are watched as long as they have such a job.
+  // The new workers are watched for as long as they have such a job.
   const auto go_on = [&] {
     if (shards.servers[0].size_of("queue:default") < 2) shards.push(0, 1, 3'000);
   };

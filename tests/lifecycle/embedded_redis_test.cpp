@@ -28,7 +28,7 @@ struct Alone {
   Ledger ledger{directory / "ledger"};
   BroodProcess brood;
 
-  // -1 while it has none.
+  // -1 if it has none.
   pid_t redis_server() const {
     for (const pid_t child : children_of(brood.pid())) {
       std::string name;
@@ -45,7 +45,7 @@ struct Alone {
     return eventually([&] { return run_brood(command, brood.environment()).status == 0; }, 20s);
   }
 
-  // What the server itself tells of its appendfsync.
+  // The server's own answer about its appendfsync.
   std::string syncs() const {
     Connection redis(RedisAddress::parse("unix://" + (brood.home() / "state/redis.sock")), {20s, 20s});
     const Reply reply = redis.call({"CONFIG", "GET", "appendfsync"});
@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(with_nothing_configured_a_private_redis_is_started_and_foun
   BOOST_TEST(alone.redis_server() > 0);
 }
 
-// Its Redis is not there yet when the workers are; they wait in it as soon as it is.  Of several starts, since any of
-// them may be held up by what else this machine does.
+// Its Redis starts later than the workers; they wait in it as soon as it is there.  Takes the best of several starts,
+// since other work on this machine may delay any of them.
 BOOST_AUTO_TEST_CASE(the_first_job_after_a_start_begins_at_once) {
   std::chrono::nanoseconds least = 1h;
   for (int start = 0; start < 5; ++start) {
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_killed_supervisor_finds_its_jobs_again) {
 
 namespace {
 
-// A redis-server whose disk is slow from the moment that slow_down() is called.
+// A redis-server whose disk becomes slow when slow_down() is called.
 class SlowDisk {
  public:
   SlowDisk() {
@@ -179,7 +179,7 @@ class SlowDisk {
   TemporaryDirectory directory_;
 };
 
-// How many of the pushes that were answered in 4 s, on a disk that has become slow, a kill -9 of the server has lost.
+// How many of the pushes confirmed within 4 s a kill -9 of the server loses, on a disk that has become slow.
 std::int64_t lost_by_a_kill(const std::string& config) {
   const SlowDisk disk;
   const Alone alone({.workers = 1, .config = config, .environment = disk.environment()});
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(what_it_has_answered_survives_its_kill_also_on_a_slow_disk)
   BOOST_TEST(lost_by_a_kill("") <= 0);
 }
 
-// That the disk above is slow enough to tell.  A kill may come at a moment at which nothing is put off.
+// The disk above must be slow enough to show a loss.  A kill may come at a moment when nothing is delayed.
 BOOST_AUTO_TEST_CASE(with_everysec_a_kill_on_a_slow_disk_loses_what_the_documents_say) {
   std::int64_t lost = 0;
   for (int kills = 0; kills < 8 && lost <= 0; ++kills) lost = lost_by_a_kill("[redis]\nappendfsync = 'everysec'\n");

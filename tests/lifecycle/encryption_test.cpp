@@ -73,7 +73,7 @@ struct Vault {
     const CommandResult pushed = command(words);
     BOOST_TEST(pushed.status == 0, pushed.errors);
   }
-  // A payload that no worker has seen: of a queue that none serves.
+  // A payload that no worker has seen: in a queue that none serves.
   std::string stored(const std::string& what, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words{"-q", "later"};
     words.insert(words.end(), more.begin(), more.end());
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(an_encrypted_argument_is_in_clear_in_the_job_and_nowhere_el
     BOOST_TEST(tells(record, "no money"), record);
     const std::string listed = vault.command({"retries", "list"}).output;
     BOOST_TEST(tells(listed, "[encrypted data]"), listed);
-    // The same bytes once more.
+    // Sends the same bytes once more.
     make_retries_due(vault.redis);
     std::string later;
     BOOST_REQUIRE(vault.comes([&] { return !(later = vault.retry()).empty() && later != record; }));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_job_passes_on_what_it_was_given_and_middleware_may_change
   Vault vault;
   vault.push("Charge", "pass on");
   BOOST_TEST(vault.comes([&] { return vault.said("passed on " + number + " 737"); }));
-  // The same payload with another member, by which the middleware changes it.
+  // The same payload with another member, at which the middleware changes it.
   const Payload stored = Payload::parse(vault.stored("changed"));
   enqueue(vault.redis, {stored.with({{"marked", "1"}}).text()});
   BOOST_TEST(vault.comes([&] { return vault.said("changed " + number + " 737 told"); }));
@@ -187,12 +187,12 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_decrypted_is_dead_at_once_with_its_bytes) {
     dies(R"({"number":"4111"})", "no envelope");
     dies(R"("plain text")", "no envelope");
   }
-  BOOST_TEST(vault.lines().size() == 8u);  // of the death handlers
+  BOOST_TEST(vault.lines().size() == 8u);  // written by the death handlers
   const std::string failures = text_of_file(vault.failures);
   BOOST_TEST(std::count(failures.begin(), failures.end(), '\n') == 8, failures);
   BOOST_TEST(tells(failures, R"("error_class":"DecryptionError","error_message":")"), failures);
   BOOST_TEST(!vault.said("dies 4111"));
-  // What was encrypted for another job is refused: swapped arguments pay nothing.
+  // An argument that was encrypted for another job is refused: swapping arguments gains nothing.
   const Payload one = Payload::parse(vault.stored("swapped", {"--jid", "one"}));
   enqueue(vault.redis, {one.with({{"jid", "\"two\""}}).text()});
   BOOST_TEST(vault.comes([&] { return vault.redis.size_of("dead") == 1; }));
@@ -251,11 +251,11 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   const std::string before = line_of(core_limit());
   vault.push("ChargeApart", "apart");
   BOOST_REQUIRE(vault.comes([&] { return vault.said("apart " + number); }));
-  BOOST_TEST(line_of(core_limit()) == before);  // the process of the job was another one
+  BOOST_TEST(line_of(core_limit()) == before);  // the job had a process of its own
   vault.push("Charge", "pay");
   const std::vector<pid_t> workers = vault.brood->workers();
   BOOST_REQUIRE(vault.comes([&] { return vault.said("pay " + number + " 737") && no_job_is_left(vault.redis); }));
-  // When it has put right what the job left behind, and has come so far with the next one too.
+  // Once it has repaired what the job left behind, and has reached the same point with the next one.
   vault.push("Charge", "again");
   BOOST_REQUIRE(vault.comes([&] { return vault.said("again " + number + " 737") && no_job_is_left(vault.redis); }));
   BOOST_TEST(vault.brood->workers() == workers, boost::test_tools::per_element());
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   BOOST_TEST(!tells(vault.brood->log(), number), vault.brood->log_tail());
 }
 
-// Its hook is called on the job itself, which is made of its arguments.
+// Calls the hook on the job itself, which is made of its arguments.
 BOOST_AUTO_TEST_CASE(an_orphan_s_hook_is_given_what_was_encrypted) {
   Vault vault;
   vault.push("Charge", "hang");

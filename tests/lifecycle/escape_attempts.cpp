@@ -1,5 +1,4 @@
-// Further ways out of a sandbox: those that need neither files nor sockets, and so must be closed in every sandbox, and
-// those by files.
+// More ways out of a sandbox: those without files and sockets, which every sandbox must close, and those by files.
 #include "tests/lifecycle/escape_attempts.hpp"
 
 #include <fcntl.h>
@@ -28,7 +27,7 @@
 
 namespace {
 
-// What the kernel, or the filter, answers to whom it does not let in.
+// Whether the kernel or the filter allowed the call.
 bool is_let_in(long result) { return result >= 0 || (errno != EPERM && errno != EACCES && errno != ENOSYS); }
 
 bool opens(const std::string& path, int flags) {
@@ -37,7 +36,7 @@ bool opens(const std::string& path, int flags) {
   return file >= 0;
 }
 
-// In a process of its own, whose end undoes it.
+// In a process of its own, whose end undoes the attempt.
 bool in_child(const std::function<bool()>& attempt) {
   const pid_t child = fork();
   if (child == 0) _exit(attempt() ? 0 : 1);
@@ -68,7 +67,7 @@ std::vector<Mapping> mappings() {
 bool is_scoreboard(const Mapping& one) { return one.path.find(".scoreboard") != std::string::npos; }
 bool is_scratch(const Mapping& one) { return one.path.find("brood-scratch-record") != std::string::npos; }
 
-// By one that is not its own scratch record.
+// By a mapping other than its own scratch record.
 bool shares_memory() {
   for (const Mapping& one : mappings()) {
     if (one.shared && one.writable && !is_scratch(one)) return true;
@@ -76,7 +75,7 @@ bool shares_memory() {
   return false;
 }
 
-// Whose size a writer could then cut.
+// A writer could then cut the file's size.
 bool opens_a_mapping_again() {
   for (const Mapping& one : mappings()) {
     if (!one.shared) continue;

@@ -6,17 +6,16 @@
 #include <string>
 #include <vector>
 
-// What a hostile job tries in its sandbox.  Each attempt tells whether it succeeded, and leaves as it was what it did
-// not succeed with.
+// The attempts of a hostile job in its sandbox.  Each returns whether it succeeded; one that fails changes nothing.
 
 struct EscapeTargets {
   std::string directory, secret;
   pid_t worker = 0, supervisor = 0;
-  pid_t bystander = 0;  // a process that does nothing: whether it can be reached tells of all of the same user
+  pid_t bystander = 0;  // an idle process: it stands for all processes of the same user
 };
 using EscapeAttempt = std::pair<const char*, std::function<bool()>>;
 
-// What no sandbox allows, whatever its files and network.
+// Attempts that every sandbox refuses, whatever its files and network.
 std::vector<EscapeAttempt> attempts_by_calls(const EscapeTargets& targets);
-// What one refuses that names what may be read and written, and allows no network.
+// Attempts that a sandbox refuses if it names readable and writable files, and allows no network.
 std::vector<EscapeAttempt> attempts_by_files(const EscapeTargets& targets);

@@ -30,7 +30,7 @@ Events operator+(Events some, const Events& more) {
   return some;
 }
 
-// A worker beats again when it has lived for ten seconds: on a busy machine before the test has ended.
+// A worker beats again after ten seconds, which a busy machine may reach within the test.
 Events with_first_beat_alone(const Events& events) {
   Events some;
   for (const std::string& event : events) {
@@ -39,7 +39,7 @@ Events with_first_beat_alone(const Events& events) {
   return some;
 }
 
-// A brood with the library that writes down its events.
+// A brood with the library that records its events.
 struct Listened {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_worker_beats_between_jobs_and_when_its_wait_ends) {
         return listened.count("beat.b") == 2;
       },
       60s));
-  // Idle: nothing but the end of its wait.
+  // While idle, only the end of its wait.
   BOOST_TEST(eventually(
       [&] {
         for (const RedisClient& client : RedisClient::of(listened.redis, "brood-worker-"))
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_copy_of_the_worker_that_comes_back_from_a_handler_is_none
   }
 }
 
-// For example a database that is not up yet: it needs no mending.
+// For example a database that is not up yet: no operator has to fix that.
 BOOST_AUTO_TEST_CASE(a_startup_that_throws_is_tried_again_until_it_does_not) {
   TemporaryDirectory directory;
   const std::string once = directory / "once";
@@ -269,8 +269,8 @@ BOOST_AUTO_TEST_CASE(a_startup_that_throws_for_long_is_tried_less_and_less_often
         return status.output.find("resting") != std::string::npos;
       },
       20s));
-  // Each of the two places has failed three times at least.  Of three more failures one place has two, and rested for
-  // 0.8 s or more between them, a quarter less at most.
+  // Each of the two places has failed at least three times.  Of three more failures one place has two, with a rest of
+  // 0.8 s or more between them, at most a quarter less.
   const auto begun = std::chrono::steady_clock::now();
   const int before = listened.count("startup.a");
   BOOST_TEST(listened.happens("startup.a", before + 3));
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_startup_that_throws_for_long_is_tried_less_and_less_often
   BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
 }
 
-// As one that throws: it may have met what is not there yet.
+// As a startup that throws: it may need something that is not there yet.
 BOOST_AUTO_TEST_CASE(a_startup_that_crashes_again_and_again_ends_no_supervisor_either) {
   Listened listened{BroodOptions{.workers = 1}, "startup crashes"};
   BOOST_TEST(listened.happens("startup.a", 6));
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_restart_whose_new_workers_refuse_to_start_is_rolled_back)
   TemporaryDirectory directory;
   const std::string once = directory / "once";
   Listened listened{BroodOptions{.workers = 1, .environment = {{"EVENTS_FAULT_ONCE", once}}}, "startup throws"};
-  BOOST_REQUIRE(listened.logs("event=ready"));  // its startup is over, which the next one's fault must not hit
+  BOOST_REQUIRE(listened.logs("event=ready"));  // its startup is over, so that it does not meet the next fault
   const pid_t worker = listened.worker();
   std::ofstream(once) << "x";
   const CommandResult restart = run_brood({"restart"}, listened.brood->environment());

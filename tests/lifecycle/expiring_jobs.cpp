@@ -1,4 +1,4 @@
-// Jobs that may come too late to begin, and say what became of them.
+// Jobs that may come too late to begin, and record what became of them.
 #include <brood/job.hpp>
 #include <chrono>
 #include <fstream>

@@ -27,7 +27,7 @@ std::int64_t now_ms() {
       .count();
 }
 
-// Pushed a minute ago, and only now there.
+// Pushed a minute ago, and visible only now.
 std::string late_payload(const std::string& job_class, const std::string& args, int number, const std::string& more) {
   return R"({"class":")" + job_class + R"(","args":)" + args + R"(,"retry":true,"queue":"default","jid":"late)" +
          std::to_string(number) + R"(","created_at":1795237000000,"enqueued_at":)" + std::to_string(now_ms() - 60'000) +
@@ -61,7 +61,7 @@ struct Expiring {
     return run_brood(words, environment);
   }
   std::size_t logged(const std::string& event) const { return times_logged(brood, event); }
-  // In Redis, for a job.
+  // Waits in Redis for a job.
   bool somebody_waits() {
     const std::vector<RedisClient> workers = RedisClient::of(redis, "brood-worker");
     return std::any_of(workers.begin(), workers.end(), [](const RedisClient& worker) { return worker.is_blocked; });
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_comes_too_late_does_not_run_and_its_hook_does) {
   const std::string metrics = expiring.command({"status", "--format", "prometheus"}).output;
   BOOST_TEST(has(metrics, "brood_jobs_expired_total{"), metrics);
   BOOST_TEST(has(metrics, R"(class="Fresh"} 1)"), metrics);
-  // Among the processed, as every job that has ended, and none has failed.
+  // It counts as processed, like every ended job, and none has failed.
   BOOST_TEST(expiring.comes([&] { return expiring.redis.get("stat:processed").value_or("") == "8"; }));
   BOOST_TEST(expiring.redis.get("stat:failed").value_or("0") == "0");
 }
@@ -130,8 +130,7 @@ BOOST_AUTO_TEST_CASE(retries_and_requeues_do_not_restart_the_clock) {
   BOOST_TEST(expiring.lines().size() >= 2u);
 }
 
-// A job in a queue that is not served holds the lock.  Each time that the waiting job asks for it, it leaves the
-// schedule.
+// A job in an unserved queue holds the lock.  Each time the waiting job tries to take it, it leaves the schedule.
 BOOST_AUTO_TEST_CASE(a_job_that_waits_for_its_turn_expires_when_it_would_have_at_first) {
   Expiring expiring;
   const std::string another = payload_text("Fresh", "[]", 2, R"("unique_lock":"lock","unique_until":"done")");
@@ -202,7 +201,7 @@ BOOST_AUTO_TEST_CASE(an_expired_job_lets_go_of_its_lock) {
     BOOST_TEST(expiring.comes([&] { return expiring.logged("ready") > 0; }));
     expiring.redis.command({"SADD", "paused", "default"});
     BOOST_TEST(expiring.comes([&] { return expiring.logged("queues_paused") > 0; }));
-    BOOST_TEST(expiring.comes([&] { return !expiring.somebody_waits(); }));  // who waited would be given the job
+    BOOST_TEST(expiring.comes([&] { return !expiring.somebody_waits(); }));  // a waiting worker would get the job
     const std::string job =
         R"({"class":"Fresh","args":)" + expiring.args("one") + R"(,"expires_in":0.001,"unique_for":3600})";
     const std::string jobs = expiring.directory.write("jobs.ndjson", job + "\n");

@@ -24,14 +24,14 @@ BroodOptions options(int workers) {
           .config = "poll_interval = \"24h\"\n"};  // no retry comes due meanwhile
 }
 
-// All are there before the first is taken.
+// All jobs are there before the first is taken.
 void enqueue_at_once(RedisServer& redis, const std::vector<std::string>& payloads) {
   enqueue(redis, payloads, "aside");
   redis.command({"RENAME", "queue:aside", "queue:default"});
 }
 
 struct Records {
-  std::map<std::string, int> error_classes;  // how many jobs have failed by it
+  std::map<std::string, int> error_classes;  // how many jobs have failed with it
   std::set<std::string> jids;
   int charged_twice = 0, said_to_have_crashed = 0;
 };
@@ -108,12 +108,12 @@ BOOST_AUTO_TEST_CASE(failing_jobs_amid_kills_of_workers_and_supervisors_are_lost
   BOOST_TEST(redis.size_of("dead") == payloads.size());
   BOOST_TEST(records.jids.size() == payloads.size());
   BOOST_TEST(records.charged_twice == 0);
-  // A killed worker was in one job at most: all that had failed before in its batch have failed by their own error.
+  // A killed worker was in at most one job: all earlier failures in its batch have their own error.
   const int by_kill = records.error_classes["SIGKILL"];
   BOOST_TEST(by_kill <= static_cast<int>(killed.size()));
   BOOST_TEST(records.error_classes["std::runtime_error"] == jobs - by_kill);
   BOOST_TEST(records.said_to_have_crashed == by_kill);
-  // What ran when its supervisor died, and its worker with that, runs again; nothing else does.
+  // Jobs that ran when their supervisor died, and their workers with it, run again; no others do.
   int begun_again = 0;
   for (const auto& [id, times] : ledger.begun()) begun_again += times - 1;
   BOOST_TEST(begun_again <= workers * supervisors_killed);

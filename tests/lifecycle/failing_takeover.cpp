@@ -1,5 +1,5 @@
-// Preloaded into a program that is to take over: it fails in the midst of that, where a supervisor makes its loop, or
-// takes its time there.  Not into who comes after it.
+// Preloaded into a program that takes over: it fails in the middle of the takeover, where a supervisor makes its loop,
+// or delays there.  Not preloaded into the next program.
 
 #include <dlfcn.h>
 #include <sys/signalfd.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-char how[16];  // no object: this comes before the constructors of those
+char how[16];  // not an object: this runs before constructors
 
 __attribute__((constructor)) void begin() {
   if (const char* told = std::getenv("TAKEOVER")) std::strncpy(how, told, sizeof how - 1);
@@ -28,7 +28,7 @@ int overflow(int depth) {
 
 }  // namespace
 
-// Says when it may be signalled, before the supervisor can hear that.
+// Reports when it may be signalled, before the supervisor can receive signals.
 extern "C" int uv_loop_init(void* loop) {
   if (std::strcmp(how, "waits") == 0) {
     constexpr char said[] = "the takeover waits\n";

@@ -1,4 +1,4 @@
-// Orders that reach a supervisor of another machine, through Redis.
+// Orders to a supervisor of another machine, through Redis.
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <string>
@@ -23,11 +23,11 @@ struct Site {
   explicit Site(int workers = 1) : brood(redis, {.workers = workers}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }, 30s));
-    // A supervisor that beats is listed as brood's once a worker has announced itself, which it does after it is ready.
+    // A beating supervisor is listed as brood's once a worker has registered, which happens after it is ready.
     BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == 1; }, 30s));
     identity = redis.smembers("processes")[0];
   }
-  // As from another machine: nothing of this one is seen.
+  // As from another machine: sees nothing of this one.
   CommandResult tell(std::vector<std::string> words) const {
     words.insert(words.end(), {"--redis", redis.url()});
     return run_brood(words, {{"RUNTIME_DIRECTORY", "/nowhere"}});
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_job_of_another_machine_is_ended) {
   BOOST_TEST(result.status == 0, result.errors);
   BOOST_TEST(result.output.find("Sleep ") == 0u, result.output);
   BOOST_TEST(eventually([&] { return site.redis.size_of("dead") == 1; }, 30s), site.brood.log_tail());
-  BOOST_TEST(eventually([&] { return site.redis.size_of(site.identity + ":work") == 0; }, 30s));  // by a heartbeat
+  BOOST_TEST(eventually([&] { return site.redis.size_of(site.identity + ":work") == 0; }, 30s));  // at the next beat
   BOOST_TEST(site.tell({"kill", jid}).status == 75);
 }
 
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(without_redis_a_kill_says_what_it_does_not_know) {
              result.errors);
 }
 
-// Both at once: who is surplus finishes, and that stands.
+// Both at once: the surplus worker finishes, and the quiet stays.
 BOOST_AUTO_TEST_CASE(a_quiet_that_comes_with_a_scale_leaves_as_many_workers_as_it_says) {
   Site site(4);
   site.redis.command({"LPUSH", site.identity + "-signals", R"(brood ["scale","2","default"])", "TSTP"});
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
   BOOST_TEST(site.redis.hget(site.identity, "concurrency").value_or("") == "3", site.brood.log_tail());
   BOOST_TEST(site.tell({"scale", "2", "--process", "nobody"}).status == 69);
   BOOST_TEST(site.tell({"scale", "2"}).status == 64);
-  // The second comes while the first is under way.
+  // The second order comes while the first is under way.
   site.redis.command(
       {"LPUSH", site.identity + "-signals", R"(brood ["scale","4","default"])", R"(brood ["scale","5","default"])"});
   BOOST_TEST(has("4"), site.brood.log_tail());

@@ -15,17 +15,17 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a clean stop of everybody leaves: no identity, no incarnation, no job in flight.
+// After a clean stop of all supervisors no identity, no incarnation and no job in flight is left.
 void check_nothing_is_left(RedisServer& redis) {
   BOOST_TEST(redis.size_of("brood:processes") == 0U);
   for (const std::string& key : redis.keys("brood:inflight:*")) {
-    // A tombstone, which answers a late BLMOVE of the dead and goes by itself.
+    // A tombstone, which answers a late BLMOVE of the dead and expires.
     BOOST_TEST(redis.command({"TYPE", key}).view().text() == "string", key);
     BOOST_TEST(redis.integer({"TTL", key}) > 0, key);
   }
 }
 
-// What is known of workers is not kept longer than they can be asked for.
+// Scoreboards are not kept longer than they are needed.
 int scoreboards_in(const TemporaryDirectory& home) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(home / "run"))
@@ -60,7 +60,7 @@ void check_dead_supervisors(std::shared_ptr<TemporaryDirectory> home_of_victim,
   BOOST_TEST(verdict.overlapped.size() == 0U);
   BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(workers));
   BOOST_TEST(redis.size_of("retry") == 0U);  // their end was not seen, so no job is charged
-  // The heir has jobs performed before it removes what is left of the victim, and a stop does not wait for that.
+  // The heir performs jobs before it removes the rest of the victim, and a stop does not wait for that.
   BOOST_TEST(eventually([&] { return heir.log().find("event=supervisor_inherited") != std::string::npos; }, 30s),
              heir.log_tail());
   stop(heir);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_killed_with_its_workers_is_inherited_by_its_ne
   check_dead_supervisors(home, home);
 }
 
-// What the dead one's workers were doing stands in its own directory, which its record in Redis names.
+// The dead supervisor's scoreboard is in its own directory, which its record in Redis names.
 BOOST_AUTO_TEST_CASE(a_neighbour_with_a_runtime_directory_of_its_own_inherits_within_seconds_too) {
   check_dead_supervisors(std::make_shared<TemporaryDirectory>(), std::make_shared<TemporaryDirectory>());
 }
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_come_due_at_once_are_performed_once_by_a_fleet) {
   BOOST_TEST(redis.size_of("queue:default") == 0U);
 }
 
-// The cause was not seen: it is as likely the machine as the job.
+// The cause was not seen: the machine is as likely as the job.
 BOOST_AUTO_TEST_CASE(ten_kills_of_everything_under_load_lose_nothing_and_charge_nobody) {
   constexpr int jobs = 4000, workers = 4, kills = 10;
   RedisServer redis;

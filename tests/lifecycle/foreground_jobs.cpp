@@ -1,4 +1,4 @@
-// Jobs that meet the terminal they were started from, and say what they know of themselves.
+// Jobs that use the terminal they were started from, and report on themselves.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ struct ThrowUncaught {
   void perform() noexcept { fail(); }
 };
 
-// The copy comes back first.
+// The copy returns first.
 struct ForkAndReturn {
   void perform() {
     const pid_t copy = fork();

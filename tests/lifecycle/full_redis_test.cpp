@@ -24,7 +24,7 @@ std::string ledger_payload(const Ledger& ledger, int id, int milliseconds) {
 
 bool is_full(RedisServer& redis) { return redis.command({"SET", "refused", "x"}).view().is_error(); }
 
-// At its limit with noeviction, and a megabyte over what draining the queues will free: it stays full to the end.
+// At its limit with noeviction, and a megabyte beyond what draining the queues will free: it stays full to the end.
 void fill(RedisServer& redis) {
   redis.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
   redis.command({"SET", "filling", std::string(2 << 20, 'x')});
@@ -32,7 +32,7 @@ void fill(RedisServer& redis) {
   BOOST_REQUIRE(is_full(redis));
 }
 
-// The `beat` of the only process that Sidekiq's tools see; 0 when there is none.
+// The `beat` of the only process that Sidekiq's tools see; 0 if there is none.
 double last_beat(RedisServer& redis) {
   const std::vector<std::string> processes = redis.smembers("processes");
   return processes.size() != 1 ? 0 : std::stod(redis.hget(processes.front(), "beat").value_or("0"));
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_se
   BroodProcess brood(redis, {.workers = 2});
   BOOST_REQUIRE(brood.wait_ready());
   redis.command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
-  // As little as makes it evict what it has just taken, time and again.
+  // So little that it evicts what it has just stored, again and again.
   const auto evicts_all_the_time = [&](long long limit) {
     redis.command({"CONFIG", "SET", "maxmemory", std::to_string(limit)});
     const long long evicted = redis.figure("stats", "evicted_keys");
@@ -159,11 +159,11 @@ BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_se
 
   redis.command({"CONFIG", "RESETSTAT"});
   const std::size_t said_before = brood.log().size();
-  std::this_thread::sleep_for(5s);  // the time that is watched
+  std::this_thread::sleep_for(5s);  // the observed time
   const long long commands = redis.commands_processed();
   const std::string which(redis.command({"INFO", "commandstats"}).view().text());
   BOOST_TEST(commands / 5 < 1'000, commands << " commands\n"
-                                            << which << brood.log_tail());  // 60,000 a second were seen once
+                                            << which << brood.log_tail());  // 60,000 a second were once seen
   BOOST_TEST((brood.log().size() - said_before) / 5 < 20'000U, brood.log_tail());
 
   redis.command({"CONFIG", "SET", "maxmemory", "0"});

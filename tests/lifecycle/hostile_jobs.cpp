@@ -14,9 +14,9 @@
 #include <fstream>
 #include <sstream>
 
-// Jobs that do to their worker what no job should.
+// Jobs that harm their worker.
 
-// Comes back from perform() twice: once in the worker, once in a copy of it.
+// Returns from perform() twice: once in the worker, once in a copy of it.
 struct ForkAndReturn {
   std::string file;
   void perform() {
@@ -41,7 +41,7 @@ struct ExitWithZero {
   void perform() { _exit(0); }
 };
 
-// Leaves behind all that a process has and the next job would inherit.
+// Leaves behind everything in the process that the next job would inherit.
 struct LeaveTraces {
   void perform() {
     for (int signal = 1; signal < 32; ++signal) ::signal(signal, SIG_IGN);
@@ -55,7 +55,7 @@ struct LeaveTraces {
   }
 };
 
-// Says what the worker is like.
+// Records the state of the worker.
 struct LookAround {
   std::string file;
   void perform() {
@@ -74,13 +74,13 @@ struct LookAround {
   }
 };
 
-// An alarm that goes off when this job is long gone.
+// Sets an alarm that goes off long after this job.
 struct LeaveAlarm {
   void perform() { alarm(1); }
 };
 
-// What goes off once the next jobs have run for a while: by the clock of the machine, of their code or of their
-// process.
+// Sets a timer that goes off once the next jobs have run for a while: by the clock of the machine, of their code or of
+// their process.
 struct LeaveTimer {
   void perform() {
     sigevent by_signal{};
@@ -113,7 +113,7 @@ struct LeaveLimit {
   }
 };
 
-// Writes a file after so much time of the processor, most of it in its own code.
+// Writes a file after this much processor time, most of it in its own code.
 struct Burn {
   std::string file;
   int ms;

@@ -24,12 +24,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How often Redis was asked for each command, and when it was asked for that.
+// How often Redis was asked for each command, and when this was read.
 struct Calls {
   std::chrono::steady_clock::time_point at;
   std::map<std::string, std::int64_t> of;
 
-  // Since it started, with what scripts call.
+  // Since it started, including the calls of scripts.
   std::int64_t all() const {
     return std::accumulate(of.begin(), of.end(), std::int64_t{0},
                            [](std::int64_t sum, const auto& one) { return sum + one.second; });
@@ -66,14 +66,14 @@ BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_twenty_commands_a_second) 
 
   std::vector<Calls> before;
   for (RedisServer& server : shards.servers) before.push_back(calls_of(server));
-  const auto end = std::chrono::steady_clock::now() + 40s;  // in which each shard is beaten for and looked at twice
+  const auto end = std::chrono::steady_clock::now() + 40s;  // each shard gets two beats and two looks in this time
   BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() > end; }, 60s));
   double a_second = 0;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const Calls after = calls_of(shards.servers[i]);
     const std::chrono::duration<double> between = after.at - before[i].at;
     a_second +=
-        static_cast<double>(after.all() - before[i].all() - 1) / between.count();  // but for the question itself
+        static_cast<double>(after.all() - before[i].all() - 1) / between.count();  // without the question itself
   }
   BOOST_TEST_MESSAGE(a_second << " commands a second");
   BOOST_TEST(a_second <= 20);
@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_twenty_commands_a_second) 
 
 namespace {
 
-constexpr const char* look_of_each_beat = "ping";  // which a heartbeat sends first
+constexpr const char* look_of_each_beat = "ping";  // sent first with each heartbeat
 
-// Of all supervisors of this Redis together, how many commands go with one heartbeat, once they are at rest.
+// The number of commands per heartbeat, over all supervisors of this Redis at rest.
 double commands_a_beat(RedisServer& redis, std::size_t supervisors) {
   constexpr std::int64_t beats_of_each = 4;
   const auto calls = [&](const Calls& all) {
@@ -96,13 +96,13 @@ double commands_a_beat(RedisServer& redis, std::size_t supervisors) {
   redis.command({"CONFIG", "RESETSTAT"});
   BOOST_REQUIRE(eventually([&] { return calls(calls_of(redis)) >= beats; }, 120s));
   Calls after = calls_of(redis);
-  for (const char* ours : {"info", "config|resetstat"}) after.of.erase(ours);  // which supervisors send while they look
+  for (const char* ours : {"info", "config|resetstat"}) after.of.erase(ours);  // sent by supervisors during a look
   return static_cast<double>(after.all()) / static_cast<double>(calls(after));
 }
 
 std::string elsewhere(int number) { return "elsewhere" + std::to_string(1'000 + number) + ":1:cccccccccccc"; }
 
-// Supervisors of other hosts, by what they leave in Redis.
+// Supervisors of other hosts, by their keys in Redis.
 void forge_supervisors(RedisServer& redis, int count) {
   for (int i = 0; i < count; ++i) {
     Identity identity;
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(tens_of_thousands_of_queues_are_looked_at_once_and_then_as_
   for (int i = 0; i < jobs; ++i) {
     const std::string id = std::to_string(i), queue = "q" + std::to_string(1 + i * 211 % queues);
     enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + id + "\",0]", i)}, queue);
-    std::this_thread::sleep_for(35ms);  // 28 a second
+    std::this_thread::sleep_for(35ms);  // 28 jobs a second
   }
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 60s), brood.log_tail());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;

@@ -1,4 +1,4 @@
-// What the program that starts brood leaves it: all that an exec keeps.
+// brood's handling of everything that an exec keeps from the program that starts it.
 #include <boost/test/unit_test.hpp>
 
 #include <signal.h>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A program that does this, and then becomes brood.
+// A program that does this and then becomes brood.
 std::vector<std::string> after(const std::string& python) {
   return {"/usr/bin/env", "python3", "-c",
           "import os, resource, signal, sys\n" + python + "\nos.execvp(sys.argv[1], sys.argv[1:])"};
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_dead_worker_is_noticed_where_every_signal_was_ignored_and
   stops(brood);
 }
 
-// A command waits for its children, and hears signals, too.
+// A command waits for its children and receives signals, too.
 BOOST_AUTO_TEST_CASE(a_check_of_libraries_hears_how_its_child_ends_where_sigchld_was_ignored) {
   BroodProcess check({.workers = 1, .arguments = {"--check"}, .prefix = after(ignore_and_block_all)});
   BOOST_TEST(check.wait_exit(30s).value_or(-1) != 70, check.log_tail());
@@ -155,7 +155,7 @@ os.rmdir(place))")});
   stops(brood);
 }
 
-// Nothing is printed into what is opened next, and jobs have no descriptor of the program before.
+// Nothing is printed into the next file opened, and jobs have no descriptor of the previous program.
 BOOST_AUTO_TEST_CASE(closed_and_open_descriptors_of_the_program_before_reach_no_job) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1, .prefix = after(R"(

@@ -1,5 +1,5 @@
-// Jobs that each run in a process of their own, and some that do not.  What they see they write down, a line by one
-// write.
+// Jobs that each run in a process of their own, and some that do not.  They write down what they see, one write per
+// line.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ void append(const std::string& path, const std::string& line) {
 bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 int counter = 0;                    // how many jobs this process' memory has seen
-std::vector<int>* table = nullptr;  // that a handler of startup has made
+std::vector<int>* table = nullptr;  // made by a startup handler
 
 }  // namespace
 
@@ -65,13 +65,13 @@ struct Count {
   }
 };
 
-// The same in the worker.
+// The same, in the worker.
 struct CountInWorker {
   std::string path;
   void perform() { append(path, std::to_string(++counter) + " " + std::to_string(getpid()) + " 7"); }
 };
 
-// Breaks what another job would use, in silence.
+// Silently corrupts what another job would use.
 struct Corrupt {
   void perform() {
     delete table;
@@ -135,7 +135,7 @@ struct Linger {
   }
 };
 
-// Heeds nothing.
+// Ignores every request to stop.
 struct Burn {
   std::string path;
   static constexpr brood::JobOptions options = apart;
@@ -146,7 +146,7 @@ struct Burn {
   }
 };
 
-// Leaves a process behind that has left every group, and would write for ever.
+// Leaves a process behind that has left every group and would write forever.
 struct LeaveBehind {
   std::string path;
   static constexpr brood::JobOptions options = apart;
@@ -160,11 +160,11 @@ struct LeaveBehind {
       _exit(0);
     }
     wait(nullptr);
-    while (std::ifstream(path).peek() == EOF) std::this_thread::sleep_for(1ms);  // its line, and not the file alone
+    while (std::ifstream(path).peek() == EOF) std::this_thread::sleep_for(1ms);  // waits for the line, not the file
   }
 };
 
-// Waits for all of its children, as C programs do, in a worker that has one which is none of theirs.
+// Waits for all of its children, as C programs do, in a worker that has a child of another kind.
 struct WaitForAll {
   std::string path;
   void perform() {
@@ -177,7 +177,7 @@ struct WaitForAll {
   }
 };
 
-// What it has opened is there in a process that it forks.
+// Its open descriptors also exist in a process that it forks.
 struct ForkWithDescriptors {
   std::string path;
   void perform() {
@@ -257,7 +257,7 @@ struct UseMemory {
   }
 };
 
-// Uses so many points of a limiter that takes a billion at most.
+// Uses this many points of a limiter with at most a billion.
 struct UsePoints {
   std::string path;
   std::int64_t points = 0;
@@ -270,7 +270,7 @@ struct UsePoints {
   }
 };
 
-// Two items, with cursors of so many bytes as JSON.
+// Two items, with cursors of this many bytes of JSON.
 brood::Items<int, std::string> items_with_cursors(const std::string& path, std::int64_t bytes,
                                                   const std::optional<std::string>& cursor) {
   append(path, "from " + std::to_string(cursor.value_or("").size()));
@@ -299,7 +299,8 @@ struct LargeCursorsInWorker {
   void each(int item) const { append(path, "item " + std::to_string(item)); }
 };
 
-// Says how long its text is; then it fails, or crashes, the first time that it is to.
+// Records the length of its text; then fails once if `path`.fail exists, or crashes if
+// `path`.crash does.
 void weigh(const std::string& path, const std::string& what, const std::string& text) {
   append(path, what + " " + std::to_string(text.size()));
   if (std::remove((path + ".fail").c_str()) == 0) throw std::runtime_error("too heavy");

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Everybody below the supervisor: workers, the copies that they fork jobs from, and the jobs.
+// All processes below the supervisor: workers, the copies that they fork jobs from, and the jobs.
 std::vector<pid_t> family_of(pid_t parent, const std::string& title) {
   std::vector<pid_t> found;
   for (const pid_t child : children_of(parent)) {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(kills_of_jobs_processes_of_their_forkers_of_workers_and_of_
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped == std::vector<std::string>{}, boost::test_tools::per_element());
-  // A killed worker, and each of a killed supervisor's, may have had one that had ended and was not noted yet.
+  // Each killed worker, and each worker of a killed supervisor, may have had one ended job that was not noted yet.
   BOOST_TEST(static_cast<int>(verdict.doubled.size()) <= kills + 3 * kills / 8);
   BOOST_TEST_MESSAGE(jobs << " isolated jobs, " << verdict.doubled.size() << " done twice, seed " << dice.seed());
 }

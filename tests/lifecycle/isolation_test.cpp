@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(isolated_jobs_do_not_draw_the_same_random_numbers) {
   for (const int word : {0, 1}) BOOST_TEST(word_of(server.lines()[0], word) != word_of(server.lines()[1], word));
 }
 
-// Its worker may have gone there since it was copied.
+// Its worker may have moved there after the copy was made.
 BOOST_AUTO_TEST_CASE(an_isolated_job_is_told_the_shard_that_it_came_from) {
   RedisServer first, second;
   TemporaryDirectory directory;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_hooks_of_an_isolated_job_run_in_its_process_and_say_wha
   BOOST_TEST(holds(server.brood.log(), "event=job_failed"), server.brood.log_tail());
   BOOST_TEST(holds(server.brood.log(), "order=4711"), server.brood.log_tail());
 
-  // The retry is the last.
+  // The retry is the last one.
   make_retries_due(server.redis);
   const std::string dead = server.entry_of("dead");
   BOOST_TEST(holds(dead, "as it must"));

@@ -1,4 +1,4 @@
-// Iterable jobs that write each item down: `<item> <pid>`, a line by one write.
+// Iterable jobs that write down each item, `<item> <pid>`, one write per line.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0;
 
 }  // namespace
 
-// Saves before each item.  Ends early once the file `<path>.enough` is there.
+// Saves before each item.  Ends early once the file `<path>.enough` exists.
 struct Walk {
   std::string path;
   int count = 0, milliseconds = 0;
@@ -50,7 +50,7 @@ struct Walk {
   void on_stop() { append(path, "stop\n"); }
 };
 
-// Saves when it must.  Throws at one item as long as a file is not there.
+// Saves only when it must.  Throws at one item until a file exists.
 struct WalkUnsaved {
   std::string path;
   int count = 0, milliseconds = 0;
@@ -65,7 +65,7 @@ struct WalkUnsaved {
   }
 };
 
-// Says how often it is retried.
+// Reports how often it is retried.
 struct WalkTwice {
   std::string path;
   int count = 0, milliseconds = 0;
@@ -78,7 +78,7 @@ struct WalkTwice {
   }
 };
 
-// Each item has time enough, and all together take longer.
+// Each item has enough time, but all together take longer.
 struct WalkInTime {
   std::string path;
   int count = 0, milliseconds = 0;
@@ -103,7 +103,7 @@ struct WalkInTimeApart {
   }
 };
 
-// Waits at item 25, a second at least, until it should stop.
+// Waits at item 25, at least a second, until it should stop.
 struct IterJob {
   int count = 0;
 
@@ -114,7 +114,7 @@ struct IterJob {
   }
 };
 
-// Makes a copy of the worker if the payload asks for it, which comes back first.
+// If the payload asks for it, forks a copy of the worker, which returns first.
 void brood_setup(brood::Setup& setup) {
   setup.server_middleware().add("copies", [](brood::Run& run, const brood::Next& next) {
     const pid_t copy = run.member("copied") ? fork() : -1;

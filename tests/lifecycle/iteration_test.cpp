@@ -22,7 +22,7 @@ namespace {
 const std::string iterating = BROOD_BINARY_DIR "/tests/job_libraries/libiterating_jobs.so";
 const std::string jid = "000000000000000000000001", state = "it-" + jid;
 
-// A job that walks through its items while things happen to the process that runs it.
+// A job that iterates over its items while its process is disturbed.
 struct Site {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -38,7 +38,7 @@ struct Site {
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
   }
 
-  // A job that has items left, however slow this machine is, until the test has seen enough.
+  // A job with items left, however slow this machine is, until the test has seen enough.
   void walk_on() { walk(1'000'000, 3); }
   void enough() const { std::ofstream(path + ".enough") << "x"; }
 
@@ -72,7 +72,8 @@ struct Site {
   }
   // The job has ended, and nothing of it is left.
   bool ends() {
-    // As a job goes, and back where it is interrupted: one that moves meanwhile is met, or has left its state.
+    // In the order in which a job moves, including an interruption: one that moves meanwhile is seen, or has already
+    // left its state.
     const auto none_is_left = [&] {
       return waiting() == 0 && jobs_in_flight(redis) == 0 && waiting() == 0 && redis.keys("it-*").empty();
     };
@@ -87,12 +88,12 @@ struct Site {
   }
   std::size_t runs() const { return times_logged(*brood, "job_interrupted"); }
 
-  // Each item, and none of them twice.
+  // Checks that each item was done, and none twice.
   void check_all_once(int count) const {
     BOOST_TEST(times().size() == static_cast<std::size_t>(count));
     BOOST_TEST(done().size() == static_cast<std::size_t>(count));
   }
-  // The same of those up to the last one.
+  // The same for the items up to the last one done.
   void check_all_once() const { check_all_once(times().rbegin()->first + 1); }
 };
 
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_worker_lets_another_go_on) {
 BOOST_AUTO_TEST_CASE(after_a_kill_the_retry_begins_at_the_last_save) {
   Site site;
   site.walk_on();
-  for (int kills = 0; kills < 2; ++kills) {  // a third crash would bury it
+  for (int kills = 0; kills < 2; ++kills) {  // a third crash would move it to the dead set
     const std::size_t before = site.done().size();
     BOOST_REQUIRE_MESSAGE(site.reaches(before + 50), site.brood->log_tail());
     for (const pid_t worker : site.brood->workers()) kill(worker, SIGKILL);
@@ -188,7 +189,7 @@ BOOST_AUTO_TEST_CASE(items_since_the_last_save_run_again_and_no_others) {
   const auto times = site.times();
   const auto all = static_cast<std::size_t>(times.rbegin()->first + 1);
   BOOST_TEST(times.size() == all);
-  BOOST_TEST(site.done().size() <= all + 1);  // the one in hand, unless it had not been written down
+  BOOST_TEST(site.done().size() <= all + 1);  // plus the item in hand, if it had not been saved
 }
 
 BOOST_AUTO_TEST_CASE(an_item_that_throws_is_retried_and_those_before_it_are_not) {
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_outlasts_its_limit_goes_to_the_back_of_its_queue
   site.check_all_once(400);
   BOOST_TEST(site.runs() >= 2U);
   BOOST_TEST(times_logged(*site.brood, "job_failed") == 0U);
-  // It had its turn in between.
+  // The other job had its turn in between.
   const std::string log = site.brood->log();
   BOOST_TEST(log.find("event=job_done jid=000000000000000000000002") < log.find("event=job_done jid=" + jid));
 }
@@ -238,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_job_s_timeout_counts_from_its_last_item) {
   }
 }
 
-// From within a sandbox no deadline can be moved.
+// A job in a sandbox cannot move its deadline.
 BOOST_AUTO_TEST_CASE(in_a_sandbox_a_run_is_interrupted_uncharged_before_its_time_is_up) {
   Site site(1, "[worker]\ntimeout_grace = \"20s\"\n[classes.WalkInTimeApart.sandbox]\nnetwork = false\n" + log_jobs);
   site.walk(400, 10, "WalkInTimeApart");
@@ -283,7 +284,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_were_pushed_without_an_id_have_cursors_of_their_o
   std::ofstream(other + ".enough") << "x";
   BOOST_REQUIRE(eventually([&] { return site.redis.keys("it-*").size() == 1; }, 20s));
 
-  // A crash leaves it the id by which it finds its cursor.
+  // After a crash it keeps the id that leads to its cursor.
   kill(site.done().back().worker, SIGKILL);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s), site.brood->log_tail());
   const std::size_t cut_off = site.done().size();
@@ -293,7 +294,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_were_pushed_without_an_id_have_cursors_of_their_o
   BOOST_REQUIRE_MESSAGE(site.reaches(cut_off + 1), site.brood->log_tail());
   BOOST_TEST(std::to_string(site.done().at(cut_off).item) == saved);
 
-  // So does an interruption.
+  // The same after an interruption.
   site.brood->quiet();
   BOOST_REQUIRE(eventually([&] { return site.waiting() == 1; }, 20s));
   BOOST_TEST(run_brood({"resume"}, site.brood->environment()).status == 0);
@@ -363,7 +364,7 @@ BOOST_AUTO_TEST_CASE(a_job_goes_on_while_redis_is_away) {
   BOOST_TEST(site.reaches(before + 200));
   site.redis.resume();
   Api api(site.redis.url());
-  // It is saved again some seconds later.
+  // It saves again some seconds later.
   BOOST_TEST(eventually([&] { return std::stoul(api.iteration(jid)->cursor) >= before + 200; }, 30s));
   site.enough();
   BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());

@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(who_kills_more_than_the_dead_set_holds_is_told) {
 
 BOOST_AUTO_TEST_CASE(who_kills_without_a_configuration_cuts_no_dead_set) {
   RedisServer redis;
-  redis.command({"EVAL", "for i = 1, 12000 do redis.call('ZADD', 'dead', i, i) end", "0"});  // as old as can be
+  redis.command({"EVAL", "for i = 1, 12000 do redis.call('ZADD', 'dead', i, i) end", "0"});  // as old as possible
   for (int i = 1; i <= 2; ++i) add_retry(redis, i);
   const CommandResult unasked = brood_on(redis, {"retries", "kill", "--all"});
   BOOST_TEST(unasked.errors.find("forgets") == std::string::npos, unasked.errors);
@@ -176,9 +176,9 @@ BOOST_AUTO_TEST_CASE(a_beginning_of_an_id_will_do_when_no_other_begins_so) {
   BOOST_TEST(ambiguous.status == 64);
   BOOST_TEST(ambiguous.errors.find("may be any of abcd1111, abcd2222, abcd22223333") != std::string::npos,
              ambiguous.errors);
-  BOOST_TEST(brood_on(redis, {"dead", "delete", "abcd2222"}).status == 0);  // whole, though another begins so
+  BOOST_TEST(brood_on(redis, {"dead", "delete", "abcd2222"}).status == 0);  // whole, though another begins like that
   BOOST_TEST(listed(brood_on(redis, {"dead", "--json"})).size() == 2U);
-  BOOST_TEST(brood_on(redis, {"dead", "delete", "abc"}).status == 75);  // too short to be meant
+  BOOST_TEST(brood_on(redis, {"dead", "delete", "abc"}).status == 75);  // too short to count as a beginning
   const CommandResult missing = brood_on(redis, {"dead", "delete", "abcd1111", "nobody"});
   BOOST_TEST(missing.status == 75);
   BOOST_TEST(missing.errors == "brood dead: there is no dead job \"nobody\"\n");
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(queues_are_listed_shown_paused_and_emptied) {
   BOOST_TEST(brood_on(redis, {"queues", "delete", "images", "--class", "Mail", "--yes"}).output == "1 job deleted\n");
   BOOST_TEST(brood_on(redis, {"queues", "delete", "images", jid(1)}).status == 0);
   BOOST_TEST(redis.size_of("queue:images") == 0U);
-  // With what waits beside it for a place of a cap; a queue of such a name need not be one of those.
+  // Including jobs set aside beside it for a cap; a queue of such a name need not be one of those.
   redis.command({"SADD", "brood:set_aside", "other@cap"});
   for (const char* name : {"other@cap", "other@host"}) {
     redis.command({"LPUSH", RedisKey(std::string("queue:") + name), payload_text("Zip", "[]", 9)});

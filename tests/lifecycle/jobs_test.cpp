@@ -32,7 +32,7 @@ struct Running {
   }
 };
 
-// How long the place of each crashed worker was to rest, in order, from the log.
+// The rest of each crashed worker's place, in order, from the log.
 [[maybe_unused]] std::vector<std::string> rests_after_crashes(const BroodProcess& brood) {
   std::vector<std::string> rests;
   std::istringstream log(brood.log());
@@ -211,14 +211,14 @@ BOOST_AUTO_TEST_CASE(queues_in_strict_order_are_emptied_in_that_order) {
   }
 }
 
-// Their locks, and those who wait for their ends, do not wait for it.
+// Their locks, and the jobs that wait for their ends, do not wait for it.
 BOOST_AUTO_TEST_CASE(what_has_ended_is_settled_before_a_job_begins_that_may_be_long) {
   Running running({.workers = 1});
   std::vector<std::string> payloads;
   for (int i = 0; i < 500; ++i) payloads.push_back(running.ledger_job(std::to_string(i), i + 1));
   payloads.push_back(payload_text("PoliteLoop", "[600000]", 501));
   enqueue(running.redis, payloads, "aside");
-  running.redis.command({"RENAME", "queue:aside", "queue:default"});  // so they are fetched by the batch
+  running.redis.command({"RENAME", "queue:aside", "queue:default"});  // so that they are fetched as one batch
 
   BOOST_TEST(eventually([&] { return running.ledger.has_done(500); }, 30s), running.brood.log_tail());
   const auto title = [&] {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int workers = 4;
 
-// BROOD_STORM=5 for the whole of it: 100,000 jobs, 100 killed workers and 20 killed supervisors.
+// BROOD_STORM=5 runs all of it: 100,000 jobs, 100 killed workers and 20 killed supervisors.
 struct Storm {
   int jobs, workers_killed, supervisors_killed;
 };
@@ -32,7 +32,7 @@ Storm wanted_storm() {
   return {20'000 * times, 40 + 15 * (times - 1), 8 + 3 * (times - 1)};
 }
 
-// Faults of Redis while the workers are at work.  Each leaves everything allowed and there again.
+// Faults of Redis while the workers are at work.  Afterwards everything is allowed and available again.
 enum class Meddling {
   field_deleted,
   hash_deleted,
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(
   const auto began = std::chrono::steady_clock::now();
   enqueue_ledger_jobs(redis, ledger.path(), storm.jobs);
 
-  // Spread over the time that the jobs take; every so often it is the supervisor's turn.
+  // Spread over the time that the jobs take; now and then a supervisor is killed.
   const int kills = storm.workers_killed + storm.supervisors_killed;
   const int turn_of_supervisor = kills / storm.supervisors_killed;
   KilledWorkers killed;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped.empty());
   BOOST_TEST(settled_twice(ledger, killed) == std::vector<std::string>{}, boost::test_tools::per_element());
-  // A job that was cut off was in a worker that was killed.
+  // A run that was cut off belongs to a killed worker.
   const std::vector<Ledger::Run> runs = ledger.runs();
   const auto cut_off =
       std::count_if(runs.begin(), runs.end(), [](const Ledger::Run& run) { return !run.ended.has_value(); });

@@ -26,7 +26,7 @@ CommandResult kill_job(const BroodProcess& brood, const std::string& jid, const 
   return run_brood(arguments, brood.environment());
 }
 
-// It may run longer than the timeout of its class, however slowly this machine ends it.
+// A job that may run longer than the timeout of its class, for a slow machine.
 std::string stubborn(long number, const std::string& more = "") {
   return payload_text("Stubborn", "[600000]", number, "\"timeout\":600" + (more.empty() ? "" : "," + more));
 }
@@ -41,7 +41,7 @@ struct Running {
     BOOST_REQUIRE_MESSAGE(eventually([&] { return brood.log().find("event=ready") != std::string::npos; }, 30s),
                           brood.log_tail());
   }
-  // Such a job runs, and does not look whether it should stop.
+  // Starts a job that ignores requests to stop.
   void begin(int number, const std::string& more = "") {
     enqueue(redis, {stubborn(number, more)});
     BOOST_REQUIRE_MESSAGE(
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_has_ended_or_never_was_is_not_running_here) {
   BOOST_TEST(running.brood.workers() == workers, boost::test_tools::per_element());
 }
 
-// The id is asked for while jobs come and go: whatever the kill hits, it is the job of that id and no other.
+// The command names the id while jobs come and go: the kill must hit the job of that id and no other.
 BOOST_AUTO_TEST_CASE(a_kill_that_comes_too_late_hits_no_other_job) {
   Running running;
   constexpr int jobs = 60;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_kill_that_comes_too_late_hits_no_other_job) {
     ended += kill_job(running.brood, jid, "discard").status == 0;
   }
   BOOST_TEST(running.nothing_is_left(), running.brood.log_tail());
-  // A job is done, or it was ended by hand; one that was ended may have been done a moment before.
+  // Each job is done or was ended by hand; one that was ended may have been done just before.
   BOOST_TEST(static_cast<int>(running.ledger.done().size()) >= jobs - ended);
   for (const auto& [id, times] : running.ledger.begun()) BOOST_TEST(times == 1, id << " ran " << times << " times");
 }
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(an_heir_removes_the_socket_of_a_supervisor_that_was_killed)
   BOOST_TEST(sockets() == 1);
   BOOST_TEST(kill_job(running.brood, jid_of(1)).status == 69);
   running.brood.start();
-  // Asked for only once the heir answers: before, the one socket is that of the dead.
+  // Asks once the heir answers: before, the only socket is the dead supervisor's.
   BOOST_TEST(eventually([&] { return kill_job(running.brood, jid_of(1)).status == 75; }, 30s));
   BOOST_TEST(eventually([&] { return sockets() == 1; }, 30s), running.brood.log_tail());
   BOOST_TEST(kill_job(running.brood, jid_of(1)).status == 75);

@@ -7,8 +7,8 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
 
-// etc/redis-users.acl has what a supervisor with its workers, a client that only enqueues, and a reader need: all of
-// it, and no more than that.
+// etc/redis-users.acl has exactly the rights that a supervisor with its workers, a client that only enqueues, and a
+// reader need.
 using namespace brood;
 using Words = std::vector<std::string>;
 
@@ -28,7 +28,7 @@ struct Rights {
     BOOST_TEST(result.status == 0, user + " " + words[0] + ": " + result.errors + result.output);
     BOOST_TEST(!contains(result.errors + result.output, "NOPERM"), user + " " + words[0] + ": " + result.errors);
   }
-  // What Redis has refused so far.
+  // The commands that Redis has refused so far.
   std::string refused() {
     std::string all;
     const Reply log = redis.command({"ACL", "LOG"});
@@ -70,7 +70,7 @@ BOOST_FIXTURE_TEST_CASE(three_users_have_all_the_rights_that_they_need, Rights) 
   for (const Words& words :
        {Words{"queues", "pause", "default"}, Words{"queues", "unpause", "default"}, Words{"retries", "run", "--all"},
         Words{"dead", "delete", "--all"}, Words{"scheduled", "clear", "--yes"}, Words{"recover", "--all", "--yes"}})
-    as("brood", words);  // whatever they say
+    as("brood", words);  // whatever they print
 
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);

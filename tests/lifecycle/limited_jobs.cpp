@@ -39,7 +39,7 @@
 
 namespace {
 
-// Appears as a whole.
+// The file appears as a whole.
 void write_file(const std::string& file, const std::string& text) {
   std::ofstream(file + ".new") << text;
   std::filesystem::rename(file + ".new", file);
@@ -49,7 +49,7 @@ std::string outcome(long result) { return result >= 0 ? "done" : strerrorname_np
 
 }  // namespace
 
-// Says how each attack ended, a word a line.
+// Writes how each attack ended, a word a line.
 struct AttackSupervisor {
   std::string file;
   void perform() {
@@ -57,10 +57,10 @@ struct AttackSupervisor {
     std::ostringstream said;
     const auto try_to = [&](const char* what, auto attack) { said << what << ' ' << outcome(attack()) << '\n'; };
     for (const int signal : {0, SIGTERM, SIGSTOP, SIGKILL}) try_to("kill", [&] { return kill(supervisor, signal); });
-    // The kernel looks at the lower half alone.
+    // The kernel looks only at the lower half.
     try_to("kill_with_a_high_half",
            [&] { return syscall(SYS_kill, (1L << 32) | static_cast<std::uint32_t>(supervisor), SIGKILL); });
-    // Signal 0 asks whether it could be sent: the caller of this test without the filter must live on.
+    // Signal 0 only asks whether it could be sent: without the filter the caller of this test must survive.
     try_to("kill_group", [&] { return kill(-group, 0); });
     try_to("kill_all", [] { return kill(-1, 0); });
     try_to("join_group", [&] { return setpgid(0, group); });
@@ -79,7 +79,7 @@ struct AttackSupervisor {
     try_to("write_memory", [&] { return process_vm_writev(supervisor, &here, 1, &there, 1, 0); });
     rlimit limit{};
     try_to("prlimit", [&] { return prlimit(supervisor, RLIMIT_CPU, nullptr, &limit); });
-    // A child of the job's is no better off.
+    // The same by a child of the job.
     const pid_t child = fork();
     if (child == 0) _exit(kill(supervisor, SIGKILL) == 0 ? 0 : errno);
     int status = 0;
@@ -93,8 +93,8 @@ struct AttackSupervisor {
 #if defined(__x86_64__)
 namespace {
 
-// Traces `pid`, which waits in a system call, and has it call kill(victim, 0) in its place.  0, or the error of that
-// call; nullopt: it could not be traced.
+// Traces `pid`, which waits in a system call, and has it call kill(victim, 0) instead.  Returns 0, or the error of that
+// call; nullopt if it could not be traced.
 std::optional<int> kill_by_tracing(pid_t pid, pid_t victim) {
   if (ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) return std::nullopt;
   ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr);
@@ -102,7 +102,7 @@ std::optional<int> kill_by_tracing(pid_t pid, pid_t victim) {
   user_regs_struct before{};
   ptrace(PTRACE_GETREGS, pid, nullptr, &before);
   user_regs_struct call = before;
-  call.rip -= 2;  // the instruction that it waits in
+  call.rip -= 2;  // the instruction at which it waits
   call.orig_rax = ~0ULL;
   call.rax = SYS_kill;
   call.rdi = static_cast<unsigned long long>(victim);
@@ -118,7 +118,7 @@ std::optional<int> kill_by_tracing(pid_t pid, pid_t victim) {
 
 }  // namespace
 
-// Traces the process and says how it fared when it signalled the supervisor.
+// Traces the process and writes the result of signalling the supervisor from it.
 struct SignalByTracing {
   std::string file;
   int pid;
@@ -135,7 +135,7 @@ struct SignalByTracing {
 };
 #endif
 
-// Reaches for the supervisor in every other way that a system call has; says how each ended, a word a line.
+// Reaches for the supervisor in every other way that a system call has; writes how each ended, a word a line.
 struct ReachForSupervisor {
   std::string file;
   void perform() {
@@ -148,7 +148,7 @@ struct ReachForSupervisor {
       try_to("pidfd_send_signal", [&] { return syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0); });
     try_to("pidfd_getfd", [&] { return syscall(SYS_pidfd_getfd, process, 0, 0); });
 
-    // Data that comes is told by SIGKILL to whom the pipe belongs.
+    // Arriving data would send SIGKILL to the pipe's owner.
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
     fcntl(ends[0], F_SETSIG, SIGKILL);
@@ -171,7 +171,8 @@ struct ReachForSupervisor {
     const int terminal = open("/dev/tty", O_RDWR);
     try_to("type_into_the_terminal", [&] { return ioctl(terminal < 0 ? ends[0] : terminal, TIOCSTI, "\x03"); });
 
-    // Of its user's processes all are slowed down, this machine's tests too where no filter stands: so that of another.
+    // Without the filter this would slow down all of the user's processes, including this machine's tests, so it uses
+    // an unused user.
     constexpr id_t nobody_at_all = 1'234'567'890;
     sched_param idle{};
     try_to("sched_setscheduler", [&] { return sched_setscheduler(supervisor, SCHED_IDLE, &idle); });
@@ -215,7 +216,7 @@ struct ReachForSupervisor {
   }
 };
 
-// Cuts short whatever it finds in the runtime directory, and says how many files that were.
+// Truncates every file in the runtime directory, and writes how many there were.
 struct CutScoreboards {
   std::string file;
   std::string runtime_directory;
@@ -228,7 +229,7 @@ struct CutScoreboards {
 };
 
 // Sends a request to a control socket: by itself, by a child, by a child's child, and by one that has left the job's
-// session and parents; and on a connection that a child has made, which has ended.  Says the answers, a line each.
+// session and parents; and on a connection made by a child that has ended.  Writes the answers, a line each.
 struct AskSupervisor {
   std::string file;
   std::string socket_path;
@@ -288,13 +289,13 @@ struct AskSupervisor {
   }
 };
 
-// What is a job's own to do.
+// Uses what a job may do to its own processes.
 struct UseOwnProcesses {
   std::string file;
   void perform() {
     std::ostringstream said;
     const auto try_to = [&](const char* what, auto use) { said << what << ' ' << outcome(use()) << '\n'; };
-    // From what it was started with, since an ordinary user may ask for less of the processor alone.
+    // From its starting value, since an ordinary user may only lower its own priority.
     const auto nicer_by = [nice = getpriority(PRIO_PROCESS, 0)](int more) { return std::min(nice + more, 19); };
     try_to("setpriority", [&] { return setpriority(PRIO_PROCESS, 0, nicer_by(1)); });
     try_to("setpriority_group", [&] { return setpriority(PRIO_PGRP, 0, nicer_by(1)); });
@@ -341,7 +342,7 @@ struct UseOwnProcesses {
   }
 };
 
-// What /proc would give away of it to the same user.
+// Reads what /proc would reveal of the supervisor to the same user.
 struct LookIntoSupervisor {
   std::string file;
   void perform() {
@@ -387,7 +388,7 @@ struct BeTraced {
   }
 };
 
-// A thread that crashes after a while; 0: never.
+// Leaves a thread that crashes after a while; 0: never.
 void leave_thread(int crashes_after_ms) {
   std::thread([ms = crashes_after_ms] {
     if (ms == 0) {
@@ -398,13 +399,13 @@ void leave_thread(int crashes_after_ms) {
   }).detach();
 }
 
-// Ends while a thread of it runs.
+// Ends while one of its threads runs.
 struct LeaveThread {
   int crashes_after_ms = 0;
   void perform() { leave_thread(crashes_after_ms); }
 };
 
-// The same, and their options say what is to become of the worker.
+// The same, with options for what happens to the worker.
 struct KeepThread {
   static constexpr brood::JobOptions options{.threads = brood::LeftThreads::allow};
   void perform() { leave_thread(0); }
@@ -433,10 +434,10 @@ struct EatMemory {
   }
 };
 
-// Leaves nothing for anybody, not even for small things.
+// Leaves no memory for other code, not even for small things.
 struct LeakEverything {
   void perform() {
-    std::size_t left = 512 << 20;  // a machine whose limits do not hold must survive this
+    std::size_t left = 512 << 20;  // a machine without effective limits must survive this
     for (std::size_t size = 1 << 20; size >= 16; size /= 2) {
       while (left >= size) {
         auto* const leaked = static_cast<char*>(::operator new(size, std::nothrow));

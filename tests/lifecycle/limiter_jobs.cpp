@@ -1,5 +1,5 @@
-// Jobs with limits.  That no more run at once than may is seen by the kernel: each that runs has locked one of so many
-// files, and the lock goes with its process.
+// Jobs with limits.  The kernel counts how many run at once: each running job has locked one of as many files as may
+// run, and the lock goes with its process.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ void append(const std::string& path, const std::string& line) {
   close(file);
 }
 
-// A free one of `slots`; none is noted.
+// Holds a free one of `slots`; notes if there is none.
 class Slot {
  public:
   Slot(const std::string& directory, int slots) {
@@ -93,7 +93,7 @@ struct InCappedQueue {
   }
 };
 
-// Of another class, in the same queue.
+// A different class in the same queue.
 struct Uncapped {
   std::string directory, id;
   int slots = 1, milliseconds = 1;
@@ -127,7 +127,7 @@ struct WrongLimiter {
   }
 };
 
-// What a limiter answers, besides throwing.
+// The answers of a limiter, besides exceptions.
 struct Answers {
   std::string path;
   void perform() {

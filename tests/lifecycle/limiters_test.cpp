@@ -47,7 +47,7 @@ double held(RedisServer& redis, const std::string& name) {
 
 }  // namespace
 
-// BROOD_STORM makes it so many times as long.
+// BROOD_STORM multiplies its length.
 BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -181,7 +181,7 @@ std::size_t places_held(RedisServer& redis) {
 
 }  // namespace
 
-// BROOD_STORM makes it so many times as long.
+// BROOD_STORM multiplies its length.
 BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other_queues_go_on) {
   RedisServer redis;
   const TemporaryDirectory directory, of_others;
@@ -319,7 +319,7 @@ concurrent = 1
   Api api(redis.url());
   BOOST_TEST(api.queue("default@erp").size() == 3);
 
-  // A process that fetches from the queue fetches from there.
+  // A process that fetches from the queue also fetches from there.
   const auto says = [&](std::vector<std::string> words, const std::string& text) {
     words.insert(words.end(), {"--redis", redis.url()});
     return eventually([&] { return run_brood(words, brood.environment()).output.find(text) != std::string::npos; });

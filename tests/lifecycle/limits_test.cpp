@@ -40,7 +40,7 @@ void check_nothing_went_wrong(const BroodProcess& brood) {
     BOOST_TEST(brood.log().find(event) == std::string::npos, event << brood.log_tail());
 }
 
-// The sanitizers' shadow memory counts as data, so that no limit is possible there.
+// The sanitizers' shadow memory counts as data, so no limit is possible with them.
 bool limits_work() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   BOOST_TEST_MESSAGE("skipped: RLIMIT_DATA cannot be used beside a sanitizer");
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_leaves_no_byte_free_is_settled_all_the_same) {
   check_nothing_went_wrong(brood);
 }
 
-// The worker reads what came, copies it, and parses it: for each there is one that is too large.
+// The worker reads the payload, copies it, and parses it: for each step one payload is too large.
 BOOST_AUTO_TEST_CASE(a_job_that_is_too_large_to_be_read_under_the_memory_limit_is_charged) {
   if (!limits_work()) return;
   RedisServer redis;
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_left_a_thread_is_replaced_before_the_nex
   const Ledger ledger(directory / "ledger");
   BroodProcess brood(redis, one_worker(""));
   enqueue(redis, {payload_text("LeaveThread", "[5000]", 1), payload_text("LeaveThread", "[5000]", 2)});
-  // Long enough that a thread which went on would end one of them.
+  // Long enough for a remaining thread to end one of them.
   enqueue_ledger_jobs(redis, ledger.path(), 3, 2'000);
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(3); }, 60s), brood.log_tail());
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_left_a_thread_is_replaced_before_the_nex
 BOOST_AUTO_TEST_CASE(what_a_left_thread_ends_at_once_is_charged_to_its_own_job) {
   RedisServer redis;
   BroodProcess brood(redis, one_worker(""));
-  // Its worker leaves right after the job: on a busy machine that may be before the thread has crashed.
+  // Its worker leaves right after the job: on a busy machine perhaps before the thread has crashed.
   BOOST_TEST(eventually(
                  [&, number = 0]() mutable {
                    enqueue(redis, {payload_text("LeaveThread", "[5]", ++number, R"("retry":3)")});
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(threads_that_a_job_has_joined_cost_its_worker_nothing) {
   for (int i = 1; i <= 50; ++i) enqueue(redis, {payload_text("JoinThreads", "[20]", i)});
   enqueue_ledger_jobs(redis, ledger.path(), 1);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
-  // A thread that was joined may still be on its way out, longer than a worker waits for it; not those of every job.
+  // A joined thread may take longer to disappear than a worker waits, but not in every job.
   BOOST_TEST(times_logged(brood, "worker_recycled") <= 5u, brood.log_tail());
 }
 
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_class_may_keep_its_threads_where_others_may_not_and_the_o
     BroodProcess brood(redis, one_worker(std::string("threads = \"") + c.of_workers +
                                          "\"\n[classes.LeaveThread]\nthreads = \"" + c.of_class + "\""));
     for (int i = 1; i <= 2; ++i) enqueue(redis, {payload_text("LeaveThread", "[0]", i)});
-    // Of another class, which is looked at for threads of its own: those of the class before are none.
+    // A class of its own, which is watched for threads: those of the previous class do not count.
     enqueue_ledger_jobs(redis, ledger.path(), 5);
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(5); }, 60s), brood.log_tail());
     BOOST_TEST(times_logged(brood, "worker_recycled") == c.replaced, brood.log_tail());
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_class_says_in_its_code_what_becomes_of_threads_and_the_co
 
 namespace {
 
-// A memory cgroup (version 1) of 160 MB for all of one brood, where this machine lets us make one.
+// A memory cgroup (version 1) of 160 MB for all of one brood, if this machine allows us to make one.
 struct SmallHost {
   const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());
   bool there = false;
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_the_kernel_ends_for_the_memory_of_others_is_
   if (!host.there) return;
   RedisServer redis;
   const TemporaryDirectory directory;
-  // It asks the kernel to end it first.
+  // Asks the kernel to end it first.
   const std::string modest =
       "import time; open('/proc/self/oom_score_adj', 'w').write('1000'); b = b'x' * 20_000_000; "
       "open('" +
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(each_of_several_workers_that_the_kernel_ends_for_memory_is_
   BroodOptions options{.workers = 2, .libraries = {limited, examples}, .shutdown_timeout = "5"};
   options.prefix = host.prefix();
   BroodProcess brood(redis, options);
-  // A worker that ends before it is known to be ready has not started.
+  // A worker that ends before it is known to be ready counts as not started.
   BOOST_REQUIRE(eventually([&] { return times_logged(brood, "ready") == 1u; }, 20s));
   const std::vector<pid_t> workers = brood.workers();
   brood.signal(SIGSTOP);

@@ -1,5 +1,5 @@
-// Jobs that set the locale of their process to a German one, and say which one they find.  LOCALE_SET_AT says when the
-// library does so itself: at "preload", at "startup" or in its "middleware".
+// Jobs that set the locale of their process to a German one, and record the present one.  LOCALE_SET_AT makes the
+// library do so itself: at "preload", at "startup" or in its "middleware".
 #include <locale.h>
 
 #include <brood/client.hpp>
@@ -36,7 +36,7 @@ std::string found() {
          ", of the thread " + (uselocale(nullptr) == LC_GLOBAL_LOCALE ? "none" : "one");
 }
 
-// Pushes one job twice, of which there is to be one.
+// Pushes one unique job twice.
 std::string push_twice() {
   brood::Client client;
   const auto job = brood::Push::parse(R"({"class":"SayLocale","queue":"elsewhere","args":["x"],"unique_for":30.5})");

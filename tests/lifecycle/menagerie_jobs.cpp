@@ -28,7 +28,7 @@ using Call = void (*)();
 
 volatile int zero = 0;
 
-// Keeps a call from being the last thing that a function does.
+// Keeps a call from being the last instruction of a function.
 void after_call() { asm volatile(""); }
 
 BROOD_AS_WRITTEN void descend_and_write(int depth) {
@@ -64,7 +64,7 @@ BROOD_AS_WRITTEN void free_twice() {
   after_call();
 }
 
-// The size of the second block stands right behind the first.
+// The size of the second block is right behind the first.
 BROOD_AS_WRITTEN void overflow_and_free() {
   char* volatile first = static_cast<char*>(std::malloc(24));
   char* volatile second = first + 32;
@@ -73,7 +73,7 @@ BROOD_AS_WRITTEN void overflow_and_free() {
   after_call();
 }
 
-// Writes over its return address and what its callers hold.
+// Overwrites its return address and its callers' frames.
 BROOD_AS_WRITTEN void smash_stack() {
   auto* const frame = static_cast<volatile std::uint64_t*>(__builtin_frame_address(0));
   for (int i = 0; i < 40; ++i) frame[i] = 0x4141414141414141;
@@ -98,7 +98,7 @@ void block_all_signals() {
   sigprocmask(SIG_BLOCK, &all, nullptr);
 }
 
-// Writes to every socket that has no name: a worker's control pipe.
+// Writes to every socket without a name: a worker's control pipe.
 void babble(const char* bytes, std::size_t size, int times) {
   for (int fd = 3; fd < 256; ++fd) {
     sockaddr_un peer{};
@@ -110,7 +110,7 @@ void babble(const char* bytes, std::size_t size, int times) {
   }
 }
 
-// The caller of these jobs without the shield must live on.
+// Without the shield the caller of these jobs must survive.
 void require_shield(pid_t target) {
   if (kill(target, 0) == 0 || errno != EPERM) throw std::logic_error("nothing keeps this job from hitting others");
 }
@@ -126,7 +126,7 @@ struct SegfaultAtDepth {
   void perform() { descend_and_write(depth); }
 };
 
-// Appends the moment to a file, in nanoseconds of CLOCK_MONOTONIC, and crashes or returns.
+// Appends the time to a file, in nanoseconds of CLOCK_MONOTONIC, and crashes or returns.
 struct NoteMoment {
   std::string file;
   bool crashes = false;
@@ -178,7 +178,7 @@ struct OverflowHeap {
   void perform() { overflow_and_free(); }
 };
 
-// Ends well: what lies behind the block is found broken by who allocates or frees next.
+// Ends well: the next allocation or free finds the memory behind the block corrupt.
 struct SpoilHeap {
   void perform() {
     char* volatile block = static_cast<char*>(std::malloc(24));
@@ -237,7 +237,7 @@ struct StopItself {
   }
 };
 
-// Touches nothing of it: the limit is on what is asked for.
+// Does not touch the memory: the limit applies to what is asked for.
 struct LeakToTheLimit {
   void perform() {
     for (;;) kept = new char[1 << 20];
@@ -255,7 +255,7 @@ struct RubbishOnControlPipe {
 struct MegabytesOnControlPipe {
   void perform() {
     static char rubbish[64 << 10];
-    std::memset(rubbish, 'R', sizeof rubbish);  // what a worker says when it is ready, over and over
+    std::memset(rubbish, 'R', sizeof rubbish);  // the bytes with which a worker reports that it is ready, over and over
     rubbish[sizeof rubbish - 1] = 'x';
     babble(rubbish, sizeof rubbish, 128);
     stay();
@@ -293,7 +293,7 @@ struct KillOwnGroup {
   }
 };
 
-// With an ignored signal: the shield does not look at the signal.
+// With an ignored signal: the shield ignores which signal it is.
 struct KillEverybody {
   void perform() {
     require_shield(getppid());
@@ -303,7 +303,7 @@ struct KillEverybody {
   }
 };
 
-// Leaves a process in a session of its own, whose parent is gone, and which hears nothing but SIGKILL.
+// Leaves an orphan in a session of its own, which only SIGKILL ends.
 struct Daemonise {
   void perform() {
     if (fork() == 0) {
@@ -318,7 +318,7 @@ struct Daemonise {
   }
 };
 
-// Every other one in a group of its own, so that no kill of the worker's group finds it.
+// Every second child is in a group of its own, so that a kill of the worker's group misses it.
 struct ForkBomb {
   int size = 0;
   void perform() {
@@ -334,7 +334,7 @@ struct ForkBomb {
   }
 };
 
-// Says what a terminal or a reader of logs might take for something else.
+// Prints what a terminal or a reader of logs might take for something else.
 struct ForgeLog {
   void perform() {
     for (std::FILE* const stream : {stdout, stderr}) {
@@ -345,7 +345,7 @@ struct ForgeLog {
   }
 };
 
-// Ends well, while a thread of it runs that crashes so much later.
+// Ends well, but leaves a thread that crashes after this time.
 struct LeaveCrashingThread {
   int after_us = 0;
   void perform() {
@@ -365,7 +365,7 @@ struct FailOrCrash {
   }
 };
 
-// Says in a ledger when it begins and ends, as the example does, and fails.
+// Notes in a ledger when it begins and ends, as the example does, and fails.
 struct FailInLedger {
   std::string path, id;
   void perform() {
@@ -384,7 +384,7 @@ struct FailInLedger {
   }
 };
 
-// All slots, those of neighbours too.
+// Overwrites all slots, including those of neighbours.
 struct ScribbleOverScoreboard {
   void perform() {
     std::ifstream maps("/proc/self/maps");

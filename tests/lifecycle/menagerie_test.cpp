@@ -32,21 +32,21 @@ constexpr bool sanitized = false;
 
 constexpr int good_for_one_bad = 20;
 
-// One way to end badly, and what its record is to say.
+// One way to end badly, and what its record must contain.
 struct Beast {
   std::string job_class, args;
   std::string error_class;
   std::string message;      // a part of it
-  std::string frame;        // a function that the stack names; "": no stack can be had
+  std::string frame;        // a function in its stack; "": there is no stack
   bool crashed = true;      // counted in crash_count
   std::string more = {};    // further members of the payload
-  bool sanitizable = true;  // false: makes no sense beside a sanitizer
+  bool sanitizable = true;  // false: makes no sense with a sanitizer
 };
 
 const std::string soon = R"("timeout":0.3)";
 
-// No stack: of a failure that the job itself has thrown, as for every job; where nothing of the worker ran any more
-// (_exit, SIGKILL); and where SIGABRT could not be heard (blocked, stopped).
+// There is no stack for a failure that the job itself has thrown, as for every job; if no code of the worker ran any
+// more (_exit, SIGKILL); and if SIGABRT could not be received (blocked, stopped).
 const std::vector<Beast> beasts = {
     {"SegfaultAtDepth", "[1]", "SIGSEGV", "(SEGV_MAPERR) at 0x10 in SegfaultAtDepth", "SegfaultAtDepth::perform"},
     {"SegfaultAtDepth", "[20]", "SIGSEGV", "(SEGV_MAPERR) at 0x10", "SegfaultAtDepth::perform"},
@@ -88,7 +88,7 @@ BroodOptions workers(int count, const std::string& grace = "5s") {
           .shutdown_timeout = "5",
           .config = "poll_interval = \"24h\"\n[worker]\ntimeout_grace = \"" + grace + "\"\n" +
                     (sanitized ? "" : "memory_limit = \"256M\"\n"),
-          // What the sanitizers find ends by abort(), so that it meets our handler too.
+          // A sanitizer ends the process by abort(), so that our handler runs too.
           .environment = {{"ASAN_OPTIONS",
                            "abort_on_error=1:handle_abort=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_"
                            "sigill=0:detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0"},
@@ -137,7 +137,7 @@ std::map<std::string, Payload> by_jid(RedisServer& redis, const std::string& key
   return jobs;
 }
 
-// When reports queue, names are left out of stacks; the places are there.
+// When reports queue up, stacks lack names; they still have the places.
 enum class Names { required, may_be_left_out };
 
 void check_record(const Beast& beast, const Payload& job, Names names) {
@@ -159,10 +159,10 @@ void check_record(const Beast& beast, const Payload& job, Names names) {
              beast.job_class << beast.args << lines);
 }
 
-// Where the bad ones run: in the workers, one after the other, or each in a process of its own.
+// Where the bad jobs run: in the workers, one after the other, or each in a process of its own.
 enum class Where { in_workers, apart };
 
-// In a process of its own there is no control pipe, and the parent is no supervisor.
+// A job's own process has no control pipe, and its parent is no supervisor.
 bool makes_sense(const Beast& beast, Where where) {
   const bool needs_its_worker = beast.error_class == "ControlPipeError" || beast.message == "EPERM";
   return (!sanitized || beast.sanitizable) && (where == Where::in_workers || !needs_its_worker);
@@ -173,7 +173,7 @@ void perform_good_and_bad(Where where) {
   Dice dice;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
-  // Each kind twice: one that may be retried, and one that goes to `dead` at once.
+  // Two of each kind: one that may be retried, and one that goes to `dead` at once.
   std::map<std::string, std::pair<Beast, std::string>> expected;  // by jid: kind, where it ends
   std::vector<std::string> bad;
   for (const Beast& beast : beasts) {
@@ -195,7 +195,7 @@ void perform_good_and_bad(Where where) {
     for (const Beast& beast : beasts) classes.insert(beast.job_class);
     for (const std::string& one : classes) options.config += "[classes." + one + "]\nisolation = \"process\"\n";
   }
-  if (!sanitized) {  // the host's clock is a day ahead: whatever goes wrong, Redis' own says when it is due
+  if (!sanitized) {  // with the host's clock a day ahead Redis' own clock must still decide what is due
     options.environment["LD_PRELOAD"] = BROOD_BINARY_DIR "/tests/libshifted_clock.so";
     options.environment["SHIFTED_CLOCK"] = "86400";
   }
@@ -236,7 +236,7 @@ void perform_good_and_bad(Where where) {
   }
   for (const auto& [jid, beast] : expected) BOOST_ERROR(beast.first.job_class << " is in neither set");
 
-  // The supervisor, its four workers and what they may fork jobs from, nothing else.
+  // The supervisor, its four workers and their forkers, nothing else.
   const std::size_t left = where == Where::apart ? 9 : 5;
   BOOST_TEST(eventually([&] { return processes_of(home).size() == left; }), names_of(processes_of(home)));
   BOOST_TEST(eventually([&] { return footprint_of(supervisor).zombies == 0; }));
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(so_it_is_when_each_bad_job_has_a_process_of_its_own) { perf
 
 BOOST_AUTO_TEST_CASE(the_stack_of_every_bad_job_names_its_function_where_there_is_one_to_be_had) {
   RedisServer redis;
-  BroodProcess brood(redis, workers(1, "5s"));  // a busy machine needs its time to write one down
+  BroodProcess brood(redis, workers(1, "5s"));  // a busy machine needs time to write a stack
   for (const Beast& beast : beasts) {
     if (beast.frame.empty()) continue;
     enqueue(redis, {payload_text(beast.job_class, beast.args, 1, beast.more)});
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(the_stack_of_every_bad_job_names_its_function_where_there_i
   }
 }
 
-// Beside no others: its worker goes on without a control pipe, which some of them would write into.
+// Alone: its worker goes on without a control pipe, which some other jobs would write into.
 BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and_its_worker_settles) {
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -288,8 +288,8 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and
   BOOST_TEST(ledger.runs().size() == static_cast<std::size_t>(good_for_one_bad));
 }
 
-// Whether it crashes before its job is settled, or is never heard of since its worker is replaced, is a race.  Who
-// comes after it pays in no case.
+// It is a race whether it crashes before its job is settled, or is never noticed because its worker is replaced.  The
+// next job pays in neither case.
 BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_job) {
   RedisServer redis;
   Dice dice;
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_j
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
-// In the worker the next one would pay for the heap.
+// In the worker the next job would pay for the heap.
 BOOST_AUTO_TEST_CASE(jobs_that_spoil_the_heap_or_leave_threads_cost_nobody_else_in_processes_of_their_own) {
   RedisServer redis;
   Dice dice;
@@ -355,9 +355,9 @@ BOOST_AUTO_TEST_CASE(jobs_that_spoil_the_heap_or_leave_threads_cost_nobody_else_
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
-// What a scoreboard says that was scribbled over is not believed: whoever dies after it, the job that did it first of
-// all, is given back uncharged, and goes to `dead` when that happens for the third time.  Its neighbours go on from
-// what they know themselves; so a good job that was not cut off runs once.
+// An overwritten scoreboard is not believed: a job whose worker dies after that, first of all the job that did it, is
+// given back uncharged, and goes to `dead` the third time.  Neighbours continue by their own data, so a good job that
+// was not cut off runs once.
 BOOST_AUTO_TEST_CASE(a_job_that_scribbles_over_all_slots_is_dead_the_third_time_and_costs_no_neighbour_its_job) {
   RedisServer redis;
   Dice dice;
@@ -400,14 +400,14 @@ BOOST_AUTO_TEST_CASE(a_supervisor_is_no_larger_after_hundreds_of_crashes) {
     return footprint_of(brood.pid());
   };
 
-  // Each place rests a quarter of a second between its crashes, and under a sanitizer each takes as long again.
+  // Each place rests a quarter of a second between its crashes, and with a sanitizer each takes as long again.
   const Footprint before = footprint_after(sanitized ? 50 : 100);
   const Footprint after = footprint_after(sanitized ? 150 : 300);
 
   BOOST_TEST_MESSAGE("rss " << before.rss_kb << " -> " << after.rss_kb << " kB, descriptors " << before.descriptors
                             << " -> " << after.descriptors);
-  // One for the doorbell's own connection to Redis, which is opened when it is first needed.  What the last recoveries
-  // had open is closed a moment after their end.
+  // One more for the doorbell's own connection to Redis, which opens when it is first needed.  The last recoveries'
+  // descriptors are closed a moment after their end.
   BOOST_TEST(eventually([&] { return footprint_of(brood.pid()).descriptors <= before.descriptors + 1; }));
   if (sanitized)
     BOOST_TEST_MESSAGE("skipped: a sanitizer keeps what is freed");

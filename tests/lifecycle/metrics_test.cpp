@@ -39,7 +39,7 @@ std::ostream& operator<<(std::ostream& out, const Told& told) {
              << " timed";
 }
 
-// What the metrics pages show of one class, of all minutes together.
+// The figures of one class on the metrics pages, all minutes together.
 struct Pages {
   RedisServer& redis;
 
@@ -81,7 +81,7 @@ struct Pages {
     return told;
   }
 
-  // The same on all pages, which is checked.
+  // The same on all pages, which this checks.
   Told of(const std::string& job_class) const {
     const Told seen = of_8(job_class);
     BOOST_TEST(of_7(job_class) == seen);

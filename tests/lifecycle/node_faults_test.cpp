@@ -1,5 +1,5 @@
-// What must hold whatever happens to one node of several: no confirmed job is lost, none runs twice, work goes on once
-// another node has taken over, and the other shards notice nothing.  BROOD_STORM=40 makes it a hundred thousand jobs.
+// Whatever happens to one node of several, no confirmed job is lost, none runs twice, work goes on once another node
+// has taken over, and the other shards notice nothing.  BROOD_STORM=40 makes it a hundred thousand jobs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -33,13 +33,13 @@ constexpr int first_of_backlog = ids_of_a_shard / 2;
 constexpr int workers = 4;
 constexpr int most_in_hand = 32;  // of one worker: a batch
 constexpr std::size_t jobs_in_a_backlog = 300;
-constexpr auto expected_within = 5s;             // is what is promised
+constexpr auto expected_within = 5s;             // the promise
 constexpr auto longest_on_a_busy_machine = 60s;  // beside other tests, and under sanitizers
 
 int shard_of_id(const std::string& id) { return std::stoi(id) / ids_of_a_shard; }
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-// The jobs that begin after this object was made; reads only what the ledger has gained since.
+// The jobs that begin after this object was made; reads only the new part of the ledger.
 class Begins {
  public:
   explicit Begins(const Ledger& ledger) {
@@ -48,7 +48,7 @@ class Begins {
     file_.seekg(0, std::ios::end);
   }
 
-  // When the first began since `from`, of each of these shards; nullopt until all have begun one.
+  // When all of these shards have begun a job since `from`: the time of the last first one; nullopt before.
   std::optional<std::int64_t> of_all(const std::set<int>& shards, std::int64_t from) {
     read();
     std::int64_t last = from;
@@ -107,7 +107,7 @@ class Fleet {
   const Ledger& ledger() const { return ledger_; }
   bool has_enough() const { return count() >= 2'500U * static_cast<std::size_t>(storm_factor()); }
 
-  // Something happens to a node that serves these shards; `happens` returns when another, or the same, serves them.
+  // A fault of a node that serves these shards; `happens` returns when another, or the same, serves them.
   void suffer(const std::string& what, std::set<int> shards, const std::function<void()>& happens) {
     BOOST_TEST_MESSAGE(what);
     for (const int shard : shards) push_backlog(shard);  // so that there is work at once
@@ -120,7 +120,7 @@ class Fleet {
     faults_.push_back({what, std::move(shards), from, there, worked});
   }
 
-  // Returns the ids of jobs that were not pushed while a full node refused pushes.
+  // Returns the ids of jobs that were not pushed, while a full node refused pushes.
   std::set<std::string> push_backlog(int shard) {
     const int first = shard * ids_of_a_shard + first_of_backlog + backlogs_++ * static_cast<int>(jobs_in_a_backlog);
     Command jobs{"LPUSH", RedisKey("queue:default")};
@@ -172,7 +172,7 @@ class Fleet {
     std::string what;
     std::set<int> shards;
     std::int64_t from, there,
-        worked;  // when it happened, when they are served again, and when all have begun a job
+        worked;  // the time of the fault, the time of service, and when all have begun a job
   };
 
   std::size_t count() const {
@@ -190,7 +190,7 @@ class Fleet {
     return *worked;
   }
 
-  // Only those may have run again that had ended when their node was gone, and were not settled there.
+  // Only jobs that had ended but were not settled when their node went away may have run again.
   void judge_repeats() {
     std::map<std::string, std::vector<std::int64_t>> ends;
     for (const Ledger::Run& run : ledger_.runs()) {
@@ -211,7 +211,7 @@ class Fleet {
     BOOST_TEST_MESSAGE("doubled " << doubled << ", and of those that had ended unsettled " << unsettled);
   }
 
-  // The longest time in which none of these shards began a job, while the fault lasted.
+  // The longest time in which none of these shards began a job, during the fault.
   std::int64_t longest_silence(const std::set<int>& shards, const Fault& fault) {
     if (begun_.empty()) {
       for (const Ledger::Run& run : ledger_.runs()) begun_[shard_of_id(run.id)].insert(run.began);
@@ -253,7 +253,7 @@ class Fleet {
   int backlogs_ = 0;
 };
 
-// What all is spoken in, and a place that can be cut off, where there may be one.
+// The protocol, and a node that can be cut off, if possible.
 struct Ground {
   const TestAuthority authority{"Test Authority"};
   std::unique_ptr<const CutOffNetwork> network =
@@ -275,7 +275,7 @@ void empty(RedisServer& node) { BOOST_REQUIRE(!node.command({"CONFIG", "SET", "m
 
 // The shards of a Redis Cluster of three masters with a replica each.
 struct ClusterFleet {
-  static constexpr int shards = 4;  // which lie in all three
+  static constexpr int shards = 4;  // in all three masters
   static constexpr int of_first_node = 3;
 
   const Ground ground{};
@@ -302,7 +302,7 @@ struct ClusterFleet {
     return found;
   }
 
-  // Another takes over all that a node has served.
+  // Another node takes over everything that a node has served.
   void is_replaced(const std::string& what, RedisServer& node, const std::function<void()>& happens) {
     const std::set<int> served = shards_of(node);
     BOOST_REQUIRE(!served.empty());
@@ -396,9 +396,9 @@ struct SentinelFleet {
     former_[group] = &node;
   }
 
-  // As the sentinels see it too, and with its replica, which was the master before.  They need ten seconds until they
-  // make that one a replica, and half a minute to believe that a master has handed over by itself; they let no replica
-  // take over until then.
+  // Also in the sentinels' view, and with its replica, the former master.  They need ten seconds until they make that
+  // one a replica, and half a minute to accept that a master has handed over by itself; they let no replica take over
+  // until then.
   RedisServer& master(std::size_t group) {
     const RedisServer* const old = former_[group];
     const auto is_whole = [&] {
@@ -427,7 +427,7 @@ struct SentinelFleet {
                 [&] { BOOST_REQUIRE(eventually([&] { return !left.command({"FAILOVER"}).view().is_error(); }, 20s)); });
   }
 
-  // What has happened in one group heals while something happens in another.
+  // One group recovers from its fault while another has one.
   void round() {
     RedisServer& killed = master(1);
     is_replaced("kill -9", 1, killed, [&] { killed.kill9(); });

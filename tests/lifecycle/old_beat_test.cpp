@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A fleet whose supervisor can be made to stand still, as under a debugger or on a machine that has none to spare.
+// A fleet whose supervisor can be stopped, as by a debugger or on an overloaded machine.
 struct Fleet {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(workers_whose_supervisor_stands_still_begin_no_job_until_it
   Fleet fleet;
   fleet.stop_beating_for(46s);
 
-  // Those that wait in Redis are given some at once, and give them back.
+  // Workers that wait in Redis get some at once, and give them back.
   enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), jobs);
 
   BOOST_TEST(eventually([&] { return fleet.lie_in_queue(jobs); }), fleet.brood.log_tail());
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(what_a_worker_had_fetched_before_it_was_taken_over_it_does_
   const Scoreboard scoreboard = scoreboard_of(fleet.brood);
   enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), jobs, 2);
   BOOST_REQUIRE(eventually([&] { return fleet.ledger.begun().size() > 50; }));
-  // It has asked for jobs, and stands still before it has read the answer.
+  // It has asked for jobs, and stops before it has read the answer.
   fleet.redis.pause();
   const auto rests = [&] {
     const std::size_t begun = fleet.ledger.begun().size();

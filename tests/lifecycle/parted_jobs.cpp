@@ -8,7 +8,7 @@
 
 int roll_part();
 
-// Writes down which of the others ran it.
+// Records which of the other libraries ran it.
 struct Parted {
   std::string path;
   void perform() {

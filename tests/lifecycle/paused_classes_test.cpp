@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(no_job_of_a_paused_class_begins_and_all_run_when_it_is_paus
   BOOST_TEST(site.lies_aside(40), site.brood.log_tail());
   BOOST_TEST(site.ledger.begins() == 1u);
 
-  // Other classes go on, behind them in the queue too.
+  // Other classes go on, also behind them in the queue.
   enqueue(site.redis, {payload_text("Sleep", "[0]", 1'000)});
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "job_done") == 2; }), site.brood.log_tail());
 
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(workers_put_back_by_themselves_what_waits_for_nothing) {
   site.check_all_ran();
 }
 
-// Others look every half second while there is work, each for itself: no look may be spent where another has looked
-// that had not heard of the change.
+// The others look every half second while there is work, each for itself: a look by a worker that did not know of the
+// change must not replace theirs.
 BOOST_AUTO_TEST_CASE(busy_workers_put_back_soon_what_waits_for_nothing) {
   Site site({.workers = 2, .queues = {"default", "busy"}});
   std::vector<std::string> payloads;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(busy_workers_put_back_soon_what_waits_for_nothing) {
   BOOST_TEST(site.redis.size_of("queue:busy") > 0u);
 }
 
-// What it lets go of at its begin it keeps while it has not begun.
+// Locks that it releases when it begins stay while it has not begun.
 BOOST_AUTO_TEST_CASE(a_unique_job_keeps_its_lock_while_its_class_is_paused) {
   Site site({.workers = 1});
   site.pause("Ledger");
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_start_puts_nothing_back_that_is_paused) {
   BOOST_TEST(site.lies_aside(40), site.brood.log_tail());
 }
 
-// One queue of another type keeps nothing else from going on.
+// One queue of another type blocks no other.
 BOOST_AUTO_TEST_CASE(a_queue_that_takes_no_job_back_keeps_its_own_alone) {
   Site site({.workers = 1, .queues = {"default", "odd"}});
   site.pause("Ledger");

@@ -46,21 +46,21 @@ struct Site {
     BOOST_REQUIRE_MESSAGE(eventually([&] { return times_logged(brood, "queues_paused") > before; }), brood.log_tail());
   }
   void unpause(const std::string& queue) { redis.command({"SREM", "paused", queue}); }
-  // Workers that wait in Redis, and have done so for a while.
+  // The clients of workers that have waited in Redis for this long.
   std::vector<RedisClient> waiting_clients(std::chrono::seconds at_least = 0s) {
     std::vector<RedisClient> workers = RedisClient::of(redis, "brood-worker");
     std::erase_if(workers, [&](const RedisClient& worker) { return !worker.is_blocked || worker.idle < at_least; });
     return workers;
   }
   int waiters() { return static_cast<int>(waiting_clients().size()); }
-  // That are registered, of all its workers.
+  // The registered incarnations of all its workers.
   std::size_t incarnations() {
     std::size_t count = 0;
     for (const std::string& key : redis.keys("brood:inflight:*"))
       count += redis.command({"TYPE", key}).view().text() == "hash" ? redis.size_of(key) : 0;
     return count;
   }
-  // For workers without a job: none is blocked, or all wait on another queue.
+  // For workers without a job: either none is blocked, or all wait on another queue.
   bool nobody_waits_on(const std::string& queue) {
     if (waiters() == 0) return true;
     for (const std::string& key : redis.keys("brood:inflight:*")) {
@@ -73,7 +73,7 @@ struct Site {
   }
 };
 
-// How often a process has gone to sleep of its own accord.
+// How often a process has gone to sleep voluntarily.
 long times_slept(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(nobody_fetches_from_a_paused_queue_and_everybody_does_when_
   Site site({.workers = 2, .queues = {"one", "two"}});
   BOOST_REQUIRE(eventually([&] { return site.waiters() == 2; }));
   site.pause("one");
-  // Also those who waited on it are gone from there: one that stayed would have the job at once.
+  // Workers that waited on it have left it too: one that stayed would get the job at once.
   BOOST_REQUIRE(eventually([&] { return site.nobody_waits_on("one"); }));
   site.push("two", 20);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.begun("two") == 20; }), site.brood.log_tail());
@@ -146,13 +146,13 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hears_of_a_pause_while_it_waits_for_an_incarn
   const pid_t worker = site.brood.workers().front();
   // Its wait is lost, and with it its incarnation; the supervisor is slow to give it another.
   site.brood.signal(SIGSTOP);
-  // What it has sent before may end the wait first, and between two waits nothing but a connection is lost.
+  // A message sent before may end the wait first, and between two waits the worker would lose only a connection.
   BOOST_REQUIRE(eventually([&] { return site.waiting_clients(1s).size() == 1; }));
   site.redis.command({"CLIENT", "KILL", "ID", site.waiting_clients().at(0).id});
   BOOST_REQUIRE(eventually([&] { return site.incarnations() == 0; }));
   const long slept = times_slept(worker);
   BOOST_REQUIRE(eventually([&] { return times_slept(worker) > slept + 3; }));  // it looks ten times a second
-  // It is slow too, and so hears of both at once.
+  // The worker is slow too, so it learns of both at once.
   BOOST_REQUIRE(kill(worker, SIGSTOP) == 0);
   site.redis.command({"SADD", "paused", "one"});
   site.brood.signal(SIGCONT);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hears_of_a_pause_while_it_waits_for_an_incarn
   BOOST_REQUIRE(kill(worker, SIGCONT) == 0);
   BOOST_REQUIRE(eventually([&] { return site.incarnations() == 1; }, 20s));
 
-  // It looks every two seconds, so it has had its turn when these three seconds are over.
+  // It looks every two seconds, so three seconds are enough.
   site.push("one", 3);
   const auto pushed = std::chrono::steady_clock::now();
   BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() - pushed > 3s; }));

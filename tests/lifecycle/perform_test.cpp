@@ -22,7 +22,7 @@ const std::string event_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libevent_j
 const std::string for_all = BROOD_BINARY_DIR "/tests/job_libraries/libfor_all.so";
 const std::string foreground_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libforeground_jobs.so";
 
-// Nothing listens there.
+// No server listens there.
 const std::map<std::string, std::string> no_redis = {{"REDIS_URL", "unix:///nonexistent/redis.sock"}};
 
 CommandResult perform(std::vector<std::string> arguments, const std::string& library = examples) {
@@ -51,7 +51,7 @@ boost::test_tools::assertion_result gdb_is_there(boost::unit_test::test_unit_id)
   return std::system("command -v gdb > /dev/null") == 0;
 }
 
-// All that Redis holds, byte for byte.
+// The whole content of Redis, byte for byte.
 std::map<std::string, std::string> everything_in(RedisServer& redis) {
   std::map<std::string, std::string> all;
   for (const std::string& key : redis.keys()) {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_job_may_be_given_all_the_time_there_is) {
   BOOST_TEST(result.status == 0, result.errors);
 }
 
-// The sanitizers' shadow memory counts as data, so that no limit is possible there.
+// The sanitizers' shadow memory counts as data, so no limit is possible with them.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 BOOST_AUTO_TEST_CASE(a_job_that_takes_more_memory_than_it_may_has_failed) {
   for (const std::vector<std::string>& job : {std::vector<std::string>{"EatMemory", "500"}, {"LeakEverything"}}) {

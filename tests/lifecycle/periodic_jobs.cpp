@@ -1,4 +1,4 @@
-// Jobs that their library runs again and again.  PERIODIC_RULE is the rule of one of them.
+// Periodic jobs that their library registers.  PERIODIC_RULE is the rule of one of them.
 #include <brood/job.hpp>
 #include <cstdlib>
 #include <string>

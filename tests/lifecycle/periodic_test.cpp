@@ -40,7 +40,7 @@ std::vector<std::int64_t> ticks_in(RedisServer& redis, const std::string& key = 
   return ticks;
 }
 
-// Each second once, and none left out.
+// Whether there is each second once, without a gap.
 bool are_all_seconds(const std::vector<std::int64_t>& ticks) {
   for (std::size_t i = 1; i < ticks.size(); ++i) {
     if (ticks[i] != ticks[i - 1] + 1) return false;
@@ -66,7 +66,7 @@ BroodOptions with_config(const std::string& config) { return {.workers = 1, .con
 
 BOOST_AUTO_TEST_CASE(each_tick_pushes_one_job_whichever_of_two_supervisors_it_is) {
   RedisServer redis;
-  const std::string config = every_second("catch_up = \"all\"\n");  // should both stand still for a second
+  const std::string config = every_second("catch_up = \"all\"\n");  // in case both stand still for a second
   BroodProcess one(redis, with_config(config)), other(redis, with_config(config));
   BOOST_REQUIRE_MESSAGE(one.wait_ready() && other.wait_ready(), one.log_tail());
 
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(each_tick_pushes_one_job_whichever_of_two_supervisors_it_is
   BOOST_TEST(redis.smembers("queues") == std::vector<std::string>{"ticks"}, boost::test_tools::per_element());
 }
 
-// Sidekiq 6 and 7 take milliseconds for a date in tens of thousands of years.
+// Sidekiq 6 and 7 read milliseconds as a date in tens of thousands of years.
 BOOST_AUTO_TEST_CASE(what_brood_pushes_by_itself_has_times_that_the_oldest_sidekiq_of_the_fleet_reads) {
   const std::string config = "[periodic]\nsidekiq_cron = true\n" + every_second();
   const std::string in_seconds = "[compatibility]\ntimestamps = \"seconds\"\n";
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(what_brood_pushes_by_itself_has_times_that_the_oldest_sidek
     BOOST_TEST(run_brood({"dead", "run", "d", "--yes", "-C", path, "--redis", redis.url()}).status == 0);
     return all + " " + first("dead");
   };
-  BOOST_TEST(pushed("", "") == "ff ff ff ff ff");  // which every release reads
+  BOOST_TEST(pushed("", "") == "ff ff ff ff ff");  // every release reads these
   BOOST_TEST(pushed("8.0.1", "") == "ii ii ii ii ii");
   BOOST_TEST(pushed("7.3.2", "") == "ff ff ff ff ff");
   BOOST_TEST(pushed("8.0.1", in_seconds) == "ff ff ff ff ff");
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(schedules_of_sidekiq_cron_are_served_in_every_namespace_and
   const std::string table = ask(redis, {"list", "-C", path}).output;
   BOOST_TEST(table.find("cron_job:billing:second-monday") != std::string::npos, table);
   BOOST_TEST(table.find("not served") != std::string::npos, table);                          // the rule in words
-  BOOST_TEST(ask(redis, {"list", "--json"}).output.find("cron_job:") == std::string::npos);  // it is not asked for
+  BOOST_TEST(ask(redis, {"list", "--json"}).output.find("cron_job:") == std::string::npos);  // not asked for
 
   BOOST_TEST(ask(redis, {"next", "cron_job:billing:second-monday", "-C", path}).output.find(" 03:00:00 +00:00") !=
              std::string::npos);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_job_is_served_where_a_label_of_it_is) {
   BOOST_TEST(eventually([&] { return redis.size_of("queue:there") >= 1; }), other.log_tail());
 }
 
-// With BROOD_STORM=5 a hundred times.
+// BROOD_STORM=5 makes it a hundred times.
 BOOST_AUTO_TEST_CASE(no_tick_is_lost_or_doubled_when_all_supervisors_are_killed_at_ticks) {
   const char* const storm = std::getenv("BROOD_STORM");
   const int kills = storm ? 20 * std::atoi(storm) : 6;
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(no_tick_is_lost_or_doubled_when_all_supervisors_are_killed_
   for (int kill = 0; kill < kills; ++kill) {
     const std::size_t before = redis.size_of("queue:ticks");
     BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("queue:ticks") > before; }), one.log_tail());
-    // At about the next tick: a little before it, at it, and a little after it.
+    // Around the next tick: a little before it, at it, and a little after it.
     const Reply now = redis.command({"TIME"});
     const auto to_next = std::chrono::microseconds(1'000'000 - now.view()[1].integer());
     std::this_thread::sleep_for(to_next + std::chrono::milliseconds(kill % 5 - 1));
@@ -237,14 +237,14 @@ BOOST_AUTO_TEST_CASE(a_tick_that_nobody_was_there_for_comes_later_unless_it_is_t
   BroodProcess brood(redis, with_config("[periodic.young]\ncron = \"0 * * * *\"\nclass = \"A\"\nqueue = \"young\"\n"
                                         "[periodic.old]\ncron = \"* * * * *\"\nclass = \"A\"\nqueue = \"old\"\n"
                                         "catch_up = \"last\"\nwithin = \"1ms\"\n"));
-  // A rule that is wrong is refused: durations below a second are none here.
+  // Refused: `within` must not be below a second.
   BOOST_TEST(brood.wait_exit().value_or(-1) == 78);
 
   BroodProcess better(redis, with_config("[periodic.young]\ncron = \"0 * * * *\"\nclass = \"A\"\nqueue = \"young\"\n"
                                          "[periodic.old]\ncron = \"* * * * *\"\nclass = \"A\"\nqueue = \"old\"\n"));
   BOOST_REQUIRE_MESSAGE(better.wait_ready(), better.log_tail());
 
-  // Of an hourly one the last, of one that comes each minute only what is a minute old at most.
+  // Of the hourly job the last tick; of the one each minute only ticks at most a minute old.
   BOOST_TEST(eventually([&] { return redis.size_of("queue:young") == 1; }), better.log_tail());
   BOOST_TEST(eventually([&] { return redis.size_of("queue:old") >= 1; }), better.log_tail());
   BOOST_TEST(redis.hget(state_of("young"), "missed").value_or("0") == "2");
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(a_queue_of_another_type_is_said_once_and_holds_up_nobody) {
   BroodProcess brood(
       redis,
       with_config(every_second() + "[periodic.wrong]\ncron = \"* * * * * *\"\nclass = \"A\"\nqueue = \"wrong\"\n"));
-  // It is tried again after five seconds.
+  // It tries again after five seconds.
   BOOST_TEST(eventually([&] { return redis.size_of("queue:ticks") >= 8; }), brood.log_tail());
   const std::string log = brood.log();
   const auto first = log.find("event=periodic_job_fails name=wrong");
@@ -441,7 +441,7 @@ BOOST_AUTO_TEST_CASE(what_anybody_writes_for_a_library_is_refused_and_the_superv
   std::ofstream(file + ".new", std::ios::binary) << lines;
   std::filesystem::rename(file + ".new", file);
   BOOST_TEST(eventually([&] { return times_logged(brood, "periodic_job_refused") == 8; }), brood.log_tail());
-  // The ticks go on meanwhile, and one whose last tick is no time any more is served from now on.
+  // The ticks go on meanwhile, and a job whose last tick is no time is served from now on.
   redis.command({"HSET", state_of("tick"), "last", "1700000000.5"});
   const std::size_t before = redis.size_of("queue:ticks");
   const long commands_before = redis.commands_processed();
@@ -449,7 +449,7 @@ BOOST_AUTO_TEST_CASE(what_anybody_writes_for_a_library_is_refused_and_the_superv
   BOOST_TEST(redis.commands_processed() - commands_before < 5'000);
   BOOST_TEST(redis.size_of("queue:other") == 0U);
 
-  // What a later generation says is not in force, and is replaced whatever lies in the way.
+  // Registrations of a later generation are not in force, and are replaced even if a fifo is in the way.
   const auto first_line = [&] {
     std::string line;
     std::getline(std::ifstream(file), line);

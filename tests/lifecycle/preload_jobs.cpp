@@ -1,5 +1,5 @@
-// Loads a table at preload, of PRELOAD_MEGABYTES (1), and writes into the file PRELOAD_LEDGER who did so, and which
-// worker saw it.  PRELOAD_LEAVES says what it leaves behind there, PRELOAD_FAULT how it goes wrong.
+// Loads a table at preload, of PRELOAD_MEGABYTES (1), and writes into the file PRELOAD_LEDGER which process did so, and
+// which worker saw it.  PRELOAD_LEAVES makes it leave something behind there, PRELOAD_FAULT makes it fail.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -53,7 +53,7 @@ void leave(const std::string& what) {
     if (flock(kept[0], LOCK_EX) != 0) std::abort();
   }
   if (what == "child" && fork() == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test end everybody else by SIGKILL
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // in case the test ends all other processes by SIGKILL
     pause();
     _exit(0);
   }

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A brood of four workers that looks for memory pressure in a directory of the test.
+// A brood of four workers that reads memory pressure from a directory of the test.
 struct Pressed {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(under_pressure_fewer_workers_fetch_and_jobs_go_on) {
   Pressed site;
   site.stall("35.00");
   BOOST_TEST(site.logs("event=memory_pressure fetching=2 workers=4 stalled=35.0%"));
-  site.stall("7.00");  // so much that it goes back on nothing, and so little that it goes no further
+  site.stall("7.00");  // enough that the number does not rise, too little for it to fall
   BOOST_TEST(eventually([&] { return site.quiet_workers() == 2; }));
   BOOST_TEST(site.shows({"status"}, "memory is scarce (7.0% of the time is lost): 2 workers are held back"));
   BOOST_TEST(site.shows({"status", "--json"}, "\"pressure\":{\"memory\":7.000,\"limit\":10,\"held_back\":2}"));
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(under_pressure_fewer_workers_fetch_and_jobs_go_on) {
   site.stall("0.00");
   BOOST_TEST(eventually([&] { return site.quiet_workers() == 0; }, 60s));
   BOOST_TEST(site.logs("event=memory_pressure_over fetching=4"));
-  BOOST_TEST(times_logged(*site.brood, "memory_pressure") == 2U);  // and not once a second
+  BOOST_TEST(times_logged(*site.brood, "memory_pressure") == 2U);  // not once a second
   BOOST_TEST(times_logged(*site.brood, "slot_flags_mended") == 0U);
 }
 

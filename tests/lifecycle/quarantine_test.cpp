@@ -48,7 +48,7 @@ struct Clinic {
     environment["REDIS_URL"] = redis.url();
     return run_brood(words, environment);
   }
-  // The first argument 0 crashes with that library, 50 does not.
+  // With that library the first argument 0 crashes, 50 does not.
   void push(int jobs, int first_number, int argument = 0) {
     std::vector<std::string> payloads;
     for (int i = 0; i < jobs; ++i)
@@ -63,14 +63,14 @@ struct Clinic {
     BOOST_TEST(came, brood->log_tail());
     return came;
   }
-  // Three crashes, and some more until those are reported and known; everything else waits.
+  // Waits for three crashes, and more until these are reported and known; everything else waits.
   void fall_ill(std::size_t jobs) {
     push(static_cast<int>(jobs), 1);
     BOOST_REQUIRE(
         comes([&] { return redis.size_of("retry") + waiting() == jobs && no_job_is_left(redis, "default", true); }));
-    BOOST_TEST(logged("job_crashed") >= 3u);  // some may wait already for a second run
+    BOOST_TEST(logged("job_crashed") >= 3u);  // some may already wait for a second run
     BOOST_TEST(waiting() >= jobs * 3 / 4);    // a crash counts before its stack has names
-    // Redis knows of the quarantine, and with it the workers, before the recovery that began it has reported it.
+    // Redis, and so the workers, know of the quarantine before the recovery that began it has reported it.
     comes([&] { return logged("class_quarantined") >= 1u; });
     BOOST_TEST(logged("class_quarantined") == 1u, brood->log_tail());
   }
@@ -138,12 +138,12 @@ BOOST_AUTO_TEST_CASE(by_hand_they_run_again_whatever_comes_of_it) {
   const CommandResult released = clinic.command({"quarantine", "release", "NowAndThen"});
   BOOST_TEST(released.status == 0, released.errors);
   BOOST_TEST(has(released.output, "released NowAndThen: " + std::to_string(waited) + " jobs"), released.output);
-  // They crash on, and then the rest waits again.  A crash from before that is recovered only now is one of the three.
+  // They go on crashing, and then the rest waits again.  An older crash that is recovered only now is one of the three.
   BOOST_REQUIRE(clinic.comes([&] { return clinic.logged("class_quarantined") == 2u; }));
   BOOST_TEST(clinic.comes([&] { return clinic.waiting() + clinic.redis.size_of("retry") == 80; }));
   BOOST_TEST(clinic.comes([&] { return clinic.logged("job_crashed") > crashed; }));
 
-  // By the beginning of the fingerprint, too.
+  // The beginning of the fingerprint is accepted too.
   const std::string listed = clinic.command({"quarantine", "--json"}).output;
   const std::string fingerprint = listed.substr(listed.find(R"("fingerprint":")") + 15, 6);
   BOOST_TEST(clinic.command({"quarantine", "release", fingerprint.substr(0, 3)}).status == 75, listed);

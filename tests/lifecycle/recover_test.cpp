@@ -51,7 +51,7 @@ std::string only_identity(RedisServer& redis) {
   return all.begin()->first;
 }
 
-// How many workers have begun a job: one that is in flight need not run yet.
+// How many workers have begun a job: one that is in flight may not run yet.
 long busy_workers(const BroodProcess& brood) {
   const std::string status = run_brood({"status", "--json"}, brood.environment()).output, busy = R"("state":"busy")";
   long count = 0;
@@ -72,11 +72,11 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   const std::string identity = only_identity(redis);
 
   const std::vector<pid_t> children = children_of(brood.pid());
-  kill(brood.pid(), SIGSTOP);  // lest it refills meanwhile
+  kill(brood.pid(), SIGSTOP);  // so that it refills nothing meanwhile
   for (const pid_t child : children) kill(child, SIGKILL);
   brood.kill9();
   for (const pid_t child : children) BOOST_REQUIRE(eventually([&] { return !process_exists(child); }));
-  const CommandResult result = recover(redis, {"--all", "--json"}, brood.environment());  // there is nothing to ask
+  const CommandResult result = recover(redis, {"--all", "--json"}, brood.environment());  // without a question
 
   BOOST_TEST(result.status == 0, result.errors);
   BOOST_TEST(json_of(result, identity, "standing") == "\"dead\"");
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   BOOST_TEST(back == payloads, boost::test_tools::per_element());
   BOOST_TEST(redis.size_of("retry") == 0U);
   BOOST_TEST(redis.size_of("brood:processes") == 0U);
-  BOOST_TEST(redis.keys("brood:recovered:*").size() == 2U);  // the third time each would go to the dead
+  BOOST_TEST(redis.keys("brood:recovered:*").size() == 2U);  // the third time each would go to the dead set
   BOOST_TEST(recover(redis, {"--all", "--yes"}, brood.environment()).output == "No supervisor holds jobs in flight.\n");
 }
 
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(who_lives_is_never_touched_named_or_not) {
   const CommandResult named = recover(redis, {identity, "--yes", "--json"});
   BOOST_TEST(named.status == 75);
   BOOST_TEST(json_of(named, identity, "standing") == "\"lives\"");
-  redis.command({"DEL", identity});  // a heartbeat that is missing proves nothing against a process that is there
+  redis.command({"DEL", identity});  // a missing heartbeat proves nothing against a process that exists
   BOOST_TEST(recover(redis, {identity, "--yes"}).status == 75);
 
   BOOST_TEST(jobs_in_flight(redis) == 1U);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_dead_supervisors_worker_may_finish_its_job) {
   const std::string identity = only_identity(redis);
   const std::vector<pid_t> workers = brood.workers();
 
-  brood.kill9();  // its worker has shutdown_timeout left
+  brood.kill9();  // its worker still has shutdown_timeout
   const CommandResult finishing = recover(redis, {"--all", "--yes", "--json"}, brood.environment());
   BOOST_TEST(finishing.status == 75);
   BOOST_TEST(json_of(finishing, identity, "standing") == "\"finishing\"");

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(while_recoveries_pause_none_begins_and_what_waits_may_be_ha
   test.recovery.pause();
   test.recovery.add(charged(8));
   test.recovery.spawn_due(test.now, {});
-  BOOST_TEST(!test.recovery.may_be_left());  // that of 7 runs
+  BOOST_TEST(!test.recovery.may_be_left());  // the one for 7 runs
   test.reap(1);
   test.recovery.spawn_due(test.now, {});
   BOOST_TEST(test.recovery.may_be_left());
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_gives_way_to_a_pause_and_begins_again_after_it) {
   BOOST_TEST((test.diary_after(1) == Lines{"sweep"}));
   test.recovery.pause();
   test.end = [] { return EX_OK; };
-  test.recovery.resume();  // before its end is heard of
+  test.recovery.resume();  // before its end is noticed
   test.reap(1);
   BOOST_TEST(test.recovery.may_be_left());
   test.recovery.spawn_due(test.now, {});
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_lost_redis_is_repeated_as_daring_as_before_wit
   test.end = [] { return EX_TEMPFAIL; };
   test.recovery.add(charged(7));
   const std::vector<std::chrono::milliseconds> expected = {100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms, 5000ms, 5000ms};
-  std::set<std::int64_t> seen;  // in percent of what is expected: supervisors that lost Redis together come apart
+  std::set<std::int64_t> seen;  // in percent of the expected pause: supervisors that lost Redis together spread out
   for (std::size_t i = 0; i < expected.size(); ++i) {
     test.recovery.spawn_due(test.now, {});
     test.reap(1);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_takes_five_seconds_is_killed_with_all_it_start
   BOOST_TEST(test.recovery.is_idle());
 }
 
-// So a large payload comes through a slow line.
+// So that a large payload gets through a slow line.
 BOOST_AUTO_TEST_CASE(a_child_in_which_bytes_move_to_and_from_redis_may_go_on_and_one_that_then_hangs_may_not) {
   Recovering test;
   test.end = [&] {
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
   test.recovery.spawn_due(test.now, {});
   test.recovery.spawn_due(test.now, {});
   BOOST_TEST(test.diary_after(4).size() == 4U);
-  BOOST_TEST(!test.recovery.next_start().has_value());  // the end of one of them is waited for
+  BOOST_TEST(!test.recovery.next_start().has_value());  // it waits for the end of one of them
 
   test.end = [] { return EX_OK; };
   test.now += 5s;
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_took_too_long_is_not_begun_again_before_its_ne
   BOOST_TEST(!test.recovery.next_start().has_value());
 }
 
-// As where Redis refuses to show its keys.
+// As if Redis refuses to show its keys.
 BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobody_up) {
   Recovering test;
   test.end = [] { return EX_TEMPFAIL; };
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobo
     pause = test.recovery.next_start().value() - test.now;
     test.now += pause;
   }
-  BOOST_TEST((pause >= 45s && pause <= 75s));  // a minute, and a quarter less or more
+  BOOST_TEST((pause >= 45s && pause <= 75s));  // a minute, give or take a quarter
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_key_takes) {

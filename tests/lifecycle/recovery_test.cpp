@@ -22,7 +22,7 @@ bool first_holds(RedisServer& redis, const std::string& set, const std::string& 
 
 }  // namespace
 
-// The supervisor is killed ten times under load.  Its workers end by themselves, and the next start takes over.
+// Kills the supervisor ten times under load.  Its workers end by themselves, and the next start takes over.
 BOOST_AUTO_TEST_CASE(ten_kills_of_the_supervisor_under_load_lose_nothing) {
   constexpr int jobs = 20000, workers = 4, kills = 10;
   RedisServer redis;
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(ten_kills_of_the_supervisor_under_load_lose_nothing) {
   BOOST_TEST(verdict.lost.size() == 0U);
   BOOST_TEST(verdict.unexpected.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
-  BOOST_TEST(verdict.doubled.size() == 0U);  // the workers settle before they end: nothing is in doubt
+  BOOST_TEST(verdict.doubled.size() == 0U);  // the workers settle before they end: no outcome is unknown
   BOOST_TEST(redis.size_of("dead") == 0U);
 }
 
@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_CASE(a_supervisor_that_died_is_unlisted_by_who_takes_over) {
   BOOST_CHECK_MESSAGE(eventually(is_unlisted, 40s), brood.log_tail());
 }
 
-// Supervisor and workers at once, as when a machine's memory runs out: only what had ended but was not settled doubles.
+// Kills supervisor and workers at once, as when a machine runs out of memory: only jobs that had ended but were not
+// settled run twice.
 BOOST_AUTO_TEST_CASE(kills_of_everything_lose_nothing_and_double_at_most_what_was_unsettled) {
   constexpr int jobs = 5000, workers = 4, kills = 5;
   RedisServer redis;
@@ -73,12 +74,12 @@ BOOST_AUTO_TEST_CASE(kills_of_everything_lose_nothing_and_double_at_most_what_wa
   for (int i = 0; i < kills; ++i) {
     BOOST_REQUIRE_MESSAGE(load_goes_on(redis), brood.log_tail());
     const std::vector<pid_t> children = children_of(brood.pid());
-    kill(brood.pid(), SIGSTOP);  // lest it refills meanwhile
+    kill(brood.pid(), SIGSTOP);  // so that it refills nothing meanwhile
     for (const pid_t child : children) kill(child, SIGKILL);
     brood.kill9();
     brood.start();
   }
-  // A job in whose run a worker was killed was charged: its retry is due in some 15 s, or at once by our hand.
+  // A job whose worker was killed was charged: its retry is due in some 15 s, or at once by this test.
   const auto all_done = [&] {
     for (const auto& [member, due] : redis.zrange("retry")) redis.command({"ZADD", "retry", "XX", "1", member});
     return ledger.has_done(jobs);
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_list_of_processes_that_is_lost_alone_comes_back_and_what_
   enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"0\",60000]", 0)});
   BOOST_REQUIRE(eventually([&] { return ledger.runs().size() == 1; }));
   const auto [identity, record] = *redis.hgetall("brood:processes").begin();
-  // Each worker lists its supervisor too, when it registers.
+  // Each worker also lists its supervisor when it registers.
   BOOST_REQUIRE(eventually([&, &identity = identity] { return redis.size_of("brood:inflight:" + identity) == 2; }));
 
   redis.command({"DEL", "brood:processes"});
@@ -245,14 +246,14 @@ BOOST_AUTO_TEST_CASE(one_that_died_unlisted_is_found_by_its_keys_and_listed_for_
   kill_with_workers(brood);
   redis.command({"DEL", "brood:processes"});
   brood.start();
-  // Its heartbeat must be missing for a minute before anybody takes its job.
+  // Its heartbeat must be missing for a minute before another supervisor takes its job.
   BOOST_TEST(eventually([&] { return redis.hget("brood:processes", dead).has_value(); }, 30s), brood.log_tail());
   BOOST_TEST(ledger.runs().size() == 1U);
   // Meanwhile the file with its workers' outcomes is kept.
   BOOST_TEST(eventually([&] { return times_logged(brood, "unlisted_process_found") == 1; }), brood.log_tail());
   BOOST_TEST(times_logged(brood, "forgotten_scoreboard_removed") == 0U);
 
-  redis.command({"DEL", dead});  // sooner than it lapses
+  redis.command({"DEL", dead});  // before it expires
   BOOST_TEST(eventually([&] { return ledger.runs().size() == 2; }, 60s), brood.log_tail());
   BOOST_TEST(!redis.hget("brood:processes", dead));
 }

@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(three_kills_of_redis_under_load_lose_nothing) {
   BOOST_TEST(verdict.lost.size() == 0U);
   BOOST_TEST(verdict.unexpected.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
-  BOOST_TEST(verdict.doubled.size() == 0U);  // a settle in doubt is sent again with its number
+  BOOST_TEST(verdict.doubled.size() == 0U);  // an unconfirmed settle is sent again with its number
   BOOST_TEST(slowest.count() < 60000);       // about 2 s on an idle machine
   BOOST_TEST_MESSAGE("slowest return to work: " << slowest.count() << " ms");
 }
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_flushed_redis_is_registered_with_again) {
   BOOST_TEST(eventually([&] { return ledger.has_done(200); }, 40s), brood.log_tail());
 }
 
-// Workers that wait in Redis do not hear that their fields are lost: the next job falls into a list without one.
+// Workers that wait in Redis do not notice the loss of their fields: the next job goes into a list without one.
 BOOST_AUTO_TEST_CASE(what_is_pushed_after_a_loss_of_the_fields_runs_once_and_leaves_no_list) {
   for (const bool everything : {true, false}) {
     for (const std::vector<std::string>& queues :
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(what_is_pushed_after_a_loss_of_the_fields_runs_once_and_lea
         }
         BOOST_TEST(in_flight_lists() == 0U);
 
-        // Whatever had been left would run now.
+        // Anything left behind would run now.
         BroodProcess again(redis, {.workers = 3, .queues = queues});
         BOOST_TEST(eventually([&] { return redis.size_of("processes") == 1; }, 20s), again.log_tail());
         enqueue(redis, {payload_text("Fail", "[\"the last one\"]", 1'000'001)});
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_no_other) {
   BOOST_TEST(!brood.wait_exit(10ms).has_value());
 }
 
-// A name server that is dead, and the one after it, take longer than a connection may, and than a recovery.
+// A dead name server and the next one together take longer than a connection may, and than a recovery.
 BOOST_AUTO_TEST_CASE(a_slow_name_server_keeps_no_worker_and_no_recovery_from_redis) {
   RedisServer redis({.tcp = true});
   const TemporaryDirectory directory;

@@ -1,4 +1,4 @@
-// Jobs that leave results and say how far they are.
+// Jobs that return results and report progress.
 #include <signal.h>
 #include <unistd.h>
 #include <brood/job.hpp>
@@ -58,13 +58,13 @@ struct FailsForGood {
   }
 };
 
-// As that, and it is stored nowhere.
+// The same, but its result is not stored.
 struct Discarded {
   static constexpr brood::JobOptions options{.retry = false, .keep_result = 1h};
   void perform() const { throw std::runtime_error("no luck"); }
 };
 
-// Crashes its worker until its path is there.
+// Crashes its worker until its path exists.
 struct CrashesUntil {
   std::string path;
   static constexpr brood::JobOptions options{.retry = 0, .keep_result = 1h};
@@ -74,7 +74,7 @@ struct CrashesUntil {
   }
 };
 
-// Says how far it is, and ends when `path` is there.
+// Reports progress, and ends when `path` exists.
 struct Waits {
   std::string path;
   static constexpr brood::JobOptions options{.keep_result = 1h};

@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(an_iterable_job_counts_its_items, Results) {
   BOOST_TEST(runs(jid), brood.log_tail());
   BOOST_TEST(shown(jid).raw("progress").value_or("") == R"({"done":0,"total":4,"note":""})");
   open_gate();
-  // Without keep_result it is unknown when it has ended.
+  // Without keep_result the job is unknown once it has ended.
   BOOST_TEST(eventually([&] { return command({"show", jid}).status == 1; }), brood.log_tail());
   BOOST_TEST(shown(jid).string("state").value_or("") == "unknown");
   BOOST_TEST(redis.keys("brood:report:*").empty());

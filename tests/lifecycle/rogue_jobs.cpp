@@ -1,4 +1,4 @@
-// Jobs that do what no job should, and the supervisor must bear.
+// Jobs that misbehave, which the supervisor must survive.
 #include <brood/job.hpp>
 
 #include <sys/socket.h>
@@ -25,7 +25,7 @@ void note(const std::string& path, const std::string& line) { std::ofstream(path
   for (;;) pause();
 }
 
-// A process that has left its parent's group and session, as daemons do; its pid goes to `path`.
+// Forks a process that leaves its parent's group and session, as daemons do; its pid goes to `path`.
 void daemonise(const std::string& path) {
   const pid_t middle = fork();
   if (middle == 0) {
@@ -51,7 +51,7 @@ void write_all(const std::string& text) {
 
 }  // namespace
 
-// A line in each way in which a job can print.
+// Prints a line in each way that a job can.
 struct PrintLines {
   std::string text;
   void perform() {
@@ -63,7 +63,7 @@ struct PrintLines {
   }
 };
 
-// Bytes given in hexadecimal, so that every byte can be asked for.
+// Prints bytes given in hexadecimal, so that every byte is possible.
 struct PrintRaw {
   std::string hex;
   void perform() {
@@ -115,7 +115,7 @@ struct DaemoniseAndCrash {
   }
 };
 
-// Processes in the worker's own group.
+// Forks processes in the worker's own group.
 struct ForkBomb {
   int processes = 0;
   std::string path;
@@ -128,7 +128,7 @@ struct ForkBomb {
   }
 };
 
-// Processes that each lead a session, and have a child that leads another.
+// Forks processes that each lead a session, and have a child that leads another.
 struct SetsidBomb {
   int processes = 0;
   std::string path;
@@ -144,7 +144,7 @@ struct SetsidBomb {
   }
 };
 
-// Children that end at once and are not waited for.
+// Leaves children that end at once and are not waited for.
 struct LeaveZombies {
   int processes = 0;
   void perform() {
@@ -202,7 +202,7 @@ struct KillGroup {
   void perform() { kill(0, SIGKILL); }
 };
 
-// Only where the shield stands: anywhere else it would take the whole machine's processes with it.
+// Only with the shield: otherwise it would end all processes of the machine.
 struct KillEverything {
   std::string path;
   void perform() {

@@ -38,7 +38,7 @@ std::string jid(long number) {
 
 bool logged(const BroodProcess& brood, const std::string& text) { return brood.log().find(text) != std::string::npos; }
 
-// Zombies too.
+// Including zombies.
 std::size_t children_of_any_state(pid_t parent) {
   const std::string list =
       text_of_file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
@@ -50,7 +50,7 @@ std::size_t descriptors_of(pid_t pid) {
   return static_cast<std::size_t>(std::distance(begin(fds), end(fds)));
 }
 
-// Good jobs are performed beside and after what the test has done, and the supervisor is the one it was.
+// Good jobs are performed beside and after the test's actions, and the supervisor is still the same.
 void require_service(RedisServer& redis, BroodProcess& brood, const TemporaryDirectory& directory, int jobs = 50) {
   const Ledger ledger(directory / "ledger");
   enqueue_ledger_jobs(redis, ledger.path(), jobs);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_its_output_takes_it_from_no_later_job) {
   enqueue(redis, {payload_text("CloseStdout", "[]", 1), payload_text("PrintLines", quoted("after"), 2)});
   BOOST_TEST(eventually([&] { return logged(brood, "text=\"after child\""); }), brood.log_tail());
 
-  // This worker cannot get its output back, but it leaves: it does not hear its supervisor either.
+  // This worker cannot get its output back, but it leaves: it does not receive its supervisor's orders either.
   const pid_t worker = brood.workers().at(0);
   enqueue(redis, {payload_text("CloseAllDescriptors", "[]", 3)});
   BOOST_TEST(eventually([&] { return !process_exists(worker); }, 20s), brood.log_tail());
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_of_fork_bombs) {
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 20s), brood.log_tail());
   BOOST_TEST(eventually([&] { return children_of_any_state(brood.pid()) == 2; }, 20s), brood.log_tail());
   BOOST_TEST(eventually([&] { return brood.workers().size() == 2; }));
-  // Some connections to Redis are opened when they are first needed.
+  // Some connections to Redis open when they are first needed.
   BOOST_TEST(eventually([&] { return descriptors_of(brood.pid()) <= descriptors + 3; }));
   require_stop(brood);
 }

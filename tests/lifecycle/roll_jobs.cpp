@@ -1,5 +1,5 @@
-// The same jobs as several libraries: ROLL_VERSION says which.  One with DIES passes a check and then ends its workers,
-// all of them or, where ROLL_LOADS in the environment names a file, from the fourth load on.
+// The same jobs as several libraries, told apart by ROLL_VERSION.  One with DIES passes a check and then ends its
+// workers: all of them, or, if ROLL_LOADS in the environment names a file, from the fourth load on.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -26,13 +26,13 @@ std::string line(const char* word) {
 
 }  // namespace
 
-// Writes down which code ran it.
+// Records which code ran it.
 struct Versioned {
   std::string path;
   void perform() { append(path, line("ran")); }
 };
 
-// Runs until a file is there.
+// Runs until a file exists.
 struct UntilFile {
   std::string path, file;
   void perform() {
@@ -49,7 +49,7 @@ struct UntilFile {
 #define ROLL_FAILS 0
 #endif
 
-// Of each hundred of them so many crash, and so many fail, according to the library.
+// Of each hundred runs, crashes and fails as many as the library says.
 struct NowAndThen {
   int number = 0;
   void perform() {
@@ -73,8 +73,8 @@ static void die_soon() {
 }
 #endif
 
-// In the environment: ROLL_DEATHS names the file that says which code heard of jobs that will not be tried again, and
-// by ROLL_PERIODIC each version pushes a job a second to a queue of its own.
+// Environment: ROLL_DEATHS names the file that records which code was notified of dead jobs; with ROLL_PERIODIC each
+// version pushes a job a second to its own queue.
 void brood_setup(brood::Setup& setup) {
 #ifdef DIES
   die_soon();

@@ -39,7 +39,8 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
     brood.signal(restart % 2 == 0 ? SIGHUP : SIGUSR1);
     const auto ended = [&] {
       load.keep_up();
-      // It reads slot by slot: two swaps meanwhile look as if no worker fetched in one more.  Not twice in a row.
+      // It reads slot by slot: two swaps meanwhile look as if one fetching worker were missing.  That does not happen
+      // twice in a row.
       fewest = std::min(fewest, std::max(fetching_workers(brood), fetching_workers(brood)));
       return times_logged(brood, "restart_ended") >= restart;
     };
@@ -68,8 +69,8 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
                                 << " ms, at least " << fewest << " of " << workers << " workers fetching");
 }
 
-// Whatever is killed when, a supervisor in the middle of a roll too: of a job's runs that ended, all but one are the
-// last of a worker that was killed before it had noted that end.
+// Whatever is killed at whatever time, even a supervisor in the middle of a roll: of a job's ended runs, all but one
+// are the last of a worker that was killed before it had noted that end.
 BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_most_the_run_that_a_killed_worker_was_in) {
   RedisServer redis;
   Dice dice;
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_mos
     BOOST_TEST_REQUIRE(eventually([&] { return fetching_workers(brood) > 0; }, 30s), brood.log_tail());
     load.keep_up();
     brood.signal(SIGHUP);
-    std::this_thread::sleep_for(std::chrono::milliseconds(dice.roll(0, 40)));  // where in the roll is chance
+    std::this_thread::sleep_for(std::chrono::milliseconds(dice.roll(0, 40)));  // chance decides where in the roll
     for (const pid_t worker : brood.workers()) {
       if (dice.roll(0, 3) == 0 && kill(worker, SIGKILL) == 0) killed.emplace(worker, 0);
     }

@@ -32,7 +32,7 @@ struct Deployed {
   Ledger ledger{directory / "ledger"};
   std::optional<BroodProcess> brood;
 
-  // Of the library that dies so many loads live, three at most: the check of a restart is the first.
+  // Lets this many loads of the dying library survive, at most three: the check of a restart is the first.
   void let_live(std::size_t loads) const { std::ofstream(directory / "loads") << std::string(3 - loads, 'x'); }
 
   explicit Deployed(int workers = 2, const std::string& more = "", std::map<std::string, std::string> environment = {},
@@ -47,7 +47,7 @@ struct Deployed {
                                       .environment = std::move(environment)});
     BOOST_REQUIRE_MESSAGE(logs("event=ready"), brood->log_tail());
   }
-  // As a deploy does it: under another name, and then by rename.
+  // As in a deploy: written under another name, then renamed.
   void install(const std::string& name) const {
     std::filesystem::copy_file(libraries + "lib" + name + ".so", library + ".new",
                                std::filesystem::copy_options::overwrite_existing);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(settings_are_read_anew) {
     return contains(site.command({"status", "--json", "--redis", site.redis.url()}).output, "\"tag\":\"renamed\"");
   }));
 
-  // A capsule goes, another is smaller.
+  // One capsule is removed, another is smaller.
   site.configure("concurrency = 1\n");
   BOOST_TEST(site.command({"restart"}).status == 0, site.brood->log_tail());
   BOOST_TEST(site.fetches(1));
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(what_workers_have_set_aside_that_are_taken_back_goes_back_t
   for (long job = 1; job <= 3; ++job) site.run_until(go, job);
   BOOST_REQUIRE(eventually([&] { return site.redis.size_of("queue:default") == 0; }));
   for (int i = 0; i < 3; ++i) site.run_versioned();
-  // The only place is another's.
+  // Another worker has the only place.
   site.redis.command({"LPUSH", RedisKey(holder), "a job"});
   site.redis.command({"SADD", RedisKey("brood:cap:few"), holder});
   site.let_live(3);
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(what_workers_have_set_aside_that_are_taken_back_goes_back_t
 
   BOOST_REQUIRE_MESSAGE(site.logs("event=set_aside_jobs_given_back queue=default waited_in=default@few jobs=3"),
                         site.brood->log_tail());
-  // At once, and not when the supervisor looks anyway: it does each 30 s in its first ten minutes.
+  // At once, and not at the supervisor's regular look, every 30 s in its first ten minutes.
   const auto when = [log = site.brood->log()](const std::string& event) {
     const std::size_t line = log.rfind('\n', log.find("event=" + event)) + 1;
     int hours = 0, minutes = 0;
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(of_several_supervisors_one_is_named) {
   const std::vector<pid_t> of_images = images.workers(), of_mails = mails.workers();
 
   CommandResult unclear;
-  const auto tells_of_both = [&] {  // who is slow to introduce itself is named without
+  const auto tells_of_both = [&] {  // a supervisor that is slow to answer is named without details
     unclear = run_brood({"restart"}, images.environment());
     return contains(unclear.errors, "--instance images (tag photos; queues fast, slow; 1 worker; up ") &&
            contains(unclear.errors, "--instance mails (queue default; 1 worker; up ");
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(a_restart_needs_no_redis) {
   BOOST_TEST(site.writes("ran 1"), site.brood->log_tail());
 }
 
-// While another file is put in its place.
+// During this time another file replaces it.
 BOOST_AUTO_TEST_CASE(a_password_file_that_is_away_for_a_moment_ends_no_supervisor) {
   RedisServer redis({.password = "correct-horse"});
   const TemporaryDirectory directory;
@@ -466,7 +466,7 @@ BOOST_AUTO_TEST_CASE(a_password_file_that_is_away_for_a_moment_ends_no_superviso
   const CommandResult scaled = run_brood({"scale", "2"}, brood.environment());
   BOOST_TEST(scaled.status == 0, scaled.errors << brood.log_tail());
 
-  // Who has to read it is refused, and nothing changes.
+  // A restart has to read it and is refused; nothing changes.
   const CommandResult refused = run_brood({"restart"}, brood.environment());
   BOOST_TEST(refused.status == 78, refused.errors);
   BOOST_TEST(contains(refused.errors, "password"), refused.errors);
@@ -516,7 +516,7 @@ BOOST_AUTO_TEST_CASE(the_log_s_file_is_opened_anew_and_may_be_another) {
   BOOST_TEST(says(file, "outcome=refused"));
 }
 
-// Jobs that the restarts know nothing of, and workers that die meanwhile.
+// Jobs that the restarts do not know, and workers that die meanwhile.
 BOOST_AUTO_TEST_CASE(workers_that_are_killed_during_a_restart_cost_it_nothing) {
   Deployed site(4);
   Dice dice;

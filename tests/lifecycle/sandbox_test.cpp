@@ -52,7 +52,7 @@ struct Bystander {
   bool lives() const { return waitpid(pid, nullptr, WNOHANG) == 0; }
 };
 
-// Who takes datagrams at a path.
+// Receives datagrams at a path.
 struct Listener {
   UniqueFd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   explicit Listener(const std::string& path) {
@@ -63,8 +63,8 @@ struct Listener {
   }
 };
 
-// A supervisor with one worker; a directory from which its jobs may read, one into which they may write, and one that
-// is none of their business.
+// A supervisor with one worker; a directory that its jobs may read, one that they may write, and one that they may not
+// use.
 struct Sandboxed {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -96,10 +96,10 @@ struct Sandboxed {
     const Listener listener(root + "/outside/socket");
     run(job_class, ",\"" + root + "/secret\"," + std::to_string(brood->workers().at(0)) + "," +
                        std::to_string(brood->pid()) + "," + std::to_string(bystander.pid));
-    // It slows itself down too, where nothing forbids that, and a busy machine leaves it little.
+    // It slows itself down too if nothing forbids that, and a busy machine leaves it little time.
     BOOST_TEST(logs("event=job_done", 120s), "the last attempt: " << out("attempts"));
   }
-  // In order: the cgroups of its jobs go too.
+  // Stops in order, which also removes its jobs' cgroups.
   void stops() {
     brood->term();
     BOOST_TEST(brood->wait_exit().value_or(-1) == 0, brood->log_tail());
@@ -138,7 +138,7 @@ boost::test_tools::assertion_result kernel_has_sandboxes(boost::unit_test::test_
 }
 const auto if_kernel_has_sandboxes = boost::unit_test::precondition(kernel_has_sandboxes);
 
-// What executes brood under a filter that answers these calls with that error.
+// The command that executes brood under a filter which answers these calls with this error.
 std::vector<std::string> under_filter(const std::string& error, const std::string& calls) {
   return {BROOD_SOURCE_DIR "/tests/support/under_filter", error, calls};
 }
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_
              2);  // and the socket
 }
 
-// Nor does what needs neither files nor sockets, where the sandbox limits something else.
+// Nor does an attempt without files and sockets, if the sandbox limits something else.
 BOOST_AUTO_TEST_CASE(no_sandbox_lets_a_job_reach_other_processes_or_the_kernel, *if_kernel_has_sandboxes) {
   for (const char* const settings :
        {"memory = \"2G\"", "network = false", "read = [\"/\"]", "write = [\"ROOT/out\"]"}) {
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(no_sandbox_lets_a_job_reach_other_processes_or_the_kernel, 
   }
 }
 
-// Or else the attempts would be none.
+// Otherwise the attempts would prove nothing.
 BOOST_AUTO_TEST_CASE(most_of_it_succeeds_without_a_sandbox) {
   const Bystander bystander;
   Sandboxed free("[worker]\nseccomp = false\n[classes.Escapes]\nisolation = \"process\"\n");
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_crash_there_has_its_native_stack_and_a_failure_its_words,
     auto environment = sandboxed.brood->environment();
     environment["REDIS_URL"] = sandboxed.redis.url();
     std::string status;
-    const auto names_the_frame = [&] {  // which is told after the retry
+    const auto names_the_frame = [&] {  // is reported after the retry
       status = run_brood({"status"}, environment).output;
       return status.find("Crashed::perform") != std::string::npos;
     };
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_for_all_of_a_job_where_there_is_a_cgroup_
   sandboxed.stops();
 }
 
-#ifndef __SANITIZE_ADDRESS__  // whose own memory makes the job take more than its share
+#ifndef __SANITIZE_ADDRESS__  // a sanitizer's own memory exceeds the limit
 BOOST_AUTO_TEST_CASE(a_job_within_its_limits_that_the_kernel_ends_is_given_back_uncharged) {
   const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());
   std::error_code refused;
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_job_within_its_limits_that_the_kernel_ends_is_given_back_
   {
     RedisServer redis;
     const TemporaryDirectory directory;
-    // A worker that is killed leaves its job's cgroup behind.
+    // A killed worker leaves its job's cgroup behind.
     BroodOptions options{.workers = 1, .libraries = {library}, .shutdown_timeout = "20"};
     options.config = "[classes.Swells.sandbox]\nmemory = \"1G\"\n";
     options.prefix = {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(no_worker_starts_where_a_strict_sandbox_lacks_something) {
   BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
 }
 
-// Under the filter of a systemd unit, say.
+// For example under the filter of a systemd unit.
 BOOST_AUTO_TEST_CASE(no_worker_starts_where_something_forbids_a_sandbox, *if_kernel_has_sandboxes) {
   for (const char* const call :
        {"close_range", "capget", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}) {

@@ -1,5 +1,5 @@
-// Jobs that try to get out of their sandbox, each by every way that it knows, and one that does what it may.  What they
-// find they write into a file, a line by one write.
+// Jobs that try to get out of their sandbox in every known way, and one that does what it may.  They write their
+// findings into a file, one write per line.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -70,10 +70,10 @@ bool can_socket(int family, int type) {
 
 sigjmp_buf before_the_call;
 
-// An int 0x80: a call of a 32-bit program, whose numbers mean something else.  20 is getpid() there.
+// By int 0x80, the call of a 32-bit program, whose numbers mean something else: 20 is getpid().
 bool can_call_as_32_bit() {
 #if defined(__x86_64__)
-  // Where the machine knows no such call, it is a fault.
+  // On a machine without that call, it is a fault.
   struct sigaction back {
   }, before{};
   back.sa_handler = [](int) { siglongjmp(before_the_call, 1); };
@@ -101,7 +101,7 @@ bool can_call_as_x32() {
 #endif
 }
 
-// The addresses of what is shared and may be written, or made so, and is a scoreboard.
+// Whether a shared mapping is a scoreboard and is writable, or can be made so.
 bool can_write_a_scoreboard() {
   std::ifstream maps("/proc/self/maps");
   bool could = false;
@@ -116,7 +116,7 @@ bool can_write_a_scoreboard() {
   return could;
 }
 
-// What would change the rest of the attempts is tried in a process of its own.
+// An attempt that would affect later ones runs in a process of its own.
 bool in_child(const std::function<bool()>& attempt) {
   const pid_t child = fork();
   if (child == 0) _exit(attempt() ? 0 : 1);
@@ -130,7 +130,7 @@ bool has_another_descriptor() {
     struct stat status {};
     if (fstat(fd, &status) == 0) ++others;
   }
-  return others > 1;  // one: the channel to its own worker
+  return others > 1;  // 1 is the channel to its own worker
 }
 
 struct Attempts : EscapeTargets {
@@ -387,7 +387,7 @@ struct Forks {
   }
 };
 
-// As Grows, in a file that is memory: no limit of a process counts that.
+// As Grows, in a file in memory: no limit of a process counts that.
 struct Hoards {
   std::string directory;
   int megabytes = 0;
@@ -401,7 +401,7 @@ struct Hoards {
   }
 };
 
-// Hoards, and has more memory of its own than its worker: the kernel ends it first.
+// Hoards, and has more private memory than its worker: the kernel ends it first.
 struct Swells {
   std::string directory;
   int megabytes = 0, own_megabytes = 0;
@@ -450,7 +450,7 @@ void say(int channel, std::string_view bytes) {
   }
 }
 
-// Sends a byte, or more, and so many descriptors with it.
+// Sends one or more bytes, with this many descriptors.
 bool pass(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
   iovec data{const_cast<char*>(bytes.data()), bytes.size()};
   std::vector<char> control(CMSG_SPACE(descriptors.size() * sizeof(int)));
@@ -518,7 +518,7 @@ struct Abuses {
   }
 };
 
-// Has as many descriptors under way in sockets as a process of its user may; until it may go on.
+// Keeps as many descriptors under way in sockets as a process of its user may, until it is released.
 struct FillsSockets {
   std::string directory;
   void perform() const {

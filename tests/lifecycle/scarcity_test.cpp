@@ -31,8 +31,8 @@ namespace {
 const std::string menagerie = BROOD_BINARY_DIR "/tests/job_libraries/libmenagerie_jobs.so";
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-// What a user may have is counted for all its processes, and nothing limits root: so this is a user without a name and
-// without processes.  Below these numbers are people and homed's users, above them those that systemd makes.
+// The limits count all processes of a user, and do not apply to root: so this takes a user id without a name and
+// processes.  Below these numbers are people and homed's users, above them those that systemd makes.
 uid_t unused_user() {
   std::set<uid_t> used;
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {
@@ -42,7 +42,7 @@ uid_t unused_user() {
     }
   }
   constexpr uid_t first = 60'600, end = 61'184;
-  const uid_t begin = static_cast<uid_t>(getpid()) % (end - first);  // two suites that begin at once look elsewhere
+  const uid_t begin = static_cast<uid_t>(getpid()) % (end - first);  // two suites that start at once look elsewhere
   for (uid_t i = 0; i < end - first; ++i) {
     const uid_t user = first + (begin + i) % (end - first);
     if (!used.contains(user) && getpwuid(user) == nullptr) return user;
@@ -73,7 +73,7 @@ bool can_be_tried() {
   return true;
 }
 
-// Files that another user is to read and write.
+// Files that another user can read and write.
 struct World {
   World() : redis({.extra = {"--unixsocketperm", "777"}}), home(std::make_shared<TemporaryDirectory>()) {
     chmod(redis.directory().c_str(), 0755);
@@ -125,7 +125,7 @@ void check_that_it_gets_along(World& world, const BroodProcess& brood, const std
 
   const std::size_t said = times_logged(brood, event);
   const Footprint before = footprint_of(brood.pid());
-  std::this_thread::sleep_for(2s);  // of which one that spins uses most
+  std::this_thread::sleep_for(2s);  // one that spins uses most of it
   const Footprint after = footprint_of(brood.pid());
   BOOST_TEST((after.cpu - before.cpu).count() < 500);
   BOOST_TEST(times_logged(brood, event) - said < 60U, brood.log_tail());
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(too_few_processes_for_all_workers_leave_those_at_work_that_
   check_that_it_recovers(world, brood);
 }
 
-// The crash of a job costs it its place among the processes, and its report needs one.
+// A crash needs its place among the processes, and its report needs another.
 BOOST_AUTO_TEST_CASE(a_crash_among_too_few_processes_is_charged_once_there_is_room_for_its_recovery) {
   if (!can_be_tried()) return;
   World world;
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(too_few_descriptors_for_all_pipes_leave_those_workers_at_wo
   }
   BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nofile=1000:1000"}));
   BOOST_TEST_REQUIRE(brood.wait_ready(60s), brood.log_tail());
-  // Each worker more takes two, and while it is forked two more.
+  // Each additional worker takes two, and two more while it is forked.
   change_limit(brood.pid(), RLIMIT_NOFILE, with_one_worker + 5);
   for (const pid_t worker : brood.workers()) kill(worker, SIGKILL);
 

@@ -1,4 +1,4 @@
-// Who may see the password of a Redis.
+// Where the password of a Redis is visible.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -66,7 +66,7 @@ class WaitingCommand {
     close(input_);
   }
   pid_t pid() const { return pid_; }
-  // It is past the beginning of main(): it waits in a read.
+  // Whether it is past the start of main(): it waits in a read.
   bool waits() const {
     return eventually(
         [&] { return text_of_file("/proc/" + std::to_string(pid_) + "/wchan") != "0" && is_connected(); });
@@ -80,7 +80,7 @@ class WaitingCommand {
   int input_ = -1;
 };
 
-// What a program of a job finds in its environment.
+// The environment of a job's program.
 std::string environment_of_a_program(const std::string& config, const std::map<std::string, std::string>& environment,
                                      bool by_command_line) {
   RedisServer redis({.password = secret});
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_and_its_successor_hide_the_password_and_keep_i
     BOOST_TEST(!tells(environment_of(worker)));
   }
   for (int upgrades = 1; upgrades <= 2; ++upgrades) {
-    // A process that polls it all the time sees none either.
+    // A process that polls it constantly sees no password either.
     const pid_t watcher = fork();
     if (watcher == 0) {
       for (;;) {
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_and_its_successor_hide_the_password_and_keep_i
   BOOST_TEST(!tells(brood.log()));
 }
 
-// An environment can be read by all that a job starts, and is printed by many of them.
+// Everything that a job starts can read the environment, and many programs print it.
 BOOST_AUTO_TEST_CASE(the_environment_of_a_program_holds_the_password_only_where_that_is_set) {
   for (const bool by_command_line : {true, false}) {
     const std::string by_default = environment_of_a_program("", {}, by_command_line);
@@ -280,8 +280,8 @@ BOOST_AUTO_TEST_CASE(a_benchmark_shows_its_redis_without_the_password) {
   BOOST_TEST(!told);
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which maps more than can be read, and keeps what is freed
-// What a core file would hold: all that is mapped, but what is marked as not to be dumped.
+#ifndef __SANITIZE_ADDRESS__  // it maps more than can be read, and keeps freed memory
+// The content of a core file: everything mapped, except what is marked as not to be dumped.
 BOOST_AUTO_TEST_CASE(no_core_file_of_a_worker_would_hold_a_password_that_a_file_gave) {
   RedisServer redis({.password = secret});
   const TemporaryDirectory directory;

@@ -20,9 +20,9 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-constexpr auto longest_on_a_busy_machine = 20s;  // 5 s are promised: node_faults measures them
+constexpr auto longest_on_a_busy_machine = 20s;  // the promise is 5 s: node_faults measures that
 
-// From now until a job begins; half a minute when none does.
+// The time until a job begins; half a minute if none does.
 std::chrono::milliseconds time_until_begun(const Ledger& ledger) {
   const std::int64_t from = ledger_now();
   std::int64_t began = 0;
@@ -61,7 +61,7 @@ struct Fleet {
     return took;
   }
 
-  // No confirmed push is lost, and no more than so many have run twice.
+  // No confirmed push is lost, and at most this many have run twice.
   void judge(std::size_t most_doubled) {
     pusher.stop();
     const auto missing = [&] {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_has_handed_over) {
   const std::chrono::milliseconds took = fleet.time_until_work(first);
   BOOST_TEST_MESSAGE("after FAILOVER: " << took.count() << " ms");
   BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
-  // The supervisor too, which alone beats.
+  // The supervisor too: only it beats.
   BOOST_TEST(eventually([&] { return contains(fleet.brood.log(), "event=redis_is_back"); }, 20s),
              fleet.brood.log_tail());
   fleet.judge(0);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_the_old_master_are_told) {
   redis.server(0).resume();
 }
 
-// Both sides have the same jobs in their queue then.
+// Both sides then have the same jobs in their queue.
 BOOST_AUTO_TEST_CASE(workers_that_are_cut_off_with_the_old_master_begin_no_job_that_others_may_have_by_now,
                      *boost::unit_test::precondition(networks_can_be_made)) {
   constexpr int jobs = 800;
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(what_the_sentinels_refuse_is_refused_at_the_start) {
   BOOST_TEST(contains(check.output, "version"), check.output);
   BOOST_TEST(!contains(check.output, "secret"), check.output);
 
-  // One that does not answer is waited for.
+  // It waits for one that does not answer.
   for (std::size_t i = 0; i < 3; ++i) redis.sentinel(i).kill9();
   const CommandResult away = run_brood({"run", "--check", "-C", file});
   BOOST_TEST(away.status == 0, away.errors);

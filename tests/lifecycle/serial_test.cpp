@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Two runs of a serial queue that lay beside one another; a run that was cut off counts from its beginning alone, since
-// its end was not noted.  Empty: none did.
+// Two overlapping runs of a serial queue; empty if there are none.  A run that was cut off counts only with its
+// beginning, since its end was not noted.
 std::string overlap(const Ledger& ledger) {
   std::int64_t busy_until = 0;
   std::string last;
@@ -54,17 +54,17 @@ concurrency = 1
 queues = ["serial"]
 )"};
 
-// The jobs that were charged with the death of their worker, as the log names them.
+// The jobs that were charged with the death of their worker, by the log.
 std::set<std::string> ids_of_charged(const std::string& log) {
   std::set<std::string> ids;
-  // The worker's own note of what it ran is not whole when it is killed in the midst of writing it.
+  // The worker's note about its job may be incomplete if it is killed while writing it.
   const std::regex crash("event=(?:worker_crashed .* |job_crashed )jid=([0-9a-f]{24})");
   for (std::sregex_iterator found(log.begin(), log.end(), crash), end; found != end; ++found)
     ids.insert(std::to_string(std::stoi((*found)[1], nullptr, 16) - 1));
   return ids;
 }
 
-// The runs before and after the first of this job.
+// The runs before and after this job's first one.
 std::string runs_around(const Ledger& ledger, const std::string& id) {
   const std::vector<Ledger::Run> runs = ledger.runs();
   const auto run = std::find_if(runs.begin(), runs.end(), [&](const Ledger::Run& one) { return one.id == id; });
@@ -76,7 +76,7 @@ std::string runs_around(const Ledger& ledger, const std::string& id) {
   return text;
 }
 
-// The lines of a log that tell of workers, and not of the jobs that they ran.
+// The log without the lines about jobs.
 std::string without_runs(const std::string& log) {
   std::istringstream lines(log);
   std::string text;
@@ -86,7 +86,7 @@ std::string without_runs(const std::string& log) {
   return text;
 }
 
-// A `brood` command that succeeded.
+// A `brood` command that must succeed.
 void order(const BroodProcess& brood, const std::vector<std::string>& words) {
   const CommandResult result = run_brood(words, brood.environment());
   BOOST_TEST(result.status == 0, result.errors << brood.log_tail());
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_serial_capsule_waits_for_the_job_of_its_old_worker_and_go
 
   order(brood, {"restart"});
   order(brood, {"upgrade"});
-  BOOST_TEST(!ledger.runs().front().ended);  // or all of it came too late to say anything
+  BOOST_TEST(!ledger.runs().front().ended);  // otherwise all of it came too late to prove anything
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(21); }, 30s), brood.log_tail());
   BOOST_TEST(overlap(ledger) == "");
   BOOST_TEST(order_of_ends(ledger) == numbers(21), boost::test_tools::per_element());
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_capsule_that_is_made_serial_begins_nothing_more_beside_wh
   const BroodProcess brood(redis, serial);
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   order(brood, {"scale", "serial=3"});
-  // The worker that stays may well have the shortest of these three.
+  // The remaining worker may well have the shortest of these three.
   // None ends before the order is answered.
   for (const int milliseconds : {4'000, 6'000, 6'000})
     enqueue_ledger_jobs(redis, ledger.path(), 1, milliseconds, "serial");
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_capsule_that_is_made_serial_begins_nothing_more_beside_wh
   enqueue_ledger_jobs(redis, ledger.path(), 30, 5, "serial");
   order(brood, {"scale", "serial=1"});
   const auto scaled = std::chrono::steady_clock::now().time_since_epoch().count();
-  enqueue_ledger_jobs(redis, ledger.path(), 10, 1, "serial");  // should a slow machine have done all those by now
+  enqueue_ledger_jobs(redis, ledger.path(), 10, 1, "serial");  // in case a slow machine has done all those by now
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return no_job_is_left(redis, "serial"); }, 30s), brood.log_tail());
   const std::vector<Ledger::Run> runs = ledger.runs();
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_a_serial_capsule_serial_and_what_was_not_begun_
     const std::size_t before = ledger.runs().size();
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.runs().size() > before + 20; }, 30s), brood.log_tail());
     if (round % 3 == 1) brood.signal(SIGHUP);
-    std::this_thread::sleep_for(std::chrono::milliseconds(dice.roll(0, 30)));  // where in its job is chance
+    std::this_thread::sleep_for(std::chrono::milliseconds(dice.roll(0, 30)));  // chance decides where in its job
     const std::vector<Ledger::Run> runs = ledger.runs();
     kill(runs.back().pid, SIGKILL);
   }
@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(kills_leave_a_serial_capsule_serial_and_what_was_not_begun_
                         brood.log_tail());
 
   BOOST_TEST(overlap(ledger) == "");
-  // Those that were cut off ran again later, also where they had not yet noted that they began; all the others ran
-  // once, in order.
+  // Runs that were cut off are repeated later, also if they had not yet noted their beginning; all others ran once, in
+  // order.
   std::set<std::string> seen, charged = ids_of_charged(brood.log());
   for (const Ledger::Run& run : ledger.runs()) {
     if (!seen.insert(run.id).second || !run.ended) charged.insert(run.id);

@@ -25,8 +25,8 @@ namespace {
 
 constexpr const char* unruly_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
 
-// The other end of sd_notify(3).  It hears on a thread of its own: a socket holds only ten messages that nobody has
-// read, and what finds no room is not said again.
+// The other end of sd_notify(3).  It reads in a thread of its own: a socket holds only ten unread messages, and further
+// ones are lost.
 class ServiceManager {
  public:
   ServiceManager() : socket_(check("socket", socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0))) {
@@ -60,7 +60,7 @@ class ServiceManager {
   bool hears(const std::string& state, std::chrono::milliseconds timeout = 20s) {
     return eventually([&] { return count(state) > 0; }, timeout);
   }
-  // What the unit's status line says now.
+  // The unit's present status line.
   std::string status() {
     std::string last;
     for (const std::string& state : heard()) {
@@ -71,7 +71,8 @@ class ServiceManager {
   bool status_says(const std::string& part, std::chrono::milliseconds timeout = 30s) {
     return eventually([&] { return status().find(part) != std::string::npos; }, timeout);
   }
-  // Of WATCHDOG_USEC=400000, so that this is three times what systemd would wait: each is half of that after the last.
+  // For WATCHDOG_USEC=400000: six messages, each half that time after the last, are three times what systemd would
+  // wait.
   bool is_fed() {
     const auto fed = count("WATCHDOG=1");
     return eventually([&] { return count("WATCHDOG=1") >= fed + 6; }, 10s);
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(the_unit_is_ready_when_every_worker_is_and_not_before) {
   const TemporaryDirectory gate;
   BroodProcess brood(redis, {.workers = 3,
                              .libraries = {unruly_jobs},
-                             .config = "[worker]\npreload = false\n",  // workers alone load the library
+                             .config = "[worker]\npreload = false\n",  // only workers load the library
                              .environment = systemd.environment({{"BROOD_TEST_GATE", gate.path()}})});
   BOOST_REQUIRE_MESSAGE(systemd.status_says("running: 1 of 3 workers"), brood.log_tail());
   BOOST_TEST(systemd.count("READY=1") == 0);
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_at_twice_the_pace_it_asks_for) {
   const auto start = std::chrono::steady_clock::now();
   BroodProcess brood(redis, {.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "1000000"}})});
   BOOST_TEST(eventually([&] { return systemd.count("WATCHDOG=1") >= 6; }), brood.log_tail());
-  // Five pauses of half a second, and not one datagram a turn of the loop.
+  // Five pauses of half a second, not one datagram a turn of the loop.
   BOOST_TEST((std::chrono::steady_clock::now() - start >= 2400ms));
 }
 
@@ -255,14 +256,14 @@ BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
     for (std::string line; std::getline(file, line);) found.push_back(line);
     return found;
   };
-  // All else is inherited.
+  // Everything else is inherited.
   const std::vector<std::string> expected{"unset", "unset", "unset", brood.home() / "run"};
   ask();
   BOOST_TEST(eventually([&] { return lines() == expected; }, 20s), brood.log_tail());
   BOOST_REQUIRE(systemd.hears("READY=1"));
   BOOST_TEST(systemd.count("READY=1") == 1);
 
-  // Nor those of the next program in this process, which itself goes on to speak.
+  // Nor those of the next program in this process, which itself goes on sending.
   brood.signal(SIGUSR2);
   BOOST_REQUIRE(eventually([&] { return systemd.count("READY=1") >= 2; }, 30s));
   std::filesystem::remove(told);
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
   BOOST_TEST(eventually([&] { return lines() == expected; }, 20s), brood.log_tail());
 }
 
-// Whatever has happened to it: each time, longer than the watchdog waits.
+// Whatever happens to it lasts longer than the watchdog waits.
 BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_for_as_long_as_the_process_lives) {
   RedisServer redis;
   ServiceManager systemd;
@@ -320,7 +321,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_for_as_long_as_the_process_lives) {
   BOOST_TEST(systemd.count("STOPPING=1") == 1);
 }
 
-// The program before it is executed again, fails too, and so does every later try.
+// The previous program is executed again, fails too, and so does every later attempt.
 BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_while_no_program_can_take_over_and_afterwards) {
   RedisServer redis;
   ServiceManager systemd;
@@ -333,7 +334,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_while_no_program_can_take_over_and_afte
   BOOST_REQUIRE(systemd.hears("READY=1"));
   const std::string run = brood.home() / "run";
   const std::vector<pid_t> workers = brood.workers();
-  // The real program, but no trial of it: once it has the supervisor's place its directory is none.
+  // The real program, but not in a trial: once it has the supervisor's place, its directory is removed.
   directory.write("new", "#!/bin/sh\nif [ $$ = " + std::to_string(brood.pid()) + " ]; then mv " + run + " " + gone +
                              "; touch " + run + "; fi\nexec " + real + " \"$@\"\n");
   std::filesystem::permissions(directory / "new", std::filesystem::perms::owner_all);

@@ -1,4 +1,4 @@
-// Every setting, changed by a rolling restart: the table in brood.toml(5) says what comes of it.
+// Changes every setting by a rolling restart: the table in brood.toml(5) describes the results.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// By the name that the manual has for it.
+// By its name in the manual.
 std::map<std::string, std::string> table_of_manual() {
   std::ifstream manual(BROOD_SOURCE_DIR "/packaging/man/brood.toml.5");
   std::map<std::string, std::string> table;
@@ -63,7 +63,7 @@ std::set<std::string> all_settings() {
   return all;
 }
 
-// What each is changed to; all that is taken, at once.  DIR is a directory, REDIS the server.
+// The new value of each setting; all accepted ones are changed at once.  DIR is a directory, REDIS the server.
 const std::map<std::string, std::string> changed = {
     {"concurrency", "2"},
     {"queues", "['other', 'default']"},
@@ -163,13 +163,14 @@ const std::map<std::string, std::string> changed = {
     {"otlp.sample", "0.5"},
 };
 
-// Those of workers, in [worker] and for a capsule.
+// Settings of workers, in [worker] and for a capsule.
 const std::map<std::string, std::string> changed_of_workers = {
     {"max_jobs", "1000"},      {"max_rss", "'2G'"},  {"memory_limit", "'3G'"}, {"job_timeout", "'9m'"},
     {"timeout_grace", "'3s'"}, {"max_crashes", "5"}, {"max_batch", "4"},       {"seccomp", "false"},
     {"threads", "'allow'"},    {"preload", "false"}};
 
-// Tried where there is what they need: several shards, a cluster, certificates, accounts, caps of classes.
+// Tested in other files, which have what these need: several shards, a cluster, certificates, accounts, caps of
+// classes.
 const std::set<std::string> tried_elsewhere = {
     "redis.shard.name",  "redis.shard.url",     "redis.shard.user",  "redis.shard.password_file",
     "redis.shard.drain", "redis.shards",        "redis.drain",       "redis.wait",

@@ -73,5 +73,5 @@ BOOST_AUTO_TEST_CASE(a_supervisor_of_several_shards_is_one_process_and_stops_onc
 
   BOOST_TEST(told({"processes", "stop", identity}).status == 0);
   BOOST_TEST(brood.wait_exit(40s).value_or(-1) == 0, brood.log_tail());
-  BOOST_TEST(text_of_file(directory / "ledger").find("D 0") != std::string::npos, brood.log_tail());  // it was let end
+  BOOST_TEST(text_of_file(directory / "ledger").find("D 0") != std::string::npos, brood.log_tail());  // it could end
 }

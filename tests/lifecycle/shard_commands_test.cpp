@@ -15,7 +15,7 @@ using namespace brood;
 
 namespace {
 
-// A machine on which no supervisor runs, and whose configuration names the shards.
+// A machine without a supervisor, whose configuration names the shards.
 struct Machine {
   explicit Machine(const ShardServers& shards) : config(shards.config()) {}
 

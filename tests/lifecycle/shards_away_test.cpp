@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Those that have waited for a second: nothing that comes at a start takes them out of it.
+// Workers that have waited for a second, so that nothing from the start ends their wait.
 int workers_waiting(RedisServer& server) {
   int waiting = 0;
   for (const RedisClient& worker : RedisClient::of(server, "brood-worker"))
@@ -23,7 +23,7 @@ int workers_waiting(RedisServer& server) {
   return waiting;
 }
 
-// One worker, an iterable job in the first shard, and that shard gone in the midst of it.
+// One worker with an iterable job in the first shard, and that shard goes away meanwhile.
 struct WalkInTheFirst {
   WalkInTheFirst(const std::string& job_class, const std::string& more_arguments) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
@@ -33,7 +33,7 @@ struct WalkInTheFirst {
     enqueue(shards.servers[1], {payload_text("Walk", fmt::format("[\"{}\",1,0]", other), 2)});
   }
 
-  // Items that were walked; their lines begin with a number.
+  // The items done; their lines begin with a number.
   long items() const {
     std::istringstream text(text_of_file(walked));
     long items = 0;
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_settled_in_a_shard_that_was_away_is_thoug
   brood.kill9();
   brood.start();
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // The other shard has been looked at, and names the dead one no more; its file is there still.
+  // The other shard has been looked at, and does not name the dead one any more; its file is still there.
   BOOST_REQUIRE(eventually(
       [&] {
         const auto listed = shards.servers[1].hgetall("brood:processes");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_can_never_be_used_is_refused_while_the_others_
   unfit.kill9();
   const BroodProcess brood(shards.with_workers(2, fmt::format("[[redis.shard]]\nurl = \"{}\"\n", unfit.url())));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // Workers may be ready before a shard is: without one that can be used, brood would end.
+  // Workers may be ready before a shard is: without a usable one, brood would end.
   BOOST_REQUIRE(eventually([&] { return shards.servers[0].size_of("processes") == 1; }));
   unfit.restart();
   BOOST_TEST(eventually([&] { return brood.log().find("event=redis_unfit") != std::string::npos; }), brood.log_tail());
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_can_never_be_used_is_refused_while_the_others_
   BOOST_TEST(eventually([&] { return shards.all_done(); }), brood.log_tail());
 }
 
-// Those of all shards are told in the first that can be used.
+// The runs of all shards are sent to the first usable one.
 BOOST_AUTO_TEST_CASE(what_classes_have_done_is_told_though_the_first_shard_is_away) {
   ShardedLedger shards(2);
   BroodProcess brood(shards.with_workers(2));
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_has_done_an_iterable_job_goes_from_a_shard_th
   BOOST_TEST(site.items() == 100);
 }
 
-// How far it came is nowhere but in its memory; it begins again where it was saved last.
+// Its progress is only in its memory, so it begins again at its last saved cursor.
 BOOST_AUTO_TEST_CASE(a_worker_that_is_killed_with_an_unsaved_cursor_of_a_shard_that_is_away_loses_no_job) {
   WalkInTheFirst site("WalkUnsaved", ",60,\"/nowhere\"");
   BOOST_REQUIRE_MESSAGE(

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(what_waits_in_quarantine_is_looked_at_in_a_shard_that_no_wo
   ShardedLedger shards(3);
   const BroodProcess brood(shards.with_workers(1, "[crashes]\nquarantine_after = 3\n"));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // Of a class that is in quarantine no more.
+  // Its class is not in quarantine any more.
   for (const std::size_t shard : {1U, 2U, 0U}) {
     shards.servers[shard].command(
         {"ZADD", "brood:quarantined", "1",
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(what_waits_in_quarantine_is_looked_at_in_a_shard_that_no_wo
   BOOST_TEST(eventually([&] { return shards.ledger.has_done(3); }, 60s), brood.log_tail());
 }
 
-// Children of the supervisor know what it knows, and it goes by the clock of the first shard.
+// The supervisor goes by the clock of the first shard, and its children know that.
 BOOST_AUTO_TEST_CASE(what_fails_in_one_shard_is_retried_by_the_clock_of_that_shard) {
   constexpr std::int64_t hour = 3600;
   const std::int64_t now = std::time(nullptr);
@@ -93,12 +93,12 @@ BOOST_AUTO_TEST_CASE(what_fails_in_one_shard_is_retried_by_the_clock_of_that_sha
                   right.url());
   const BroodProcess brood({.workers = 2, .config = config});
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // It is due by that clock alone, which the supervisor knows once it has moved it.
+  // It is due only by that clock, which the supervisor knows once it has moved the job.
   ahead.command({"ZADD", "schedule", std::to_string(now + 12 * hour),
                  payload_text("Ledger", fmt::format("[\"{}\",\"0\",0]", ledger.path()), 1)});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
 
-  // By a child that recovers it; and by a worker, of which one was there before.
+  // By a child that recovers it, and by a worker that was there before.
   for (const char* const job_class : {"Segfault", "Fail", "Fail", "Fail"}) {
     right.command({"DEL", "retry"});
     enqueue(right, {payload_text(job_class, std::string(job_class) == "Fail" ? R"(["no"])" : "[]", 2, R"("retry":3)")});

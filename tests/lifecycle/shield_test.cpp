@@ -43,7 +43,7 @@ std::string content(const std::string& file) {
   return text.str();
 }
 
-// What the job of this class writes.
+// The output of a job of this class.
 std::string said_by(const std::string& job_class, const BroodOptions& options, std::string* log = nullptr) {
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -60,13 +60,13 @@ std::string said_by(const std::string& job_class, const BroodOptions& options, s
   return content(directory / "said");
 }
 
-// Of a supervisor, which a job may want to slow down.
+// The scheduling of a supervisor, which a job may want to slow down.
 struct Scheduling {
   char state = '?';
   int policy = -1, nice = 0;
   long io_priority = 0;
   int processors = 0;
-  std::string group;  // the session's, where the kernel schedules by sessions
+  std::string group;  // the session's, if the kernel schedules by sessions
 };
 
 Scheduling scheduling_of(pid_t pid) {
@@ -82,7 +82,7 @@ Scheduling scheduling_of(pid_t pid) {
           .group = content("/proc/" + std::to_string(pid) + "/autogroup")};
 }
 
-// The one file of its runtime directory that ends so.
+// The only file of its runtime directory with this extension.
 std::string file_of(const BroodProcess& brood, const std::string& extension) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(brood.home().path())) {
     if (entry.path().extension() == extension) return entry.path();
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_job_cannot_signal_trace_or_write_to_its_supervisor) {
 }
 
 BOOST_AUTO_TEST_CASE(every_refusal_of_the_shield_is_tried_by_some_job) {
-  // One that is added to the table needs a line in AttackSupervisor or ReachForSupervisor of limited_jobs.cpp.
+  // A new call in the table needs a line in AttackSupervisor or ReachForSupervisor of limited_jobs.cpp.
   std::set<std::string_view> calls;
   for (const Refusal& refusal : refusals()) calls.insert(refusal.call);
   BOOST_TEST(refusals().size() == 43u);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_job_cannot_reach_its_supervisor_by_any_other_call) {
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
-// Where the kernel lets one process trace another of its user, a job could have any of them do it.
+// If the kernel lets one process trace another of its user, a job could use any of them.
 BOOST_AUTO_TEST_CASE(no_child_of_the_supervisor_that_a_job_traces_can_signal_it) {
   const TemporaryDirectory directory;
   BroodProcess brood(one_worker("[otlp]\nendpoint = \"http://127.0.0.1:9\"\n"));
@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(no_child_of_the_supervisor_that_a_job_traces_can_signal_it)
   const auto is_filtered = [](pid_t child) {
     return content("/proc/" + std::to_string(child) + "/status").find("\nSeccomp:\t2\n") != std::string::npos;
   };
-  // The embedded Redis, the exporter and the worker.  One that was forked a moment ago has yet to put the filter on,
-  // and until then it cannot be traced.
+  // The embedded Redis, the exporter and the worker.  A process that was just forked has yet to install the filter, and
+  // cannot be traced before.
   std::vector<pid_t> children;
   const auto all_are_filtered = [&] {
     children = children_of(brood.pid());
@@ -232,7 +232,7 @@ void survives_a_scoreboard_cut_short(bool after_an_upgrade) {
   BOOST_TEST(!brood.wait_exit(10ms).has_value());
   BOOST_TEST((brood.workers() == workers), brood.log_tail());
   BOOST_TEST(redis.size_of("retry") == 0u);
-  // Who looks at the file sees a supervisor with its workers again.
+  // The file shows a supervisor with its workers again.
   const auto pids_in_status = [&] { return run_brood({"status", "--json"}, brood.environment()).output; };
   for (const pid_t worker : workers)
     BOOST_TEST(eventually([&] { return pids_in_status().find(std::to_string(worker)) != std::string::npos; }, 20s));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(nor_does_one_after_an_upgrade) { survives_a_scoreboard_cut_
 
 namespace {
 
-// Of each process that AskSupervisor has had ask.
+// By each process that AskSupervisor used.
 void expect_refusals(const std::string& file) {
   for (const std::string who : {"worker", "child", "grandchild", "hidden", "daemon"})
     BOOST_TEST(content(file + "." + who).find("has no say in this") != std::string::npos,
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(the_control_socket_obeys_nothing_that_a_job_has_started) {
   BOOST_TEST(!brood.wait_exit(200ms).has_value());
   BOOST_TEST(brood.log().find("event=phase") == std::string::npos, brood.log_tail());
 
-  // Its operator is obeyed.
+  // The operator is obeyed.
   BOOST_TEST(run_brood({"stop"}, brood.environment()).status == 0);
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(a_signal_of_such_a_job_is_ignored_as_long_as_it_lives) {
   waitpid(job, nullptr, 0);
 }
 
-// What a job may write there is put right, in slots that no worker has ever had, too.
+// The supervisor repairs what a job writes there, also in slots that no worker has ever had.
 BOOST_AUTO_TEST_CASE(workers_that_a_job_has_invented_are_not_shown_for_long) {
   RedisServer redis;
   BroodProcess brood(redis, one_worker());
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(workers_that_a_job_has_invented_are_not_shown_for_long) {
   BOOST_TEST(brood.workers().size() == 1u);
 }
 
-// A record of a supervisor that never was, and its scoreboard, name this supervisor as the worker that outlived it.
+// The record of an invented supervisor, with its scoreboard, names this supervisor as the worker that outlived it.
 BOOST_AUTO_TEST_CASE(a_supervisor_is_not_made_to_kill_itself_or_a_bystander) {
   RedisServer redis;
   BroodProcess brood(redis, one_worker());
@@ -362,13 +362,13 @@ BOOST_AUTO_TEST_CASE(a_supervisor_is_not_made_to_kill_itself_or_a_bystander) {
   const auto inherited = [&] {
     return brood.log().find("event=supervisor_inherited identity=" + forged.name) != std::string::npos;
   };
-  // Once it is done with the forged one, it signals nothing of that any more.
+  // Once it is done with the forged supervisor, it signals none of its processes any more.
   BOOST_TEST(eventually(inherited, 30s), brood.log_tail());
   BOOST_TEST(!brood.wait_exit(0ms).has_value(), brood.log_tail());
   BOOST_TEST((brood.workers() == std::vector<pid_t>{worker}), brood.log_tail());
 }
 
-// A page that can be talked into by every job is none; the page's own user is the one that jobs run as.
+// Any job could log in to such a page: its own user is the one that jobs run as.
 BOOST_AUTO_TEST_CASE(a_page_does_not_start_with_users_that_each_job_could_change) {
   if (geteuid() == 0) {
     BOOST_TEST_MESSAGE("skipped: root may change everything; lifecycle_shield_as_nobody asks");
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(workers_are_the_first_to_go_when_memory_runs_out) {
   const pid_t worker = brood.workers().front();
   BOOST_TEST(eventually([&] { return adjustment(worker) >= std::min(adjustment(brood.pid()) + 300, 1000); }));
   BOOST_TEST(eventually([&] { return brood.log().find("event=ready") != std::string::npos; }), brood.log_tail());
-  // A worker can be dumped: its files in /proc are its user's.
+  // A worker can be dumped: its files in /proc belong to its user.
   BOOST_TEST(std::filesystem::exists("/proc/" + std::to_string(worker) + "/exe"));
 }
 
@@ -431,7 +431,7 @@ BOOST_AUTO_TEST_CASE(seccomp_can_be_switched_off) {
   BOOST_TEST(log.find("supervisor_not_shielded") == std::string::npos);
 }
 
-// The last: what this process refuses itself, it refuses to all that it starts.
+// This comes last: a filter of this process also applies to everything that it starts.
 BOOST_AUTO_TEST_CASE(where_the_kernel_refuses_filters_brood_warns_once_and_goes_on) {
   const std::unique_ptr<void, decltype(&seccomp_release)> filter(seccomp_init(SCMP_ACT_ALLOW), seccomp_release);
   BOOST_TEST_REQUIRE(seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 0) == 0);

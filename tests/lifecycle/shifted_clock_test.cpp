@@ -25,13 +25,13 @@ double redis_seconds(RedisServer& redis) {
   return static_cast<double>(time.view()[0].integer());
 }
 
-// Neither early nor late by more than what such a job waits, and the machine's own slowness.
+// Neither early nor late by more than such a job waits, plus the machine's own delay.
 void check_is_about(double found, double expected) {
   BOOST_TEST(found > expected - 5);
   BOOST_TEST(found < expected + 90);
 }
 
-// A payload's time, in seconds: Ruby's own are written with a fraction.
+// A payload's time in seconds; Ruby writes a fraction.
 double time_in(const std::string& payload, const std::string& member) {
   return epoch_seconds(Payload::parse(payload).time(member).value());
 }

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr const char* patient = "\"timeout\":600";  // more than the class has, however slow this machine is
+constexpr const char* patient = "\"timeout\":600";  // longer than the class has, for a slow machine
 
 constexpr const char* unruly_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
@@ -36,7 +36,7 @@ struct Running {
   bool logs(const std::string& text, std::chrono::milliseconds timeout = 10s) const {
     return eventually([&] { return brood.log().find(text) != std::string::npos; }, timeout);
   }
-  // A Ledger job of that length has begun.
+  // Waits until a Ledger job of that length has begun.
   void begin_ledger_job(int milliseconds) {
     enqueue_ledger_jobs(redis, ledger.path(), 1, milliseconds);
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.begun().size() == 1; }, 20s), brood.log_tail());
@@ -63,8 +63,7 @@ BOOST_AUTO_TEST_CASE(an_interrupt_stops_as_a_term_does) {
   BOOST_TEST(running.ledger.has_done(1));
 }
 
-// timeout(1) sends one to the process and one to its group.  Two different signals here, since equal ones that wait
-// merge into one.
+// timeout(1) sends one to the process and one to its group.  The signals differ here, since equal pending ones merge.
 BOOST_AUTO_TEST_CASE(two_stops_at_once_from_one_sender_are_one_wish) {
   Running running;
   running.begin_ledger_job(1000);
@@ -120,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_dump_names_the_function_of_every_running_job_and_disturbs
   BOOST_TEST(jobs_in_flight(running.redis) == 2U);
 }
 
-// The seccomp filter refuses such a signal (see the tests of the shield); this is what stands behind it.
+// The seccomp filter refuses such a signal (see the tests of the shield); this is the second line of defence.
 BOOST_AUTO_TEST_CASE(a_job_cannot_stop_its_supervisor_where_no_filter_keeps_it_from_trying) {
   Running running({.workers = 1, .config = "[worker]\nseccomp = false\n"});
   for (const int signal : {SIGTERM, SIGINT, SIGTSTP}) {
@@ -163,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_claims_ready_without_end_harms_nobody) {
   BOOST_TEST(!running.logs("event=worker_broke_protocol", 0ms));
 }
 
-// Its supervisor then believes in an incarnation that the worker never took: the list is found by its field instead.
+// Its supervisor then expects an incarnation that the worker never took: the list is found by its field instead.
 BOOST_AUTO_TEST_CASE(a_worker_that_asks_for_incarnations_it_does_not_need_loses_nothing) {
   Running running;
   const pid_t worker = running.brood.workers().at(0);
@@ -211,5 +210,5 @@ BOOST_AUTO_TEST_CASE(an_orphan_that_does_not_end_is_gone_after_the_shutdown_time
   const auto lived = std::chrono::steady_clock::now() - start;
   BOOST_TEST((lived > 900ms));
   BOOST_TEST((lived < 10s));
-  BOOST_TEST(jobs_in_flight(running.redis) == 1U);  // for the next start to give back
+  BOOST_TEST(jobs_in_flight(running.redis) == 1U);  // the next start gives it back
 }

@@ -1,5 +1,5 @@
-// Preloaded into a redis-server: while the file that SLOW_FSYNC names exists, its disk takes nearly a second to confirm
-// anything.
+// Preloaded into a redis-server: while the file named by SLOW_FSYNC exists, its disk takes nearly a second to confirm a
+// write.
 #include <dlfcn.h>
 #include <unistd.h>
 

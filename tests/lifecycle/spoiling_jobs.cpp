@@ -1,5 +1,4 @@
-// A class that spoils the memory of its worker and ends well, one that crashes of that, and ones that have nothing to
-// do with it.
+// A class that corrupts the memory of its worker and ends well, one that crashes because of that, and unrelated ones.
 #include <brood/job.hpp>
 #include <chrono>
 #include <cstdlib>

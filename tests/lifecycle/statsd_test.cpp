@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Of this machine, as brood tells Prometheus.
+// The figure of this machine, as exported to Prometheus.
 double dropped(const BroodProcess& brood, const RedisServer& redis) {
   const std::string text =
       run_brood({"status", "--format", "prometheus", "--redis", redis.url()}, brood.environment()).output;

@@ -22,7 +22,7 @@ using namespace brood;
 
 namespace {
 
-// Without what only aligns columns.
+// Without the spaces that align columns.
 std::string squeezed(const std::string& text) {
   std::string all;
   for (const char c : text) {
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(status_shows_how_long_a_slot_rests_and_a_job_has_left) {
                  .output.find("\"deadline_in\":null") != std::string::npos);
 }
 
-// Alerts go by these figures.
+// Alerts rely on these figures.
 BOOST_AUTO_TEST_CASE(counts_that_cannot_be_are_not_told_since_a_job_has_written_over_them) {
   const std::uint64_t text = 0x6c65'7220'656c'6966;
   RedisServer redis;
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_runs_is_shown_as_one_whatever_a_job_has_writt
 BOOST_AUTO_TEST_CASE(status_shows_a_supervisor_among_however_many_files_look_like_scoreboards) {
   RedisServer redis;
   const TemporaryDirectory runtime;
-  // None of these processes can be there.
+  // None of these processes can exist.
   for (int i = 0; i < 300; ++i)
     Scoreboard::create(runtime.path(), "a:" + std::to_string(5'000'000 + i) + ":" + std::to_string(i), 1);
   Scoreboard scoreboard = Scoreboard::create(runtime.path(), "b:" + std::to_string(getpid()) + ":abc", 1);
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
   BOOST_TEST(member(status({"--crash", "00000000000000aa", "--json"}).output, "class") == "\"Zip\"");
   BOOST_TEST(status({"--crash", "ff"}).status == 64);
 
-  // What is in the way hides nothing else.
+  // One bad key hides nothing else.
   for (const std::string& key : redis.keys("brood:crash*")) redis.command({"DEL", key});
   for (const char* key :
        {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_days", "brood:crash_stacks"})

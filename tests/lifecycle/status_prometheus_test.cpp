@@ -23,7 +23,7 @@ CommandResult metrics(const std::string& url, const std::map<std::string, std::s
   return run_brood({"status", "--format", "prometheus", "--redis", url}, environment);
 }
 
-// What promtool has to say against it.
+// The errors that promtool reports.
 std::string complaints(const std::string& text) {
   const TemporaryDirectory directory;
   directory.write("metrics", text);
@@ -38,7 +38,7 @@ std::string complaints(const std::string& text) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? said : "refused: " + said;
 }
 
-// How many workers have begun a job: one that is in flight need not run yet.
+// How many workers have begun a job: one that is in flight may not run yet.
 long busy_workers(const BroodProcess& brood) {
   const std::string status = run_brood({"status", "--json"}, brood.environment()).output, busy = R"("state":"busy")";
   long count = 0;
@@ -52,7 +52,7 @@ double number(const CommandResult& result, const std::string& member) {
   return at == std::string::npos ? -1 : std::atof(result.output.c_str() + at + member.size() + 3);
 }
 
-// Of all samples of that name whose labels hold that text.
+// The sum of all samples of that name whose labels contain `labels`.
 double sum_of(const std::string& text, const std::string& name, const std::string& labels) {
   double sum = 0;
   std::istringstream lines(text);
@@ -120,10 +120,10 @@ BOOST_AUTO_TEST_CASE(status_says_how_long_the_oldest_job_has_been_in_flight_and_
   BOOST_TEST(number(here, "in_flight") == 1);
   BOOST_TEST(number(here, "oldest_in_flight") > 0);
   BOOST_TEST(number(here, "oldest_in_flight") < 1e6);
-  // Of another machine it is what the heartbeat said.
+  // A process of another machine is shown by its heartbeat.
   const std::string identity = redis.smembers("processes")[0];
   CommandResult elsewhere;
-  BOOST_TEST(eventually([&] {  // the next heartbeat takes it back
+  BOOST_TEST(eventually([&] {  // the next heartbeat undoes it
     redis.command({"HSET", identity + ":work", "x", R"({"queue":"default","payload":"{}","run_at":1000})"});
     elsewhere = run_brood(words, {{"RUNTIME_DIRECTORY", "/nowhere"}});
     return number(elsewhere, "oldest_in_flight") > 1e6;
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(waiting_running_and_crashing_add_up_by_class_and_queue_over
              text);
 
   BOOST_TEST(sum_of(text, "brood_queue_run_seconds_count", R"(queue="mails")") == 20);
-  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="mails")") == 19);  // of an unknown one
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="mails")") == 19);  // of an unknown queue
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="60")") == 1);
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="21600")") == 19);
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_sum", R"(queue="mails")") >= 18 * 100);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(waiting_running_and_crashing_add_up_by_class_and_queue_over
   BOOST_TEST(complaints(text) == "");
 }
 
-// By its worker, by the recovery of a crash and by the scheduler; and the dead set may hold no more of them.
+// By its worker, by the recovery of a crash and by the scheduler, while the dead set is at its limit.
 BOOST_AUTO_TEST_CASE(each_job_that_dies_is_counted_though_the_dead_set_is_full) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1, .config = "dead_max_jobs = 1\n"});

@@ -33,7 +33,7 @@ std::string enqueue(Supervised& brood, const Push& job) { return brood.client().
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-// Who looks after the supervisor, and ends with the test.
+// The process that guards the supervisor, and ends with the test.
 pid_t guardian_of(const Supervised& brood) {
   const std::string log = brood.log();
   const std::size_t event = log.find(" event=supervisor_started");
@@ -46,7 +46,7 @@ pid_t guardian_of(const Supervised& brood) {
   return -1;
 }
 
-// It, and whatever has come of it.
+// The guardian and all its descendants.
 std::vector<pid_t> family_of(pid_t guardian) {
   std::vector<pid_t> family{guardian};
   for (std::size_t i = 0; i < family.size(); ++i) {
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_that_ends_takes_nothing_along) {
              Outcome::Kind::succeeded);
 }
 
-// With a thread that has started it, and another child that has inherited all descriptors and lives on.
+// A thread has started it, and another child has inherited all descriptors and lives on.
 BOOST_AUTO_TEST_CASE(kill_9_of_the_test_program_leaves_nothing) {
   const TemporaryDirectory here;
   const pid_t test = fork();

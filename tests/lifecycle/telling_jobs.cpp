@@ -1,4 +1,4 @@
-// Jobs that say something of themselves: where they threw, when they want to run again, whom they work for.
+// Jobs that report on themselves: where they threw, when they want to run again, for whom they work.
 #include <brood/job.hpp>
 #include <chrono>
 #include <filesystem>
@@ -21,7 +21,7 @@ struct ThrowDeepDown {
   void perform() { throw_deep_down(); }
 };
 
-// Puts itself off for so long, the first time.
+// Puts itself off for this long, the first time.
 struct PutOff {
   std::string path;
   std::int64_t milliseconds = 0;
@@ -34,7 +34,7 @@ struct PutOff {
   }
 };
 
-// Runs until a file is there.
+// Runs until a file exists.
 struct WorkFor {
   int user = 0;
   std::string path;

@@ -14,7 +14,7 @@
 using namespace brood;
 using namespace std::chrono_literals;
 
-// What jobs say of themselves, and where it is heard.
+// Reports of jobs on themselves, and where they appear.
 
 namespace {
 

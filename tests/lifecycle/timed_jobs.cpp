@@ -24,7 +24,7 @@ void append(const std::string& path, const std::string& line) {
 
 }  // namespace
 
-// Works on in steps, and asks for time before each: six take longer than it has by itself.
+// Works in steps, and asks for time before each: six take longer than its own timeout.
 struct AskForTime {
   int steps = 0;
   std::string path;
@@ -40,7 +40,7 @@ struct AskForTime {
   }
 };
 
-// Hears no signal, and has a child that hears none either.
+// Ignores all signals, and so does its child.
 struct DeafWithChild {
   std::string path;
 
@@ -54,7 +54,7 @@ struct DeafWithChild {
   }
 };
 
-// Its code ends at once, and its hook never.
+// Its code ends at once, but its hook never.
 struct HangInHook {
   static constexpr brood::JobOptions options{.timeout = 100ms};
   void perform() { throw std::runtime_error("on purpose"); }
@@ -63,7 +63,7 @@ struct HangInHook {
   }
 };
 
-// Sleeps for so many seconds, and has a timeout that is longer than any default here.
+// Sleeps for this many seconds, with a timeout longer than any default here.
 struct SleepLong {
   int seconds = 0;
 

@@ -20,7 +20,7 @@ namespace {
 const std::string timed = BROOD_BINARY_DIR "/tests/job_libraries/libtimed_jobs.so";
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-// Who is to use the time between its deadline and its end gets enough of it for a busy machine.
+// Leaves a job enough time between its deadline and its end, even on a busy machine.
 BroodOptions workers(int count, const std::string& worker_settings = "", const std::string& grace = "200ms") {
   return {.workers = count,
           .libraries = {timed, examples},
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_hook_that_hangs_is_ended_too) {
   BOOST_TEST(retried(redis, brood).string("error_class").value() == "JobTimeout");
 }
 
-// The moment at which a worker is aborted falls on the end of its job, and the next one begins at once.
+// Aborts a worker at the moment when its job ends and the next one begins.
 BOOST_AUTO_TEST_CASE(whoever_comes_next_is_never_hit) {
   constexpr int jobs = 60;
   RedisServer redis;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(whoever_comes_next_is_never_hit) {
   }
   enqueue(redis, payloads);
   BroodOptions options = workers(4);
-  options.config = "poll_interval = \"24h\"\n" + options.config;  // no retry comes
+  options.config = "poll_interval = \"24h\"\n" + options.config;  // no retry comes due
   BroodProcess brood(redis, options);
 
   const auto settled = [&] { return no_job_is_left(redis, "default", true); };

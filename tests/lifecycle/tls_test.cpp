@@ -62,14 +62,14 @@ BOOST_AUTO_TEST_CASE(a_renewed_certificate_and_authority_are_taken_at_hup) {
   BOOST_REQUIRE_MESSAGE(eventually([&] { return connections_by_tls(redis) == 1; }, 30s), brood.log_tail());
   const pid_t before = brood.workers().front();
 
-  // One that is empty is refused, and all goes on.
+  // An empty file is refused, and everything goes on.
   std::ofstream(ca, std::ios::trunc).close();
   CommandResult restart = run_brood({"restart"}, brood.environment());
   BOOST_TEST(restart.status != 0);
   BOOST_TEST(contains(restart.output + restart.errors, "holds no certificate"), restart.output + restart.errors);
   BOOST_TEST(contains(restart.output + restart.errors, "redis.tls.ca"));
 
-  // One that does not know the server is refused as well.
+  // So is one that does not know the server.
   std::filesystem::copy_file(next.ca(), ca, std::filesystem::copy_options::overwrite_existing);
   restart = run_brood({"restart"}, brood.environment());
   BOOST_TEST(restart.status != 0);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(commands_and_the_programs_of_jobs_find_what_tls_needs) {
       tls_section(authority.ca(), "cert = \"" + client.cert + "\"\nkey = \"" + client.key + "\"\n");
   const std::string config = directory.write("brood.toml", "[redis]\nurl = \"" + redis.url() + "\"\n" + section);
 
-  // By the configuration, and by the environment.
+  // With the configuration, and with the environment.
   BOOST_TEST(run_brood({"enqueue", "Any", "-C", config}).status == 0);
   BOOST_TEST(run_brood({"queues", "list", "--json", "-C", config}).status == 0);
   const CommandResult status = run_brood({"status", "-C", config});
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(commands_and_the_programs_of_jobs_find_what_tls_needs) {
                                                                                << text_of_file(directory / "said"));
 }
 
-// The template holds no connection: each worker that is forked from it begins one of its own.
+// The template has no connection: each worker forked from it opens its own.
 BOOST_AUTO_TEST_CASE(workers_of_a_template_and_a_program_that_takes_over_speak_tls) {
   const TestAuthority authority;
   RedisServer redis(tls_server(authority.issue()));

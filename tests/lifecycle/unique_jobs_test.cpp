@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Workplace {
-  // Which a kill makes read its file: it is kept short.
+  // Kept short: a killed server has to read its file.
   RedisServer redis{{.append_only = true, .extra = {"--auto-aof-rewrite-min-size", "1mb"}}};
   const TemporaryDirectory directory{};
   const Ledger ledger{directory / "ledger"};
@@ -54,7 +54,7 @@ struct Workplace {
   }
 };
 
-// Of two runs with one lock the later began when the earlier had ended, or had been cut off.
+// Whether a run began before the previous one with the same lock had ended or been cut off.
 bool runs_overlap(const Ledger& ledger) {
   std::vector<Ledger::Run> runs = ledger.runs();
   for (std::size_t i = 1; i < runs.size(); ++i) {
@@ -113,7 +113,7 @@ BOOST_FIXTURE_TEST_CASE(of_jobs_unique_while_running_one_runs_at_a_time, Workpla
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
   BOOST_TEST(!runs_overlap(ledger));
   BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
-  BOOST_TEST(ledger.runs().size() == 4u);  // jobs that waited were not charged, nor begun
+  BOOST_TEST(ledger.runs().size() == 4u);  // waiting jobs were neither charged nor begun
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_that_is_done, Workplace) {
@@ -124,18 +124,18 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_t
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
   BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
   const std::vector<Ledger::Run> runs = ledger.runs();
-  BOOST_TEST(runs.size() == 4u);  // jobs that waited were not charged, nor begun
+  BOOST_TEST(runs.size() == 4u);  // waiting jobs were neither charged nor begun
   const auto ended_of = [&](const std::string& id) {
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const Ledger::Run& one) { return one.id == id; });
     return run == runs.end() ? std::nullopt : run->ended;
   };
   BOOST_REQUIRE(ended_of("0").has_value());
   for (const Ledger::Run& run : runs) {
-    if (run.id != "0") BOOST_TEST(run.began >= *ended_of("0"));  // which was pushed with the lock
+    if (run.id != "0") BOOST_TEST(run.began >= *ended_of("0"));  // it was pushed with the lock
   }
 }
 
-// The lock of a job that failed stays with it until it is tried again; and so who waits for it waits on.
+// The lock of a failed job stays with it until its retry, so a job that waits for the lock goes on waiting.
 BOOST_FIXTURE_TEST_CASE(who_waits_for_a_lock_waits_for_retries_too_and_goes_on_after_a_deletion, Workplace) {
   const std::string failing = push("Fail", "[\"first\"]", "done", "[1]");
   BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"1s\"\n"});
@@ -196,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_whose_lock_is_no_string_holds_up_no_worker_and_run
   BOOST_TEST(eventually([&] { return ledger.has_done(2) && no_job_is_left(redis); }, 20s), brood.log_tail());
 }
 
-// The check of locks releases those that other tools' deletions have left, and no others.
+// The check of locks releases only those that other tools' deletions have left.
 BOOST_FIXTURE_TEST_CASE(locks_are_listed_and_checked, Workplace) {
   const std::string kept = push("Ledger", ledger_args(0, 1)), deleted = push("Fail", "[]");
   for (const std::string& payload : redis.lrange("queue:default")) {
@@ -247,7 +247,7 @@ BOOST_FIXTURE_TEST_CASE(at_its_limit_redis_still_lets_go, Workplace) {
 
 namespace {
 
-// Of a storm: the jobs come by turns of eight, and some of one turn share a lock.
+// In a storm jobs come in rounds of eight, and some of one round share a lock.
 enum class Kind { one_at_a_time, until_start, until_done, one_after_the_other };
 Kind kind_of(int id) {
   if (id % 4 == 0) return Kind::one_at_a_time;
@@ -257,8 +257,8 @@ Kind kind_of(int id) {
 constexpr int shared_locks = 7, milliseconds_under_them = 10;  // so that workers meet there
 int lock_of(int id) { return id / 8 % shared_locks; }
 
-// Of those with one lock: the runs that began while another of them was running, or between two runs of one that holds
-// the lock until it is done.
+// Among jobs with one lock: the runs that began while another of them was running, or between two runs of a job that
+// holds the lock until it is done.
 std::vector<std::string> let_go_early(const Ledger& ledger) {
   std::map<std::pair<Kind, int>, std::vector<Ledger::Run>> sharing;
   for (Ledger::Run& run : ledger.runs()) {
@@ -283,10 +283,10 @@ std::vector<std::string> let_go_early(const Ledger& ledger) {
 
 }  // namespace
 
-// BROOD_STORM makes it so many times as long.
+// BROOD_STORM multiplies its length.
 BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job_and_let_none_go_early, Workplace) {
   const int jobs = 600 * storm_factor(), kills = 6 + 2 * (storm_factor() - 1);
-  constexpr std::size_t ahead = 1'000;  // and no more: a Redis that is killed reads all that is there
+  constexpr std::size_t ahead = 1'000;  // no more: a killed Redis reads everything that is there
   int pushed = 0;
   const auto push_on = [&] {
     std::vector<Push> next;
@@ -307,7 +307,7 @@ BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job_and_let_none_go_early,
                              .config = "poll_interval = \"1s\"\n[worker]\nmax_crashes = 1000\n"
                                        "[log]\nlog_jobs = false\n"});
   BOOST_REQUIRE(brood.wait_ready());
-  // A job that waits for a lock tries again whenever the supervisor looks, and not after up to ten seconds.
+  // A job that waits for a lock tries again at each look of the supervisor, instead of after up to ten seconds.
   auto hurried = std::chrono::steady_clock::time_point();
   std::size_t most_waiting = 0;
   const auto hurry = [&] {

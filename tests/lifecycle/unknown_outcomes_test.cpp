@@ -26,7 +26,7 @@ BroodOptions behind(const TcpProxy& proxy, int workers) {
   return {.workers = workers, .config = "poll_interval = \"1s\"\n", .arguments = {"--redis", proxy.url()}};
 }
 
-// A brood that reaches its Redis over an unreliable network, with jobs waiting; nullopt: only once it is told to begin.
+// A brood that reaches its Redis over an unreliable network, with jobs waiting; nullopt: they come only with begin().
 struct Site {
   explicit Site(int jobs_to_do, std::optional<int> milliseconds_each, int workers = 4)
       : jobs(jobs_to_do), brood(behind(proxy, workers)) {
@@ -49,14 +49,14 @@ struct Site {
   BroodProcess brood;
 };
 
-// The ids of the connections that Redis has with workers.
+// The ids of the workers' connections to Redis.
 std::set<std::string> worker_connections(RedisServer& redis) {
   std::set<std::string> ids;
   for (const RedisClient& worker : RedisClient::of(redis, "brood-worker-")) ids.insert(worker.id);
   return ids;
 }
 
-// Nothing is lost and nothing runs beside itself; at the end nothing is left behind but what the run counted.
+// Nothing is lost and no job overlaps itself; at the end only the counters are left.
 void check_end(Site& site, int kills, long least_counted = 1) {
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.finished(); }, 150s), site.brood.log_tail());
   site.brood.term();
@@ -66,15 +66,15 @@ void check_end(Site& site, int kills, long least_counted = 1) {
   BOOST_TEST(verdict.lost.size() == 0U);
   BOOST_TEST(verdict.unexpected.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
-  BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(kills));  // ended, but not yet noted: one a kill
+  BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(kills));  // ended but not yet noted: one for each kill
   BOOST_TEST(jobs_in_flight(site.redis) == 0U);
   BOOST_TEST(site.redis.size_of("brood:processes") == 0U);
   BOOST_TEST(site.redis.size_of("dead") == 0U);
   for (const std::string& key : site.redis.keys("brood:inflight:*"))
     BOOST_TEST(site.redis.command({"TYPE", key}).view().text() == "string", key);  // a tombstone
 
-  // What was counted with an unknown outcome is not counted again, so it may be less than what ran.  A worker that was
-  // killed at the start of a job has counted it, but not written it down.
+  // A count with an unknown outcome is not repeated, so the total may be lower than the number of runs.  A worker that
+  // was killed at the start of a job has counted it, but not written it down.
   const long processed = std::stol(site.redis.get("stat:processed").value_or("0"));
   BOOST_TEST(processed >= least_counted);
   BOOST_TEST(processed <= static_cast<long>(site.ledger.runs().size()) + kills);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(connections_reset_at_random_points_lose_and_double_nothing)
   int cuts = 0;
   for (const auto end = Clock::now() + 6s; (Clock::now() < end || cuts <= 20) && !site.ledger.has_done(4500);) {
     const std::size_t before = site.proxy.accepted();
-    // Zero bytes further: before the request, or between what it did and its reply.
+    // Zero bytes further: before the request, or between its effect and its reply.
     const auto bytes = static_cast<std::size_t>(std::max(0, dice.roll(-300, 700)));
     switch (dice.roll(0, 9)) {
       case 0:
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
     const std::vector<pid_t> workers = site.brood.workers();
     if (dice.roll(0, 2) == 0 && !workers.empty())
       kill(workers[static_cast<std::size_t>(dice.roll(0, static_cast<int>(workers.size()) - 1))], SIGKILL);
-    // The more processes Redis knows, dead ones too, the longer the schedulers rest between their looks.
+    // The more processes Redis knows, including dead ones, the longer the schedulers rest between their looks.
     if (dice.roll(0, 15) == 0 && restarts < 6) {
       ++restarts;
       kill_with_workers(site.brood);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
   }
   BOOST_TEST((looks > 5 || site.ledger.has_done(5500)));
 
-  // A job that ran at three of these ends, or crashed three workers, is in `dead`, as it should be.
+  // A job that ran at three of these ends, or crashed three workers, is in `dead`, as intended.
   const auto all_are_done_or_dead = [&] {
     make_retries_due(site.redis);
     return site.redis.size_of("queue:default") == 0 && site.redis.size_of("retry") == 0 &&
@@ -167,22 +167,21 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
   BOOST_TEST(eventually([&] { return jobs_in_flight(site.redis) == 0; }), site.brood.log_tail());
 }
 
-// A command whose client has given up may still arrive; a reply that is not waited for any more may have been the only
-// word of a fetch.
+// A command whose client has given up may still arrive; a late reply may have been the only answer to a fetch.
 BOOST_AUTO_TEST_CASE(a_direction_that_stands_still_beyond_the_deadline_loses_and_doubles_nothing) {
   Site late_requests(8'000, std::nullopt, 2), late_replies(8'000, std::nullopt, 2);
   late_requests.begin(2);
   late_replies.begin(2);
   const auto under_load = [&] { return late_requests.done() > 100 && late_replies.done() > 100; };
   BOOST_REQUIRE(eventually(under_load, 20s));
-  BOOST_REQUIRE(late_requests.redis.size_of("queue:default") > 1000);  // a worker that waits for jobs gives nothing up
+  BOOST_REQUIRE(late_requests.redis.size_of("queue:default") > 1000);  // a worker that waits for jobs gives up nothing
   BOOST_REQUIRE(late_replies.redis.size_of("queue:default") > 1000);
   const std::set<std::string> before_requests = worker_connections(late_requests.redis),
                               before_replies = worker_connections(late_replies.redis);
 
   late_requests.proxy.stall_requests();
   late_replies.proxy.stall_replies();
-  std::this_thread::sleep_for(20s);  // a worker waits ten seconds for a reply, and may be late to ask
+  std::this_thread::sleep_for(20s);  // a worker waits ten seconds for a reply, and may send its request late
   late_requests.proxy.stall_requests(false);
   late_replies.proxy.stall_replies(false);
 
@@ -225,7 +224,7 @@ BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on)
   enqueue_ledger_jobs(redis, ledger.path(), 500);
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(500); }, 20s), brood.log_tail());
-  // Reported, in every form of the status.  One that was in a job at the flush may find out later than the others.
+  // Reported in every form of the status.  A worker that was in a job at the flush may notice it later than the others.
   long dropped = 0;
   std::string json, text, metrics;
   const auto status = [&](const std::string& format) {
@@ -253,7 +252,7 @@ BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on)
   BOOST_TEST(jobs_in_flight(redis) == 0U);
 }
 
-// A replica that takes over may have missed the last writes: numbers and jobs are those of a while ago.
+// A replica that takes over may have missed the last writes: numbers and jobs are older.
 BOOST_AUTO_TEST_CASE(a_redis_that_rolled_back_loses_none_of_the_jobs_that_it_has) {
   constexpr int jobs = 8'000;  // so that workers hold some when Redis is killed
   RedisServer redis;
@@ -266,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_rolled_back_loses_none_of_the_jobs_that_it_has
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 900; }, 20s), brood.log_tail());
   const std::vector<pid_t> workers = brood.workers();
 
-  redis.restart();  // with what was saved
+  redis.restart();  // with the saved data
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return no_job_is_left(redis, "default", true); }, 40s), brood.log_tail());
   BOOST_TEST(ledger.judge(jobs).lost.size() == 0U);
@@ -275,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_rolled_back_loses_none_of_the_jobs_that_it_has
   BOOST_TEST(brood.workers() == workers);
 }
 
-// As after a failover to a replica that never heard of this brood.
+// As after a failover to a replica that never had data of this brood.
 BOOST_AUTO_TEST_CASE(a_redis_that_never_heard_of_these_workers_is_worked_off) {
   constexpr int jobs = 2000;
   RedisServer redis;

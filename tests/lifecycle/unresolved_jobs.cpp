@@ -2,7 +2,7 @@
 
 void nobody_defines_this();
 
-// In a library whose author forgot to link another.
+// The library's author forgot to link another one.
 struct Unresolved {
   void perform() { nobody_defines_this(); }
 };

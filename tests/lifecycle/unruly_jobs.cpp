@@ -1,4 +1,4 @@
-// Jobs that a supervisor must bear, in a library that loads no sooner than a test wants.
+// Jobs that a supervisor must survive, in a library that loads no sooner than a test wants.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,13 +21,13 @@ void note(const std::string& path, const std::string& line) { std::ofstream(path
 
 }  // namespace
 
-// Tells its supervisor to stop.
+// Sends its supervisor a TERM.
 struct TermSupervisor {
   int signal = SIGTERM;
   void perform() { kill(getppid(), signal); }
 };
 
-// Crashes, and leaves a process behind in its group whose pid it writes to `path`.
+// Crashes, and leaves a process behind in its group; writes its pid to `path`.
 struct LeaveChild {
   std::string path;
   void perform() {
@@ -40,7 +40,7 @@ struct LeaveChild {
   }
 };
 
-// Writes rubbish to every socket that has no name: its worker's control pipe.
+// Writes garbage to every socket without a name: its worker's control pipe.
 struct Babble {
   std::string rubbish;
   void perform() {
@@ -55,7 +55,7 @@ struct Babble {
   }
 };
 
-// Writes the value of an environment variable to a file, "unset" when there is none.
+// Writes the value of an environment variable to a file, "unset" if there is none.
 struct TellEnvironment {
   std::string variable, path;
   void perform() {
@@ -64,7 +64,7 @@ struct TellEnvironment {
   }
 };
 
-// Where BROOD_TEST_SCARCITY names a directory, a process that loads this library can open nothing any more, unless the
+// If BROOD_TEST_SCARCITY names a directory, a process that loads this library can open nothing any more, unless the
 // directory has a file `open`.
 void be_scarce() {
   const char* gate = std::getenv("BROOD_TEST_SCARCITY");
@@ -75,7 +75,7 @@ void be_scarce() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Where BROOD_TEST_CRASH is set, a static constructor crashes.
+// If BROOD_TEST_CRASH is set, a static constructor crashes.
 struct CrashesWhileLoading {
   CrashesWhileLoading() {
     if (std::getenv("BROOD_TEST_CRASH") != nullptr) *reinterpret_cast<volatile int*>(0x10) = 1;
@@ -83,7 +83,7 @@ struct CrashesWhileLoading {
 };
 const CrashesWhileLoading crashes_while_loading;
 
-// Where BROOD_TEST_GATE names a directory, the first process that loads this library passes at once and all others wait
+// If BROOD_TEST_GATE names a directory, the first process that loads this library passes at once and all others wait
 // until the directory has a file `open`.
 void brood_setup(brood::Setup&) {
   be_scarce();

@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_worker_killed_meanwhile_costs_its_job_an_attempt_and_noth
 }
 
 BOOST_AUTO_TEST_CASE(an_upgrade_amid_crash_after_crash_comes_about_and_loses_none) {
-  constexpr std::size_t jobs = 60;  // fewer than after which their places would rest
+  constexpr std::size_t jobs = 60;  // too few for their places to rest
   Installed site(4);
   for (std::size_t job = 0; job < jobs; ++job)
     enqueue(site.redis, {payload_text("Segfault", "[]", static_cast<int>(job) + 1, R"("retry":0)")});

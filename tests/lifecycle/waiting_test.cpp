@@ -63,7 +63,7 @@ struct Waiting {
   bool hears_of_changes() {
     return eventually([&] { return somebodys_last_command_is("subscribe") && somebodys_last_command_is("exists"); });
   }
-  // As a client of Ruby's does it: at a time that has come.
+  // As Ruby's client does, for a time that has come.
   void schedule(const std::string& id) {
     redis.command(
         {"ZADD", "schedule", "1",
@@ -72,7 +72,8 @@ struct Waiting {
   bool all_wait(int workers) {
     return eventually([&] { return blocked("brood-worker") == workers; }, 20s);
   }
-  // Pushes to each queue in turn, each when the last job has begun; the milliseconds that they took to begin, in order.
+  // Pushes to each queue in turn, each time when the last job has begun; returns the milliseconds until they began, in
+  // order.
   std::vector<double> begin_one_by_one(const Names& queues, int rounds) {
     std::vector<double> took;
     for (int round = 0; round < rounds; ++round) {
@@ -100,7 +101,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_begins_at_once_in_whichever_of_many_queues_it_arri
   const std::vector<double> took = begin_one_by_one(queues, 10);
 
   BOOST_TEST_MESSAGE("milliseconds from push to start: median " << took[took.size() / 2] << ", worst " << took.back());
-  BOOST_TEST(took[took.size() / 2] < 200.0);  // some 2 where nothing else runs; a wait lasts a minute
+  BOOST_TEST(took[took.size() / 2] < 200.0);  // some 2 on an idle machine; a wait lasts a minute
   BOOST_TEST(eventually([&] { return ledger.done().size() == took.size(); }));
   BOOST_TEST(times_logged(brood, "worker_waits_for_redis") == 0U);
 }
@@ -158,7 +159,7 @@ BOOST_FIXTURE_TEST_CASE(a_user_without_client_unblock_is_served, Waiting) {
   BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
   begin_one_by_one(queues, 6);
   BOOST_TEST(eventually([&] { return ledger.done().size() == 24; }));
-  // To give up a wait costs a worker its incarnation: once, from then on it waits where it can be woken.
+  // Giving up a wait costs a worker its incarnation, but only once: from then on it waits where it can be woken.
   for (const auto& [field, value] : redis.hgetall(redis.keys("brood:inflight:*").front()))
     BOOST_TEST(std::stoi(field.substr(field.find('.') + 1)) <= 4);
   brood.term();
@@ -176,7 +177,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_that_lie_in_a_full_redis_are_done, Waiting) {
   BroodProcess brood(redis, {.workers = 2, .queues = queues});
   BOOST_TEST(eventually([&] { return ledger.has_done(6); }, 20s), brood.log_tail());
 
-  // Room again: refused workers soon wait again, and no job was missed meanwhile.
+  // There is room again: refused workers soon wait again, and no job was missed meanwhile.
   redis.command({"CONFIG", "SET", "maxmemory", "0"});
   begin_one_by_one(queues, 1);
   BOOST_TEST(all_wait(2), brood.log_tail());
@@ -230,7 +231,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_arrives_while_a_worker_quiets_goes_back_to_th
     }
     BOOST_REQUIRE(eventually([&] { return blocked("brood-worker") == 0; }));
     BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 0 && blocked("brood-doorbell") == 0; }));
-    // Those that were begun before the quiet arrived are done; the rest lie as they were pushed.
+    // Jobs that were begun before the quiet arrived are done; the rest are in their original order.
     BOOST_REQUIRE(
         eventually([&] { return redis.size_of("queue:a") + ledger.done().size() - done_before == sent.size(); }));
     const auto done = ledger.done();
@@ -238,7 +239,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_arrives_while_a_worker_quiets_goes_back_to_th
     for (std::size_t i = sent.size(); i-- > 0;) {
       if (!done.contains(ids[i])) expected.push_back(sent[i]);
     }
-    // Each of the two may have had one, and who gives back last has its own at the head.
+    // Each of the two may have had one, and the last to give back has its own at the head.
     Names left = redis.lrange("queue:a");
     const std::set<std::string> at_the_head(left.end() - std::min<std::ptrdiff_t>(2, std::ssize(left)), left.end());
     for (Names* jobs : {&left, &expected}) {
@@ -258,7 +259,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_whoever_is_idle, Waiting) {
   BroodProcess brood(redis, {.workers = 2});
   BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
   for (int round = 0; round < rounds; ++round) {
-    // By the time that the slow one is fetched, workers fetch many at a time.
+    // When the slow one is fetched, workers fetch many at a time.
     const std::string number = std::to_string(round) + "-";
     Names payloads;
     for (int i = 0; i < short_before; ++i) payloads.push_back(payload("before" + number + std::to_string(i)));
@@ -274,7 +275,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_whoever_is_idle, Waiting) {
     }
     const double waited = static_cast<double>(last - began("slow" + number)) / 1e6;
     BOOST_TEST_MESSAGE("the last job behind the slow one began " << waited << " ms after it");
-    BOOST_TEST(waited < 7000.0);  // some 30 where there is a core to run on
+    BOOST_TEST(waited < 7000.0);  // some 30 with a free core
   }
   for (const auto& [id, times] : ledger.done()) BOOST_TEST(times == 1, id << " was done " << times << " times");
   BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
@@ -302,7 +303,7 @@ BOOST_FIXTURE_TEST_CASE(what_anybody_schedules_begins_at_once, Waiting) {
     BOOST_REQUIRE_MESSAGE(begins(std::to_string(i)), brood.log_tail());
     took.push_back(static_cast<double>(began(std::to_string(i)) - at) / 1e6);
   }
-  // A look would come every five seconds; and some 450 ms apart where nothing is heard of changes.
+  // A look would come every five seconds, or some 450 ms apart if changes are not reported.
   std::sort(took.begin(), took.end());
   BOOST_TEST(took[took.size() / 2] < 300.0);
 }

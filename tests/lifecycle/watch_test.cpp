@@ -29,7 +29,7 @@ std::string content(const std::string& path) {
   return text.str();
 }
 
-// A brood with a job that runs, one that has crashed its worker, and three that no worker fetches; and a terminal.
+// A brood with a running job, one that has crashed its worker, and three that no worker fetches; and a terminal.
 struct Watched {
   RedisServer redis{{.append_only = true}};
   BroodProcess brood;
@@ -54,7 +54,7 @@ struct Watched {
     return environment;
   }
 
-  // Until it shows the job that runs.
+  // Waits until it shows the running job.
   void start(const std::string& before = "", const std::string& options = "") {
     terminal.type("clear; " + before + " " BROOD_BINARY_DIR "/bin/brood status --watch --interval 200ms " + options +
                   "; echo \"ended: $?\"");
@@ -74,7 +74,7 @@ struct Watched {
     return terminal.comes_to([&](const std::string& text) { return std::regex_search(text, wanted); });
   }
 
-  // The program that the shell runs; -1: none.
+  // The program that the shell runs; -1 if none.
   pid_t program() {
     const std::vector<pid_t> children = children_of(terminal.shell());
     return children.empty() ? -1 : children.front();

@@ -9,11 +9,11 @@
 namespace brood::walk {
 namespace {
 
-// What the ledger says of a job of a batch, or of a callback.
+// The ledger's record of a job of a batch, or of a callback.
 struct Traces {
   const WalkJob* job = nullptr;
-  bool is_confirmed = false;  // the push that had it has returned
-  bool is_dead = false;       // it lies in `dead`
+  bool is_confirmed = false;  // the push with this job has returned
+  bool is_dead = false;       // it is in `dead`
   std::vector<const WalkRun*> runs{};
   std::map<char, std::int64_t> first{};  // when each kind of line was first written
 
@@ -26,7 +26,7 @@ struct LedgerBatch {
   std::int64_t made = 0, filled = 0;  // filled: the function that fills it returned; 0: it did not
   std::vector<std::string> returns{};
   std::vector<std::string> jids{};
-  std::map<std::string, std::vector<std::string>> callbacks{};  // of each event
+  std::map<std::string, std::vector<std::string>> callbacks{};  // by event
   const FoundBatch* found = nullptr;
 
   bool has_returned(const std::string& how) const {
@@ -35,7 +35,7 @@ struct LedgerBatch {
   bool is_cancelled() const { return found != nullptr && found->record.cancelled_at.has_value(); }
 };
 
-// How a job may have been counted.
+// The ways in which a job may have been counted.
 struct Ends {
   bool well = false, dead = false;
 };
@@ -155,7 +155,7 @@ class Judge {
     std::map<int, std::string> at;
     for (const std::string& jid : batch.jids) {
       const Traces& of = traces_[jid];
-      // A push of which no answer came, or a unique job, may not have been taken.
+      // An unanswered push, or a unique job, may not have been accepted.
       const bool is_certain = of.was_there() || (of.is_confirmed && of.job->lock.empty());
       const Ends ends = ends_of(of, batch);
       if (!ends.well && !ends.dead) {
@@ -219,7 +219,7 @@ class Judge {
     }
   }
 
-  // The callback of a batch began: those of its children have run.
+  // When the callback of a batch began, those of its children must have run.
   void judge_children(const LedgerBatch& batch, const std::string& event, const std::string& jid, std::int64_t began) {
     for (const auto& entry : batches_) {
       const LedgerBatch& child = entry.second;
@@ -234,7 +234,7 @@ class Judge {
     }
   }
 
-  // A step of a flow begins after those that it waits for have ended.
+  // A step of a flow must begin after the steps that it waits for have ended.
   void judge_order(const WalkRun& run, const Traces& of) {
     for (const std::string& jid : of.job->after) {
       const Traces& before = traces_[jid];
@@ -261,7 +261,7 @@ class Judge {
   const std::vector<WalkRun> runs_;
   std::map<std::string, Traces> traces_;
   std::map<std::string, LedgerBatch> batches_;
-  std::map<std::pair<std::string, pid_t>, std::vector<std::string>> announced_;  // by pushes that have not returned
+  std::map<std::pair<std::string, pid_t>, std::vector<std::string>> announced_;  // by unreturned pushes
   std::vector<Finding> findings_;
 };
 

@@ -17,7 +17,7 @@ const std::vector<std::pair<BatchEvent, std::string>> all_events{{BatchEvent::co
                                                                  {BatchEvent::death, "death"},
                                                                  {BatchEvent::finished, "finished"}};
 
-// As Pusher::Kind has them.
+// In the order of Pusher::Kind.
 const std::vector<int> weight_in_batch{14, 4, 2, 7, 3, 4, 2, 1, 2, 2, 1, 2, 2, 1, 3, 1, 2, 1, 0, 3, 1, 2};
 const std::vector<int> weight_in_flow{8, 3, 2, 6, 2, 3, 1, 0, 2, 0, 0, 0, 2, 1, 2, 1, 2, 1, 0, 2, 0, 1};
 constexpr int deepest = 3;
@@ -122,7 +122,7 @@ void BatchPusher::push_flow(int shard, const std::string& parent) {
     Pusher::Drawn drawn = pusher_.draw(static_cast<Pusher::Kind>(scene_.dice.weighted(weight_in_flow)), shard, false);
     drawn.push.at.reset();
     drawn.job.bid = bid;
-    drawn.job.is_scheduled = true;  // for it is pushed later
+    drawn.job.is_scheduled = true;  // since it is pushed later
     drawn.job.if_failed = scene_.dice.pick(policies);
     StepOptions its;
     its.if_failed = drawn.job.if_failed == "run"    ? IfFailed::run
@@ -140,7 +140,7 @@ void BatchPusher::push_flow(int shard, const std::string& parent) {
     steps.push_back(std::move(drawn));
     options.push_back(std::move(its));
   }
-  for (std::size_t i = steps.size(); i-- > 0;) {  // names may come later
+  for (std::size_t i = steps.size(); i-- > 0;) {  // names may be defined later
     Pusher::Drawn& step = steps[i];
     step.job.asked = step.job.answered = now_ns();
     scene_.book.add(step.job);

@@ -11,7 +11,7 @@
 
 namespace brood::walk {
 
-// Draws batches and flows, pushes them by the walk's clients, adds to them and cancels them.  What it does is in the
+// Draws batches and flows, pushes them with the walk's clients, adds to them and cancels them, and records this in the
 // ledger.
 class BatchPusher {
  public:
@@ -20,7 +20,7 @@ class BatchPusher {
   void push();
   void reopen();
   void cancel();
-  // Cancels those of which a push has failed: it may be that Redis did not hear of that.
+  // Cancels batches with a failed push: Redis may not have received the first cancellation.
   void cancel_unreturned();
   // The bids that were to be cancelled.
   const std::set<std::string>& cancelled() const { return cancelled_; }
@@ -36,7 +36,7 @@ class BatchPusher {
   void fill(BatchJobs& jobs, int shard, const std::string& bid, int depth);
   template <typename Batches>
   void add_callbacks(Batches& batch);
-  // Writes how a push returns.
+  // Writes how a push has returned.
   template <typename Function>
   void note_push(int shard, const std::string& bid, Function pushes);
   void append(const std::string& what, const std::string& id, const std::string& more);

@@ -28,11 +28,11 @@ void Commands::pause() {
   const std::string said = pause.is_class ? scene_.command(pause.shard, {"classes", "pause", pause.queue}) : "";
   if (!pause.is_class) shard.server.command({"SADD", "paused", pause.queue});
   const std::string set = pause.is_class ? "brood:paused_classes" : "paused";
-  const bool is_paused = shard.server.integer({"SISMEMBER", set, pause.queue}) == 1;  // it is refused by a full Redis
+  const bool is_paused = shard.server.integer({"SISMEMBER", set, pause.queue}) == 1;  // a full Redis refuses it
   scene_.note(fmt::format("{} {} of shard {} is {}", pause.is_class ? "class" : "queue", pause.queue, pause.shard,
                           is_paused ? "paused" : "not paused: " + said));
   if (!is_paused) return;
-  pause.from = now_ns() + 4 * second_ns;  // workers follow within two
+  pause.from = now_ns() + 4 * second_ns;  // workers follow within two seconds
   open_pauses_.push_back(pause);
 }
 
@@ -43,7 +43,7 @@ void Commands::unpause(bool all) {
     pause.until = now_ns();
     scene_.note(fmt::format("{} {} of shard {} goes on", pause.is_class ? "class" : "queue", pause.queue, pause.shard));
     Shard& shard = scene_.site.shards[static_cast<std::size_t>(pause.shard)];
-    // The command also puts back what waits, which a full Redis may refuse: the workers do that later.
+    // The command also puts back waiting jobs, which a full Redis may refuse: the workers do that later.
     const std::string said = pause.is_class ? scene_.command(pause.shard, {"classes", "unpause", pause.queue}) : "";
     if (!pause.is_class) shard.server.command({"SREM", "paused", pause.queue});
     if (shard.server.integer({"SISMEMBER", pause.is_class ? "brood:paused_classes" : "paused", pause.queue}) == 1)
@@ -53,7 +53,7 @@ void Commands::unpause(bool all) {
   }
 }
 
-// A command changes a job that waits.
+// Changes a waiting job by a command.
 void Commands::change_job() {
   const std::vector<std::string> sets{"queue", "queue", "retry", "retry", "schedule", "dead"};
   const std::vector<std::string> verbs{"run", "kill", "delete"};
@@ -88,7 +88,7 @@ void Commands::change_job() {
   scene_.note(fmt::format("brood {} {} {}: {}", words[0], verb, jid, said.substr(0, said.find('\n'))));
 }
 
-// Returns a job that runs now: often a long one that is pushed for it.  Empty if there is none.
+// Returns a running job, often a long one that is pushed for this; empty if there is none.
 std::string Commands::running_job(Pusher::Kind kind) {
   const bool pushes = !scene_.dice.one_in(3);
   const int choice = scene_.dice.roll(0, 1'000);
@@ -123,7 +123,7 @@ void Commands::kill_job() {
   scene_.note(fmt::format("brood kill {} --outcome {}: {} {}", jid, kill.outcome, said.status,
                           first_line(said.output + said.errors)));
   if (said.status == 75 && first_line(said.output) == "null") return;
-  // It may have written that it is done a moment before.
+  // It may have written its end just before.
   ++scene_.excuses.kills;
   job->kills.push_back(kill);
 }

@@ -8,7 +8,7 @@
 
 namespace brood::walk {
 
-// What an operator asks of brood by its commands.
+// Runs the commands of an operator.
 class Commands {
  public:
   Commands(Scene& scene, Pusher& pusher) : scene_(scene), pusher_(pusher) {}

@@ -6,7 +6,7 @@
 
 namespace brood::walk {
 
-// All that a walk draws comes from here, so that a seed draws it again.  The distributions of the standard library may
+// The source of all random choices of a walk, so that a seed repeats them.  The standard library's distributions may
 // differ between compilers, so it does without them.
 class WalkDice {
  public:
@@ -20,7 +20,7 @@ class WalkDice {
   const Value& pick(const std::vector<Value>& values) {
     return values[static_cast<std::size_t>(roll(0, static_cast<int>(values.size()) - 1))];
   }
-  // The index of one of these, each as often as its weight says.
+  // The index of one of these, each with its weight.
   int weighted(const std::vector<int>& weights) {
     int sum = 0;
     for (const int weight : weights) sum += weight;

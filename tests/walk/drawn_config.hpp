@@ -13,9 +13,9 @@ inline const std::vector<std::string> all_queues{"default", "low",  "capped",   
 
 constexpr int no_cap = 1'000'000;
 
-// A configuration of brood that the dice have drawn, and what the verdict must know of it.
+// A configuration of brood drawn by the dice, with what the verdict must know of it.
 struct DrawnConfig {
-  std::string text;        // without what `site` has, and [log]
+  std::string text;        // without the part in `site`, and [log]
   std::string site;        // its Redis and its keys
   int workers = 0;         // in all capsules
   int queue_cap = no_cap;  // of the jobs of the queue "capped"
@@ -23,9 +23,9 @@ struct DrawnConfig {
   bool quarantine = false;
 };
 
-// Caps are shared by the shards, so that none is less than their number.
+// The shards divide the caps, so none is less than their number.
 DrawnConfig draw_config(WalkDice& dice, int shards);
-// The configuration at the end of a walk: it serves each queue, so that each job that is left is performed.
+// The configuration at the end of a walk: it serves each queue, so that each remaining job is performed.
 DrawnConfig last_config(WalkDice& dice, int shards);
 
 }  // namespace brood::walk

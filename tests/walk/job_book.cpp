@@ -12,7 +12,7 @@ namespace {
 
 bool is_tick(const std::string& text) { return text.find(R"("class":"WalkTick")") != std::string::npos; }
 
-// What holds at that time: the most of all bounds, or all of them together.
+// The bound at that time: the largest of all, or, if `adds`, their sum.
 int bound_at(const std::vector<Bound>& bounds, std::int64_t time, bool adds) {
   int most = 0;
   for (const Bound& bound : bounds) {
@@ -21,8 +21,8 @@ int bound_at(const std::vector<Bound>& bounds, std::int64_t time, bool adds) {
   return most;
 }
 
-// Returns the first run that began while as many others as may were under way; nullptr if none did.  Only the beginning
-// is known of a run that was cut off.
+// Returns the first run that began while as many others were under way as may be; nullptr if none did.  Of a run that
+// was cut off, only the beginning is known.
 const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>& bounds, bool adds = false) {
   std::sort(runs.begin(), runs.end(), [](const auto* one, const auto* other) { return one->began < other->began; });
   for (const WalkRun* run : runs) {
@@ -36,7 +36,7 @@ const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>
 const std::vector<Bound> one_at_a_time{{0, INT64_MAX, 1}};
 const std::vector<Bound> two_at_a_time{{0, INT64_MAX, 2}}, four_at_a_time{{0, INT64_MAX, 4}};
 
-// A kill that is settled ends this run without a charge, or the job with it.
+// A settled kill ends this run without a charge, or the job with it.
 bool is_killed(const WalkRun& run, const WalkJob& job) {
   return run.end == 0 && std::any_of(job.kills.begin(), job.kills.end(), [&](const WalkJob::Kill& kill) {
            return kill.is_settled && run.began < kill.answered && run.is_last_before(kill.answered);
@@ -80,8 +80,8 @@ void JobBook::read() {
   add_announced();
 }
 
-// The callbacks of batches, and what jobs have pushed into batches.  Whether that has become a job is judged with its
-// batch.
+// Adds the callbacks of batches, and the jobs that jobs have pushed into batches.  Whether a push has become a job is
+// judged with its batch.
 void JobBook::add_announced() {
   std::map<std::string, int> shard_of_batch;
   const std::string by_the_walk = "shard";
@@ -204,8 +204,8 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
       continue;
     }
 
-    // A job is lost if its push was accepted, it has not ended, and it lies nowhere.
-    const bool waited = own_runs.empty() || own_runs.back()->end != 'D';  // when it was seen last
+    // A job is lost if its push was accepted, it has not ended, and it is nowhere.
+    const bool waited = own_runs.empty() || own_runs.back()->end != 'D';  // when it was last seen
     const bool was_replaced =
         !job.lock.empty() && waited && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
           return other.second.lock == job.lock && other.second.on_conflict == "replace" &&

@@ -11,11 +11,11 @@
 
 namespace brood::walk {
 
-// CLOCK_MONOTONIC in nanoseconds, by which the jobs of the walk note what they do.
+// CLOCK_MONOTONIC in nanoseconds, the clock of the walk's jobs.
 std::int64_t now_ns();
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-// A job as the walk pushed it, and what it did with it since.
+// A job as the walk pushed it, and what the walk did with it since.
 struct WalkJob {
   enum class Answer { accepted, refused, unknown };  // refused: another holds its unique lock; unknown: no answer came
 
@@ -27,32 +27,32 @@ struct WalkJob {
   std::optional<std::int64_t> expires_in_ns{};
   int items = 0;                // of an iterable job
   bool stores_nothing = false;  // retry: false
-  std::string unique_key{};     // of those that may not run beside one another; empty: it may
-  std::string lock{};           // of all that share a lock
+  std::string unique_key{};     // of jobs that may not overlap; empty: it may
+  std::string lock{};           // shared by all jobs with that lock
   std::string on_conflict{};
   bool was_kept = false;     // by the client, for a while
-  bool is_text = false;      // no JSON: `jid` is all of it
+  bool is_text = false;      // not JSON: `jid` is the whole text
   bool has_class = true;     // there is code for it
-  std::int64_t deleted = 0;  // by a command that said so
+  std::int64_t deleted = 0;  // by a successful command
   bool was_touched = false;  // a command moved it
   std::int64_t moved = 0;    // so that it may run again
   // `brood kill`
   struct Kill {
     std::string outcome;
     std::int64_t asked = 0, answered = 0;
-    bool is_settled = false;  // it is where it is to be
+    bool is_settled = false;  // it is in its intended place
   };
   std::vector<Kill> kills{};
   std::int64_t cancel_asked = 0, cancelled = 0;  // while it iterated
   std::string sequence{};                        // of jobs of one queue that run one after the other; empty: none
   bool lets_pass = false;                        // while it waits for a retry
   std::string bid{};                             // of its batch
-  // Of a step of a flow: for whom it waits, and what becomes of it when one of them dies.
+  // For a step of a flow: the steps that it waits for, and its reaction if one of them dies.
   std::vector<std::string> after{};
   std::string if_failed{};
 };
 
-// What the last argument of an encrypted job begins with.
+// The prefix of the last argument of an encrypted job.
 inline const std::string secret_mark = "in-clear-";
 
 // A line of the ledger: see ledger.hpp.
@@ -64,7 +64,7 @@ struct LedgerLine {
   std::string first, second, third, fourth;
 };
 
-// What the ledger says of one run.
+// The ledger's record of one run.
 struct WalkRun {
   std::string jid, queue, bid;
   int index = -1;  // in its batch
@@ -72,12 +72,12 @@ struct WalkRun {
   std::int64_t began = 0, ended = 0;  // 0: cut off
   char end = 0;                       // D, F, P; 0: cut off
   int retry_count = 0;
-  std::int64_t next_began = 0;  // when its job began to run again; 0: it did not
+  std::int64_t next_began = 0;  // when its job ran again; 0: it did not
 
   bool is_last_before(std::int64_t time) const { return next_began == 0 || next_began >= time; }
 };
 
-// Where something lies in Redis.
+// The place of something in Redis.
 struct Whereabouts {
   int shard = 0;
   std::string key, payload;
@@ -86,27 +86,27 @@ struct Whereabouts {
 std::string jid_in(const std::string& payload);
 
 struct Finding {
-  std::string jid;  // or a bid; empty: it is about none in particular
+  std::string jid;  // or a bid; empty: about none in particular
   std::string what;
 };
 
-// A bound of what may run at once, and from when to when it held.
+// A limit on what may run at once, and the time in which it held.
 struct Bound {
   std::int64_t from = 0, until = 0;
   int most = 0;
 };
 
-// What the walk did that excuses what else would be a fault.
+// Actions of the walk that excuse what would otherwise be a fault.
 struct Excuses {
-  int kills = 0;         // of processes of brood that are no supervisor
+  int kills = 0;         // of processes of brood other than supervisors
   int lost_batches = 0;  // jobs in flight when a supervisor and all its workers were killed
-  // Shards come and go: workers of two configurations divide caps otherwise, and a limit moves between two of them.
+  // Shards come and go: workers of two configurations divide caps differently, and a limit moves between two shards.
   bool shards_change = false;
-  // Redis took longer than a worker waits for its time.  A job that may have come too late runs then.
+  // Redis took longer than a worker waits for the time: then a job that may have come too late runs.
   bool redis_was_slow = false;
 };
 
-// A pause of a queue or a class: from when all workers must know of it until it was lifted.
+// A pause of a queue or a class, from the time when all workers must know of it until its end.
 struct Pause {
   int shard = 0;
   std::string queue;  // or a class
@@ -114,7 +114,7 @@ struct Pause {
   std::int64_t from = 0, until = 0;
 };
 
-// The independent ledger: what was pushed, what ran, and what must be true of both in the end.
+// The independent ledger: the pushed jobs, the runs, and what must be true of both in the end.
 class JobBook {
  public:
   explicit JobBook(std::string ledger) : ledger_(std::move(ledger)) {}
@@ -123,18 +123,18 @@ class JobBook {
   WalkJob* find(const std::string& jid);
   const std::map<std::string, WalkJob>& jobs() const { return jobs_; }
 
-  void read();  // the ledger, anew
+  void read();  // reads the ledger again
   const std::vector<LedgerLine>& lines() const { return lines_; }
   std::vector<WalkRun> runs() const { return runs_of(lines_); }
   std::vector<std::string> running() const;  // the jobs that began a moment ago, and have not ended
 
   void note_pause(Pause pause) { pauses_.push_back(std::move(pause)); }
 
-  // Returns what is not as it must be.  Call it once no job moves any more.
+  // Returns what is wrong.  Call it once no job moves any more.
   std::vector<Finding> judge(const std::vector<Whereabouts>& left, const Excuses& excuses,
                              const std::vector<Bound>& queue_cap, const std::vector<Bound>& class_cap) const;
 
-  // All that is known of a job or a batch.
+  // Everything known about a job or a batch.
   std::string history(const std::string& jid, std::int64_t since) const;
 
  private:

@@ -12,11 +12,11 @@
 
 namespace brood::walk {
 
-// Appends a line of 128 bytes to the ledger by one write(2), so that it is whole whatever kills its writer: what
-// happened, the id of a job or a batch, the process, the time by CLOCK_MONOTONIC, and more.
+// Appends a line of 128 bytes to the ledger by one write(2), so that it is whole even if its writer is killed: the
+// event, the id of a job or a batch, the process, the time by CLOCK_MONOTONIC, and more.
 //
-// Of a job, which jobs write:
-//   S jid pid time retry_count queue bid index   a run begins; of a job of a batch, its place there
+// Lines about a job, written by jobs:
+//   S jid pid time retry_count queue bid index   a run begins; for a job of a batch, its place there
 //   B jid pid time                     it begins, and waits for its limit before its S
 //   D | F | P jid pid time             it is done | it has failed | it was put off
 //   I jid pid time item                an item of an iterable job is done
@@ -24,8 +24,8 @@ namespace brood::walk {
 //   Z jid pid time                     the job will not be tried again
 //   C jid pid time                     an iterable job ends, since it was cancelled
 //   E jid pid time                     its encrypted argument is not what was pushed
-// Of a batch, which the walk and jobs write before they ask for it:
-//   M bid pid time parent maker        it is made: by the job with this jid, or "shard<number>": by the walk
+// Lines about a batch, written by the walk and by jobs before the request:
+//   M bid pid time parent maker        it is made: by the job with this jid, or by the walk: "shard<number>"
 //   K jid pid time bid event           it gets a callback
 //   N jid pid time bid class queue     a job is pushed into it
 //   V bid pid time                     the function that fills it returns

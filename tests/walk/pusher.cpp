@@ -26,8 +26,8 @@ std::string Pusher::push_long(Kind kind) {
   return job.jid;
 }
 
-// Jobs that do nothing, so that workers fetch many at once, and some that crash among them; or so many of a limiter
-// that the last ones come too late; or some that wait for a place of their class.
+// Pushes jobs that do nothing, so that workers fetch many at once, with some that crash among them; or so many of a
+// limiter that the last ones come too late; or some that wait for a place of their class.
 void Pusher::push_burst() {
   int index = 0;
   Shard& shard = scene_.some_shard(index);
@@ -174,7 +174,7 @@ Pusher::Drawn Pusher::draw(Kind kind, int shard, bool is_long) {
     case no_class:
       be("WalkUnknown", "[]");
       job.has_class = false;
-      job.expires_in_ns.reset();  // nothing would tell of it
+      job.expires_in_ns.reset();  // no line would show that it expired
       members.clear();
       retry = "0";
       break;
@@ -221,7 +221,7 @@ void Pusher::send(Drawn& drawn) {
   }
   try {
     job.answer = shard.client->push(drawn.push).empty() ? WalkJob::Answer::refused : WalkJob::Answer::accepted;
-    // A client that keeps a push learns only later whether another job holds the lock.
+    // With a client that keeps its pushes, it is known only later whether another job holds the lock.
     job.was_kept = shard.client->buffered() > 0;
     if (!job.lock.empty() && job.was_kept) job.answer = WalkJob::Answer::unknown;
   } catch (const RedisError&) {

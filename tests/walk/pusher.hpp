@@ -9,12 +9,12 @@
 
 namespace brood::walk {
 
-// Draws jobs and pushes them by the walk's clients.
+// Draws jobs and pushes them with the walk's clients.
 class Pusher {
  public:
   explicit Pusher(Scene& scene) : scene_(scene) {}
 
-  // The jobs that are pushed, each as often as pusher.cpp weighs it.
+  // The kinds of jobs, each as frequent as its weight in pusher.cpp.
   enum Kind {
     plain,
     apart,
@@ -44,7 +44,7 @@ class Pusher {
   // Pushes one job of the kind that takes a while, and returns its jid.
   std::string push_long(Kind kind);
 
-  // A job that is to be pushed, and what becomes known of it.
+  // A job to push, and what becomes known of it.
   struct Drawn {
     WalkJob job;
     Push push;

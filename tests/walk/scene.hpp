@@ -17,18 +17,18 @@ struct WalkOptions {
   bool verbose = false;
 };
 
-// What all that acts in a walk shares: the dice, what it acts on, and what is written down.
+// Shared by all parts of a walk: the dice, the site, and the records.
 struct Scene {
   explicit Scene(const WalkOptions& options);
 
-  void note(const std::string& what);  // that it is done
+  void note(const std::string& what);  // writes down an action
   void find(const std::string& jid, const std::string& what) { findings.push_back({jid, what}); }
 
   Fleet& some_fleet();
   Shard& some_shard(int& index);
   // Runs `brood <words>` for one shard, as from another machine; returns what it printed.
   std::string command(int shard, std::vector<std::string> words);
-  // The same as the user of a fleet's machine, whose supervisor is asked.
+  // The same as the user of the fleet's machine, whose supervisor answers.
   CommandResult command_at(Fleet& fleet, std::vector<std::string> words);
 
   const WalkOptions options;

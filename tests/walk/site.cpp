@@ -41,7 +41,7 @@ bool is_negative(const std::string& text) {
 
 }  // namespace
 
-// At its limit, and a megabyte over what jobs that end can free.
+// At its limit, and a megabyte beyond what ending jobs can free.
 void Shard::fill() {
   server.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
   server.command({"SET", "filling", std::string(2 << 20, 'x')});
@@ -79,7 +79,7 @@ void Fleet::close_caps(std::size_t but, std::int64_t at) {
 }
 
 void Fleet::start(const DrawnConfig& config) {
-  close_caps(0, now_ns() + 10 * second_ns);  // workers of a supervisor that was killed may still run
+  close_caps(0, now_ns() + 10 * second_ns);  // workers of a killed supervisor may still run
   note_caps(config);
   if (process_) {
     write_config(config);
@@ -102,7 +102,7 @@ void Fleet::start(const DrawnConfig& config) {
 
 void Fleet::hup(const DrawnConfig& config) {
   follow_restarts();
-  // A restart that is asked for during another begins after it; several such requests are one restart.
+  // A restart that is requested during another begins after it; several such requests are one restart.
   ends_awaited_ = times_logged(*process_, "restart_ended") + (restart_is_open_ ? 2 : 1);
   restart_is_open_ = true;
   note_caps(config);
@@ -113,7 +113,7 @@ void Fleet::hup(const DrawnConfig& config) {
 void Fleet::follow_restarts() {
   if (state_ != State::running || !restart_is_open_ || times_logged(*process_, "restart_ended") < ends_awaited_) return;
   restart_is_open_ = false;
-  // A restart that was rolled back leaves the configuration before it in force: then both count from here on.
+  // After a rollback the previous configuration is in force: then both count from here on.
   const std::string log = process_->log();
   const std::size_t ended = log.rfind("event=restart_ended");
   if (log.substr(ended, log.find('\n', ended) - ended).find("outcome=done") != std::string::npos)

@@ -21,11 +21,11 @@
 
 namespace brood::walk {
 
-// A Redis, and the unreliable way to it that brood and the walk's client take.
+// A Redis, and the unreliable connection to it that brood and the walk's client use.
 struct Shard {
   Shard() : server(RedisServer::Options{.append_only = true}), proxy(server.socket_path()) {}
 
-  // Until then each write that takes memory is refused.
+  // Until make_room() each write that takes memory is refused.
   void fill();
   void make_room();
 
@@ -41,7 +41,7 @@ struct Helper {
   std::string title;
 };
 
-// A supervisor, which may be ended and started again, and the configurations that its workers may go by.
+// A supervisor, which may be ended and started again, and the configurations that its workers may have.
 class Fleet {
  public:
   enum class State { running, quiet, ended };
@@ -54,7 +54,7 @@ class Fleet {
   void quiet();
   bool resume();
   std::optional<int> stop();  // its exit status
-  void kill9();               // the supervisor alone
+  void kill9();               // only the supervisor
   void kill9_with_workers();
 
   State state() const { return state_; }
@@ -64,10 +64,10 @@ class Fleet {
   std::string log() const { return process_ ? process_->log() : std::string(); }
   const DrawnConfig& config() const { return config_; }
 
-  // What its caps have been so far, and are.
+  // Its past and present caps.
   const std::vector<Bound>& queue_caps() const { return queue_caps_; }
   const std::vector<Bound>& class_caps() const { return class_caps_; }
-  // Looks into the log whether a restart has ended: then the caps before it hold no more.
+  // Checks in the log whether a restart has ended: then the earlier caps no longer hold.
   void follow_restarts();
 
  private:
@@ -88,16 +88,16 @@ class Fleet {
   std::size_t ends_awaited_ = 0;
 };
 
-// What a site is made of.
+// The parts of a site.
 struct SiteShape {
-  int shards = 1;  // that each configuration has
+  int shards = 1;  // in each configuration
   bool has_spare = false;
   bool has_two_fleets = false, preloads = false, clients_keep = false;
 
   int all_shards() const { return shards + (has_spare ? 1 : 0); }
 };
 
-// What a configuration does with the spare shard, to which jobs are always pushed.
+// How a configuration treats the spare shard, to which jobs are always pushed.
 enum class Spare { absent, served, drained };
 
 // A batch in Redis.
@@ -107,7 +107,7 @@ struct FoundBatch {
   std::string states;  // two bits for each job
 };
 
-// All that a walk goes over.
+// Everything that a walk uses.
 struct Site {
   Site(const SiteShape& shape, const std::string& planted);
 
@@ -116,11 +116,11 @@ struct Site {
   void use_library(bool bad) const;
   std::vector<Whereabouts> whereabouts();
   std::vector<FoundBatch> batches();
-  std::size_t jobs_left();  // anywhere but in `dead`
+  std::size_t jobs_left();  // anywhere except in `dead`
   void make_due(const std::string& set);
-  // Returns what is held in Redis although all fleets have ended: locks, places, jobs in flight; and negative numbers.
+  // Returns what Redis still holds after all fleets have ended: locks, places, jobs in flight; and negative numbers.
   std::vector<std::string> leftovers();
-  // Returns where an argument that was to be encrypted is found in clear: in any write that Redis has kept, or a log.
+  // Returns the places of an encrypted argument in clear: in any write that Redis has kept, or a log.
   std::vector<std::string> secrets_in_clear() const;
 
   SiteShape shape;

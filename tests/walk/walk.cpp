@@ -26,13 +26,12 @@ std::string class_in(const std::string& payload) {
   return payload.substr(at + mark.size(), payload.find('"', at + mark.size()) - at - mark.size());
 }
 
-// Workers follow within two seconds, and what one has laid aside that had not heard of the end comes back some seconds
-// later.
+// Workers follow within two seconds, and a job that an uninformed worker has laid aside comes back some seconds later.
 constexpr auto longest_after_pause = 30s;
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// Whether a supervisor has waited for more than half a second for Redis, as on a machine with too much to do.
+// Whether a supervisor has waited for Redis for more than half a second, as on an overloaded machine.
 bool was_slow(const std::string& log) {
   const std::string mark = "event=redis_is_slow rtt_us=";
   for (std::size_t at = log.find(mark); at != std::string::npos; at = log.find(mark, at + 1)) {
@@ -233,8 +232,8 @@ void Walk::fill_or_make_room() {
     shard.fill();
 }
 
-// Cuts off the next answer or request of any connection.  Half of the time a push follows at once, so that it is likely
-// the walk's own client that loses the answer.
+// Cuts off the next answer or request of any connection.  Half of the time a push follows at once, so that probably the
+// walk's own client loses the answer.
 void Walk::lose_reply() {
   int index = 0;
   Shard& shard = scene_.some_shard(index);
@@ -254,7 +253,7 @@ void Walk::lose_reply() {
   if (of_push) pusher_.push();
 }
 
-// Lifts all pauses, and lets running fleets serve every queue with the good library, so that each job can end.
+// Ends all pauses, and makes running fleets serve every queue with the good library, so that each job can end.
 void Walk::let_go() {
   scene_.note("all is let go");
   scene_.site.use_library(false);
@@ -275,13 +274,13 @@ void Walk::let_go() {
   }
 }
 
-// Waits until no job is left but in `dead`; returns false if none has moved for more than a minute.
+// Waits until no job is left except in `dead`; returns false if none has moved for more than a minute.
 bool Walk::come_to_rest() {
   std::size_t before = SIZE_MAX;
-  // Brood itself leaves some things to a look that comes once a minute.  A supervisor that was killed while it did not
+  // brood itself leaves some things to a look that comes once a minute.  A supervisor that was killed while it did not
   // serve the spare shard has no files any more when that shard is served again: then its heartbeat must expire, and
-  // stay away for a minute.  A planted bug is waited for less long, but for more than the 30 seconds after which jobs
-  // come back that a worker sets aside for a cap that is there no more.
+  // stay away for a minute.  The patience for a planted bug is shorter, but more than the 30 seconds after which jobs
+  // come back that a worker sets aside for a cap that no longer exists.
   const auto patience = !scene_.options.planted.empty() ? 40s : scene_.shape.has_spare ? 150s : 80s;
   const auto began = std::chrono::steady_clock::now();
   auto moved = began, free_since = began;
@@ -290,7 +289,7 @@ bool Walk::come_to_rest() {
     scene_.site.make_due("retry");
     scene_.site.make_due("schedule");
     std::string all;
-    std::set<std::pair<int, std::string>> laid_aside;  // in which shard, of which class
+    std::set<std::pair<int, std::string>> laid_aside;  // by shard and class
     std::size_t left = 0;
     for (const Whereabouts& place : scene_.site.whereabouts()) {
       if (place.key == "dead") continue;
@@ -325,7 +324,7 @@ bool Walk::come_to_rest() {
 
 void Walk::check_status() {
   for (Fleet& fleet : scene_.site.fleets) {
-    // What it was scaled to ends with the last restart.
+    // A scale ends with the last restart.
     const auto workers = static_cast<std::size_t>(fleet.config().workers);
     if (!eventually([&] { return fleet.process().workers().size() == workers; }, 30s))
       scene_.find("", fmt::format("fleet {} has {} workers, and should have {}", fleet.name(),

@@ -9,12 +9,13 @@
 
 namespace brood::walk {
 
-// One walk: does to the site what a seed draws, then lifts all that holds jobs up, and waits until each has ended.
+// One walk: draws actions on the site from a seed, then removes everything that holds jobs up, and waits until each has
+// ended.
 class Walk {
  public:
   explicit Walk(const WalkOptions& options);
 
-  // Returns false if something is not as it must be; report() tells what.
+  // Returns false if something is wrong; report() explains what.
   bool run();
   std::string report() const;
   std::string findings() const;                        // the first few, a line each

@@ -1,5 +1,5 @@
-// The jobs of the random walk.  Each writes into the file that WALK_LEDGER names what it does: see ledger.hpp.
-// Built with WALK_BAD the library crashes in every second plain job, so that a canary rolls it back.
+// The jobs of the random walk.  Each records its actions in the file that WALK_LEDGER names: see ledger.hpp.  Built
+// with WALK_BAD the library crashes in every second plain job, so that a canary rolls it back.
 #include <signal.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ void append(const std::string& what, std::string_view id, const std::string& mor
   brood::walk::append_to_ledger(std::getenv("WALK_LEDGER"), what, id, more);
 }
 
-// Where a job lies in its batch, as its payload has it.
+// A job's place in its batch, from its payload.
 std::string place_in_batch(const brood::Context& job) {
   const std::string_view payload = job.payload(), mark = "\"batch_index\":";
   const std::size_t at = payload.find(mark);
@@ -39,7 +39,7 @@ void append_begin(const brood::Context& job) {
   append("S", job.jid(), std::to_string(job.retry_count()) + " " + std::string(job.queue()) + place_in_batch(job));
 }
 
-// One run: notes that it begins, and how it ends.
+// One run: notes its beginning and its end.
 template <typename Work>
 void run(const brood::Context& job, Work work) {
   append_begin(job);
@@ -72,7 +72,7 @@ const std::vector<std::pair<brood::BatchEvent, const char*>> events{{brood::Batc
 
 struct FillingFails {};
 
-// A job of a job: of a few kinds, in a queue that each configuration serves.
+// A job pushed by a job: of a few kinds, in a queue that each configuration serves.
 brood::Push drawn_push(brood::walk::WalkDice& dice, int depth) {
   brood::Push push{.queue = "default"};
   const auto be = [&](const char* job_class, const std::string& args) {
@@ -111,7 +111,7 @@ void push_some(brood::BatchJobs& jobs, brood::walk::WalkDice& dice, const std::s
   }
 }
 
-// Writes how a push into a batch returns.  A job whose batch takes no more is done.
+// Writes how a push into a batch has returned.  A job whose batch accepts no more is done.
 template <typename Pushing>
 void note_push(const std::string& bid, Pushing push) {
   try {
@@ -166,7 +166,7 @@ constexpr brood::JobOptions apart{.isolation = brood::Isolation::process};
 
 }  // namespace
 
-// What all of them do when they come too late, or fail.
+// The hooks of all these jobs, for expiry and failure.
 #define WALK_HOOKS                                                            \
   static void on_expired(const brood::JobInfo& job) { append("X", job.jid); } \
   static brood::RetryDecision retry_in(int, const std::exception&) { return 1s; }
@@ -261,7 +261,7 @@ struct WalkSlow {
   }
 };
 
-// Lets itself be interrupted.
+// Can be interrupted.
 struct WalkPatient {
   int milliseconds = 0;
   WALK_HOOKS
@@ -275,7 +275,7 @@ struct WalkPatient {
   }
 };
 
-// There is to be one of each key.
+// Only one job of each key may exist.
 #define WALK_UNIQUE(UniqueJob, until_when)                                                  \
   struct UniqueJob {                                                                        \
     int key = 0, version = 0, milliseconds = 0, fails = 0;                                  \
@@ -293,7 +293,7 @@ WALK_UNIQUE(WalkUnique, brood::UniqueUntil::done)
 WALK_UNIQUE(WalkUniqueToStart, brood::UniqueUntil::start)
 WALK_UNIQUE(WalkAlone, brood::UniqueUntil::running)
 
-// Its last argument is encrypted, and tells which job it is.
+// Its last argument is encrypted, and identifies the job.
 struct WalkSecret {
   int times = 0, crashes = 0, milliseconds = 0;
   std::string secret;
@@ -357,7 +357,7 @@ struct WalkItemsApart {
   WALK_ITEMS
 };
 
-// Makes a batch below its own, whose jobs may do so too.
+// Makes a batch below its own, whose jobs may do the same.
 struct WalkBranch {
   int depth = 0, seed = 0, milliseconds = 0;
   WALK_HOOKS

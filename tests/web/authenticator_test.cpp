@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(only_a_token_or_a_proxy_names_the_user) {
   BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Bearer wrong"}})));
   BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Basic !"}})));
   BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "nobody")));
-  BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "ann")));  // a user with a password has to send it
+  BOOST_TEST(!authenticator.visitor(proxied_by(proxy, "ann")));  // a user with a password must send it
   BOOST_TEST(!authenticator.visitor(proxied_by(proxy + 1, "proxied")));
   BOOST_TEST(!authenticator.visitor(request_with({{"x-user", "proxied"}})));
   BOOST_TEST(!authenticator.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldC4="}})));  // ann:secret.

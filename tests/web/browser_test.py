@@ -185,7 +185,7 @@ class BrowserTest(unittest.TestCase):
             other = self.page.connect()
             other.sendall(f"GET /queues HTTP/1.1\r\nHost: {self.page.host}\r\nAccept: text/event-stream\r\n\r\n".encode())
             if b" 200 OK" not in other.recv(1000):
-                return other.close()  # the page before is not forgotten yet
+                return other.close()  # the previous page is not forgotten yet
             others.append(other)
             return True
 
@@ -212,7 +212,7 @@ class BrowserTest(unittest.TestCase):
         self.addCleanup(again.child.stop, signal.SIGKILL)
         eventually("it is there", lambda: self.browser.ask("document.getElementById('live').textContent") == "Live", 90)
         eventually("a stream", self.browser.heard_of_stream, 90)
-        # With the token of the server that is there now.
+        # With the token of the present server.
         eventually("the new form", lambda: self.browser.ask("document.querySelectorAll('main input[name=token]').length") > 0)
         self.browser.forgive_lost_connections()
         eventually("its page", self.browser.heard_of_stream, 90)
@@ -223,7 +223,7 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(self.redis("SISMEMBER", "paused", "fresh"), 1)
         self.redis("SREM", "paused", "fresh")
         self.redis("SREM", "queues", "fresh")
-        self.browser.go("about:blank")  # before it is missed once more
+        self.browser.go("about:blank")  # before it is missed again
         self.browser.forgive_lost_connections()
 
     def test_the_colours_are_as_chosen(self):

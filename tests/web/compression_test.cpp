@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_client_gets_what_it_takes) {
   BOOST_TEST(compressed_for(asking("", "none"), page()).body == page().body);
 }
 
-// An answer that other sites ask for would tell by its length what is in it.
+// The length of an answer that other sites request would reveal its content.
 BOOST_AUTO_TEST_CASE(what_another_site_may_have_asked_for_stays_as_it_is) {
   BOOST_TEST(is_packed(asking("gzip", "none")));
   for (const char* const site : {"", "cross-site", "same-site", "Same-Origin"})

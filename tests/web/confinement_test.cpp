@@ -18,7 +18,7 @@
 
 namespace {
 
-// In a process of its own that is confined as the page is: the number of the first of `tries` that went wrong; 0: none.
+// In a process of its own, confined as the page is: the number of the first of `tries` that went wrong; 0: none.
 int first_wrong(bool (*const* tries)(pid_t other), int count) {
   const pid_t other = getpid();
   const pid_t child = fork();
@@ -40,7 +40,7 @@ bool is_refused(long result) { return result == -1 && errno == EPERM; }
 
 }  // namespace
 
-// None of these would do any harm to the other, who is of the same user, if it were allowed.
+// None of these would harm the other process, which is of the same user, if it were allowed.
 BOOST_AUTO_TEST_CASE(the_page_reaches_no_other_process_of_its_user) {
   using Try = bool (*)(pid_t other);
   static constexpr Try tries[] = {

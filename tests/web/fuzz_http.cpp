@@ -1,4 +1,4 @@
-// Any bytes, in pieces of any size, become requests or a refusal; what a request holds stays text in a page.
+// Any bytes, in pieces of any size, become requests or a refusal; the content of a request stays text in a page.
 //
 //   build/fuzz/bin/fuzz_http -max_total_time=600 -max_len=4096
 
@@ -16,7 +16,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Nothing but text, also within quotes.
+// Escaped text is only text, also within quotes.
 void check_escaping(std::string_view text) {
   const std::string escaped = brood::html_escaped(text);
   require(escaped.find_first_of(std::string_view("<>\"'\0\n\r", 7)) == escaped.npos);
@@ -26,7 +26,7 @@ void check_escaping(std::string_view text) {
   require(marks == 4);
 }
 
-// One event, each line of which has its field, whatever it holds.
+// One event, whatever the text: each of its lines has its field.
 void check_event(std::string_view text) {
   std::string event = brood::event_text("page", text);
   require(event.starts_with("event: page\ndata: ") && event.ends_with("\n\n"));
@@ -36,7 +36,7 @@ void check_event(std::string_view text) {
     require(std::string_view(event).substr(end + 1).starts_with("data: "));
 }
 
-// An answer is whole and has the right Content-Encoding, whatever the request's header holds.
+// An answer is whole and has the right Content-Encoding, whatever the request's header is.
 void check_compression(const brood::HttpRequest& request) {
   const std::string text(2'000, 'a');
   const brood::HttpResponse response =

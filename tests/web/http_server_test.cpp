@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_stream_has_no_length_and_what_comes_late_is_the_newest) {
 
   BOOST_TEST(replies[0].begin_stream({.type = "text/event-stream", .body = "first"}));
   for (const char letter : {'a', 'b', 'c', 'd'}) BOOST_TEST(replies[0].send(piece_of(letter, 2'000'000)));
-  replies[0].keep_alive(piece_of('!', 1));  // there is no need, while something is on its way
+  replies[0].keep_alive(piece_of('!', 1));  // not needed while something is on its way
 
   Heard heard;
   BOOST_TEST(served.run_until([&] {

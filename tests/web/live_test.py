@@ -112,7 +112,7 @@ class Streams(LiveTest):
         self.assertEqual(page.get("/nothing", Accept="text/event-stream").status, 404)
         self.redis("SADD", "queues", "default")
         below = self.page(config="[web]\nbase_path = \"/jobs/brood\"\n", listen="tcp")
-        for path in ("/jobs/brood/queues", "/queues"):  # a proxy may have taken it away
+        for path in ("/jobs/brood/queues", "/queues"):  # a proxy may have removed it
             self.assertIn('href="/jobs/brood/queues/one?name=default"', self.follow(below, path).event("page")[1])
 
     def test_thirty_two_follow_and_cost_one_look_and_no_page(self):
@@ -143,7 +143,7 @@ class Streams(LiveTest):
                 while f">{size}</" not in (event := one.event("page"))[1]:
                     self.assertTrue(event)
             self.assertEqual(page.get("/workers").status, 200)
-        # As often as two seconds have passed, whoever looks.
+        # Once every two seconds, however many browsers follow.
         self.assertLessEqual(commands() - began, of_one * ((time.monotonic() - at) / 2 + 1))
         for path in ("/queues", "/workers", "/locks"):
             self.assertEqual(page.get(path).status, 200)
@@ -219,11 +219,11 @@ class Streams(LiveTest):
         os.kill(self.redis.child.pid, signal.SIGSTOP)
         try:
             self.assertEqual(stream.event("trouble"), ("trouble", "503"))
-            self.assertEqual(page.get("/workers").status, 200)  # nobody else waits for it
+            self.assertEqual(page.get("/workers").status, 200)  # no other request waits for it
         finally:
             os.kill(self.redis.child.pid, signal.SIGCONT)
         self.assertIn("Queues", stream.event("page")[1])
-        self.assertEqual(stream.event(), ("beat", ""))  # and nothing that has not changed
+        self.assertEqual(stream.event(), ("beat", ""))  # and no unchanged page
         self.assertEqual(stream.comment, ": ")
 
     def test_a_page_that_ends_ends_its_streams_at_once(self):
@@ -234,7 +234,7 @@ class Streams(LiveTest):
             while stream.event():
                 pass
         ended = page.child.process.wait(10)
-        if os.environ.get("BROOD_SANITIZE", "") == "":  # the page may not do what a search for leaks needs
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a search for leaks needs what the page may not do
             self.assertEqual(ended, 0)
 
 

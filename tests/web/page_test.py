@@ -184,7 +184,7 @@ class Answers(PageTest):
         self.assertEqual([tells(page) for page in reversed(pages)], [False, False, True])
         for page in pages:
             self.assertIn("brood_redis_up 1\n", page.get("/metrics").text)
-        # Its turn goes on after it has been started again, and ends when it is scraped no more.
+        # Its turn continues after a restart, and ends when it is not scraped any more.
         pages[0].child.stop()
         pages[0] = Page(self.redis, pathlib.Path(self.directory) / "0")
         self.addCleanup(pages[0].child.stop, signal.SIGKILL)
@@ -220,7 +220,7 @@ class Answers(PageTest):
         own = eventually("it beats", lambda: [name for name in up(page.get("/metrics").text) if name != "ruby"])
         self.assertEqual(own, [socket.gethostname()])
         told = page.get("/metrics").text
-        self.assertEqual(up(told), sorted([socket.gethostname(), "ruby"]))  # a Ruby process has no brood that would tell of it
+        self.assertEqual(up(told), sorted([socket.gethostname(), "ruby"]))  # no brood reports for a Ruby process
         self.assertIn("brood_processes 52\n", told)
         for name in ("workers", "busy", "resident_memory_bytes", "in_flight", "oldest_in_flight_seconds"):
             self.assertEqual(len(re.findall(rf"^brood_process_{name}\{{", told, re.M)), 2, name)
@@ -261,7 +261,7 @@ class Answers(PageTest):
             self.assertEqual(page.post("/queues/pause?name=default", "", Host=host, Sec_Fetch_Site="same-origin").status, 421, host)
         for host in ("10.1.2.3.evil.example", "evil.example", "1.2.3", "0x7f000001", "2130706433", "[10.1.2.3]", "10.1.2.3:80:80", "2001:db8::1", "a.b"):
             self.assertEqual(page.get("/metrics", Host=host).status, 421, host)
-        # By a number too, a page of another site orders nothing.
+        # Even by a number, another site's page can order nothing.
         self.assertEqual(page.order("/api/v1/jobs", {"class": "A", "args": []}, Host="10.1.2.3", Origin="http://evil.example").status, 403)
 
     def test_neither_probes_nor_other_pages_are_held_up_by_filters(self):
@@ -272,7 +272,7 @@ class Answers(PageTest):
         filters = [page.connect() for _ in range(10)]
         for client in filters:
             client.sendall(b"GET /retries?text=nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        self.assertEqual(page.get("/nothing").status, 404)  # what came before has been read
+        self.assertEqual(page.get("/nothing").status, 404)  # the earlier bytes have been read
         for path in ("/metrics", "/readyz", "/queues", "/retries", "/"):
             self.assertIn(page.get(path).status, (200, 503))
         answered, _, _ = select.select(filters, [], [], 0)
@@ -384,7 +384,7 @@ class Doors(PageTest):
         path.chmod(0o644)
         self.assertEqual(asks(), [401, 200, 200])
         self.assertEqual(page.child.log().count("event=web_users_are_readable"), 1)
-        path.write_text("no line of it\n")  # what cannot be used changes nothing
+        path.write_text("no line of it\n")  # an unusable file changes nothing
         self.assertEqual(asks(), [401, 200, 200])
         path.unlink()
         self.assertEqual(asks(), [401, 200, 200])
@@ -405,8 +405,8 @@ class Doors(PageTest):
                 answers = [ask(name, f"guess{i}") for i in range(12)]
                 self.assertEqual([one.status for one in answers], [401] * 10 + [429] * 2)
                 self.assertEqual(answers[-1].headers["retry-after"], "60")
-        self.assertEqual(ask("ann", "secret").status, 429)  # a right one is not looked at either
-        self.assertEqual(ask("bob", "secret").status, 200)  # but one that was right lately
+        self.assertEqual(ask("ann", "secret").status, 429)  # the right password is not checked either
+        self.assertEqual(ask("bob", "secret").status, 200)  # except one that was right recently
         self.assertEqual(page.get("/workers", Authorization="Bearer token").status, 200)
         self.assertIn("event=web_login_failed user=ann", page.child.log())
         self.assertNotIn("guess", page.child.log())
@@ -432,7 +432,7 @@ class Doors(PageTest):
                                   check=False, timeout=120)
             self.assertEqual(said.returncode, 64, said.stderr)
             self.assertIn("user_header", said.stderr)
-        # Nor one that the page's own user can send: jobs run as it too.
+        # Nor one of the page's own user, since jobs run as it too.
         config.write_text(config.read_text().replace("nobody", str(os.geteuid())))
         said = subprocess.run([BROOD, "web", "-C", config, "--redis", self.redis.url], capture_output=True, text=True, check=False, timeout=120)
         self.assertEqual(said.returncode, 64, said.stderr)
@@ -449,7 +449,7 @@ class Doors(PageTest):
 
         def nobody(name):
             user = os.geteuid()
-            os.seteuid(pwd.getpwnam("nobody").pw_uid)  # which the kernel notes when it connects
+            os.seteuid(pwd.getpwnam("nobody").pw_uid)  # the kernel notes the user at the connection
             try:
                 client = page.connect()
             finally:
@@ -459,7 +459,7 @@ class Doors(PageTest):
                 return read_answer(client.makefile("rb")).status
 
         self.assertEqual(nobody("ann"), 200)
-        self.assertEqual(nobody("bob"), 401)  # who has a password says it
+        self.assertEqual(nobody("bob"), 401)  # a user with a password must send it
 
     def test_words_of_others_are_not_shown_as_ours(self):
         page = self.page()
@@ -500,7 +500,7 @@ class Clients(PageTest):
         with page.connect() as client:
             client.setblocking(False)
             answers, sent = 0, 0
-            while answers < 500:  # each of which let in another 16 kB
+            while answers < 500:  # each of them lets in another 16 kB
                 try:
                     while True:
                         sent += client.send((one * 2_000)[sent % len(one):])
@@ -510,8 +510,8 @@ class Clients(PageTest):
                 read = client.recv(1 << 20)
                 self.assertTrue(read)
                 answers += read.count(b"HTTP/1.1 421")
-        self.assertLess(sent - answers * len(one), 3_000_000)  # the rest is the kernel's
-        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps what is freed
+        self.assertLess(sent - answers * len(one), 3_000_000)  # the rest is in the kernel
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps freed memory
             self.assertLess(memory() - before, 3_000)
 
     def test_nothing_is_done_for_who_has_gone(self):
@@ -520,7 +520,7 @@ class Clients(PageTest):
         os.kill(self.redis.child.pid, signal.SIGSTOP)
         with page.connect() as waiting:
             waiting.sendall(b"GET /queues HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.assertEqual(page.get("/nothing").status, 404)  # what came before has been read
+            self.assertEqual(page.get("/nothing").status, 404)  # the earlier bytes have been read
             body = json.dumps({"class": "A", "args": []})
             with page.connect() as gone:
                 gone.sendall(f"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -546,7 +546,7 @@ class Clients(PageTest):
                 waiting.append(page.connect())
                 waiting[-1].sendall(slow(i))
                 waiting[0].sendall(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                self.assertEqual(read_answer(first).status, 404)  # what came before has been read
+                self.assertEqual(read_answer(first).status, 404)  # the earlier bytes have been read
             waiting[0].sendall(slow(0))
             for _ in range(10):
                 self.assertIn("healthy", page.get("/healthz").text)
@@ -568,12 +568,12 @@ class Clients(PageTest):
                 client.sendall(b"GET /retries HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answers = [read_answer(client.makefile("rb")) for client in waiting]
             self.assertEqual([one.status for one in answers], [503] * 10)
-            # A wait of three seconds for the first; the last, if each had waited for ten, a hundred.
+            # The first waits three seconds; if each had waited for ten, the last would wait a hundred.
             self.assertLess(time.monotonic() - began, 60)
             self.assertEqual(answers[-1].text.count("<h1>Service Unavailable</h1>"), 1)
             self.assertIn("healthy", page.get("/healthz").text)
             self.assertEqual(page.get("/workers").status, 200)
-            self.assertEqual(page.get("/").status, 200)  # which says that Redis is away
+            self.assertEqual(page.get("/").status, 200)  # it shows that Redis is away
         finally:
             os.kill(self.redis.child.pid, signal.SIGCONT)
             for client in waiting:
@@ -589,7 +589,7 @@ class Clients(PageTest):
         self.assertEqual(len(page.get("/api/v1/retries?limit=10").json), 10)
         before = memory()
         self.assertGreater(len(page.get("/api/v1/retries?limit=1000").body), 20_000_000)
-        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps what is freed
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps freed memory
             eventually("it is given back", lambda: memory() < before + 4_000)
 
     def test_a_search_that_takes_long_is_cut_and_says_so(self):
@@ -615,7 +615,7 @@ class Clients(PageTest):
             said = subprocess.run([BROOD, "web", "--listen", f"unix:{path}", "--redis", self.redis.url], capture_output=True, text=True, check=False, timeout=120)
             self.assertNotEqual(said.returncode, 0)
             self.assertTrue(os.path.exists(path))
-        page = self.page()  # nobody listens there any more
+        page = self.page()  # no process listens there any more
         page.child.stop()
         self.assertFalse(os.path.exists(path))
 
@@ -691,7 +691,7 @@ class Actions(PageTest):
         for place in ("/retries/run/all", "/retries/kill/all", "/retries/run/all?class=J"):
             with self.subTest(place=place):
                 self.redis.many([["ZADD", "retry", 9000 + i, job("J", [i], f"{i:024x}", error_class="E", retry_count=0)] for i in range(10)])
-                for _ in range(10):  # a step ends after two seconds, however far it has come
+                for _ in range(10):  # a step ends after two seconds, done or not
                     self.assertEqual(page.press(place, "sure=yes").status, 303)
                     if self.redis("ZCARD", "retry") == 5_100:
                         break
@@ -709,8 +709,8 @@ class Actions(PageTest):
         self.assertIn(f"{15_000:024x}", page.get(f"/retries/one?{place}").text)
         self.assertEqual(page.press(f"/retries/delete?{place}").status, 303)
         self.assertEqual(self.redis("ZCARD", "retry"), 19_999)
-        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps what is freed
-            self.assertLess(most() - before, 20_000)  # they are some 100 MB in all
+        if os.environ.get("BROOD_SANITIZE", "") == "":  # a sanitizer keeps freed memory
+            self.assertLess(most() - before, 20_000)  # they are some 100 MB in total
 
     def test_the_job_that_was_shown_is_deleted_and_no_other_of_its_jid(self):
         self.redis.many([["SADD", "queues", "low"], ["LPUSH", "queue:low", job("First", [], "a" * 24), job("Second", [], "a" * 24)]])
@@ -738,7 +738,7 @@ class Actions(PageTest):
                 answer = page.get(path)
                 self.assertEqual(answer.status, 200)
                 self.assertLess(len(answer.body), 100_000)
-        self.assertFalse("/retries/delete?" in page.get("/retries").text)  # no request could say which
+        self.assertFalse("/retries/delete?" in page.get("/retries").text)  # no request could name it
         self.assertIn("/queues?page=1", page.get("/queues").text)
 
     def test_names_of_any_bytes_are_meant_exactly(self):
@@ -774,7 +774,7 @@ class Actions(PageTest):
             took[path] = min(times)
         print("milliseconds:", {path: round(1000 * seconds, 1) for path, seconds in took.items()})
         slowest = max(took.values())
-        self.assertLess(slowest, 1.0)  # a bound that a busy machine keeps too
+        self.assertLess(slowest, 1.0)  # also possible on a busy machine
 
 
 class Crashes(PageTest):
@@ -876,7 +876,7 @@ class Programs(PageTest):
         self.assertEqual(self.redis("ZCARD", "schedule"), 1)
         unique = {"class": "Only", "args": [], "jid": "only", "unique_for": 60}
         self.assertEqual([page.order("/api/v1/jobs", unique).json["jid"] for _ in range(2)], ["only", "only"])
-        for _ in range(2):  # what was refused was never pushed: sent again it hears so again
+        for _ in range(2):  # a refused job was never pushed: sent again it is refused again
             self.assertEqual(page.order("/api/v1/jobs", {**unique, "jid": "other"}).json, {"jid": None, "class": "Only", "holder": "only"})
         self.assertEqual([one["jid"] for one in self.pushed()], ["only"])
         self.redis("DEL", *self.redis("KEYS", "brood:unique:*"))  # it is done
@@ -909,7 +909,7 @@ class Programs(PageTest):
                 answer = page.order("/api/v1/jobs", body)
                 self.assertEqual(answer.status, 400, answer.text)
                 self.assertIn("error", answer.json)
-        self.assertEqual(page.post("/api/v1/jobs", json.dumps(good)).status, 415)  # what a form of any page can send
+        self.assertEqual(page.post("/api/v1/jobs", json.dumps(good)).status, 415)  # any site's form can send this type
         self.assertEqual(page.order("/api/v1/jobs", good, Content_Type="text/plain").status, 415)
         self.assertEqual(page.order("/api/v1/jobs", good, Sec_Fetch_Site="cross-site").status, 403)
         self.assertEqual(page.order("/api/v1/jobs", good, Origin="http://evil.example").status, 403)
@@ -1013,7 +1013,7 @@ class Programs(PageTest):
         self.assertTrue(late)
         self.assertEqual(late[0].headers["retry-after"], "1")
         self.assertEqual(page.get("/api/v1/crashes", Authorization="Bearer other").status, 200)
-        self.assertEqual(page.get("/queues", Authorization="Bearer reader").status, 200)  # pages are not counted
+        self.assertEqual(page.get("/queues", Authorization="Bearer reader").status, 200)  # pages do not count
 
     def test_the_lists_say_what_the_commands_say(self):
         self.redis("SADD", "queues", "default")
@@ -1070,7 +1070,7 @@ class Settings(PageTest):
             self.assertNotIn("classified", page.get(path).text)
         self.assertNotIn("[\"classified", page.get("/periodic/one?name=classified").text.replace("&quot;", '"'))
         self.assertIsNone(page.get("/api/v1/periodic").json[0]["args"])
-        self.assertIn("0 entries", page.get("/retries?text=lassifie").text)  # nor can they be guessed
+        self.assertIn("0 entries", page.get("/retries?text=lassifie").text)  # a filter cannot reveal them either
         self.assertEqual(page.get("/api/v1/retries?text=lassifie").json, [])
         self.assertEqual(len(page.get("/api/v1/retries?text=aaaa").json), 1)
         page.child.stop()
@@ -1106,7 +1106,7 @@ class Settings(PageTest):
     def test_below_a_path_every_link_stays_below_it(self):
         self.redis("SADD", "queues", "default")
         page = self.page(config="[web]\nbase_path = \"/jobs/brood\"\n")
-        for path in ("/jobs/brood", "/jobs/brood/", "/jobs/brood/queues", "/queues"):  # a proxy may have taken it away
+        for path in ("/jobs/brood", "/jobs/brood/", "/jobs/brood/queues", "/queues"):  # a proxy may have removed it
             answer = page.get(path)
             self.assertEqual(answer.status, 200)
             for place in re.findall(r'(?:href|src|action|formaction)="([^"]*)"', answer.text):
@@ -1159,7 +1159,7 @@ class Holdings(PageTest):
         self.assertIn("/queues/one?name=nightly", shown)
         mine, theirs = page.get("/api/v1/locks").json, json.loads(self.said("locks", "--json"))
         for lock in (*mine, *theirs):
-            lock.pop("expires_in")  # it goes on
+            lock.pop("expires_in")  # it changes all the time
         self.assertEqual(mine, theirs)
 
         self.assertEqual(page.get("/locks/one?key=secret").status, 404)
@@ -1421,11 +1421,11 @@ class Supervised(PageTest):
         page.socket, page.port, page.host, page.directory = f"{self.directory}/web.sock", 0, "localhost", self.directory
 
         def answers(path):
-            try:  # it may not be there yet
+            try:  # it may not exist yet
                 answer = page.get(path)
             except OSError:
                 return 0
-            return answer.status if answer else 0  # or end meanwhile
+            return answer.status if answer else 0  # or it ends meanwhile
 
         eventually(lambda: child.log(), lambda: answers("/readyz") == 200)
         self.assertEqual(answers("/healthz"), 200)
@@ -1445,7 +1445,7 @@ class Supervised(PageTest):
         self.assertRegex("\n".join(frames), r"frame=\d+ at=\"\S*brood\S*\(\S*(serve_pages|LaneThread)\S*\+0x[0-9a-f]+\) \[0x[0-9a-f]+\]\"")
         eventually("it is back", lambda: answers("/healthz") == 200)
         after = page.get("/api/v1/status").json["workers"]
-        self.assertEqual({(one["slot"], one["pid"]) for one in after}, workers)  # they went on, and the job too
+        self.assertEqual({(one["slot"], one["pid"]) for one in after}, workers)  # they went on, with the job
         self.assertIn("b" * 24, [one["job"]["jid"] for one in after if one["job"]])
 
         busy = next(one for one in after if one["state"] == "busy")
@@ -1495,17 +1495,17 @@ class Supervised(PageTest):
         pages = lambda: subprocess.run(["pgrep", "-P", str(child.pid), "-f", "^brood web"], capture_output=True, text=True, check=False).stdout.split()  # noqa: E731
 
         def shown():
-            try:  # it may not be there
+            try:  # it may not exist
                 answer = page.get("/retries")
             except OSError:
                 return ""
-            return answer.text if answer else ""  # or end meanwhile
+            return answer.text if answer else ""  # or it ends meanwhile
 
         eventually(lambda: child.log(), lambda: "a" * 24 in shown())
         self.assertNotIn("classified", shown())
         file = pathlib.Path(self.directory) / "brood.toml"
         good = file.read_text()
-        for wrong in ("no line of it", good.replace("false", "true")):  # written, and nobody has said HUP
+        for wrong in ("no line of it", good.replace("false", "true")):  # written, but without a HUP
             file.write_text(wrong)
             before = pages()
             os.kill(int(before[0]), signal.SIGKILL)

@@ -20,7 +20,7 @@ EXAMPLES = BUILD / "worker/examples/libexamples.so"
 SKIPPED = 77
 
 
-SLOWER = 4  # a busy machine than one that has little else to do
+SLOWER = 4  # factor for a busy machine
 
 
 def eventually(what, ask, seconds=30):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What would break libraries that are built does not compile, and the sentence says what to do; what does not is taken.
+# A change that would break built libraries does not compile, and the error says what to do; other changes compile.
 # usage: abi_layout_test.sh SOURCE_DIRECTORY CXX_COMPILER
 set -eu
 source=$1 compiler=$2
@@ -12,7 +12,7 @@ compiles() { "$compiler" -std=c++20 -fsyntax-only -I "$work" "$source/worker/job
 
 compiles || { cat "$work/said"; exit 1; }
 
-# refused SENTENCE SED_COMMAND: the header so changed.
+# refused SENTENCE SED_COMMAND: a header changed so is refused with this sentence.
 refused() {
   sed -E "$2" "$source/shared/include/brood/abi.hpp" > "$work/brood/abi.hpp"
   if cmp -s "$source/shared/include/brood/abi.hpp" "$work/brood/abi.hpp"; then

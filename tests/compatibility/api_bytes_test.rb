@@ -21,7 +21,7 @@ class ApiBytesTest < Minitest::Test
 
   def both(*command) = [RUBYS, OURS].each { |redis| redis.command(*command) }
 
-  # Everything in a Redis; what is the time of the operation itself is "now", and so is a lifetime about a minute.
+  # Everything in a Redis; the time of the operation itself becomes "now", and so does a lifetime about a minute.
   def dump(redis)
     redis.command("KEYS", "*").sort.to_h do |key|
       content = case redis.command("TYPE", key)

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-// Does to a Redis by brood's data API what api_bytes_test.rb does to another by Ruby's.
+// Does to a Redis with brood's data API what api_bytes_test.rb does to another with Ruby's.
 // usage: api_operation URL OPERATION SET_OR_QUEUE [JID [EPOCH_SECONDS]]
 namespace {
 

@@ -1,4 +1,4 @@
-# Jobs of batches for Ruby's own Sidekiq: each ends in a way of its own.
+# Jobs of batches for Ruby's own Sidekiq, each with its own way to end.
 require_relative "ruby_jobs"
 require_relative "../../packaging/ruby/brood_unique_jobs"
 require_relative "../../packaging/ruby/brood_batch"
@@ -12,13 +12,13 @@ class Ending
   sidekiq_retry_in { |_count, error| error.message == "discard" ? :discard : 1 }
   sidekiq_retries_exhausted { |job, _error| job["args"].first == "discard at last" ? :discard : nil }
 
-  # "well if FILE": succeeds once that is there.
+  # "well if FILE": succeeds once that file exists.
   def perform(how)
     raise how unless how == "well" || File.exist?(how.delete_prefix("well if "))
   end
 end
 
-# Adds two jobs to its own batch, and says what it knows of it.
+# Adds two jobs to its own batch, and writes down what it knows of it.
 class Adding
   include JOB
   sidekiq_options queue: "ruby"
@@ -29,7 +29,7 @@ class Adding
   end
 end
 
-# Makes a batch that its own waits for.
+# Makes a batch that its own batch waits for.
 class Nesting
   include JOB
   sidekiq_options queue: "ruby"
@@ -42,7 +42,7 @@ class Nesting
   end
 end
 
-# As Sidekiq's interrupt handler, or a middleware that puts a job off: it is pushed again in the middle.
+# As Sidekiq's interrupt handler, or a middleware that puts a job off: the job is pushed again while it runs.
 class Interrupting
   include JOB
   sidekiq_options queue: "ruby"
@@ -68,7 +68,7 @@ class Stopped
   end
 end
 
-# What ActiveJob's adapter does for a class with retry_on: it enqueues the job again while it runs.
+# As ActiveJob's adapter does for a class with retry_on: enqueues the job again while it runs.
 class Wrapper
   include JOB
 

@@ -224,7 +224,7 @@ class BatchesTest < CompatibilityTest
     assert_equal [1, 0], [counts(first).first, counts(second).first]
   end
 
-  # The transactional client asks whether to push at once.
+  # The transactional client asks whether it must push at once.
   def test_the_thread_says_that_it_pushes_a_batch
     outer, inner = Brood::Batch.new, Brood::Batch.new
     outer.jobs do

@@ -14,7 +14,7 @@ class Browser
 
   def get(path) = remember(@application.get(path, headers))
 
-  # The text of a page that is there.
+  # The text of an existing page.
   def page(path)
     response = get(path)
     raise Minitest::Assertion, "#{path} is answered #{response.status}:\n#{response.body}" unless response.status == 200

@@ -50,7 +50,7 @@ class ClientTest < CompatibilityTest
     assert_equal 0, Sidekiq::ScheduledSet.new.size
   end
 
-  # No Ruby process runs: a page of any release, and what scales by latency, reads the times all the same.
+  # No Ruby process runs, but pages of any release, and tools that scale by latency, read the times.
   def test_what_brood_pushes_has_times_that_every_release_reads
     only_brood
     brood(redis, "enqueue", "Any", "-q", "nobodys")
@@ -95,7 +95,7 @@ class ClientTest < CompatibilityTest
     sidekiq.stop
     assert_equal 0, entry.item["retry_count"]
     Sidekiq.redis { |connection| connection.zadd("retry", Time.now.to_f, entry.value) }
-    # It goes to the queue of the payload, `ruby`, where nobody looks any more but us.
+    # It goes to the payload's queue, `ruby`, which no process serves any more.
     eventually("the retry came due") { Sidekiq::Queue.new("ruby").size == 1 }
     job = Sidekiq::Queue.new("ruby").first
     job.delete

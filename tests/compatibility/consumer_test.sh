@@ -1,6 +1,6 @@
 #!/bin/sh
-# A project outside the tree builds against an installed brood: by its CMake package and by pkg-config, with CXX alone
-# and the standard library alone; and what it enqueues arrives.
+# A project outside the tree builds against an installed brood: with its CMake package and with pkg-config, with only a
+# compiler and only the standard library; and the jobs that it enqueues arrive.
 # usage: consumer_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY CXX_COMPILER CXX_FLAGS
 set -eu
 build=$1 source=$2 compiler=$3 flags=${4-}
@@ -24,13 +24,13 @@ if readelf -d "$work/project/build/libjobs.so" | grep -q 'NEEDED.*libbrood'; the
   echo "a library that enqueues nothing needs libbrood"
   exit 1
 fi
-# What a program that only enqueues must have installed beside it: no event loop, no logger.
+# A program that only enqueues needs neither an event loop nor a logger.
 if readelf -d "$(find "$work/prefix" -name 'libbrood.so.*' -type f)" | grep 'NEEDED' |
   grep -v -E 'lib(brood|hiredis|simdjson|fmt|tomlplusplus|z|ssl|crypto|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
   echo "libbrood needs more than it did"
   exit 1
 fi
-# What performs jobs in a test: no event loop, no symboliser, no seccomp.
+# A test that performs jobs needs neither an event loop nor a symboliser nor seccomp.
 if readelf -d "$(find "$work/prefix" -name 'libbrood-testing.so.*' -type f)" | grep 'NEEDED' |
   grep -v -E 'lib(brood|hiredis|simdjson|fmt|spdlog|tomlplusplus|z|ssl|crypto|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
   echo "libbrood-testing needs more than it did"
@@ -55,14 +55,14 @@ grep -qxF 'ResizeImage waits with ["dog.png",160]' "$work/jids" || { cat "$work/
 [ "$(redis-cli -s "$work/redis.sock" llen queue:by_hand)" = 1 ]
 redis-cli -s "$work/redis.sock" lindex queue:images -1 | grep -F '"class":"ResizeImage","args":["cat.png",320],' > /dev/null
 
-# By <brood/testing.hpp>: the Redis of the machine is not asked.
+# With <brood/testing.hpp>: the Redis of the machine is not used.
 REDIS_URL=unix:///nonexistent/redis.sock BROOD_PROGRAM=$build/bin/brood "$work/project/build/test_jobs" "$work/project/build/libjobs.so" > "$work/said" 2>&1 ||
   { cat "$work/said"; exit 1; }
 for picture in cat dog; do
   grep -q "resizing $picture.png" "$work/said" || { cat "$work/said"; exit 1; }
 done
 
-# The same by pkg-config, from where the installation was moved to.
+# The same with pkg-config, after the installation was moved.
 if command -v pkg-config > /dev/null; then
   mv "$work/prefix" "$work/moved"
   PKG_CONFIG_PATH=$(dirname "$(find "$work/moved" -name brood.pc)")

@@ -1,5 +1,5 @@
-# Encrypted arguments both ways: what Ruby pushes brood performs, what brood pushes Ruby performs, and neither stores one
-# in clear.
+# Encrypted arguments both ways: brood performs what Ruby pushes, Ruby performs what brood pushes, and neither stores
+# one in clear.
 require_relative "support"
 
 KEY = File.join(Dir.mktmpdir("brood-key-"), "key1")
@@ -100,7 +100,7 @@ class EncryptionTest < CompatibilityTest
     String.define_method(:constantize) { Object.const_get(self) } if SIDEKIQ < 7 # it asks ActiveSupport
     assert_equal true, Charge.set({}).perform_inline(told, "pay", CARD)
     assert_equal ["ruby pay 4111222233334444 737"], said
-    payload = "brood1.2.#{"A" * 60}" # it has a key that is not known here: it looks encrypted already
+    payload = "brood1.2.#{"A" * 60}" # its key is unknown here: it looks encrypted already
     assert_raises(BroodEncryption::DecryptionError) { Charge.set({}).perform_inline(told, "pay", payload) }
     assert_equal [0, 0], [Sidekiq::DeadSet.new.size, Sidekiq::Queue.new("ruby").size]
   end
@@ -136,7 +136,7 @@ class EncryptionTest < CompatibilityTest
     refused = assert_raises(BroodEncryption::KeyError) { Charge.set(queue: "waits").perform_async(told, "pay", CARD) }
     assert_includes refused.message, missing
     sealed = { "class" => "Charge", "queue" => "waits", "encrypt" => true, "jid" => "again", "args" => [told, "pay", "brood1.1.#{"A" * 60}"] }
-    assert_equal "again", Sidekiq::Client.push(sealed) # it is pushed again: nothing may lose it
+    assert_equal "again", Sidekiq::Client.push(sealed) # a job that is pushed again must not be lost
     File.write(missing, "k" * 32)
     File.chmod(0o400, missing)
     assert Charge.set(queue: "waits").perform_async(told, "pay", CARD)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A project outside the tree that uses every public name: its libraries run under the installed `brood run`, and what its
-# program enqueues, reads and changes is what it expects.
+# A project outside the tree that uses every public name: its libraries run under the installed `brood run`, and its
+# program enqueues, reads and changes what it expects.
 # usage: every_name_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY CXX_COMPILER CXX_FLAGS
 set -eu
 build=$1 source=$2 compiler=$3 flags=${4-}
@@ -25,7 +25,7 @@ cmake --build "$work/project" > "$work/build.log" || { cat "$work/build.log"; ex
 REDIS_URL=unix://$work/redis.sock
 CONSUMER_LEDGER=$work/ledger
 RUNTIME_DIRECTORY=$work/run STATE_DIRECTORY=$work/state
-ASAN_OPTIONS=handle_segv=0:use_sigaltstack=0    # a crash is brood's to catch, also where it is built with a sanitizer
+ASAN_OPTIONS=handle_segv=0:use_sigaltstack=0    # brood itself must catch a crash, also in a build with a sanitizer
 export REDIS_URL CONSUMER_LEDGER RUNTIME_DIRECTORY STATE_DIRECTORY ASAN_OPTIONS
 mkdir "$work/run" "$work/state"
 every() { "$work/project/every" "$1" "$REDIS_URL" "$CONSUMER_LEDGER"; }

@@ -1,4 +1,4 @@
-# brood and fugit, the library of sidekiq-cron, mean the same by a rule: for each the next tick is the same.
+# brood and fugit, the library of sidekiq-cron, read rules alike: for each rule the next tick is the same.
 require_relative "support"
 require "timeout"
 begin

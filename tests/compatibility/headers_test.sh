@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every installed header compiles alone, and includes the standard library and brood's own headers only; all of them, a
+# Every installed header compiles alone, and includes only the standard library and brood's own headers; all of them, a
 # library and programs compile without a warning with both compilers.
 # usage: headers_test.sh SOURCE_DIRECTORY
 set -eu
@@ -11,7 +11,7 @@ trap 'exit 1' INT TERM
 status=0
 headers=$(cd "$include" && find brood -name '*.hpp' | sort)
 
-# includes_of DEPTH: which files -H has named at that depth, in $work/said.
+# includes_of DEPTH: the files that -H has named at that depth, in $work/said.
 includes_of() { sed -n "s/^$1 //p" "$work/said"; }
 
 for compiler in g++ clang++; do
@@ -21,7 +21,7 @@ for compiler in g++ clang++; do
   fi
 done
 
-# With one compiler: the standard library is the same one for both.
+# With one compiler: both have the same standard library.
 echo '#include <version>' | g++ -std=c++20 -x c++ -fsyntax-only -H - 2> "$work/said"
 standard=$(dirname "$(includes_of '\.' | head -n 1)")
 for header in $headers; do
@@ -31,7 +31,7 @@ for header in $headers; do
     echo "g++ refuses $header"
     status=1
   fi
-  # What it includes itself; what that includes has its own turn, or is the standard library's.
+  # Its direct includes only; the headers that these include are checked themselves, or are the standard library's.
   if includes_of '\.\.' | grep -v -F -e "$include/brood/" -e "$standard/"; then
     echo "$header includes what is neither the standard library's nor brood's"
     status=1

@@ -9,7 +9,7 @@ require "tempfile"
 class MixedFleetTest < CompatibilityTest
   JOBS = Integer(ENV.fetch("BROOD_MIXED_JOBS", "50000"))
   DYING = JOBS / 100       # fail once and have no retry left
-  RETRIED = JOBS / 500     # fail, are retried by whoever comes first, fail again and die
+  RETRIED = JOBS / 500     # fail, are retried by either program, fail again and die
   SCHEDULED = JOBS / 20    # of the jobs, a few seconds ahead
   HELD_BACK = JOBS / 50    # of the jobs, for the Ruby process that comes last
   QUEUES = %w[critical default low].freeze
@@ -30,7 +30,7 @@ class MixedFleetTest < CompatibilityTest
     ruby
   end
 
-  # A third by Ruby's client one by one and in bulk, the rest by brood's, some of either a little ahead.
+  # A third by Ruby's client one by one and in bulk, the rest by brood's; some of both a little ahead.
   def push_jobs
     by_ruby, by_brood = (0...JOBS - HELD_BACK).partition { |number| number % 3 == 0 }
     by_brood_later, by_brood = by_brood.partition { |number| number % (JOBS / SCHEDULED) == 1 }
@@ -49,7 +49,7 @@ class MixedFleetTest < CompatibilityTest
     end
   end
 
-  # Whoever waits for a job gets one, however fast the others are.
+  # Each process that waits for a job gets one, however fast the others are.
   def push_the_rest
     (JOBS - HELD_BACK...JOBS).group_by { |n| queue_of(n) }.each do |queue, numbers|
       Sidekiq::Client.push_bulk("class" => "Ledger", "queue" => queue, "args" => numbers.map { |n| [ledger.path, n.to_s] })
@@ -112,7 +112,8 @@ class MixedFleetTest < CompatibilityTest
     refute_includes checked.("native"), "warning"
   end
 
-  # brood was there before Ruby; it looks again at the end of a restart, which watches workers in trouble for half a minute.
+  # brood started before Ruby, so it looks again at the end of a restart, which watches workers in trouble for half a
+  # minute.
   def a_shared_queue_is_warned_of_in_the_log
     eventually("the warning of each queue", 90) do
       log = server.log
@@ -123,7 +124,7 @@ class MixedFleetTest < CompatibilityTest
     raise Minitest::Assertion, "#{e.message}\n#{told.join}"
   end
 
-  # The one job that it is in, if any, is charged and retried.
+  # Its present job, if any, is charged and retried.
   def kill_a_worker
     Process.kill("KILL", status["workers"].find { |worker| worker["pid"].to_i.positive? }["pid"])
   rescue Errno::ESRCH # the restart was faster
@@ -146,7 +147,7 @@ class MixedFleetTest < CompatibilityTest
     assert_equal ["Fail"], again.map(&:klass).uniq
   end
 
-  # Each attempt counts as processed, each failed one as failed too; a charged kill may have added one of both.
+  # Each attempt counts as processed, each failed one also as failed; a charged kill may have added one to both.
   def the_counters_add_up
     processed = JOBS + DYING + 2 * RETRIED
     failed = DYING + 2 * RETRIED

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `brood new` writes builds without a warning against an installed brood, passes its own tests, among them its job in
-# workers, and can be run; and `brood new` touches nothing that is there.
+# A project from `brood new` builds without a warning against an installed brood, passes its own tests, including its
+# job in workers, and runs; and `brood new` changes no existing file.
 # usage: new_project_test.sh BUILD_DIRECTORY CXX_COMPILER CXX_FLAGS
 set -eu
 build=$1 compiler=$2 flags=${3-}
@@ -13,7 +13,7 @@ cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 PATH=$work/prefix/bin:$PATH
 cd "$work"
 
-# Installed documents link to installed documents.
+# Links in installed documents lead to installed documents.
 python3 - prefix/share/doc/brood <<'END' || fail "a link of an installed document leads nowhere"
 import pathlib, re, sys
 documents = sorted(pathlib.Path(sys.argv[1]).glob("*.md"))
@@ -44,7 +44,7 @@ if command -v systemd-analyze > /dev/null && [ -d /run/systemd/system ]; then
 fi
 cd ..
 
-# An installed library that enqueues finds libbrood, which lies in a prefix of its own.
+# An installed library that enqueues finds libbrood, which is in another prefix.
 mkdir pushes
 cat > pushes/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.21)
@@ -66,7 +66,7 @@ cmake -S pushes -B pushes/build -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAK
 brood perform Pushes -r "$work/own/lib/libpushes.so" 2> said || { cat said; exit 1; }
 grep -q 'not sent to queue default' said || { cat said; exit 1; }
 
-# Refused, and left as it was.
+# Refused and unchanged.
 status() { "$@" > /dev/null 2>&1 && echo 0 || echo $?; }
 before=$(find image-jobs -type f -exec cksum {} + | sort)
 [ "$(status brood new image-jobs)" = 64 ] || fail "a directory that is not empty was taken"

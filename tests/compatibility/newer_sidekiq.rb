@@ -1,4 +1,4 @@
-# Runs one of these tests with Sidekiq 7 or later, where the Sidekiq that Ruby finds first is older:
+# Runs one of these tests with Sidekiq 7 or later, if the Sidekiq that Ruby finds first is older:
 #
 #   newer_sidekiq.rb encryption_test.rb
 #

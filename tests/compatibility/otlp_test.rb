@@ -7,8 +7,8 @@ require "socket"
 require "tempfile"
 require "tmpdir"
 
-# What may stand in a request: names in camelCase, ids in hex, 64-bit numbers as strings, enumerators as numbers.
-# Everything that is not named is wrong.
+# The allowed content of a request: names in camelCase, ids in hex, 64-bit numbers as strings, enumerators as numbers.
+# Everything else is wrong.
 module Schema
   def self.check(value, type, where = "request")
     case type
@@ -26,7 +26,7 @@ module Schema
     value.each_with_index { |element, i| check(element, type, "#{where}[#{i}]") }
   end
 
-  # A name with ! must be there.
+  # A name with ! is required.
   def self.check_message(value, members, where)
     raise "#{where}: no message" unless value.is_a?(Hash)
     known = members.to_h { |name, type| [name.to_s.delete_suffix("!"), type] }
@@ -58,11 +58,11 @@ module Schema
   }.freeze
 end
 
-# A server of OTLP by HTTP that answers as it is told to, and keeps what it took.
+# A server of OTLP by HTTP with chosen answers, which keeps what it accepted.
 class Collector
   attr_reader :port, :heads, :wrong, :strangers
 
-  # `tls`: with it, it speaks TLS alone; an OpenSSL::SSL::SSLContext. `plain`: of the caller's, to go on where something else was.
+  # `tls`, an OpenSSL::SSL::SSLContext: speaks only TLS. `plain`: the caller's socket, to take over a port.
   def initialize(tls: nil, plain: TCPServer.new("127.0.0.1", 0))
     @port = plain.addr[1]
     @server = tls ? OpenSSL::SSL::SSLServer.new(plain, tls) : plain
@@ -79,7 +79,7 @@ class Collector
 
   def url = "#{@scheme}://127.0.0.1:#{port}"
 
-  # What the next requests are answered; nil: the connection is closed without a word.
+  # The answers to the next requests; nil: closes the connection without an answer.
   def answer_next(*answers) = @answers.concat(answers)
   def waiting = @answers.size
 
@@ -93,7 +93,7 @@ class Collector
 
   private
 
-  # Each by itself: one that says nothing keeps nobody else waiting.
+  # A thread for each client, so that a silent one does not delay the others.
   def meet(client)
     Thread.new do
       client.accept if client.is_a?(OpenSSL::SSL::SSLSocket)
@@ -127,7 +127,7 @@ class Collector
   end
 end
 
-# Certificates of an authority of the test's own, in files.
+# Certificates of this test's own authority, in files.
 class Authority
   def initialize(directory, name)
     @directory, @name = directory, name
@@ -139,7 +139,7 @@ class Authority
   def ca = path("ca")
   def path(kind) = File.join(@directory, "#{@name}-#{kind}.pem")
 
-  # A server that is `names`, as subjectAltName has them; it takes only clients of this authority when it `asks`.
+  # A server with `names`, as in subjectAltName; with `asks` it accepts only clients of this authority.
   def server(names, asks: false)
     key = OpenSSL::PKey::EC.generate("prime256v1")
     context = OpenSSL::SSL::SSLContext.new
@@ -206,7 +206,7 @@ class OtlpTest < CompatibilityTest
   def setup = only_brood
   def teardown = assert_empty(COLLECTOR.wrong)
 
-  # As Ruby's instrumentation of Sidekiq injects a trace: members of the payload's top level.
+  # As Ruby's instrumentation of Sidekiq injects a trace: members at the payload's top level.
   def push(job_class, *args, **members)
     Sidekiq::Client.push({ "class" => job_class, "queue" => "default", "retry" => 0, "args" => args }.merge(members.transform_keys(&:to_s)))
   end
@@ -274,7 +274,7 @@ class OtlpTest < CompatibilityTest
     exception = span["events"].find { |event| event["name"] == "exception" }
     assert_match(/./, attribute(exception, "exception.stacktrace"))
     assert_equal TRACE, span["links"].first["traceId"]
-    # The same ids as the worker had given: its lines of the log have them.
+    # The ids are those that the worker had chosen: its log lines have them.
     assert_match(/job_crashed.*trace_id=#{span["traceId"]}/, eventually("its line") { server.log.lines.grep(/job_crashed/).last })
     assert_equal 1, COLLECTOR.spans_of(jid).size
   end
@@ -300,13 +300,13 @@ class OtlpTest < CompatibilityTest
     Process.kill("KILL", first)
     jids = Array.new(20) { push("Greet") }
     eventually("another") { exporter.then { |pid| pid && pid != first } }
-    jids.each { |jid| told(jid) } # which waited in the pipe
+    jids.each { |jid| told(jid) } # they waited in the pipe
     assert_match(/spans_exporter_ended/, server.log)
-    # It counts them once the collector has answered.
+    # Spans are counted once the collector has answered.
     eventually("they are counted") { metrics[/^brood_spans_exported_total\{[^}]*\} (\d+)/, 1].to_i >= 20 }
   end
 
-  # Nobody listens at this port, which stays ours.
+  # Bound but not listening, so that no other process takes the port.
   def test_08_a_collector_that_is_away_holds_up_nobody_and_what_finds_no_room_is_counted
     deaf = Socket.new(:INET, :STREAM)
     deaf.bind(Addrinfo.tcp("127.0.0.1", 0))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The reference of the public headers is made without a warning: all that is public is documented, and every header has
+# The reference of the public headers is made without a warning: everything public is documented, and every header has
 # its page.
 # usage: reference_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY
 set -eu
@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-# make_reference FOLDER [SETTING...]: with what Doxygen says, line by line, in FOLDER.log.
+# make_reference FOLDER [SETTING...]: writes Doxygen's messages, line by line, to FOLDER.log.
 make_reference() {
   folder=$1
   shift
@@ -38,7 +38,7 @@ fi
 "$source/tests/compatibility/unused_names" "$work/reference/xml" "$source/tests/compatibility/consumer" || status=1
 [ $status = 0 ] || exit 1
 
-# What such a check finds: a member without a comment, and a comment that speaks of what is not there.
+# Such a check finds a member without a comment, and a comment about something that does not exist.
 refuses() {
   mkdir -p "$work/flawed/brood"
   cat > "$work/flawed/brood/flawed.hpp"

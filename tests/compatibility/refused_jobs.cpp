@@ -1,4 +1,4 @@
-// Each REFUSED_... is a struct that is no job: the compiler must refuse it and say why.  Without one it compiles.
+// Each REFUSED_... is a struct that is no job: the compiler must refuse it and explain why.  Without one it compiles.
 #include <algorithm>
 #include <brood/client.hpp>
 #include <brood/job.hpp>
@@ -402,7 +402,7 @@ struct Wrong {
   void each(int, brood::Iteration&) {}
   void on_stop() {}
 };
-#elif defined(BY_SHAPE)  // whatever can be called and returns nothing
+#elif defined(BY_SHAPE)  // anything that can be called and returns nothing
 struct Constant {
   void perform() const noexcept {}
 };
@@ -420,7 +420,7 @@ struct Wrong {
   std::chrono::minutes retry_in(int, const std::exception&, const brood::JobInfo&) const { return {}; }
 };
 #define BY_SHAPE_JOBS Constant, Static, Overloaded, Wrong
-#elif defined(BY_LIKENESS)  // these names are nobody's own
+#elif defined(BY_LIKENESS)  // other structs may use these names
 struct Wrong {
   std::vector<int> items;
   int each = 0;

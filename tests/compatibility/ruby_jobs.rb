@@ -25,7 +25,7 @@ class Ledger
   private
 
   def mono = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-  # As long as the example's lines in C++, which are never torn.
+  # As long as the lines of the example in C++, which are never torn.
   def write(path, line) = File.open(path, File::WRONLY | File::APPEND | File::CREAT) { |file| file.syswrite("#{line.ljust(63)}\n") }
 end
 

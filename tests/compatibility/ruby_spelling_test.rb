@@ -1,5 +1,5 @@
-# Whatever brood writes into a payload is spelled as Ruby spells it: Sidekiq's API finds a member by what it makes of it
-# when it reads it and writes it again, and where that differs it leaves two.
+# brood writes payloads as Ruby spells them: Sidekiq's API finds a member by parsing it and writing it again, and if the
+# result differs it leaves two.
 require_relative "support"
 
 class RubySpellingTest < CompatibilityTest
@@ -29,7 +29,7 @@ class RubySpellingTest < CompatibilityTest
     [commands.Missing]
     run = ["#{program('<missing>', 'exit 0', "#{PROGRAMS}/sh")}"]
   TOML
-  # brood runs on what it has opened, so a program is missing only where its interpreter is.
+  # brood uses the files that it has opened, so a program is only missing if its interpreter is.
   File.delete(File.join(PROGRAMS, "sh"))
 
   def push(job_class, *args, **members)
@@ -45,7 +45,7 @@ class RubySpellingTest < CompatibilityTest
 
   def assert_rubys_spelling(text) = assert_equal(JSON.generate(JSON.parse(text)), text)
 
-  # As Sidekiq's API sees it: each operation leaves one job, where it belongs.
+  # Each operation of Sidekiq's API leaves one job, in its right place.
   def assert_moved_by_rubys_api(set, jid)
     find = -> { set.new.select { |entry| entry.jid == jid } }
     find.().first.reschedule(Time.now + 7_777)
@@ -84,7 +84,7 @@ class RubySpellingTest < CompatibilityTest
   test_that_it_is_rubys("an_abort", RETRY) { push "Abort" }
   test_that_it_is_rubys("an_exit", RETRY) { push "Exit", 7 }
   test_that_it_is_rubys("a_timeout", RETRY) { push "Stubborn", 60_000 }
-  if ENV["BROOD_SANITIZE"].to_s.empty? # which has a limit of its own
+  if ENV["BROOD_SANITIZE"].to_s.empty? # a sanitizer has a limit of its own
     test_that_it_is_rubys("a_lack_of_memory", RETRY) { push "Gobble", 600, 0 }
   end
   test_that_it_is_rubys("an_iteration", RETRY) { push "CopyLines", "/nonexistent", "/nonexistent/either" }
@@ -113,7 +113,7 @@ class RubySpellingTest < CompatibilityTest
     assert_moved_by_rubys_api DEAD, jid
   end
 
-  # What people type is read as JSON, and written as Ruby would.
+  # A user's input is read as JSON, and written as Ruby would.
   def test_what_the_command_line_schedules
     only_brood
     jid = brood(redis, "enqueue", "Any", "--args", %([ 1, 1.50, 1e3, -0, 1E-7, 1e22, "\\u00e9\\/\\u001F", {"a" : 1, "b":[ ], "a":2} ]),
@@ -146,7 +146,7 @@ class RubySpellingTest < CompatibilityTest
     assert_includes text_of(jid, "schedule"), %("args":#{numbers})
   end
 
-  # A retry of what holds neither jid nor times, once its time has come.
+  # A retry without jid and times, once it is due.
   def test_what_comes_due_gets_what_it_lacks
     only_brood
     redis.command("ZADD", "schedule", "1", JSON.generate("class" => "Fail", "args" => ["due"], "retry" => 5))

@@ -1,5 +1,5 @@
-# Due jobs of a queue that Ruby's process alone serves pass through the middleware of Ruby's client, whatever brood's
-# scheduler finds first; those of brood's queue, and of a queue that nobody serves, are moved by brood.
+# Due jobs of a queue that only Ruby's process serves pass through the middleware of Ruby's client, even if brood's
+# scheduler finds them first; brood moves those of its own queue, and of a queue that no process serves.
 require_relative "support"
 
 class ScheduledMiddlewareTest < CompatibilityTest
@@ -24,7 +24,7 @@ class ScheduledMiddlewareTest < CompatibilityTest
     schedule("native", RUBYS...RUBYS + NATIVE)
     schedule("nobodys", [RUBYS + NATIVE])
 
-    # Sidekiq looks for due jobs when 10 to 15 s have passed since its start.
+    # Sidekiq first looks for due jobs 10 to 15 s after its start.
     eventually("all jobs ran", 90) { ledger.done.size == RUBYS + NATIVE }
     eventually("what nobody serves is in its queue") { Sidekiq::Queue.new("nobodys").size == 1 }
     assert_equal RUBYS, Sidekiq.redis { |connection| connection.get("counted:pushes") }.to_i

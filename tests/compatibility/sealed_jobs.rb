@@ -4,7 +4,7 @@ require_relative "../../packaging/ruby/brood_encryption"
 
 BroodEncryption.install(keys: { 1 => ENV.fetch("SEALED_KEY") })
 
-# What handlers are told, and what Sidekiq logs of the end of a job.
+# The arguments that handlers get, and Sidekiq's log of the end of a job.
 if ENV["SEALED_TOLD"]
   TELL = ->(line) { File.open(ENV.fetch("SEALED_TOLD"), "a") { |file| file.syswrite("#{line}\n") } }
   Sidekiq.configure_server do |config|

@@ -1,4 +1,4 @@
-# Several Redis, each a shard: Ruby's clients push into one of them, and see what brood has pushed there.
+# Several Redis, each a shard: Ruby's clients push into one of them, and see brood's jobs there.
 require_relative "support"
 require "digest"
 
@@ -52,7 +52,7 @@ class ShardsTest < Minitest::Test
     assert_equal [0, 1], NAMES.map { |name| in_pool(name, &size) }
   end
 
-  # Sidekiq's own API asks the default pool; in the shard's place it is the shard's.
+  # Sidekiq's own API uses the default pool; inside this block that is the shard's.
   def in_pool(name)
     SIDEKIQ < 7 ? Sidekiq.redis = { url: @redis[name].url, size: 2 } : Sidekiq.configure_client { |config| config.redis = { url: @redis[name].url, size: 2 } }
     yield

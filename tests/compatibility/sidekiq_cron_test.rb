@@ -1,5 +1,5 @@
-# The schedules of the gem sidekiq-cron are served by brood as the gem's own poller serves them, beside it or without it, and
-# the gem shows what brood has pushed.
+# brood serves the schedules of the gem sidekiq-cron as the gem's own poller does, beside it or without it, and the gem
+# shows what brood has pushed.
 require_relative "support"
 begin
   require "sidekiq/cron"

@@ -1,5 +1,5 @@
-# Locks that the client of the gem sidekiq-unique-jobs took are let go by brood with their jobs.  Its layout, of release 8, is
-# written by hand here; where Ruby finds the gem, 8 or 9, its own client pushes as well.
+# brood releases locks that the client of the gem sidekiq-unique-jobs took, with their jobs.  This test writes the gem's
+# layout, of release 8, by hand; if Ruby finds the gem, 8 or 9, its own client pushes as well.
 require_relative "support"
 begin
   require "sidekiq-unique-jobs"
@@ -63,7 +63,7 @@ class SidekiqUniqueJobsTest < CompatibilityTest
     assert_empty left
   end
 
-  # Otherwise it would be there while the job waits for its next attempt.
+  # Otherwise the lock would exist while the job waits for its next attempt.
   def test_a_lock_until_the_beginning_goes_before_the_job_runs
     %w[until_executing until_and_while_executing].each do |lock|
       redis.command("DEL", "retry")

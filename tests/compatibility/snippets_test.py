@@ -27,7 +27,7 @@ COMPILER, FLAGS = sys.argv[3], sys.argv[4]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "packaging/template/README.md"]
 WALKED = ["batches.md", "cookbook.md", "cpp.md", "from-sidekiq.md", "ruby.md"]  # by walkthrough_test.py, as CMake says
 CONTEXTS = SOURCE / "tests/compatibility/snippets"
-# Programs of a machine on which things are installed and served; all others must be there.
+# Programs for machines on which things are installed and served; all others must exist.
 ELSEWHERE = {"sudo", "systemctl", "systemd-sysusers", "systemd-tmpfiles", "ldconfig", "journalctl", "apt", "bundle", "sidekiq", "logger", "rails"}
 
 
@@ -53,7 +53,7 @@ class Trial:
                                 REDIS_URL=f"unix://{root}/nobody", RUNTIME_DIRECTORY=f"{root}/run", STATE_DIRECTORY=f"{root}/state",
                                 LD_LIBRARY_PATH=f"{self.prefix}/lib")
         self.environment.pop("REDIS_PROVIDER", None)
-        self.asked = {}  # what `brood` was told before, and what it said
+        self.asked = {}  # earlier `brood` commands and their output
 
     def directory(self, block):
         directory = self.root / block.place.replace(":", "-").replace("/", "-")
@@ -89,7 +89,7 @@ class Trial:
 
     def toml(self, block):
         file = self.directory(block) / "brood.toml"
-        # Libraries and programs that are nowhere.
+        # Libraries and programs that do not exist.
         text = re.sub(r"^require = .*$", "require = []", self.in_context(block), flags=re.M)
         (file.parent / "users").touch()
         text = re.sub(r'^users = "[^"]*"', f'users = "{file.parent / "users"}"', text, flags=re.M)
@@ -225,7 +225,7 @@ class Trial:
             if line.startswith("    "):
                 continue
             for code in re.findall(r"(?<!`)`(brood [^`]+)`", line):
-                if re.search(r"[\[|]|\.\.\.", code):  # how it is used in general
+                if re.search(r"[\[|]|\.\.\.", code):  # a general synopsis
                     continue
                 for part in re.split(r" && ", re.sub(r"\bN\b", "1", code)):
                     said = self.simple_command(part)

@@ -1,10 +1,10 @@
-# What the compatibility tests share: a private Redis, a server beside it, and waiting for facts.
+# Shared parts of the compatibility tests: a private Redis, a server beside it, and waiting for facts.
 #
-# COMPATIBILITY_SERVER=sidekiq runs the tests against Ruby's Sidekiq instead of brood: what fails there is wrong in the
-# test, not in brood.
+# COMPATIBILITY_SERVER=sidekiq runs the tests against Ruby's Sidekiq instead of brood: a failure is then a mistake in
+# the test, not in brood.
 #
-# They run with the Sidekiq that Ruby finds; another release than Debian's is tried by its folders in RUBYLIB (its lib,
-# and those of the redis-client and connection_pool that it needs) and its bin in PATH.
+# They run with the Sidekiq that Ruby finds; to try another release than Debian's, put its folders into RUBYLIB (its
+# lib, and those of the redis-client and connection_pool that it needs) and its bin into PATH.
 require "fileutils"
 require "json"
 require "minitest/autorun"
@@ -14,7 +14,7 @@ require "tmpdir"
 require "sidekiq"
 require "sidekiq/api"
 
-# What Redis and programs say is UTF-8, also where nobody has set a locale.
+# Redis and programs write UTF-8, also without a locale.
 Encoding.default_external = Encoding::UTF_8
 
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
@@ -25,8 +25,7 @@ BROOD = File.join(BUILD, "bin/brood")
 EXAMPLES = File.join(BUILD, "worker/examples/libexamples.so")
 RUBY_JOBS = File.join(__dir__, "ruby_jobs.rb")
 
-# Polls until the block is truthy, and returns what it gave.
-# A busy machine has several times as long.
+# Polls until the block is truthy, and returns its value.  Waits several times as long on a busy machine.
 def eventually(what, seconds = 30)
   seconds *= 4
   deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
@@ -38,7 +37,7 @@ def eventually(what, seconds = 30)
   end
 end
 
-# A child process that ends when we do, however we end.
+# A child process that ends with this one, however that ends.
 class Child
   attr_reader :pid, :log_path
 
@@ -50,7 +49,7 @@ class Child
   def signal(name) = Process.kill(name, pid)
   def log = File.read(log_path)
 
-  # Its exit status, once it ended.
+  # Its exit status, once it has ended.
   def wait_exit(seconds = 30)
     return @status if @status
     _, @status = eventually("the exit of #{log_path}", seconds) { Process.wait2(pid, Process::WNOHANG) }
@@ -98,9 +97,9 @@ end
 
 # The server under test: two workers with the example jobs.
 class Server < Child
-  attr_reader :environment # of every `brood` command that is to see it
+  attr_reader :environment # for every `brood` command that uses it
 
-  # `config` is TOML, `options` are further ones of `brood run`.
+  # `config` is TOML, `options` are additional ones of `brood run`.
   def initialize(redis, name: "brood", workers: 2, queues: ["default"], config: "", options: [])
     directory = File.join(redis.directory, name)
     FileUtils.mkdir_p(["#{directory}/run", "#{directory}/state"])
@@ -137,7 +136,7 @@ class RubySidekiq < Child
   end
 end
 
-# What jobs wrote: the Ledger example appends `S id ...` when it begins and `D id ...` when it ends.
+# The ledger of the jobs: the Ledger example appends `S id ...` when it begins and `D id ...` when it ends.
 class Ledger
   attr_reader :path
 
@@ -154,7 +153,7 @@ end
 
 Work = Struct.new(:identity, :thread, :queue, :payload, :run_at)
 
-# What the fleet runs, in the same words whatever Sidekiq says it.
+# The fleet's running jobs, in the same form for every Sidekiq.
 def works
   Sidekiq::WorkSet.new.map do |identity, thread, work|
     queue, payload, run_at = work.respond_to?(:run_at) ? [work.queue, work.payload, work.run_at] : work.values_at("queue", "payload", "run_at")
@@ -162,7 +161,7 @@ def works
   end
 end
 
-# `brood ...` against that Redis; its standard output.  `may_end` are the exit statuses that are no failure.
+# Runs `brood ...` against that Redis and returns its standard output.  Exit statuses in `may_end` are no failure.
 def brood(redis, *arguments, environment: { "REDIS_URL" => redis.url, "REDIS_PROVIDER" => nil }, may_end: [0])
   output, errors, status = Open3.capture3(environment, BROOD, *arguments)
   raise Minitest::Assertion, "brood #{arguments.join(' ')} ended with #{status}:\n#{output}#{errors}" unless may_end.include?(status.exitstatus)

@@ -76,7 +76,7 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal 1, waiting("elsewhere").size
   end
 
-  # Redis rolls nothing back: what a user may not do is found out before anything is pushed.
+  # Redis rolls nothing back, so missing rights are found before anything is pushed.
   def test_who_may_not_write_locks_pushes_nothing
     scripts = { BroodUniqueJobs::PUSH => [%w[brood:unique:a queue:elsewhere queues], ["a", "60", "", "new", "elsewhere", ""]],
                 BroodUniqueJobs::REPLACE => [%w[brood:unique:a queue:other queues queue:elsewhere],
@@ -110,11 +110,11 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal [[0]], waiting("elsewhere").map(&:args)
     assert_equal [[3]], Sidekiq::ScheduledSet.new.map(&:args)
     assert_equal [third], locks.map { |key| redis.command("GET", key) }
-    redis.command("DEL", "schedule") # as if it ran: it is found waiting nowhere
+    redis.command("DEL", "schedule") # as if it ran: it waits nowhere
     assert_nil push("Any", [4], more)
   end
 
-  # As brood's workers lay it aside: for a place of a cap, in quarantine or for its paused class; and where it is retried.
+  # As brood's workers lay it aside (for a place of a cap, in quarantine or for its paused class), and as a retry.
   def test_a_job_is_replaced_wherever_it_waits
     more = { "queue" => "elsewhere", "retry_queue" => "again", "unique_until" => "done", "unique_by" => [7], "on_conflict" => "replace" }
     redis.command("SADD", "brood:set_aside", "elsewhere@heavy", "again@heavy")
@@ -150,7 +150,7 @@ class UniqueJobsTest < CompatibilityTest
     ledger = Ledger.new(redis)
     job = { "class" => "Ledger", "args" => [ledger.path, "1", 1], "unique_until" => "done", "on_conflict" => "after" }
     lock = BroodUniqueJobs.key(BroodUniqueJobs.lock_of(job, "default"))
-    another = push("Any", [1], "queue" => "elsewhere", "unique_until" => "done") # one that is there: its locks are not let go
+    another = push("Any", [1], "queue" => "elsewhere", "unique_until" => "done") # an existing job keeps its locks
     redis.command("SET", lock, another)
     assert Sidekiq::Client.push(job)
     eventually("it waits") { Sidekiq::ScheduledSet.new.size == 1 }
@@ -178,7 +178,7 @@ class UniqueJobsTest < CompatibilityTest
     assert_empty locks
   end
 
-  # Where Ruby's Sidekiq performs it, whoever performs it lets go.
+  # In Ruby's Sidekiq the performing process releases the lock.
   def test_the_middleware_of_a_ruby_process_lets_go
     jid = push("Any", [1], "queue" => "elsewhere", "unique_until" => "done")
     job = waiting("elsewhere").first.item
@@ -221,7 +221,7 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal ["another"], locks.map { |key| redis.command("GET", key) }
   end
 
-  # Redis away behind the work is no failure of the work.
+  # The job succeeded: a Redis that fails afterwards does not change that.
   def test_a_lock_that_cannot_be_let_go_fails_no_job
     push("Any", [1], "queue" => "elsewhere", "unique_until" => "done")
     job = waiting("elsewhere").first.item
@@ -234,8 +234,8 @@ class UniqueJobsTest < CompatibilityTest
 
   UNIQUE = { "queue" => "elsewhere", "unique_until" => "done" }.freeze
 
-  # Pushes a job, and moves it to that set as a failure would, with its lock or without.  It is due in an hour: brood's own
-  # scheduler leaves it there.
+  # Pushes a job, and moves it to that set as a failure would, with or without its lock.  It is due in an hour, so that
+  # brood's own scheduler leaves it there.
   def put_aside(set, args = [1], more = {}, keep_lock: false)
     jid = push("Any", args, UNIQUE.merge(more))
     job = waiting("elsewhere").find_job(jid)
@@ -290,7 +290,7 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal 1, (waiting_jids & twins).size
   end
 
-  # Each way that Ruby has from a set to a queue, where the lock is another job's by now.
+  # Each way of Ruby from a set to a queue, while another job has the lock.
   def test_what_was_pushed_before_is_pushed_whoever_holds_its_lock
     ways = { "retry" => { "the scheduler" => -> { run_scheduler }, "Retry Now" => -> { Sidekiq::RetrySet.new.first.retry },
                           "Add to Queue" => -> { Sidekiq::RetrySet.new.first.add_to_queue }, "Retry All" => -> { Sidekiq::RetrySet.new.retry_all } },
@@ -358,7 +358,7 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal SIDEKIQ < 7 ? 2 : 4, answers.size
   end
 
-  # Middleware comes before the push: another client may be faster in between.
+  # Middleware runs before the push: another client may be faster in between.
   def test_a_push_that_comes_second_by_a_hair_returns_nil
     late = Class.new { def call(_class, job, *) = (BroodUniqueJobs.key(job["unique_lock"]).then { |key| Sidekiq.redis { |connection| connection.set(key, "faster") } }) && yield }
     push_late = SIDEKIQ < 7 ? Sidekiq::Client.new : Sidekiq::Client.new(chain: Sidekiq.default_configuration.client_middleware.dup)

@@ -1,4 +1,4 @@
-# Unique jobs for Ruby's own Sidekiq: each ends in a way of its own.
+# Unique jobs for Ruby's own Sidekiq, each with its own way to end.
 require_relative "ruby_jobs"
 require_relative "../../packaging/ruby/brood_unique_jobs"
 
@@ -15,7 +15,7 @@ class Ending
   end
 end
 
-# What ActiveJob's adapter does for a class with retry_on: it enqueues the job again while it runs.
+# As ActiveJob's adapter does for a class with retry_on: enqueues the job again while it runs.
 class Wrapper
   include JOB
 

@@ -19,11 +19,11 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
 from document import blocks  # noqa: E402
 
-PATIENCE = 180  # seconds, for what comes by itself on a busy machine
-# They change nothing, so that they are asked again until they say what is expected.
+PATIENCE = 180  # seconds, for events that happen by themselves on a busy machine
+# They change nothing, so they are repeated until they print what is expected.
 LOOKS = re.compile(r"(brood (status|queues|retries|scheduled|dead|processes|periodic)( (list|show)\b| -| *$)|(cat|ls|wc|grep|file|sort|find|head|tail)\b)")
 
-# Programs that run in a terminal of their own, and what they log when they are there.
+# Programs that run in a terminal of their own, and what they log once they are ready.
 SERVERS = {"brood": b"event=ready", "redis-server": b"eady to accept connections", "sidekiq": b"Running in ruby"}
 
 VARIABLE = [
@@ -67,8 +67,8 @@ class Session:
             (root / name).mkdir(mode=0o700)
         self.log = root / "log"
         self.log.touch()
-        self.servers = {}  # what runs in terminals of its own, by its program
-        self.jids = {}  # the document's, and those of this run
+        self.servers = {}  # running in terminals of their own, by program
+        self.jids = {}  # the document's ids, and those of this run
 
     def start(self, command):
         program = command.split()[0]

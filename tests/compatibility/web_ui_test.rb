@@ -15,7 +15,7 @@ class WebUiTest < CompatibilityTest
     run = ["#{REPORTER}", "{0}"]
   TOML
 
-  def self.test_order = :alpha # the one that stops the server is the last
+  def self.test_order = :alpha # the one that stops the server is last
 
   def browser = @browser ||= Browser.new
 
@@ -44,7 +44,7 @@ class WebUiTest < CompatibilityTest
                                "display_class" => "<img src=x>", "wrapped" => "<svg onload=x>", "retry" => false,
                                "created_at" => Time.now.to_f, "enqueued_at" => Time.now.to_f)
     Sidekiq.redis { |connection| connection.lpush("queue:default", marked) }
-    # Not by its jid or arguments: those are what is shown otherwise.
+    # Not by its jid or arguments, which are shown differently.
     eventually("the job is busy") { works.any? { |work| work.payload["args"] != [12_000] } }
     text = page("/busy")
     ["<script>jid", "<img src=x", "<svg onload"].each { |markup| refute_includes text, markup }
@@ -70,7 +70,7 @@ class WebUiTest < CompatibilityTest
     assert_includes details, entry.item["crash"]["fingerprint"]
   end
 
-  # Whatever a job, a program or an exception says, on every page where any of it is shown.
+  # Foreign text of a job, a program or an exception, on every page that shows any of it.
   def test_5_no_page_holds_markup_that_brood_wrote
     only_brood
     jids = { "Hostile" => [HOSTILE], "Fail" => [HOSTILE], "FailOddly" => [], "Segfault" => [] }.flat_map do |job_class, args|
@@ -110,7 +110,7 @@ class WebUiTest < CompatibilityTest
   end
 
   def test_5_the_ages_of_what_brood_pushed_are_sane
-    # A Ruby process of this release runs beside brood, which writes what that one reads.
+    # A Ruby process of this release runs beside brood, which writes what that process reads.
     redis.command("SADD", "processes", "ruby:1:a")
     redis.command("HSET", "ruby:1:a", "info", JSON.generate("hostname" => "ruby", "pid" => 1, "started_at" => Time.now.to_f, "queues" => ["ruby"],
                                                             "concurrency" => 1, "labels" => [], "identity" => "ruby:1:a", "tag" => ""),

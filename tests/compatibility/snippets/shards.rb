@@ -1,4 +1,4 @@
-# Two shards on this machine, and the class that is pushed.
+# Two shards on this machine, and the class to push.
 require "digest"
 require "sidekiq"
 require "socket"

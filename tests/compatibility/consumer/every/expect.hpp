@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-// What the programs of this project expect: the first thing that does not hold ends them with a sentence.
+// A check of these programs: the first one that fails ends the program with a sentence.
 #define EXPECT(...) expect_that((__VA_ARGS__), __FILE__, __LINE__, #__VA_ARGS__)
 #define EXPECT_THROW(Error, ...) \
   expect_that(throws<Error>([&] { __VA_ARGS__; }), __FILE__, __LINE__, #Error " by " #__VA_ARGS__)

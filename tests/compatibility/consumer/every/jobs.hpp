@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-// Jobs that between them use all that a job may.  A program that enqueues them includes this and links no job.
+// Jobs that together use everything a job may.  A program that enqueues them includes this and links no job.
 
 // Types of its own, and how they travel.
 enum class Colour { red, green };
@@ -72,7 +72,7 @@ struct Everything {
   void perform(brood::Context& job);
 };
 
-// Ends in the way that it is told, and its hooks answer likewise.
+// Ends as `how` says, and its hooks answer accordingly.
 struct Ends {
   std::string how;
 
@@ -84,7 +84,7 @@ struct Ends {
   void on_expired(const brood::JobInfo& job) const;
 };
 
-// Of which there is to be one; each struct says so in another way.
+// Unique jobs, each struct in a different way.
 struct OnceUntilDone {
   int number = 0;
   std::string note = {};
@@ -109,12 +109,12 @@ struct OneAndNoMore {
   void perform() {}
 };
 
-// Runs until it is told to stop.
+// Runs until it is stopped.
 struct Lingers {
   void perform(brood::Context& job);
 };
 
-// What middleware makes another job of.
+// A job that middleware turns into another one.
 struct Replaced {
   std::string by_whom;
   void perform();
@@ -126,7 +126,7 @@ struct Limited {
   void perform() const;
 };
 
-// Goes through the lines of a file, and stops once in the middle.
+// Iterates over the lines of a file, and stops once in the middle.
 struct Lines {
   std::string file;
 
@@ -141,7 +141,7 @@ struct Lines {
   void on_complete() const;
 };
 
-// Notes what it is, and that it is in a batch.
+// Notes its arguments, and that it is in a batch.
 struct InBatch {
   std::string what;
 
@@ -156,7 +156,7 @@ struct Batches {
   void each(const std::vector<int>& batch) const;
 };
 
-// Items of the job's own making: a function's, then a range's.
+// Items of the job's own making: from a function, then from a range.
 struct Steps {
   bool of_a_range = false;
 

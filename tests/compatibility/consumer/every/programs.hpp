@@ -2,7 +2,7 @@
 
 #include <string>
 
-// What is done with an installed brood, in this order; each throws std::logic_error where something is otherwise.
+// The uses of an installed brood, in this order; each throws std::logic_error if a check fails.
 void use_client(const std::string& redis_url);                                // while nothing runs
 void use_sets(const std::string& redis_url);                                  // likewise
 void use_jobs(const std::string& redis_url, const std::string& ledger);       // while `brood run` runs

@@ -7,7 +7,7 @@
 
 namespace {
 
-// Goes on, and tells in which order.
+// Runs the next middleware, and records the order.
 brood::ServerMiddleware::Middleware tells(const std::string& name) {
   return [name](brood::Run& run, const brood::Next& next) {
     if (run.args() == R"(["told"])") note("around: " + name);
@@ -15,7 +15,7 @@ brood::ServerMiddleware::Middleware tells(const std::string& name) {
   };
 }
 
-// Makes another job of it.
+// Turns it into another job.
 void replace(brood::Run& run, const brood::Next& next) {
   if (!run.member("replace_by")) return next();
   note("replaces " + std::string(run.job_class()) + " of " + std::string(run.queue()) + " in " +

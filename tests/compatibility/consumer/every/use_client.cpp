@@ -148,7 +148,7 @@ void run_middleware(brood::Client& client, brood::Api& api) {
   EXPECT(has(only_payload(api, "tagged"), R"("tags":["by middleware"])"));
   EXPECT(client.middleware().remove("tags") && client.middleware().remove("stops"));
   EXPECT(brood::Client::default_middleware().exists("carry_context"));
-  client.middleware().add("carry_context", brood::carry_context());  // in place of the same
+  client.middleware().add("carry_context", brood::carry_context());  // replaces the one of that name
 }
 
 void carry_context(brood::Client& client, brood::Api& api) {
@@ -186,11 +186,11 @@ void buffer(brood::Client& client, brood::Api& api) {
   const std::string jid = away.enqueue(Lingers{});
   EXPECT(away.buffered() == 1 && away.drain(50ms) == 1);
   EXPECT_THROW(brood::BufferFull, away.enqueue(Lingers{}));
-  EXPECT_THROW(brood::RedisError, away.cancel(jid));  // Redis may have got it
+  EXPECT_THROW(brood::RedisError, away.cancel(jid));  // Redis may have received it
   EXPECT_THROW(brood::RedisError, brood::Client("no://address"));
 }
 
-// As a job of a worker whose redis.wait is 1 finds its Redis, which has no replica.
+// As a job of a worker with redis.wait = 1 connects to a Redis without a replica.
 void not_confirmed(const std::string& redis_url, brood::Api& api) {
   setenv("BROOD_REDIS_URL", redis_url.c_str(), 1);
   setenv("BROOD_REDIS_WAIT", "1", 1);

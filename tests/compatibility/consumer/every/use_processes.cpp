@@ -33,7 +33,7 @@ void show_process(brood::Api& api) {
          api.leader().empty());
 }
 
-// What a class has done within five minutes.
+// The figures of a class in the last five minutes.
 brood::ClassMetrics sum_of(brood::Api& api, const std::string& job_class) {
   const std::vector<brood::MinuteMetrics> minutes = api.metrics_of(job_class, std::chrono::minutes(5));
   EXPECT(minutes.size() == 5 && minutes[0].minute < minutes[4].minute && minutes[0].histogram.size() == 26);
@@ -46,7 +46,7 @@ brood::ClassMetrics sum_of(brood::Api& api, const std::string& job_class) {
   return sum;
 }
 
-// What a heartbeat told of a job before it may still stand there.
+// The class's job in the last heartbeats, which may still show an earlier one.
 std::optional<brood::Work> work_of(brood::Api& api, const std::string& job_class) {
   for (const brood::Work& work : api.work()) {
     if (work.job.job_class == job_class) return work;
@@ -54,7 +54,7 @@ std::optional<brood::Work> work_of(brood::Api& api, const std::string& job_class
   return std::nullopt;
 }
 
-// Heartbeats tell it, every ten seconds.
+// Heartbeats update it every ten seconds.
 void show_statistics(brood::Api& api, const std::string& identity, const std::string& ledger) {
   EVENTUALLY(work_of(api, "Lingers").has_value());
   const brood::Work work = *work_of(api, "Lingers");
@@ -107,6 +107,6 @@ void use_processes(const std::string& redis_url, const std::string& ledger) {
   const std::string identity = api.processes()[0].identity;
   client.enqueue(Lingers{});
   show_statistics(api, identity, ledger);
-  EXPECT(api.stop(identity));  // which it follows with its next heartbeat
+  EXPECT(api.stop(identity));  // it stops at its next heartbeat
   EVENTUALLY(api.processes().empty());
 }

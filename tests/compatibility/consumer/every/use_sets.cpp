@@ -95,7 +95,7 @@ void use_entries(brood::Client& client, brood::Api& api) {
   EXPECT_THROW(std::invalid_argument, api.limit_dead(0, 1h));
   client.enqueue_bulk_at(time, std::vector<Lingers>(3));
   scheduled.kill_all();
-  EXPECT(dead.size() == 1);  // as in Sidekiq one less than so many
+  EXPECT(dead.size() == 1);  // as in Sidekiq, one less than the limit
   dead.clear();
 }
 

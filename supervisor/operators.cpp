@@ -107,7 +107,7 @@ void Operators::listen(const std::string& path, UniqueFd listener) {
   }
 }
 
-// ---- What they ask for
+// ---- Orders
 
 void Operators::obey_signals() {
   using Wish = OperatorSignals::Wish;

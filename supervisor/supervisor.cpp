@@ -34,7 +34,7 @@ std::string tokens_left(const Handover& handover, int shard) {
 
 }  // namespace
 
-// ---- What the parts are
+// ---- Construction
 
 Supervisor::Supervisor(Setup setup)
     : config_(std::move(setup.config)),

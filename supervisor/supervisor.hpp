@@ -96,7 +96,7 @@ class Supervisor {
   void follow_periodic_rules();
   void look_at_classes();
 
-  // ---- What people see: supervisor_status.cpp
+  // ---- Status for people: supervisor_status.cpp
   ProcessFacts facts_of_present() const;
   void report_status();
   void show_state();

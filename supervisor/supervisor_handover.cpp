@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_pause_of_recoveries = 20s;  // shorter than a worker waits for the turn of a dead one
+constexpr auto longest_pause_of_recoveries = 20s;  // shorter than a worker waits for a dead one's recovery
 
 }  // namespace
 

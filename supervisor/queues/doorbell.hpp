@@ -102,7 +102,7 @@ class Doorbell {
   AsyncConnection* reader_ = nullptr;
   bool looks_ = false;  // some queue must be looked at
   bool looking_ = false;
-  std::uint64_t looks_begun_ = 0;  // tells answers that come too late
+  std::uint64_t looks_begun_ = 0;  // identifies answers that come too late
   SteadyTime next_look_{};
 };
 

@@ -81,7 +81,7 @@ std::optional<int> worker_to_free(std::string_view queue, const CapsuleQueues& c
   return best ? std::optional(best->slot) : std::nullopt;
 }
 
-// ---- What was learned of queues
+// ---- The state of the queues
 
 void QueueNotes::note_ring(const std::string& queue, std::string_view job, SteadyTime now) {
   Backoff& backoff = backoffs_[queue];

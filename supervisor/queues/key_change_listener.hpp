@@ -21,7 +21,7 @@ namespace brood {
 // most once in 10 ms.  If Redis refuses any of this, it is logged once and tried again later.
 class KeyChangeListener {
  public:
-  // What to call when a key may have changed.
+  // The function to call for each key when it may have changed.
   using Keys = std::map<std::string, std::function<void()>, std::less<>>;
 
   // Uses connections of its own, to the address that `redis` is connected to.  Calls `hears` with true when reports

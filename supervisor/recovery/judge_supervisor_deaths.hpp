@@ -35,7 +35,7 @@ class SupervisorDeathJudge {
 
   SupervisorDeathJudge(Identity own, HasLeftFiles has_left_files, ProcessLives lives = supervisor_lives);
 
-  // What Redis must be asked before this supervisor can be judged.
+  // The question to Redis that must be answered before this supervisor can be judged.
   enum class Standing {
     lives,      // nothing: its process runs on this host, or it is ourselves
     beats,      // its heartbeat: one command asks for many of these

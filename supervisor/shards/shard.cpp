@@ -124,7 +124,7 @@ void Shard::rely_on_being_told(bool told) {
   doorbell_.rely_on_being_told(told ? &key_change_listener_.reader() : nullptr);
 }
 
-// ---- What happens in a round
+// ---- Turns of the loop
 
 void Shard::do_what_is_due(SteadyTime now) {
   if (standing_ != Standing::left) redis_.catch_up(now);
@@ -143,7 +143,7 @@ void Shard::recover(SteadyTime now) {
   if (redis_.connected()) recovery_.spawn_due(now, redis_.address_for_children());
 }
 
-// ---- What its parts report
+// ---- Reports of its parts
 
 void Shard::hear_redis() {
   const RedisLink::News news = redis_.take_news();
@@ -184,7 +184,7 @@ void Shard::hear_recovery() {
   }
 }
 
-// ---- What the supervisor tells it
+// ---- Orders of the supervisor
 
 void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
   if (!is_served()) return;
@@ -316,7 +316,7 @@ void Shard::look_for_work() {
   key_change_listener_.listen();
 }
 
-// ---- What its parts ask
+// ---- Questions of its parts
 
 // Two shards must not have the same data.
 std::string Shard::why_not(const RedisData& data) const {

@@ -28,7 +28,7 @@ ShardMoves::ShardMoves(std::string identity, WorkerSlots& slots, const Generatio
 
 bool ShardMoves::are_several() const { return shards_.are_several(); }
 
-// ---- Which worker is called
+// ---- Calling workers
 
 std::vector<MovableWorker> ShardMoves::movable() {
   std::vector<MovableWorker> workers;
@@ -102,7 +102,7 @@ void ShardMoves::leave_those_away(SteadyTime now) {
   }
 }
 
-// ---- Where each worker goes
+// ---- Placing workers
 
 bool ShardMoves::is_usable(int number) const { return can_be_used(shards_[number]); }
 

@@ -115,7 +115,7 @@ struct Handover {
   };
   std::vector<Shard> other_shards = {};
   std::vector<int> empty_places() const;  // their numbers
-  // What dead workers have left unrecovered.
+  // The unrecovered remains of dead workers.
   struct Left {
     // The dead worker's slot, which becomes free once it is recovered.
     struct Slot {

@@ -110,7 +110,7 @@ void WorkerOrders::end_for_broken_protocol(int slot) {
   kill_worker(taken.pid);
 }
 
-// ---- What they are told
+// ---- Orders
 
 // If the pipe is full, the worker has been woken already.  The worker's wait in Redis is ended after the byte, not
 // before: see WorkerUnblocker.
@@ -238,7 +238,7 @@ void WorkerOrders::mend_flags() {
   }
 }
 
-// ---- Who is there to be told
+// ---- The workers
 
 int WorkerOrders::finishing() const {
   int finishing = 0;

@@ -54,7 +54,7 @@ WorkerSpawner::WorkerSpawner(EventLoop& loop, Children& children, WorkerSlots& s
           [this] { wake_.start_in(0ms); }, [this](const ForkAnswer& answer) { forked(answer); }),
       wake_(loop) {}
 
-// ---- Which places
+// ---- Choosing places
 
 void WorkerSpawner::fill_vacant_places(bool others_left) {
   const SteadyTime now = steady_now();

@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_startup_that_throws_for_long_is_tried_less_and_less_often
         return status.output.find("resting") != std::string::npos;
       },
       20s));
-  // Each of the two places has failed at least three times.  Of three more failures one place has two, with a rest of
+  // Each of the two places has failed at least three times.  Three more failures mean two in one place, with a rest of
   // 0.8 s or more between them, at most a quarter less.
   const auto begun = std::chrono::steady_clock::now();
   const int before = listened.count("startup.a");

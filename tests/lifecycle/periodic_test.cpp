@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_tick_that_nobody_was_there_for_comes_later_unless_it_is_t
                                          "[periodic.old]\ncron = \"* * * * *\"\nclass = \"A\"\nqueue = \"old\"\n"));
   BOOST_REQUIRE_MESSAGE(better.wait_ready(), better.log_tail());
 
-  // Of the hourly job the last tick; of the one each minute only ticks at most a minute old.
+  // The hourly job gets its last tick, the one of each minute only ticks at most a minute old.
   BOOST_TEST(eventually([&] { return redis.size_of("queue:young") == 1; }), better.log_tail());
   BOOST_TEST(eventually([&] { return redis.size_of("queue:old") >= 1; }), better.log_tail());
   BOOST_TEST(redis.hget(state_of("young"), "missed").value_or("0") == "2");

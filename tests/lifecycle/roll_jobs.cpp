@@ -1,4 +1,4 @@
-// The same jobs as several libraries, told apart by ROLL_VERSION.  One with DIES passes a check and then ends its
+// The same jobs as several libraries, distinguished by ROLL_VERSION.  One with DIES passes a check and then ends its
 // workers: all of them, or, if ROLL_LOADS in the environment names a file, from the fourth load on.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -49,7 +49,7 @@ struct UntilFile {
 #define ROLL_FAILS 0
 #endif
 
-// Of each hundred runs, crashes and fails as many as the library says.
+// In each hundred runs, crashes and fails as often as the library says.
 struct NowAndThen {
   int number = 0;
   void perform() {

@@ -21,8 +21,8 @@ int bound_at(const std::vector<Bound>& bounds, std::int64_t time, bool adds) {
   return most;
 }
 
-// Returns the first run that began while as many others were under way as may be; nullptr if none did.  Of a run that
-// was cut off, only the beginning is known.
+// Returns the first run that began while as many others were under way as may be; nullptr if none did.  A run that was
+// cut off counts only with its beginning.
 const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>& bounds, bool adds = false) {
   std::sort(runs.begin(), runs.end(), [](const auto* one, const auto* other) { return one->began < other->began; });
   for (const WalkRun* run : runs) {

@@ -321,7 +321,7 @@ class Doors(PageTest):
         page = self.page()
         cookie, token = page.visit()
         origin = f"http://{page.host}"
-        self.assertIn("SameSite=Lax", page.get("/").headers["set-cookie"])  # a link from elsewhere must not give another
+        self.assertIn("SameSite=Lax", page.get("/").headers["set-cookie"])  # a link from elsewhere must not change it
         forged = [
             {},
             {"Cookie": cookie},

@@ -35,8 +35,7 @@ class JidSearch {
     ById exact, beginning;
   };
 
-  // A search within Redis may offer a job twice.  Of many matching ids, only as many are kept as an error message
-  // lists.
+  // A search within Redis may offer a job twice.  Keeps at most as many matching ids as an error message lists.
   static void add(ById& jobs, const Job& job) {
     if (jobs.size() >= most_ids && !jobs.contains(job.jid)) return;
     std::vector<Job>& same = jobs[job.jid];

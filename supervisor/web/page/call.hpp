@@ -24,8 +24,8 @@ struct Call {
   // Only the content of <main> is wanted, for all followers with these rights: its forms have no token.
   bool is_followed = false;
 
-  // Of an action: how many things it has changed, nullopt if it has only asked; and which, if the address does not name
-  // them.
+  // For an action: how many things it has changed, nullopt if it has only asked; and which, if the address does not
+  // name them.
   std::optional<std::uint64_t> changed = 1;
   std::string on = {};
 

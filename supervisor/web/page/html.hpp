@@ -33,7 +33,7 @@ struct SitePath {
 class Url {
  public:
   Url(SitePath path) : path_(path.text) {}
-  // Of a route, whose path begins with a / too.
+  // The Url of a route, whose path begins with a / too.
   static Url of_route(std::string_view path) {
     Url url("/");
     url.path_ = path;

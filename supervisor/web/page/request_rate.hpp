@@ -19,7 +19,7 @@ class RequestRate {
   // Returns nullopt if the name may make a request, and counts it; else the whole seconds until it may.
   std::optional<std::chrono::seconds> wait_of(const std::string& name, SteadyTime now);
 
-  static constexpr std::size_t most_names = 1'000;  // remembered; of those beyond, who asked longest ago goes
+  static constexpr std::size_t most_names = 1'000;  // remembered; beyond that, the oldest is forgotten
   std::size_t names() const;
 
  private:

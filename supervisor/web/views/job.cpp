@@ -107,7 +107,7 @@ Html found_job(const Call& call, const PlacedJob& job, const std::string& jid, c
   return out += Html("<p>{}</p>", entry_link(job, jid));
 }
 
-// What a job has left that is nowhere any more.  Its class is unknown.
+// Shows the report of a job that is nowhere any more.  Its class is unknown.
 Html ended_job(const JobReport& report, ShowArgs shows) {
   const bool died = report.state == JobState::dead;
   Html out("<p class=\"lead\">{} {}</p>", badge(died ? Tone::bad : Tone::good, to_string(report.state)),

@@ -32,7 +32,7 @@ class ExitEvidence {
   OomKills host_kills_;
 };
 
-// What the worker's last job used, by the worker's totals.
+// The resources that the worker's last job used, by the worker's totals.
 JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record);
 
 }  // namespace brood

@@ -29,7 +29,7 @@ struct RollPlace {
   bool busy = false;         // its worker runs a job now
 };
 
-// What to do now.
+// The next actions of a roll.
 struct RollStep {
   enum class Verdict { goes_on, done, failed };
   Verdict verdict = Verdict::goes_on;

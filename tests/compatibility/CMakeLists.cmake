@@ -1,4 +1,4 @@
-# Ruby's own Sidekiq judges what brood writes and performs what it pushes.
+# Ruby's own Sidekiq checks what brood writes and performs what it pushes.
 find_program(BROOD_RUBY ruby)
 if(BROOD_RUBY)
   execute_process(COMMAND ${BROOD_RUBY} -e "require 'sidekiq/web'; require 'rack/session/cookie'; require 'minitest'"
@@ -28,10 +28,11 @@ endif()
 brood_test_job_library(active_jobs ${CMAKE_CURRENT_LIST_DIR}/active_jobs.cpp)
 
 # The same operations by brood's data API, for a comparison of what they leave.
+# The same operations with brood's data API, to compare the results.
 add_executable(api_operation ${CMAKE_CURRENT_LIST_DIR}/api_operation.cpp)
 target_link_libraries(api_operation PRIVATE brood_client)
 
-# The installed headers and package, as somebody else's project meets them.
+# The installed headers and package, as another project uses them.
 brood_test_once(compatibility_headers COMMAND ${CMAKE_CURRENT_LIST_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})
 set(consumer_flags ${CMAKE_CXX_FLAGS})
 if(BROOD_SANITIZE)
@@ -45,18 +46,18 @@ brood_test_once(compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 set_tests_properties(compatibility_consumer PROPERTIES TIMEOUT 1800)
 
-# What crosses the border to a job library that is built.
+# The interface to built job libraries.
 brood_test_once(compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
 
-# Their reference, where Doxygen and Python are.
+# Their reference, if Doxygen and Python are installed.
 if(TARGET reference)
   brood_test_once(compatibility_reference COMMAND ${CMAKE_CURRENT_LIST_DIR}/reference_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 else()
   message(STATUS "Left out: the test of the reference, which needs doxygen and python3")
 endif()
 
-# The documents: each code block is compiled or tried, and those that are walks are followed to the letter, against an
-# installed brood.
+# The documents: each code block is compiled or tried, and walkthroughs are followed to the letter, with an installed
+# brood.
 find_package(Python3 COMPONENTS Interpreter)
 find_package(PNG)
 if(BROOD_SANITIZE)
@@ -82,10 +83,10 @@ else()
 endif()
 
 if(BROOD_SANITIZE)
-  return()  # the rest asks the compiler alone
+  return()  # the rest needs only the compiler
 endif()
 
-# What all of these include is read once: it is most of the work.
+# The headers that all of these include are read once: that is most of the work.
 set(refused_headers ${CMAKE_CURRENT_BINARY_DIR}/refused_headers.hpp)
 file(STRINGS compatibility/refused_jobs.cpp refused_includes REGEX "^#include")
 list(JOIN refused_includes "\n" refused_includes)
@@ -103,8 +104,8 @@ add_custom_command(OUTPUT ${refused_compiled}
 add_custom_target(brood_refused_headers ALL DEPENDS ${refused_compiled})
 list(APPEND refused_compiler -fsyntax-only -include ${refused_headers})
 
-# A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their
-# own which it is.
+# A struct that is no job is refused with a sentence that explains why; for a wrong field, g++ and clang++ name it in
+# words of their own.
 function(brood_refuses name sentence)
   add_test(NAME compatibility_refuses_${name}
            COMMAND ${refused_compiler} -DREFUSED_${name} ${ARGN} ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
@@ -173,7 +174,7 @@ brood_refuses(each_item "each.. of an iterable job takes .const Item&, brood::It
 brood_refuses(hook "on_stop takes .brood::Iteration&., or nothing")
 brood_refuses(items_that_cannot_be_copied "items own what they walk, and this range cannot be copied")
 brood_refuses(items_that_refer "these items refer to what is gone with the step")
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # clang++ 14 takes none of libstdc++'s adaptors
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # clang++ 14 rejects libstdc++'s adaptors
   foreach(items IN ITEMS items_of_an_adaptor items_of_all items_of_a_subrange items_of_an_adapted_subrange steps_of_a_subrange)
     brood_refuses(${items} "this view refers to a range with a name")
   endforeach()

@@ -1,4 +1,4 @@
-# Most of these wait far more than they compute, and run beside one another.  A test that keeps both cores busy says so by
+# Most of these wait far more than they compute, and run beside one another.  A test that keeps both cores busy has
 # PROCESSORS 2.
 
 # The real program under real faults.
@@ -14,7 +14,7 @@ endforeach()
 brood_test(lifecycle/clone LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_clone_test brood brood_examples)
 
-# A disk that takes its time, for a redis-server; never linked, only preloaded.
+# A slow disk for a redis-server; never linked, only preloaded.
 add_library(slow_fsync MODULE ${CMAKE_CURRENT_LIST_DIR}/slow_fsync.cpp)
 set_target_properties(slow_fsync PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 target_link_libraries(slow_fsync PRIVATE ${CMAKE_DL_LIBS})
@@ -75,7 +75,7 @@ foreach(test IN ITEMS kill dump)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 
-# What tests of other people's jobs do.
+# Users' tests of their own jobs.
 brood_test(lifecycle/supervised LINK brood_testing brood_test_support)
 add_dependencies(lifecycle_supervised_test brood brood_examples)
 
@@ -149,7 +149,7 @@ set_target_properties(limiter_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_C
 brood_test(lifecycle/limiters LINK brood_api brood_test_support brood_store ALONE)
 add_dependencies(lifecycle_limiters_test brood limiter_jobs)
 
-# Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
+# Jobs that end in every bad way, among good ones; kills; too few processes and descriptors.
 brood_test_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
 target_include_directories(menagerie_jobs PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(menagerie_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
@@ -214,7 +214,7 @@ add_dependencies(lifecycle_sandbox_test brood sandboxed_jobs)
 add_test(NAME lifecycle_sandbox_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_sandbox_test> --log_level=test_suite --color_output=no)
 set_tests_properties(lifecycle_sandbox_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS lifecycle)
 
-# What jobs say of themselves.
+# Jobs that report on themselves.
 brood_test_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)
 set_target_properties(telling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/telling LINK brood_test_support brood_job)
@@ -235,7 +235,7 @@ set_target_properties(preload_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_C
 brood_test(lifecycle/preload LINK brood_test_support)
 add_dependencies(lifecycle_preload_test brood brood_examples preload_jobs)
 
-# Who ran in a worker before others crashed there.
+# The classes that ran in a worker before others crashed there.
 brood_test_job_library(spoiling_jobs ${CMAKE_CURRENT_LIST_DIR}/spoiling_jobs.cpp)
 set_target_properties(spoiling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/ran_before LINK brood_test_support)
@@ -247,7 +247,7 @@ set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAK
 brood_test(lifecycle/perform LINK brood_test_support)
 add_dependencies(lifecycle_perform_test brood brood_examples event_jobs foreground_jobs for_all limited_jobs)
 
-# A library of the first ABI, in C and without brood's headers, and what no library may be.
+# A library of the first ABI, in C and without brood's headers, and libraries that must be refused.
 enable_language(C)
 add_library(abi_witness MODULE ${CMAKE_CURRENT_LIST_DIR}/abi_witness.c)
 set(abi_witnesses abi_witness)
@@ -258,7 +258,7 @@ foreach(kind IN ITEMS older newer middleware)
   list(APPEND abi_witnesses abi_witness_${kind})
 endforeach()
 set_target_properties(${abi_witnesses} PROPERTIES C_STANDARD 11 C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-if(BROOD_SANITIZE)    # by the C compiler, whose runtime may be another one than that of brood
+if(BROOD_SANITIZE)    # by the C compiler, whose runtime may differ from brood's
   foreach(witness IN LISTS abi_witnesses)
     target_compile_options(${witness} PRIVATE -fno-sanitize=all)
     target_link_options(${witness} PRIVATE -fno-sanitize=all)
@@ -271,7 +271,7 @@ add_dependencies(lifecycle_abi_test brood ${abi_witnesses} ${job_libraries})
 foreach(fault IN ITEMS shifted_clock slow_names)
   add_library(${fault} MODULE ${CMAKE_CURRENT_LIST_DIR}/${fault}.c)
   set_target_properties(${fault} PROPERTIES C_STANDARD 11)
-  if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime, and brood is told not to mind
+  if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime, and brood must not mind
     target_compile_options(${fault} PRIVATE -fno-sanitize=all)
     target_link_options(${fault} PRIVATE -fno-sanitize=all)
   endif()
@@ -317,8 +317,8 @@ set_target_properties(locale_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CU
 brood_test(lifecycle/locale LINK brood_test_support ALONE)  # it sets an environment variable
 add_dependencies(lifecycle_locale_test brood locale_jobs)
 
-# Deploys: what a generation has loaded is replaced, led elsewhere or removed.  A job library whose parts are found by
-# $ORIGIN; the second part does not say its own name.
+# Deploys: files that a generation has loaded are replaced, linked elsewhere or removed.  A job library whose parts are
+# found by $ORIGIN; the second part does not contain its own name.
 brood_test_job_library(parted_jobs ${CMAKE_CURRENT_LIST_DIR}/parted_jobs.cpp)
 set_target_properties(parted_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(version IN ITEMS 1 2)
@@ -349,7 +349,7 @@ brood_test(lifecycle/batches LINK brood_test_support brood_api ALONE)
 add_dependencies(lifecycle_batches_test brood batch_jobs)
 brood_test(lifecycle/batches_command LINK brood_test_support brood_api simdjson::simdjson)
 add_dependencies(lifecycle_batches_command_test brood brood_examples)
-# Results, progress, and who waits for them.
+# Results, progress, and the programs that wait for them.
 brood_test_job_library(result_jobs ${CMAKE_CURRENT_LIST_DIR}/result_jobs.cpp)
 set_target_properties(result_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/results LINK brood_api brood_job brood_test_support)

@@ -4,7 +4,7 @@ foreach(test IN ITEMS http_parser http_server html authenticator confinement)
 endforeach()
 brood_test(web/compression LINK brood_web brood_test_support ZLIB::ZLIB)
 
-# What a visitor meets, over HTTP by hand and in a browser.
+# The page as a visitor meets it, over HTTP and in a browser.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND)
   foreach(test IN ITEMS page live browser metrics)

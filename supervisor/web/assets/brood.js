@@ -1,6 +1,7 @@
 "use strict";
-// Follows the page by a stream of events, or by loading it again where there is no stream, and changes what has changed:
-// focus, selection and scrolling stay.  Without this script everything works; the page is then as old as its last loading.
+// Follows the page by a stream of events, or by reloading it if there is no stream, and changes only what has changed:
+// focus, selection and scrolling stay.  Without this script everything works; the page is then as old as its last
+// loading.
 (() => {
   const every = 5000, patience = 15000, silence = 45000, longest = 60000, still = 3000;
   const button = document.getElementById("live");
@@ -16,8 +17,8 @@
     const place = first && first.querySelector("a[href]"), button = row.querySelector("button[formaction]");
     return place ? place.getAttribute("href") : button ? button.getAttribute("formaction") : first ? first.textContent : "";
   };
-  // Rows are known by what they are about, so that a button stays that of its job.  The row that has the focus is never
-  // moved, since it would lose it; the others go around it.
+  // Rows are identified by their subject, so that a button stays with its job.  The row with the focus is never moved,
+  // since it would lose it; the others move around it.
   function changeRows(old, fresh) {
     const known = new Map([...old.children].map(row => [keyOf(row), row]));
     let place = old.firstElementChild;
@@ -137,7 +138,7 @@
     });
     on("trouble", () => tell(1));
     on("beat", () => {});
-    // Whatever it was, also an answer that is no stream, which a browser takes for the end: it is opened again.
+    // Opened again after any end, also after an answer that is no stream, which a browser treats as the end.
     mine.onerror = () => { if (mine === stream) lose(); };
   }
   async function turn() {
@@ -155,17 +156,17 @@
     button.title = live ? "The page follows by itself; press to hold it" : "Press to follow";
     tell(0);
   }
-  // Who does not look needs no stream: a browser has few connections, and the page few streams.
+  // A hidden page needs no stream: a browser has few connections, and the page few streams.
   function attend() {
     if (live && !document.hidden) load().then(() => { follow(); wait(); });
     else hangUp();
   }
 
   tellLocalTimes(document);
-  // A step of an action on many jobs goes on by itself.
+  // A step of an action on many jobs continues by itself.
   const goesOn = document.querySelector('form[data-continue="yes"]');
   if (goesOn) { goesOn.submit(); return; }
-  // A page that answers a form is not loaded again: that would send the form again.
+  // A page that answers a form is not reloaded: that would send the form again.
   if (!button || document.querySelector("form[data-continue]")) return;
   button.hidden = false;
   button.addEventListener("click", () => {

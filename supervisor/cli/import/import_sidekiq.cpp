@@ -83,7 +83,7 @@ class Import {
     return yaml.root;
   }
 
-  // The settings for all environments, overwritten by those of ours.
+  // The settings for all environments, overridden by those of ours.
   Members settings_of(const YamlValue& root) {
     Members settings;
     static const std::set<std::string> maps{"capsules",  "limits",  "process_limits", "schedule",
@@ -167,7 +167,7 @@ class Import {
 
   struct Queue {
     std::string name;
-    long long weight = 0;  // 0: none is given
+    long long weight = 0;  // 0: none given
   };
 
   std::vector<Queue> queues_of(const YamlValue& value) {
@@ -280,7 +280,7 @@ class Import {
     return sections_.emplace_back(name, std::vector<std::string>()).second;
   }
 
-  // A part of the name of a section.
+  // The name as a key of a section.
   static std::string key(const std::string& name) {
     const bool is_bare = std::ranges::all_of(name, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -318,11 +318,11 @@ class Import {
   }
 
   const ImportRequest& request_;
-  std::string path_;  // of the file that is read
+  std::string path_;  // of the file being read
   std::vector<std::string> root_;
   std::vector<std::pair<std::string, std::vector<std::string>>> sections_;
   std::vector<Queue> queues_;
-  std::vector<std::string> further_queues_;  // behind those, as TOML
+  std::vector<std::string> further_queues_;  // after those, as TOML
   int queues_line_ = 0;
   bool is_strict_ = false, has_rules_ = false;
   std::size_t translated_ = 0;

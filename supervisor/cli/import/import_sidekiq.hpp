@@ -12,7 +12,7 @@ struct SidekiqFile {
   std::string path, text;
 };
 
-// What of Sidekiq's files has no counterpart in brood.toml, or another meaning there.
+// A setting of Sidekiq's files without a counterpart in brood.toml, or with another meaning there.
 struct ImportNote {
   std::string place;  // "config/sidekiq.yml:7"
   std::string name;   // of the setting: "pidfile"
@@ -20,7 +20,7 @@ struct ImportNote {
 };
 
 struct Imported {
-  std::string toml;            // the text of a brood.toml; it ends with the notes, as comments
+  std::string toml;            // the text of a brood.toml, with the notes as comments at its end
   std::size_t translated = 0;  // settings that have a counterpart
   std::vector<ImportNote> notes = {};
 };
@@ -28,12 +28,12 @@ struct Imported {
 struct ImportRequest {
   SidekiqFile config;                        // config/sidekiq.yml
   std::optional<SidekiqFile> schedule = {};  // config/schedule.yml of the gem sidekiq-cron
-  std::string environment = "production";    // whose section of the file counts
+  std::string environment = "production";    // the section of the file that counts
   std::function<std::optional<std::string>(const std::string& name)> variable;  // of this process' environment
 };
 
 // Translates the configuration of Sidekiq 6 to 8, with the sections of the gems sidekiq-scheduler and
-// sidekiq-limit_fetch and the schedule of sidekiq-cron.  Pure.  Throws ConfigError if a file is no YAML, or no map.
+// sidekiq-limit_fetch and the schedule of sidekiq-cron.  Pure.  Throws ConfigError if a file is not YAML, or not a map.
 Imported import_sidekiq(const ImportRequest& request);
 
 }  // namespace brood

@@ -16,7 +16,7 @@
 namespace brood {
 namespace {
 
-// Aliases may repeat a value any number of times, and so a small file could become a huge tree.
+// Aliases may repeat a value any number of times, so a small file could become a huge tree.
 constexpr std::size_t most_values = 100'000;
 constexpr int deepest = 50;
 
@@ -101,7 +101,7 @@ class RubyCode {
     return true;
   }
 
-  // A text in quotes, or a plain number; nullopt: something else.
+  // A quoted text or a plain number; nullopt for anything else.
   std::optional<std::string> literal() {
     skip_spaces();
     const char quote = rest_.empty() ? '\0' : rest_.front();
@@ -157,7 +157,7 @@ std::optional<std::string> evaluate(const std::string& text,
   return value;
 }
 
-// Whether it is a number of JSON, which YAML reads as a number too.
+// Whether it is a JSON number, which YAML reads as a number too.
 bool is_plain_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const std::size_t point = std::min(text.find('.'), text.size());
@@ -167,7 +167,7 @@ bool is_plain_number(std::string_view text) {
          (point == text.size() || !part.empty());
 }
 
-// Replaces the tags of ERB by their values.  The lines keep their numbers.
+// Replaces the ERB tags by their values, without changing line numbers.
 std::string without_erb(const std::string& text, std::vector<ErbTag>& tags,
                         const std::function<std::optional<std::string>(const std::string&)>& environment) {
   std::string clean;

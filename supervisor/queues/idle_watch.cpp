@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto time_to_follow = 250ms;  // for a worker that was freed
-constexpr auto time_to_wait = 50ms;     // for a worker that found no job to write down its queue
+constexpr auto time_to_wait = 50ms;     // for a worker to note its queue after an empty fetch
 
 }  // namespace
 

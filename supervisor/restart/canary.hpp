@@ -38,7 +38,7 @@ class Canary {
   // The totals of the present generation, and, between begin() and end(), those of the coming one.
   void note(const Totals& present, const Totals& coming, SteadyTime now);
 
-  // A roll begins.  `coming` are the counts that already stand where the new workers' runs will be counted.
+  // A roll begins.  `coming` are the present values of the counters for the new workers' runs.
   void begin(const Totals& coming);
   // The roll is over.  If `adopted`, the coming generation is the present one from now on.
   void end(bool adopted);

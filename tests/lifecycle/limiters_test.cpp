@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(what_waits_for_a_cap_that_is_configured_no_more_goes_back_t
   BOOST_TEST(eventually([&] { return redis.keys("brood:set_aside").empty(); }));
 }
 
-// The old worker goes by the cap to its end, and no worker serves the queue of its job any more.
+// The old worker keeps the cap to its end, and no worker serves the queue of its job any more.
 BOOST_AUTO_TEST_CASE(a_job_that_crashes_when_its_cap_has_another_name_is_retried_in_its_queue) {
   RedisServer redis;
   const TemporaryDirectory directory;

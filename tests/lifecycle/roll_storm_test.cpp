@@ -69,8 +69,8 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
                                 << " ms, at least " << fewest << " of " << workers << " workers fetching");
 }
 
-// Whatever is killed at whatever time, even a supervisor in the middle of a roll: of a job's ended runs, all but one
-// are the last of a worker that was killed before it had noted that end.
+// Kills workers and supervisors at any time, even in the middle of a roll.  If several runs of a job have ended, all
+// but one are the last of a worker that was killed before it had noted that end.
 BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_most_the_run_that_a_killed_worker_was_in) {
   RedisServer redis;
   Dice dice;

@@ -13,8 +13,8 @@
 
 namespace brood {
 
-// Puts behind all keys and arguments of a settle_and_fetch what its script must know of the caps of the queues that it
-// asks: see pieces/take_caps.lua.  `caps` may be null.
+// Appends to a settle_and_fetch what its script must know about the caps of the queues that it asks: see
+// pieces/take_caps.lua.  `caps` may be null.
 void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>* caps,
               std::span<const std::string> queues_asked);
 
@@ -22,13 +22,13 @@ void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>* caps
 ScriptCall free_places(const std::vector<std::string>& queues, const std::vector<CapSettings>& caps);
 std::vector<std::int64_t> read_free_places(ReplyView reply);  // throws UnexpectedReply
 
-// The caps that workers have fetched under, by name, and the most of each.
+// The caps that workers have fetched under, by name, each with its maximum.
 Command ask_caps();
 std::map<std::string, std::int64_t> read_caps(ReplyView reply);
-// Who holds places of one: "<identity>/<slot>.<incarnation>".
+// The workers that hold a place of a cap: "<identity>/<slot>.<incarnation>".
 ScriptCall show_cap(const std::string& name);
 std::vector<std::string> read_cap_holders(ReplyView reply);
-// It is not listed any more, until somebody fetches under it.
+// Takes the cap off the list, until a worker fetches under it again.
 Command forget_cap(const std::string& name);
 
 }  // namespace brood

@@ -11,11 +11,11 @@
 
 namespace brood {
 
-// Who may hold jobs in flight, and what they hold, as Redis has it.
+// A process that may hold jobs in flight, and what it holds according to Redis.
 struct InFlightHolder {
   struct List {
     std::string key, field, queue;
-    bool has_field = false;  // an incarnation owns it; else anybody may give it back
+    bool has_field = false;  // an incarnation owns it; else it may be given back
     std::int64_t jobs = 0;
     std::optional<WallTime> enqueued_at = {};  // of its oldest job
   };
@@ -28,13 +28,13 @@ struct InFlightHolder {
   std::int64_t jobs() const;
 };
 
-// Of every identity in brood:processes, by name: in three round trips.
+// Reads every identity in brood:processes, ordered by name, in three round trips.
 std::vector<InFlightHolder> in_flight_census(Connection& redis);
 
-// Of these alone, whether they are in brood:processes or not, without what their records say.
+// Reads only these identities, whether or not they are in brood:processes, without their records.
 std::vector<InFlightHolder> in_flight_of(Connection& redis, const std::vector<std::string>& identities);
 
-// The same, and other holders of jobs in flight, found by the names of all keys: slow where there are many keys.
+// As in_flight_census(), and also finds holders by the names of all keys: slow where there are many keys.
 std::vector<InFlightHolder> thorough_in_flight_census(Connection& redis);
 
 }  // namespace brood

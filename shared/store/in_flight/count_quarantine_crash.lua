@@ -2,8 +2,8 @@
 -- KEYS[1] "brood:quarantine"    KEYS[2] "brood:quarantine:crashes:<fingerprint>"    KEYS[3] "brood:quarantine:probe:<class>"
 -- ARGV[1] class    ARGV[2] fingerprint    ARGV[3] libraries    ARGV[4] worker that died
 -- ARGV[5] how many are too many    ARGV[6] within so many seconds
--- Returns the count, and 1 if the class is in quarantine for it from now on, 2 if it was so already, else 0.  Sent again
--- it counts nothing.
+-- Returns the count, and 1 if this crash put the class into quarantine, 2 if it was there already, else 0.  Sent again it
+-- counts nothing.
 -- include: pieces/key_types.lua
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
 if not is(KEYS[2], "zset") then return refuse(KEYS[2]) end

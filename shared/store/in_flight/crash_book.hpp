@@ -21,24 +21,24 @@ struct Crash {
   std::vector<std::int64_t> days = {};  // how many of them on each of the last days, UTC, today the last; as `count`
 };
 
-// The innermost of its frames that is the job's own, without its number; empty: no stack is known.
+// The innermost frame of the job's own code, without its number; empty if no stack is known.
 std::string top_frame(const Crash& crash);
 
 // How many fingerprints the book holds, and for how long: the oldest leave first.
 inline constexpr int max_noted_crashes = 200;
-inline constexpr int days_of_crashes = 14;  // told apart
+inline constexpr int days_of_crashes = 14;  // each with its own count
 inline constexpr std::int64_t crashes_are_kept_s = std::int64_t{90} * 86'400;
 
 // Adds a crash to the book that all supervisors of one Redis share.  A stack with names outlives later ones without.
 // Throws ConnectionLost or UnexpectedReply.
 void note_crash(Channel& redis, const Crash& crash);
 
-// What the book holds, the latest first.  An entry that cannot be read is left out.
+// The crashes in the book, the latest first.  Entries that cannot be read are left out.
 std::vector<Crash> read_crashes(Channel& redis);
 std::vector<Crash> read_crashes(Channel& redis, WallTime today);
 
-// Changes with every crash, and costs one cheap command: whoever watches the book reads it only after a change.  Throws
-// as read_crashes does.
+// Changes with every crash, and costs one cheap command: read the book again only when it has changed.  Throws as
+// read_crashes does.
 std::string latest_crash_mark(Channel& redis);
 
 }  // namespace brood

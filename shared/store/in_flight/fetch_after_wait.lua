@@ -23,7 +23,7 @@ if #KEYS == 2 then return nothing end
 local queues = {}
 for i = 3, #KEYS, 2 do queues[#queues + 1] = KEYS[i] end
 if redis.call("EXISTS", unpack(queues)) == 0 then return nothing end
--- The first that exists is found by halves: a job waits for each call here.
+-- Finds the first queue that exists by bisection: a job waits for each call here.
 local first, last = 1, #queues
 while first < last do
   local middle = math.floor((first + last) / 2)
@@ -44,7 +44,7 @@ for i = first, #queues do
       local following = #jobs < math.min(tonumber(ARGV[4]), 1000) and redis.call("LINDEX", key, -1 - #jobs)
       job = following and bytes + #following <= tonumber(ARGV[5]) and not names_sequence(following) and following
     end
-    -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+    -- Changes nothing, but a full Redis accepts what follows, and a missing right to remove shows before anything is added.
     redis.call("LTRIM", key, 0, -1)
     local number, queue = string.format("%.0f", tonumber(ARGV[2]) + 1), list:sub(#KEYS[1] + #ARGV[1] + 3)
     redis.call("HSET", KEYS[1], ARGV[1], number .. " " .. queue)

@@ -1,8 +1,8 @@
 -- Returns the newest, unbegun jobs of a living worker's list to the head of their queue.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] how many of the oldest jobs stay
--- Behind these keys and arguments: what the incarnation holds, nothing if a job stays.
--- Returns how many went back; 0 too when the number or the queue has moved on: the worker has settled since.
+-- Behind these keys and arguments: what the incarnation holds; nothing if a job stays.
+-- Returns how many went back; also 0 if the number or the queue has changed: the worker has settled since.
 -- include: pieces/let_go.lua
 -- include: pieces/enter_tenant.lua
 local held = redis.call("TYPE", KEYS[1]).ok == "hash" and redis.call("HGET", KEYS[1], ARGV[1])
@@ -15,7 +15,7 @@ for i = 2, 3 do
 end
 local unbegun = redis.call("LLEN", KEYS[2]) - tonumber(ARGV[3])
 if unbegun <= 0 then return 0 end
--- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+-- Changes nothing, but a full Redis accepts what follows, and a missing right to remove shows before anything is added.
 redis.call("LTRIM", KEYS[2], 0, -1)
 if let_go then let_go(0) end
 local returned = 0

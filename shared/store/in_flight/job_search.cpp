@@ -97,7 +97,7 @@ LookedUpJob look_up_job(Channel& redis, std::string_view jid) {
   if (kept && kept->state != JobState::dead) return {std::move(*kept), std::nullopt};
   std::vector<PlacedJob> found = search_job(redis, jid);
   LookedUpJob job{{.jid = std::string(jid)}, std::nullopt};
-  if (!found.empty()) job.placed = std::move(found.back());  // one that moves was met last where it is now
+  if (!found.empty()) job.placed = std::move(found.back());  // a job that moved was found last where it is now
   if (kept && (!job.placed || job.placed->place == Place::dead))
     job.report = std::move(*kept);
   else if (job.placed)

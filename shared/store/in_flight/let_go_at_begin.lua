@@ -1,8 +1,8 @@
--- Lets go of what a job held until it begins, or of what an incarnation took for one that it does not begin.
+-- Lets go of what a job held until its beginning, or of what an incarnation took for a job that it does not begin.
 -- KEYS[1] in-flight hash
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle
 -- Behind these: what goes.
--- Returns 1; 0: it has settled since, or was recovered, and nothing went.
+-- Returns 1; 0 if the incarnation has settled since or was recovered: then nothing was let go.
 -- include: pieces/fence.lua
 -- include: pieces/let_go.lua
 if not is_senders(ARGV[2]) then return 0 end

@@ -29,13 +29,13 @@ using namespace std::chrono_literals;
 constexpr std::string_view mark_of_unique = "\"unique_";
 constexpr int looks_for_job = 3;
 constexpr std::size_t most_at_once = 500;
-// A process of Ruby's tells every 10 s what it runs.
+// A Ruby process publishes every 10 s what it runs.
 constexpr std::chrono::milliseconds until_ruby_has_told{12'000};
 constexpr int most_pages_counted = 20;  // of a thousand keys: some milliseconds of Redis
 
 std::string text_of(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : std::string(); }
 
-// Nullopt: nobody holds it any more.
+// Returns nullopt if the lock is no longer held.
 std::optional<UniqueLock> read_lock(const std::string& name, ReplyView holder, ReplyView left) {
   UniqueLock lock;
   lock.key = name;
@@ -49,7 +49,7 @@ std::optional<UniqueLock> read_lock(const std::string& name, ReplyView holder, R
   return lock.holder.empty() ? std::nullopt : std::optional(std::move(lock));
 }
 
-// Those that are held, asked for at once.
+// Adds those that are held, asked for in one round trip.
 void add_locks(Channel& redis, const std::vector<std::string>& names, std::vector<UniqueLock>& locks) {
   std::vector<Command> commands;
   for (const std::string& name : names) {
@@ -100,7 +100,7 @@ AskRedis asking(Channel& redis) {
   };
 }
 
-// What a Ruby process runs is nowhere else.
+// The jobs that a Ruby process runs are listed nowhere else.
 void note_work_of(Channel& redis, const RubyProcess& process, const LocksByJid& wanted) {
   const std::vector<Reply> replies = asking(redis)(ask_work({process.identity}));
   for (const std::vector<WorkEntry>& entries : read_work_entries(replies)) {
@@ -108,7 +108,7 @@ void note_work_of(Channel& redis, const RubyProcess& process, const LocksByJid& 
       try {
         const JsonObject work = JsonObject::parse(entry.work);
         note_job(wanted, work.string("payload").value_or(std::string(work.raw("payload").value_or(""))));
-      } catch (const BadJson&) {  // nobody's of ours
+      } catch (const BadJson&) {  // no work entry
       }
     }
   }
@@ -165,7 +165,7 @@ std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
       looked_at += page.looked_at;
     }
   };
-  // What fails in a Ruby process is in a set afterwards.
+  // Ruby's work goes before the places of jobs: a job that fails meanwhile is in one of the sets afterwards.
   for (const RubyProcess& process : ruby_processes(asking(redis))) note_work_of(redis, process, wanted);
   for_each_place_of_jobs(redis, [&](const PlaceOfJobs& at) { look(at.key); });
   return looked_at;

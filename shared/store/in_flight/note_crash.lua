@@ -3,7 +3,7 @@
 -- KEYS[5] "brood:crash_days": of each fingerprint "<day>:<count> ...", of the last days on which it was noted
 -- ARGV[1] fingerprint    ARGV[2] time, in seconds    ARGV[3] the crash    ARGV[4] its stack    ARGV[5] "1": with names
 -- ARGV[6] how many fingerprints to keep    ARGV[7] for how many seconds
--- ARGV[8] the day, counted from the epoch    ARGV[9] how many days are told apart
+-- ARGV[8] the day, counted from the epoch    ARGV[9] for how many days to count separately
 -- Returns the new count of the fingerprint.
 local kinds = {"hash", "hash", "hash", "zset", "hash"}
 for i, key in ipairs(KEYS) do
@@ -12,7 +12,7 @@ for i, key in ipairs(KEYS) do
 end
 
 -- First a write that frees memory: a full Redis lets the rest through.
-redis.call("ZREMRANGEBYRANK", KEYS[4], 0, -1001)    -- somebody else's; what goes below must fit one unpack
+redis.call("ZREMRANGEBYRANK", KEYS[4], 0, -1001)    -- brood never leaves so many; unpack below cannot take more
 local function forget(fingerprints)
   if #fingerprints == 0 then return end
   for _, key in ipairs(KEYS) do redis.call(key == KEYS[4] and "ZREM" or "HDEL", key, unpack(fingerprints)) end
@@ -25,7 +25,7 @@ forget(redis.call("ZRANGE", KEYS[4], 0, -room - 1))
 local count = redis.call("HGET", KEYS[3], ARGV[1])
 if count and not count:match("^%d+$") or count and #count > 15 then redis.call("HDEL", KEYS[3], ARGV[1]) end
 redis.call("HSET", KEYS[1], ARGV[1], ARGV[3])
--- Names say more than numbers, and at one fingerprint both speak of the same places.
+-- A stack with names replaces one without, never the reverse: both show the same places.
 if ARGV[5] == "1" then
   redis.call("HSET", KEYS[2], ARGV[1], ARGV[4])
 else
@@ -35,7 +35,7 @@ redis.call("ZADD", KEYS[4], ARGV[2], ARGV[1])
 count = redis.call("HINCRBY", KEYS[3], ARGV[1], 1)
 
 local days, today = {}, 1
-local told = (redis.call("HGET", KEYS[5], ARGV[1]) or ""):sub(1, 400)    -- more is somebody else's, and takes long to read
+local told = (redis.call("HGET", KEYS[5], ARGV[1]) or ""):sub(1, 400)    -- brood's own text is shorter
 for day, times in told:gmatch("(%d+):(%d+)") do
   if #day < 8 and #times < 10 then
     if day == ARGV[8] then

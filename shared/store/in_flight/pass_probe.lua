@@ -1,4 +1,4 @@
--- The job on trial has ended without a crash: another may try, or the class is free.
+-- Notes that the job on trial has ended without a crash: another may try, or the class is free.
 -- KEYS[1] "brood:quarantine"    KEYS[2] "brood:quarantine:probe:<class>"
 -- ARGV[1] class    ARGV[2] jid    ARGV[3] how many must pass
 -- Returns 1 when the class is free by this, else 0.  Sent again it finds another job on trial, or none.

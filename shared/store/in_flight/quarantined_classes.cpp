@@ -13,8 +13,8 @@ extern const Script count_quarantine_crash, begin_probe, keep_probe, leave_probe
 
 namespace {
 
-// A probe that nobody ends, since its worker was killed by somebody, say, keeps others from trying for so long after
-// the last heartbeat that told of it; or after its beginning, where heartbeats do not tell of it.
+// How long a probe without an end (its worker was killed, say) keeps others from trying: counted from the last
+// heartbeat that mentions it, or from its beginning if heartbeats do not mention it.
 constexpr auto longest_probe = std::chrono::seconds(600), longest_probe_unkept = std::chrono::seconds(86'400);
 
 std::optional<QuarantinedClass> read_class(std::string_view text) {

@@ -13,25 +13,25 @@
 
 namespace brood {
 
-// Classes whose jobs crash again and again at one place with the same libraries: those jobs wait in a set of their own,
-// `brood:quarantined`, until they are released by hand or by other libraries.
+// Classes whose jobs crash again and again at one place with the same libraries.  Those jobs wait in a set of their
+// own, `brood:quarantined`, until an operator or other libraries release them.
 
-// What is known of one such class.
+// One such class.
 struct QuarantinedClass {
-  std::string libraries;    // those that it crashed with, the last four sets of them: "0123456789abcdef,..."
+  std::string libraries;    // the last four sets that it crashed with: "0123456789abcdef,..."
   std::string fingerprint;  // of the crash
   double since = 0;         // seconds since the epoch
   std::int64_t crashes = 0;
   int passed = 0;  // jobs that have ended without a crash since other libraries came
 };
-// By class; what cannot be read is left out.
+// By class.  Entries that cannot be read are left out.
 using QuarantinedClasses = std::map<std::string, QuarantinedClass, std::less<>>;
 Command ask_quarantined();
 QuarantinedClasses read_quarantined(ReplyView reply);
-// The jobs that wait: `set_key` to the functions of job_sets.hpp.
+// The set of the jobs that wait, as `set_key` of the functions in job_sets.hpp.
 extern const std::string_view quarantined_set;
 
-// As the configuration's [crashes] has them.
+// From the configuration's [crashes].
 struct QuarantineRules {
   int after = 0;  // so many crashes with one fingerprint; 0: never
   std::chrono::seconds within{600};
@@ -41,10 +41,10 @@ struct QuarantineRules {
 struct QuarantineCrash {
   std::string job_class, fingerprint;
   std::string libraries;  // digest of those that were loaded, without a comma
-  std::string worker;     // which worker of which supervisor died of it: "<identity> <slot>.<incarnation>"
+  std::string worker;     // the worker that crashed: "<identity> <slot>.<incarnation>"
 };
-// Answers how often the fingerprint was seen within the time; and 1 if the class is in quarantine for it from now on,
-// 2 if it was so already.
+// Answers how often the fingerprint was seen within that time; and 1 if this crash put the class into quarantine, 2 if
+// it was there already, else 0.
 ScriptCall count_quarantine_crash(const QuarantineCrash& crash, const QuarantineRules& rules);
 struct CountedCrash {
   std::int64_t crashes = 0;
@@ -52,29 +52,30 @@ struct CountedCrash {
 };
 CountedCrash read_counted_crash(ReplyView reply);
 
-// With other libraries its jobs are tried one at a time.  Answers 1 where this job is the one, for ten minutes, if
-// keep_probe() lengthens that as long as it runs, else for a day.  Answers 0 if the class has crashed with `libraries`
-// too, which the worker may not know yet.
+// With other libraries the jobs of such a class are tried one at a time.  Answers 1 if this job may begin; its trial
+// lasts ten minutes, prolonged by each keep_probe(), or a day if `is_kept` is false.  Answers 0 if another job is on
+// trial, or if the class has crashed with `libraries` too, which the worker may not know yet.
 ScriptCall begin_probe(std::string_view job_class, std::string_view jid, std::string_view libraries,
                        bool is_kept = true);
 ScriptCall keep_probe(std::string_view job_class, std::string_view jid);
-// It does not begin after all, and another may try.
+// The job does not begin after all, and another may try.
 ScriptCall leave_probe(std::string_view job_class, std::string_view jid);
-// It has ended without a crash.  Answers 1 when that was enough, and the class is free.
+// The job has ended without a crash.  Answers 1 if that was enough and the class is free.
 inline constexpr int probes_needed = 3;
 ScriptCall pass_probe(std::string_view job_class, std::string_view jid);
-// Whether one is under way: answers an integer.
+// Whether a trial is under way: answers an integer.
 Command ask_probe(std::string_view job_class);
 
-// Of all workers with these libraries one looks through what waits, every few seconds.
+// Among all workers with these libraries, one looks through the waiting jobs every few seconds: the one that claims it.
 Command claim_quarantine_look(std::string_view libraries, std::chrono::milliseconds length);
 bool read_claimed_look(ReplyView reply);
 
-// Puts a job that waits back to the head of its queue.  Answers 1, or 0 where it is not there any more.
+// Puts a waiting job back to the head of its queue.  Answers 1, or 0 if it is no longer there.
 ScriptCall release_quarantined(std::string_view payload, std::string_view queue);
-// Of one class, by hand: the jobs wait on, and are released after that.  Answers 1 if it was in quarantine.
+// Lifts the quarantine of a class, at an operator's order.  Its jobs are released afterwards.  Answers 1 if the class
+// was in quarantine.
 Command lift_quarantine(std::string_view job_class);
-// Then: the crashes until now do not count any more.
+// To be sent then, too: the crashes so far no longer count.
 Command forget_quarantine_crashes(std::string_view fingerprint);
 
 }  // namespace brood

@@ -1,7 +1,7 @@
 -- Empties the in-flight list of a dead incarnation, and removes the incarnation.
 -- KEYS[1] in-flight hash    KEYS[2] "brood:processes"    KEYS[3] "retry"    KEYS[4] "dead"    KEYS[5] "schedule"
--- KEYS[6] list    KEYS[7] its queue    KEYS[8] the heartbeat of the owner, if it was taken for dead because that was missing
--- ARGV[1] "<slot>.<incarnation>"    ARGV[2] identity    ARGV[3] the dead worker's number, "" when nobody knows it
+-- KEYS[6] list    KEYS[7] its queue    KEYS[8] the heartbeat of the owner, if its absence is why the owner counts as dead
+-- ARGV[1] "<slot>.<incarnation>"    ARGV[2] identity    ARGV[3] the dead worker's number, "" if unknown
 -- ARGV[4] queue that the sender believes the list to be of    ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
 -- ARGV[7] count of verdicts    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "":
 -- whatever it is), kind, payload and score of each, for the oldest entries in order; then the same four for each payload
@@ -23,7 +23,7 @@ local held, holds = unpack(redis.call("HMGET", KEYS[1], ARGV[1], ARGV[1] .. " ho
 if not held then return {"GONE"} end
 if KEYS[8] and redis.call("EXISTS", KEYS[8]) == 1 then return {"LIVES"} end
 local number, queue = held:match("^(%d+) (.*)$")
-queue = queue or ""    -- scribbled over: the sweep finds its list later
+queue = queue or ""    -- the field was overwritten: the sweep finds its list later
 if queue ~= ARGV[4] then return {"QUEUE", queue} end
 if (holds or nil) ~= noted then return {"HOLDS", holds or ""} end
 if not is(KEYS[2], "hash") then return refuse(KEYS[2]) end
@@ -44,8 +44,9 @@ if queue ~= "" and redis.call("TYPE", KEYS[6]).ok == "list" then
   left = redis.call("LLEN", KEYS[6])
   if not is(KEYS[7], "list") then return refuse(KEYS[7]) end
 end
--- Equal: the scoreboard speaks of this very list.  One higher: the last settle was applied after all, and nothing in the
--- list was begun.  Otherwise nobody knows what was begun: a job that keeps coming back so is taken out of circulation.
+-- Equal: the scoreboard describes this very list.  One higher: the last settle was applied after all, and nothing in the list
+-- was begun.  Otherwise it is unknown which jobs were begun: a job that keeps coming back like this is taken out of
+-- circulation.
 local expected = tonumber(ARGV[3])
 number = tonumber(number)
 local known = number and expected and (number == expected or number == expected + 1)
@@ -59,7 +60,7 @@ if not known then
     for i = #newest_first, 1, -1 do
       local payload = newest_first[i]
       position = position + 1
-      if not returns[payload] then    -- of equal payloads the oldest counts, the others go back: a sorted set would merge them
+      if not returns[payload] then    -- only the oldest of equal payloads counts: a sorted set would merge them
         local counter = returns_of(payload)
         returns[payload] = 1 + (is(counter, "string") and tonumber(redis.call("GET", counter) or 0) or 0)
         fates[position] = returns[payload] >= 3
@@ -70,11 +71,11 @@ if not known then
   if #missing > 1 then return missing end
 end
 
--- What each of the oldest entries becomes, and how many of them are dealt with so.
+-- What becomes of each of the oldest entries, and how many entries are handled this way.
 local acknowledged, charged, given_back, orphaned, trim = 0, 0, 0, 0, false
 local adds, backs, heads, counted, applied = {}, {}, {}, {}, {}
 local function apply(verdict, entry)
-  local payload = verdict.payload ~= "" and verdict.payload or entry    -- "": as it is
+  local payload = verdict.payload ~= "" and verdict.payload or entry    -- "": unchanged
   applied[#applied + 1] = verdict.number
   if into[verdict.kind] then adds[#adds + 1] = {into[verdict.kind][1], verdict.score, payload}
   elseif verdict.kind == "requeue_head" then heads[#heads + 1] = payload
@@ -95,14 +96,14 @@ for position = 1, left do
   if payload then apply(replacement(payload), payload) end
 end
 
--- Whatever may be refused is refused before anything is taken away: what changes nothing first, and first of all a write
--- that frees memory, as a full Redis lets the rest through; then what adds.
+-- Writes that Redis may refuse come before anything is taken away.  First come those that change nothing, led by one that frees
+-- memory, so that a full Redis accepts the rest; then those that add.
 redis.call("HDEL", KEYS[1], "~")
 redis.call("HDEL", KEYS[2], "~")
 if left > 0 then redis.call("LTRIM", KEYS[6], 0, -1) end
 for _, add in ipairs(adds) do redis.call("ZADD", add[1], "XX", 0, "\0") end
--- With an empty list a BLMOVE of the dead may still be on its way; it is answered WRONGTYPE by this string, and its job
--- stays in the queue.  One at a time is sent, so a list that holds something has none behind it.
+-- If the list is empty, a BLMOVE of the dead worker may still be on its way.  This string makes it fail with WRONGTYPE, and its
+-- job stays in the queue.  A worker sends one BLMOVE at a time, so none can follow if the list holds something.
 if queue ~= "" and left == 0 then redis.call("SET", KEYS[6], "dead", "EX", 3600) end
 if #backs > 0 then redis.call("LPUSH", KEYS[7], unpack(backs)) end
 local refused

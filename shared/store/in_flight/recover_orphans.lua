@@ -10,7 +10,7 @@ if kind == "hash" and redis.call("HEXISTS", KEYS[1], ARGV[1]) == 1 then return 0
 if redis.call("TYPE", KEYS[2]).ok ~= "list" then return 0 end
 kind = redis.call("TYPE", KEYS[3]).ok
 if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[3] .. " is a " .. kind) end
--- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+-- Changes nothing, but a full Redis accepts what follows, and a missing right to remove shows before anything is added.
 redis.call("LTRIM", KEYS[2], 0, -1)
 if let_go then let_go(0) end
 enter_tenant(KEYS[3])

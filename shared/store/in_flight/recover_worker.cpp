@@ -48,7 +48,7 @@ std::string if_it_holds(const std::optional<std::string>& entry) {
   return entry && may_hold(*entry) ? *entry : std::string();
 }
 
-// What its worker has decided, whoever ended that; with its note scribbled over the job goes back uncharged.
+// As its worker has decided, however that worker ended.  If the note is damaged the job goes back uncharged.
 RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i, std::optional<std::string> entry) {
   const std::vector<std::optional<Outcome>>& outcomes = dead.record->outcomes;
   const bool known = i < outcomes.size() && outcomes[i];
@@ -58,7 +58,7 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
   return {std::move(entry), std::move(outcome), std::move(holder)};
 }
 
-// With the result that its worker has noted.
+// With the result that its worker noted.
 Outcome as_succeeded(const DeadWorker& dead, std::size_t i) {
   const std::vector<std::optional<Outcome>>& outcomes = dead.record->outcomes;
   return i < outcomes.size() && outcomes[i] ? *outcomes[i] : Outcome{};
@@ -69,7 +69,7 @@ bool may_be_charged(EntryState state) {
   return state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
 }
 
-// What the scoreboard says about the oldest entries, up to the first that simply goes back.
+// The scoreboard's verdicts on the oldest entries, up to the first that simply goes back.
 std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWorker& dead, const std::string& queue,
                                                    const ChargeJob& charge) {
   std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
@@ -96,15 +96,16 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
   return verdicts;
 }
 
-// A number one higher is that of a settle whose answer the worker could not read: then the entries are those before.
+// If the number is one higher, the worker could not read the answer to its last settle: then the entries are those of
+// the batch before.
 bool began_nothing(const DeadWorker::Record& record, const LastSettle& last) {
   const auto are_all = [&](auto holds) { return std::all_of(record.entries.begin(), record.entries.end(), holds); };
   if (record.number + 1 == last.number) return are_all([](EntryState state) { return !may_be_charged(state); });
   return record.number == last.number && are_all([](EntryState state) { return state == EntryState::fetched; });
 }
 
-// Charges the only job of the list.  Of several nobody knows which was too large; the worker that comes next fetches
-// one.
+// Charges the only job of the list, which was too large to be read.  With several jobs it is unknown which one was too
+// large; the next worker fetches one at a time.
 std::vector<RecoveryAttempt::VerdictOnEntry> judge_unbegun(Channel& redis, const DeadWorker& dead,
                                                            const std::string& queue, const ChargeJob& charge) {
   OldestEntries entries(redis, keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), queue),
@@ -125,8 +126,8 @@ std::string jid_of(const std::string& entry) {
   }
 }
 
-// No number says whether the list is still the batch that the scoreboard speaks of.  It is, if the entry begun last
-// lies where it should.
+// Without the field no number identifies the list.  It is still the scoreboard's batch if the entry begun last lies
+// where it should.
 std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const DeadWorker& dead,
                                                            const ChargeJob& charge) {
   const std::vector<EntryState>& entries = dead.record->entries;
@@ -147,8 +148,8 @@ std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const
   return performed;
 }
 
-// Sends what `call` makes, again when it may have been refused for its size, and each time that it was, with outcomes
-// that `shrink` has made smaller.
+// Sends the call that `call` makes.  Whenever it may have been refused for its size, has `shrink` make the outcomes
+// smaller and sends it again.
 template <typename Call, typename Shrink>
 Reply send_in_size(Channel& redis, const std::string& field, OutcomeSize& size, Call call, Shrink shrink) {
   for (;;) {
@@ -164,7 +165,8 @@ Reply send_in_size(Channel& redis, const std::string& field, OutcomeSize& size, 
   }
 }
 
-// Its list holds what a BLMOVE filled it with since, or what it held before; or nothing, if somebody was first.
+// The list holds what it held before, or a job that a BLMOVE has brought since; or nothing, if another recovery was
+// first.
 RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, const IncarnationHoldings& held,
                                      const DeadLimits& limits, const ChargeJob& charge) {
   RecoveryResult result;
@@ -188,7 +190,7 @@ RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, con
     result.charged = static_cast<int>(settled.settled) - result.acknowledged;
     result.given_back = static_cast<int>(settled.given_back);
   }
-  // A settle that was never answered may have filled another one.
+  // A settle without an answer may have filled another list.
   result.given_back += give_back_lists_of(redis, dead.identity, field);
   result.somebody_was_first = result.acknowledged + result.charged + result.given_back == 0;
   return result;
@@ -208,8 +210,8 @@ DeadWorker::Record record_of(const SlotSnapshot& last_words) {
 
 RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge,
                        const OrphanJob& orphan) {
-  // Each answer that asks for another sending stands for a settle of the dead that arrived late; of these there can
-  // only be the few that were under way.
+  // Each answer that asks to send again stands for a late settle of the dead worker, and only a few can have been under
+  // way.
   constexpr int attempts = 10;
   const std::string field = worker_field(dead.slot, dead.incarnation);
   const Reply values = redis.call(ask_incarnation(dead.identity, field));
@@ -243,7 +245,7 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
       case RecoveryAnswer::Kind::done:
         return answer.result;
       case RecoveryAnswer::Kind::other_queue:
-        // Only a settle changes the queue, so the number has moved on too and the verdicts speak of another list.
+        // Only a settle changes the queue, so the number has changed too, and the verdicts are about another list.
         attempt = {.queue = answer.queue, .verdicts = {}, .orphans = {}, .held = attempt.held};
         break;
       case RecoveryAnswer::Kind::holds:

@@ -21,31 +21,32 @@ struct DeadWorker {
   std::string identity;
   int slot = 0;
   std::uint64_t incarnation = 0;
-  // What the scoreboard says; nullopt when there is none to trust (another host, a lost or scribbled file).
+  // From the scoreboard; nullopt if there is none to trust (another host, a lost or damaged file).
   struct Record {
     std::uint64_t number = 0;
     std::vector<EntryState> entries;
-    // Of the batch, and of the entry begun last: by these its list is known when the field is lost.  Empty: not known.
+    // The queue of the batch and the jid of the entry begun last: they identify the list if the field is lost.  Empty:
+    // unknown.
     std::string queue = {}, jid = {};
-    // Of the entries that are judged, and of those that succeeded and left a result.
+    // For the entries that are judged, and for those that succeeded and left a result.
     std::vector<std::optional<Outcome>> outcomes = {};
   };
   std::optional<Record> record;
   bool ended_by_brood = false;  // a stop, a deploy, a recycle: running and failed entries go back uncharged
-  // Its supervisor was taken for dead because its heartbeat was missing: left alone when that is there again.
+  // Its supervisor was declared dead because its heartbeat was missing: recover only if it is still missing.
   bool only_while_silent = false;
-  // The record says that it served another shard: without a field here, it has nothing here.
+  // According to the record it served another shard: without a field here, it has nothing here.
   bool served_elsewhere = false;
-  // If it had fetched one job and not begun it, that is charged: it may have been too large to be read.
+  // Charge a single job that it had fetched and not begun: that job may have been too large to be read.
   bool ran_out_of_memory = false;
 };
 
-// What a dead worker's last words say.
+// Reads the record from a dead worker's last words.
 DeadWorker::Record record_of(const SlotSnapshot& last_words);
 
-// What a charge makes of one payload: normally retry or move_to_dead, or acknowledge when it is stored nowhere.
+// The outcome for a payload that is charged: normally retry or move_to_dead, or acknowledge when it is stored nowhere.
 using ChargeJob = std::function<Outcome(const std::string& payload, const std::string& queue)>;
-// What becomes of a payload recovered for the third time without a scoreboard: normally move_to_dead.
+// The outcome for a payload recovered for the third time without a scoreboard: normally move_to_dead.
 using OrphanJob = std::function<Outcome(const std::string& payload, const std::string& queue)>;
 
 struct RecoveryResult {
@@ -54,17 +55,17 @@ struct RecoveryResult {
   bool owner_lives = false;         // its heartbeat is there again: nothing done
 };
 
-// Empties the in-flight list of one dead worker by the recovery script, resending until the named queue is right.
-// Where the field is lost (flushed, evicted, deleted) and the scoreboard is known, its lists are looked for: what the
-// scoreboard says applies if the entry begun last is found where it should lie, and everything else goes back.
-// Throws ConnectionLost (unknown outcome: call again, it is idempotent) or UnexpectedReply.
+// Empties the in-flight list of one dead worker by the recovery script, resending until the named queue is right.  If
+// the field is lost (flushed, evicted, deleted) and the scoreboard is known, its lists are searched for: the
+// scoreboard's verdicts apply if the entry begun last lies where it should, and everything else goes back.  Throws
+// ConnectionLost (unknown outcome: call again, it is idempotent) or UnexpectedReply.
 RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge,
                        const OrphanJob& orphan);
 
-// One sending of the recovery script, for those who do not wait: the supervisor sends it and reads the answer later.
+// One sending of the recovery script, for the supervisor, which does not wait but reads the answer later.
 struct RecoveryAttempt {
-  std::string queue;  // that the list is believed to be of; an attempt that is wrong is answered with the right one
-  // What to do with the oldest entries, in order.  An `entry` that is named must be what the list holds, or it and
+  std::string queue;  // presumed queue of the list; if it is wrong, the answer has the right one
+  // Verdicts on the oldest entries, in order.  If `entry` is given and the list holds another one there, that one and
   // everything behind it goes back uncharged.
   struct VerdictOnEntry {
     std::optional<std::string> entry;
@@ -73,14 +74,14 @@ struct RecoveryAttempt {
   };
   std::vector<VerdictOnEntry> verdicts;
   std::vector<VerdictOnEntry> orphans;  // outcomes for payloads that come back for the third time
-  IncarnationHoldings held = {};        // by the incarnation, as its note says
+  IncarnationHoldings held = {};        // by the incarnation, according to its note
 };
 
 struct RecoveryAnswer {
   enum class Kind {
-    done,         // also when somebody was first, or the owner lives: see result
+    done,         // also if another recovery was first, or the owner lives: see result
     other_queue,  // nothing was written: send again with `queue`
-    holds,        // nothing was written: send again with what `note` says
+    holds,        // nothing was written: send again with `note`
     orphans,      // nothing was written: send again with an outcome for each of `payloads`
   } kind = Kind::done;
   RecoveryResult result;
@@ -106,19 +107,19 @@ int give_back_list_without_field(Channel& redis, const std::string& key);
 // Does that to all lists of one incarnation, found by a SCAN.
 int give_back_lists_of(Channel& redis, const std::string& identity, const std::string& field);
 
-// What a supervisor knows of its own workers: a list of one that lives is never a stray, even without its field.
+// A supervisor's own workers: the list of a living one is never a stray, even without its field.
 struct OwnIncarnations {
   std::string identity;
   std::set<std::string> living;     // "<slot>.<incarnation>"
-  std::uint64_t last_assigned = 0;  // whoever has a later one came since, and lives
+  std::uint64_t last_assigned = 0;  // a worker with a later one was spawned since, and lives
   bool lives(const std::string& field) const;
 };
 
 // Whether the owner of an in-flight list lives, or may.
 using OwnerLives = std::function<bool(const InFlightList&)>;
 
-// Finds in-flight lists without a field by one SCAN and gives the jobs of those whose owner is dead back to the heads
-// of their queues.  Returns how many jobs went back.  Throws ConnectionLost or UnexpectedReply.
+// Finds in-flight lists without a field by one SCAN, and gives the jobs back to the heads of their queues if the owner
+// is dead.  Returns how many jobs went back.  Throws ConnectionLost or UnexpectedReply.
 int give_back_lists_without_field(Channel& redis, const OwnerLives& owner_lives);
 
 }  // namespace brood

@@ -6,8 +6,8 @@ for _, key in ipairs(KEYS) do
   local kind = redis.call("TYPE", key).ok
   if kind ~= "hash" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind) end
 end
-redis.call("HDEL", KEYS[1], "~")    -- no field has this name: a full Redis lets through what follows a write that frees memory
--- All supervisors hear of each write of this key.
+redis.call("HDEL", KEYS[1], "~")    -- no such field: a full Redis accepts writes after one that may free memory
+-- Writes only if it differs: each write of this key notifies all supervisors.
 if redis.call("HGET", KEYS[2], ARGV[2]) ~= ARGV[3] then redis.call("HSET", KEYS[2], ARGV[2], ARGV[3]) end
 redis.call("HSETNX", KEYS[1], ARGV[1], "0 ")
 return redis.call("HGET", KEYS[1], ARGV[1])

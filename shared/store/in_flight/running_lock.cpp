@@ -14,7 +14,7 @@ extern const Script take_running_lock, take_unique_lock, enter_sequence, let_go_
 
 namespace {
 
-// What stands in a note has neither blanks nor ends of lines.
+// A note may contain neither blanks nor line ends.
 bool is_plain(std::string_view jid) {
   return std::all_of(jid.begin(), jid.end(), [](unsigned char c) { return c > ' ' && c < 127; });
 }

@@ -14,7 +14,8 @@
 
 namespace brood {
 
-// An incarnation as its scripts name it, and how far it has come: whoever takes something for it says so.
+// An incarnation and its progress: a script that takes something for it sends both, and is refused once they are out of
+// date.
 struct Fence {
   std::string identity;
   std::string field;         // "<slot>.<incarnation>"
@@ -24,11 +25,11 @@ struct Fence {
 // A lock that a job holds while it runs.
 IncarnationHoldings::Held running_lock(const Fence& fence, std::string_view digest, std::string_view jid);
 
-// Whether an incarnation has now what it wanted.
+// Whether an incarnation got what it wanted.
 enum class Taken {
   yes,
   no,       // another has it
-  no_lock,  // nobody can have it: a key of another type lies in its place
+  no_lock,  // it cannot be taken: a key of another type lies in its place
   fenced,   // the incarnation is not the sender's any more
 };
 
@@ -47,15 +48,14 @@ ScriptCall enter_sequence(const Fence& fence, std::string_view name, std::string
 // What ends with the beginning of a job goes, or what was taken for one that does not begin, and nothing else changes.
 ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all);
 
-// Who holds such a lock; nullopt for what no script of ours wrote.
+// The holder of a running lock; nullopt if brood's scripts did not write it.
 struct RunningHolder {
   std::string identity, field, jid;
 };
 std::optional<RunningHolder> parse_running_holder(std::string_view member);
 
-// Lets go of the locks whose incarnation has no field any more, nor an owner that lives: they are left where somebody
-// has deleted the note.  Looks through all keys of that Redis.  Returns how many.  Throws ConnectionLost or
-// UnexpectedReply.
+// Lets go of the locks whose incarnation has neither a field nor a living owner, which are left if its note was
+// deleted.  Scans all keys of that Redis.  Returns how many.  Throws ConnectionLost or UnexpectedReply.
 int let_go_of_stray_locks(Channel& redis, const std::function<bool(const RunningHolder&)>& owner_lives);
 
 }  // namespace brood

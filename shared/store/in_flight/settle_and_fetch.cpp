@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// From the first outcome on that is no success.
+// Appends the outcomes from the first that is no success.
 void append_others(ScriptCall& call, const Settlement& settlement, std::vector<Outcome>::const_iterator first,
                    WallTime now) {
   for (const FixedKey set : {keys::retry, keys::dead, keys::schedule, keys::brood_quarantined})

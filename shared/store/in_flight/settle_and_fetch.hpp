@@ -16,7 +16,7 @@
 
 namespace brood {
 
-// One settle_and_fetch: what a worker says about its batch, and where it wants the next one from.
+// One settle_and_fetch: the outcomes of a worker's batch, and where it wants the next batch from.
 struct Settlement {
   std::string identity;
   std::string field;               // "<slot>.<incarnation>"
@@ -37,9 +37,8 @@ inline constexpr int max_bytes_fetched = 1 << 20;  // of one batch; a single lar
 
 ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now);
 
-// What becomes of what a living worker holds when its field is lost (flushed, evicted, deleted): the script settles
-// those of its entries that were performed, each only if the list still holds that very payload, and gives back the
-// rest.
+// Settles what a living worker holds when its field is lost (flushed, evicted, deleted).  The script settles the
+// performed entries, each only if the list still holds that very payload, and gives back the rest.
 struct LostSettlement {
   struct Performed {
     std::string entry;  // as it was fetched
@@ -55,12 +54,12 @@ struct LostSettlement {
 ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now);
 
 struct SettledWithoutField {
-  std::size_t settled = 0, given_back = 0;  // none where a recovery was first
+  std::size_t settled = 0, given_back = 0;  // both 0 if a recovery was first
 };
 SettledWithoutField read_settled_without_field(ReplyView reply);  // throws UnexpectedReply
 
-// Waits, for a worker that holds nothing, until a job of `queue` has come to its list, or for that long.  The job is
-// read; nullopt: none came, or Redis refuses to let it wait.
+// For a worker that holds nothing: waits at most `longest` until a job of `queue` has moved to its list.  The reply is
+// the job; nullopt if none came, or Redis does not let it wait.
 Command wait_on_queue(const std::string& identity, const std::string& field, const std::string& queue,
                       std::chrono::seconds longest);
 std::optional<std::string> read_arrived(ReplyView reply);
@@ -78,9 +77,9 @@ struct FetchAfterWait {
 inline constexpr std::size_t max_queues_asked_after_wait = 64;  // sent once a wait, not once a fetch
 ScriptCall fetch_after_wait(const FetchAfterWait& fetch);
 
-// What the scripts answered.
+// The answer of these scripts.
 struct Settled {
-  bool fenced = false;          // nothing was written: somebody else has recovered this incarnation
+  bool fenced = false;          // nothing was written: this incarnation has been recovered
   bool applied_before = false;  // this very settle had been applied; nothing was written now
   bool nothing = false;         // a fetch after a wait found nothing to do
   bool gone_to_wait = false;    // what a wait has brought waits for its sequence now: nothing is held
@@ -88,7 +87,7 @@ struct Settled {
   // that another worker's wait has brought comes before them, and is about to be entered.
   bool has_more = false, has_more_soon = false;
   std::uint64_t number = 0;
-  std::string queue;                  // of the list, or waited for; empty: none
+  std::string queue;                  // the list's, or the one waited on; empty: none
   std::vector<std::string> skipped;   // queues that are no lists
   std::vector<std::string> payloads;  // the whole list, oldest first
 };

@@ -1,5 +1,5 @@
--- Settles what a living worker holds though its field is lost: flushed, evicted or deleted.  The rest of its list goes
--- back to the head of the queue.  Where a recovery took the field, it took what the list held too, and nothing is found.
+-- Settles what a living worker holds if its field is lost: flushed, evicted or deleted.  The rest of its list goes back to the
+-- head of the queue.  If a recovery took the field, it took the jobs too, and nothing is found.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue    KEYS[4] "retry"    KEYS[5] "dead"    KEYS[6] "schedule"
 -- KEYS[7] "brood:quarantined"
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
@@ -16,21 +16,21 @@ local retry_key = KEYS[4]
 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
 local held = redis.call("HGET", KEYS[1], ARGV[1])
-if held and held ~= "0 " then return {0, 0} end    -- "0 ": a registration that came late, and named no list
+if held and held ~= "0 " then return {0, 0} end    -- "0 ": a late registration, which names no list
 local left = 0
 if redis.call("TYPE", KEYS[2]).ok == "list" then
   if not is(KEYS[3], "list") then return refuse(KEYS[3]) end
   left = redis.call("LLEN", KEYS[2])
 end
 
--- Without a number only the entries themselves say whether this is the batch that was performed.
+-- Without a number only the entries themselves show whether this is the batch that was performed.
 local into = {retry = KEYS[4], move_to_dead = KEYS[5], schedule = KEYS[6], quarantine = KEYS[7]}
 local adds, backs, heads, counted, settled, trim = {}, {}, {}, {}, 0, false
 for i = 4, left > 0 and #ARGV or 0, 4 do
   local kind, payload = ARGV[i + 1], ARGV[i + 2]
   local entry = redis.call("LINDEX", KEYS[2], -1 - settled)
   if not entry or not is_marked(entry, ARGV[i]) then break end
-  if payload == "" then payload = entry end    -- as it is
+  if payload == "" then payload = entry end    -- unchanged
   if into[kind] then
     if not is(into[kind], "zset") then return refuse(into[kind]) end
     adds[#adds + 1] = {into[kind], ARGV[i + 3], payload}
@@ -49,7 +49,7 @@ if left == 0 then
   return {0, 0}
 end
 
--- Whatever may be refused is refused before anything is taken away: what changes nothing first, then what adds.
+-- Writes that Redis may refuse come before anything is taken away: first those that change nothing, then those that add.
 redis.call("LTRIM", KEYS[2], 0, -1)
 for _, add in ipairs(adds) do redis.call("ZADD", add[1], "XX", 0, "\0") end
 if #backs > 0 then redis.call("LPUSH", KEYS[3], unpack(backs)) end

@@ -1,6 +1,6 @@
--- Which in-flight lists hold a place of a cap.
+-- Lists the in-flight lists that hold a place of a cap.
 -- KEYS[1] the set of the cap
--- Returns them.  Changes nothing.
+-- Changes nothing.
 if redis.call("TYPE", KEYS[1]).ok ~= "set" then return {} end
 local living = {}
 for _, list in ipairs(redis.call("SMEMBERS", KEYS[1])) do

@@ -1,10 +1,10 @@
--- Takes the lock of a unique job that was pushed while another held it, now that it is to begin.  Sent again it changes
--- nothing.  The job holds it from here on, as if it had been pushed with it.
+-- Takes the lock of a unique job that was pushed while another held it, just before it begins.  Sent again it changes nothing.
+-- From then on the job holds the lock as if it had been pushed with it.
 -- KEYS[1] in-flight hash    KEYS[2] the lock
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle    ARGV[3] jid of the job
 -- ARGV[4] milliseconds that the lock lives at most, "0": as long as the job
--- Returns "TAKEN", also when the job has it already; "HELD" by another; "NO LOCK" where a key of another type lies in its
--- place; or "FENCED": the incarnation has settled since, or was recovered, and nothing was taken.
+-- Returns "TAKEN", also if the job has it already; "HELD" by another; "NO LOCK" if a key of another type lies in its place; or
+-- "FENCED" if the incarnation has settled since or was recovered: then nothing was taken.
 -- include: pieces/fence.lua
 if not is_senders(ARGV[2]) then return "FENCED" end
 local kind = redis.call("TYPE", KEYS[2]).ok

@@ -14,13 +14,13 @@
 
 namespace brood {
 
-// What the kernel and the worker's own last words say about a crash, for its report.
+// Facts about a crash for its report, from the kernel and the worker's last words.
 struct CrashFacts {
   pid_t pid = 0;
   int slot = 0;
   int signal = 0;                                        // that ended it; 0: it exited
   int exit_status = 0;                                   // when it exited
-  bool core_dumped = false;                              // the kernel says that it wrote a core file
+  bool core_dumped = false;                              // the kernel has written a core file
   std::string working_directory;                         // where a relative core file lies
   std::chrono::nanoseconds uptime{};                     // of the worker
   std::chrono::microseconds user_time{}, system_time{};  // of the worker, all its jobs together
@@ -38,7 +38,7 @@ struct CrashFacts {
 // A worker that has died, as its supervisor knows it.
 struct WorkerDeath {
   DeadWorker worker;
-  // What the running job is charged with; nullopt: nothing, it goes back to the head of its queue.
+  // What the running job is charged with; nullopt: not charged, it goes back to the head of its queue.
   struct Cause {
     std::string error_class;      // SIGSEGV, UnexpectedExit, JobTimeout, OutOfMemory
     std::string message;          // "SIGSEGV (SEGV_MAPERR) at 0x10 in Segfault, worker 2, up 12s"
@@ -46,12 +46,12 @@ struct WorkerDeath {
     std::optional<CrashFacts> facts = {};
   };
   std::optional<Cause> cause;
-  // Somebody ended the running job by hand, and chose what becomes of it; it is not charged an attempt.
+  // An operator ended the running job and chose its fate; it is not charged an attempt.
   enum class Fate { retry, dead, discard };
   std::optional<Fate> fate = {};
   bool leave_out_symbols = false;  // many reports wait: make each cheap
-  // The supervisor died, so nobody knows how this worker ended: a job that was running goes back to its queue, and to
-  // `dead` when that happens to it for the third time.
+  // The supervisor died, so it is unknown how this worker ended.  A job that was running goes back to its queue, and to
+  // `dead` the third time.
   bool cause_unknown = false;
   // When the run that is charged began, and how long it took; nullopt: not known.
   struct Run {
@@ -61,18 +61,19 @@ struct WorkerDeath {
   std::optional<Run> run = {};
   std::uint32_t class_flags = 0;        // ClassFlag bits of the class that ran
   std::string jid = {};                 // of the job that ran, also where its payload names none; cut to fit
-  std::optional<int> max_crashes = {};  // where it ran; nullopt: as configured in general
+  std::optional<int> max_crashes = {};  // setting of the worker that ran it; nullopt: the general one
 };
 
-// Everything a dead supervisor's workers may have left: the records found in its scoreboard, and whatever else its
-// in-flight hash names.
+// All that a dead supervisor's workers may have left: the records in its scoreboard, and what else its in-flight hash
+// names.
 struct OrphanedJobs {
   std::string identity;
   std::vector<WorkerDeath> known;
   bool only_while_silent = false;  // taken for dead because its heartbeat was missing: see DeadWorker
 };
 
-// How much a recovery risks: each attempt less than the one before, so that what killed that one cannot kill this.
+// How much a recovery risks.  Each attempt risks less than the one before, so the failure of one does not repeat in the
+// next.
 enum class RecoveryMode {
   full,          // retry policy with the class's hooks and death handlers
   no_library,    // retry policy alone

@@ -1,18 +1,18 @@
--- Caps: of some queues only so many workers hold jobs at a time.  Who does is written in his in-flight list alone: a worker
--- has a place as long as its list of that queue holds something.  So the script that settles, gives back or recovers what
--- is in it frees the place, and nothing can be forgotten.  The set of a cap has the lists that may hold something.
+-- Caps: at most so many workers hold jobs of a capped queue at a time.  A worker has a place as long as its in-flight list of
+-- that queue holds something.  So the script that settles, gives back or recovers the jobs frees the place, and no place can
+-- leak.  The set of a cap names the lists that may hold something.
 local function place_of(cap)
   if cap.free then return cap.free > 0 end
   local held, lists = 0, redis.pcall("SMEMBERS", cap.key)
   cap.gone = {}
-  if lists.err then lists, held = {}, cap.most end    -- no set: nobody knows who holds what
+  if lists.err then lists, held = {}, cap.most end    -- no set, so its places are unknown: all count as taken
   for _, list in ipairs(lists) do
     if redis.call("TYPE", list).ok == "list" then held = held + 1 else cap.gone[#cap.gone + 1] = list end
   end
   cap.free = cap.most - held
   return cap.free > 0
 end
--- In all caps that a queue has; `caps` of none is no table.
+-- Whether all caps of a queue have a place.  A queue without caps has no table: do not call it then.
 local function places_of(caps)
   for _, cap in ipairs(caps) do
     if not place_of(cap) then return false end

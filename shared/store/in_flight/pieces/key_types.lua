@@ -1,4 +1,4 @@
--- Whether a key is of that type, or not there; and the answer that says that it is of another.
+-- Whether a key has this type or does not exist; and the error reply for a key of another type.
 local function is(key, wanted)
   local kind = redis.call("TYPE", key).ok
   return kind == wanted or kind == "none"

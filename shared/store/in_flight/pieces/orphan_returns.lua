@@ -1,7 +1,7 @@
--- How often a payload has come back from workers whose end nobody saw, within 72 h.  Nothing depends on the count: where
--- it is refused, it stays as it is.
+-- Counts how often a payload has come back from workers whose end no supervisor saw, within 72 h.  If Redis refuses to count,
+-- the scripts go on without.
 local counted_for = 259200
--- It lies where the other keys do.
+-- The counter has the prefix of the other keys.
 local recovered = retry_key:sub(1, -6) .. "brood:recovered:"
 local function returns_of(payload) return recovered .. redis.sha1hex(payload) end
 local function count_return(payload)

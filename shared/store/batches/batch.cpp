@@ -17,7 +17,7 @@ extern const Script open_batch, reopen_batch, close_push, cancel_batch, delete_b
 
 namespace {
 
-// The payload up to where its index goes.
+// The payload up to the place of its index.
 std::string up_to_index(std::string_view payload, std::string_view bid) {
   constexpr std::string_view before_bid = ",\"bid\":\"", before_index = "\",\"batch_index\":";
   constexpr std::size_t longest_index = 12;  // with the last brace

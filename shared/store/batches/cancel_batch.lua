@@ -1,6 +1,6 @@
--- Cancels a batch: what of it has not begun is skipped, and it fires `finished` alone.
+-- Cancels a batch: its unbegun jobs are skipped, and only `finished` fires.
 -- KEYS[1] its hash
--- Returns "OK", also if it was cancelled before; "NONE": there is no such batch; "ENDED": it has ended already.
+-- Returns "OK", also if it was cancelled before; "NONE" if there is no such batch; "ENDED" if it has ended.
 -- include: batches/pieces/batches.lua
 local B = batches()
 if not B.exists(KEYS[1]) then return "NONE" end

@@ -1,6 +1,6 @@
--- A push into a batch has returned.
--- KEYS[1] the batch's hash    ARGV[1] token of the push    ARGV[2] "1": the batch was made by it
--- Returns "OK", "NONE": there is no such batch, or "CANCELLED".
+-- Notes that a push into a batch has returned.
+-- KEYS[1] the batch's hash    ARGV[1] token of the push    ARGV[2] "1": open_batch or reopen_batch began it
+-- Returns "OK"; "NONE" if there is no such batch; or "CANCELLED".
 -- include: batches/pieces/batches.lua
 local B = batches()
 if not B.exists(KEYS[1]) then return "NONE" end

@@ -1,6 +1,6 @@
--- Forgets a batch.  Its jobs stay where they are, and are not counted any more.  Its parent waits for it no more.
+-- Forgets a batch.  Its jobs stay where they are and are no longer counted.  Its parent no longer waits for it.
 -- KEYS[1] its hash    KEYS[2] "brood:batches"
--- Returns 1; 0: there is none.
+-- Returns 1; 0 if there is none.
 -- include: batches/pieces/batches.lua
 local B = batches()
 if not B.exists(KEYS[1]) then return 0 end

@@ -13,29 +13,29 @@
 
 namespace brood {
 
-// A flow is a batch whose jobs have names and wait for each other.  Each job is a step, and its index in the batch its
-// number.  The script that ends a step pushes those that waited for it alone: see follow() in pieces/batches.lua, which
-// lists the fields of `brood:batch:<bid>:steps`.
+// A flow is a batch whose jobs have names and wait for each other.  Each job is a step, and its number is its index in
+// the batch.  The script that ends a step pushes the steps that waited only for it: see follow() in pieces/batches.lua,
+// which lists the fields of `brood:batch:<bid>:steps`.
 
 inline constexpr std::size_t max_steps = 1'000;
 inline constexpr std::size_t max_steps_added = 250;  // by one script
 
 struct NewStep {
   std::string name;
-  std::string kept;                       // as callback_value() makes it, of a payload that has its place in the batch
+  std::string kept;                       // from callback_value(), of a payload with its place in the batch
   std::size_t before = 0;                 // how many steps it waits for
   std::vector<std::uint32_t> after = {};  // the indices of those that wait for it
   std::string_view if_failed = "fail";    // "fail", "run" or "skip"
 };
 
-// `first`: the index of the first.  `number` counts the slices of the push from 1.
+// `first` is the index of the first step.  `number` counts the slices of the push from 1.
 ScriptCall add_steps(const BatchPush& push, std::uint64_t number, std::uint32_t first,
                      const std::vector<NewStep>& steps);
-// Those that wait for no other, once all are added.  At most max_steps_added.
+// Pushes the steps that wait for no other, once all are added.  At most max_steps_added.
 ScriptCall release_steps(std::string_view bid, const std::vector<std::uint32_t>& steps);
 // Both are read by read_batch_answer().
 
-// For people.
+// For operators.
 struct FlowStep {
   enum class State { waiting, pending, failing, dead, succeeded } state = State::pending;
   std::string name;
@@ -43,10 +43,10 @@ struct FlowStep {
 };
 std::string_view to_string(FlowStep::State state);
 std::vector<Command> ask_steps(std::string_view bid);
-// In the order in which they were added; none: it is no flow.
+// In the order in which they were added; empty if it is no flow.
 std::vector<FlowStep> read_steps(ReplyView steps, ReplyView states);
 
-// What a step has left for those after it, by job.result(): JSON.
+// Asks for what a step has left for later ones by job.result(): JSON.
 Command ask_step_result(std::string_view bid, std::string_view name);
 
 }  // namespace brood

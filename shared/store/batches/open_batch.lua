@@ -1,11 +1,11 @@
 -- Makes a batch that is being pushed, unless this very call has made it before.
--- KEYS[1] its hash    KEYS[2] "brood:batches"    KEYS[3] the hash of its parent; with a parent
--- KEYS[4] the hash of the batch, or of the callback's batch, of the job that makes it; with a parent and such a job
+-- KEYS[1] its hash    KEYS[2] "brood:batches"    KEYS[3] the hash of its parent, if it has one
+-- KEYS[4] the hash of the batch of the job or callback that makes it, if it has a parent and such a maker
 -- ARGV[1] bid    ARGV[2] token of the push    ARGV[3] who pushes: "<host> <pid> <epoch seconds>"    ARGV[4] created, in ms
 -- ARGV[5] description    ARGV[6] bid of the parent, "" for none    ARGV[7] how deep batches may be nested
 -- ARGV[8] the job that makes it: its index in its batch, or the jid of a callback
 -- ARGV[9...] fields and values of the callbacks
--- Returns "OK"; "EXISTS": another batch has this bid; "NO PARENT", "PARENT ENDED", "PARENT CANCELLED", "TOO DEEP".
+-- Returns "OK"; "EXISTS" if another batch has this bid; "NO PARENT", "PARENT ENDED", "PARENT CANCELLED", "TOO DEEP".
 -- include: batches/pieces/batches.lua
 local B = batches()
 local push = "push:" .. ARGV[2]
@@ -21,7 +21,7 @@ if ARGV[6] ~= "" then
 end
 redis.call("HSET", KEYS[1], "made_by", ARGV[2], "open", 1, push, "0 " .. ARGV[3], "created_at", ARGV[4], "description", ARGV[5],
            "depth", depth, "total", 0)
-redis.call("SETRANGE", KEYS[1] .. ":states", 0, "\0")    -- so that it expires with the others
+redis.call("SETRANGE", KEYS[1] .. ":states", 0, "\0")    -- the key must exist to expire with the others
 for i = 9, #ARGV, 2 do redis.call("HSET", KEYS[1], ARGV[i], ARGV[i + 1]) end
 if parent then
   redis.call("HSET", KEYS[1], "parent", ARGV[6])
@@ -35,7 +35,7 @@ if parent then
     redis.call("PEXPIRE", KEYS[4] .. ":opening", math.max(redis.call("PTTL", KEYS[4]), B.pending_for * 1000))
   end
 end
--- Those that have expired are forgotten here; and a parent outlives its children.
+-- Forgets expired batches, and keeps the parents at least as long as this child.
 redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", B.now_s)
 B.expire(B.read(KEYS[1]), B.pending_for)
 local above = parent

@@ -1,13 +1,13 @@
 -- Pushes jobs into a batch, unless this slice was pushed before.
 -- KEYS[1] the batch's hash    KEYS[2] the queue, or "schedule"    KEYS[3] "queues"    KEYS[4...] the locks of unique jobs
--- ARGV[1] token of the push    ARGV[2] number of the slice, one more with each    ARGV[3] who pushes, as open_batch.lua has it
--- ARGV[4] "": behind it come the index of the first job, as the sender believes, and whole payloads, of jobs for the queue that
--- need no lock.  Else from ARGV[4] on of each job: jid, score ("" for the queue), milliseconds that its lock lives at most ("" for
--- a job without one, "0": as long as the job), what becomes of it when another holds its lock ("": it is not pushed; "after": it
--- is pushed all the same; "extend": that lock lives longer), and its payload up to where its index goes
--- Returns {"OK", the index of the next job, and unless ARGV[4] is "", for each the jid that holds its lock, "" where it was
--- pushed}; {"AGAIN"}: the slice was pushed before.  Or nothing was pushed: {"MOVED", the index of the next job}: others have
--- pushed meanwhile; {"NONE"}: there is no such batch; {"CANCELLED"}; {"ENDED"}.
+-- ARGV[1] token of the push    ARGV[2] number of the slice, one more with each    ARGV[3] who pushes, as in open_batch.lua
+-- ARGV[4] "": all jobs go to the queue and need no lock.  Behind it: the presumed index of the first job, and whole payloads.
+-- Else from ARGV[4] on for each job: jid, score ("" for the queue), milliseconds that its lock lives at most ("" for a job
+-- without one, "0": as long as the job), what becomes of it when another holds its lock ("": it is not pushed; "after": it is
+-- pushed all the same; "extend": that lock lives longer), and its payload up to the place of its index
+-- Returns {"OK", the index of the next job, and unless ARGV[4] is "", for each the jid that holds its lock, "" if it was
+-- pushed}, or {"AGAIN"}: this slice was pushed before.  Or nothing was pushed: {"MOVED", the index of the next job}: another push
+-- was first; {"NONE"}: there is no such batch; {"CANCELLED"}; {"ENDED"}.
 -- include: batches/pieces/batches.lua
 -- include: pieces/enter_tenant.lua
 local B = batches()
@@ -54,10 +54,9 @@ for i = 4, is_plain and 0 or #ARGV, 5 do
   end
 end
 
--- The first write is refused where Redis is full, and all others go through.  A push whose batch is deleted meanwhile makes no
--- new one.
+-- A full Redis refuses the first write, or none.  A push whose batch is deleted meanwhile makes no new one.
 redis.call("HSET", KEYS[1], push, (ARGV[2] - 1) .. " " .. ARGV[3])
-if #locks > 0 then redis.call("SET", locks[1][1], "", "XX") end    -- it is free: this and the next change nothing
+if #locks > 0 then redis.call("SET", locks[1][1], "", "XX") end    -- the lock is free: this and the next change nothing
 if #extended > 0 then redis.call("PEXPIRE", extended[1][1] .. "~", 1) end
 if is_plain then index = index + #ARGV - 5 end
 answer[2] = string.format("%d", index)
@@ -79,7 +78,7 @@ for _, one in ipairs(locks) do
   if one[3] == "0" then redis.call("SET", one[1], one[2]) else redis.call("SET", one[1], one[2], "PX", one[3]) end
 end
 for _, one in ipairs(extended) do
-  local left = redis.call("PTTL", one[1])    -- one that lives as long as its job goes on doing so
+  local left = redis.call("PTTL", one[1])    -- negative: it lives as long as its job
   if left >= 0 and left < tonumber(one[2]) then redis.call("PEXPIRE", one[1], one[2]) end
 end
 return answer

@@ -1,6 +1,6 @@
 -- Pushes the steps of a flow that wait for no other, each unless it was pushed before.
 -- KEYS[1] the batch's hash    KEYS[2] its steps    ARGV: their indices
--- Returns "OK"; or nothing was pushed: "NONE", "CANCELLED".
+-- Returns "OK"; or "NONE" or "CANCELLED": nothing was pushed.
 -- include: batches/pieces/batches.lua
 local B = batches()
 if not B.exists(KEYS[1]) then return "NONE" end

@@ -1,6 +1,6 @@
--- Another push into a batch begins, before whose end no callback is pushed.
--- KEYS[1] the batch's hash    ARGV[1] token of the push    ARGV[2] who pushes, as open_batch.lua has it
--- Returns "OK"; "NONE": there is no such batch, "CANCELLED", "ENDED".
+-- Begins another push into a batch: until it ends no callback is pushed.
+-- KEYS[1] the batch's hash    ARGV[1] token of the push    ARGV[2] who pushes, as in open_batch.lua
+-- Returns "OK"; "NONE" if there is no such batch; "CANCELLED"; "ENDED".
 -- include: batches/pieces/batches.lua
 local B = batches()
 if not B.exists(KEYS[1]) then return "NONE" end

@@ -1,8 +1,8 @@
--- What a job has taken of its limits, and is done with: slots are free again, and of points so many more or fewer are used.
--- KEYS of each limit: what is used of it, the mark that somebody waits, and the list on which one waits
+-- Gives back what a job took of its limits: slots become free, and the points used are corrected.
+-- KEYS of each limit: what is used of it, the mark that a worker waits, and the list on which one waits
 -- ARGV[1] the holder    ARGV[2] the number under which it has taken them
--- ARGV[3...] of each limit its kind, and the points that were used beside those that were wanted
--- Returns how many slots were free then.  Sent again it changes nothing, but for points.
+-- ARGV[3...] of each limit its kind, and how many more points were used than were wanted
+-- Returns how many slots this has freed.  Sent again it changes nothing but points.
 local freed = 0
 for i = 1, #ARGV - 2, 2 do
   local at = (i - 1) / 2 * 3
@@ -17,7 +17,7 @@ for i = 1, #ARGV - 2, 2 do
       redis.pcall("PEXPIRE", bell, 5000)
     end
   elseif kind == "points" and found == "hash" and difference ~= 0 then
-    redis.call("HDEL", used, "~")    -- a full Redis lets through what follows
+    redis.call("HDEL", used, "~")    -- changes nothing: a full Redis accepts what follows
     local level = tonumber(redis.call("HGET", used, "l") or "") or 0
     level = math.max(0, level + difference)
     redis.call("HSET", used, "l", string.format("%.17g", level))

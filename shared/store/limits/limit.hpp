@@ -18,25 +18,25 @@ enum class LimitKind {
   concurrent,  // so many at once
   bucket,      // so many in each interval of the clock
   window,      // so many in any interval
-  leaky,       // so many at once, which run out in an interval
-  points,      // as that; how many were used is known afterwards
+  leaky,       // so many at once, which run empty in an interval
+  points,      // as leaky; the amount used is known afterwards
 };
 inline constexpr int limit_kinds = 5;
-std::string_view to_string(LimitKind kind);  // as the scripts spell it
+std::string_view to_string(LimitKind kind);  // in the scripts' spelling
 std::optional<LimitKind> limit_kind(std::string_view text);
 
-// A limit, as the code of a job defines it, and how much of it is wanted.
+// A limit as a job's code defines it, and how much of it the job wants.
 struct Limit {
   std::string name;
   LimitKind kind = LimitKind::concurrent;
   std::int64_t amount = 1;
-  std::chrono::milliseconds interval{0};  // not of concurrent
+  std::chrono::milliseconds interval{0};  // unless concurrent
   std::int64_t wanted = 1;
   std::chrono::seconds known_for{0};         // after its last use
-  std::chrono::milliseconds defined_ago{0};  // of two definitions of one name the later holds; at most longest_defined
+  std::chrono::milliseconds defined_ago{0};  // the later of two definitions applies; at most longest_defined
 };
 
-// What a name may be, and the numbers of a limit.
+// The names and numbers that a limit may have.
 bool is_limit_name(std::string_view name);  // [A-Za-z0-9_-]+, at most 100
 inline constexpr std::int64_t most_at_once = 10'000;
 inline constexpr std::int64_t most_of_interval = 1'000'000'000;
@@ -46,10 +46,10 @@ inline constexpr std::chrono::milliseconds longest_defined = std::chrono::hours(
 inline constexpr std::chrono::milliseconds longest_limit_interval = std::chrono::hours(24 * 366);
 inline constexpr std::chrono::seconds shortest_limit_knowledge = std::chrono::hours(24);
 inline constexpr std::chrono::seconds longest_limit_knowledge = std::chrono::hours(24 * 3660);
-// Empty: `limit` is one; else what is wrong with it.
+// Returns what is wrong with `limit`; empty if it is valid.
 std::string why_no_limit(const Limit& limit);
 
-// What there is to see of a limit.
+// A limit as shown to operators.
 struct LimitView {
   LimitKind kind = LimitKind::concurrent;
   std::int64_t amount = 0;
@@ -57,16 +57,15 @@ struct LimitView {
   double held = 0;  // slots, or what is used of the interval
   std::int64_t taken = 0, waited = 0, waited_ms = 0, over = 0;
   std::int64_t reclaimed = 0;        // slots of holders that have settled or died without giving them back
-  std::vector<std::string> holders;  // of slots: "<identity>/<slot>.<incarnation>"
+  std::vector<std::string> holders;  // of its slots: "<identity>/<slot>.<incarnation>"
 };
 
-// The names of all that were used of late: read_name_list() reads the answer.
+// The names of all limits used of late: read_name_list() reads the answer.
 Command ask_limit_names();
 ScriptCall show_limit(const std::string& name);
-std::optional<LimitView> read_limit_view(
-    ReplyView reply);  // nullopt: there is none of that name.  Throws UnexpectedReply
+std::optional<LimitView> read_limit_view(ReplyView reply);  // nullopt: no such limit.  Throws UnexpectedReply
 
-// Nothing of its interval is used from now on, and its counts begin anew; slots that are held stay so.
+// Frees what is used of its interval, and begins its counts anew; slots that are held stay held.
 ScriptCall reset_limit(const std::string& name);
 std::optional<std::int64_t> read_reset_limit(ReplyView reply);  // how many are held; nullopt: there is no such limit
 

@@ -1,6 +1,6 @@
--- What is known of a limit.
+-- Shows a limit.
 -- KEYS[1] "brood:limits"    KEYS[2] its definition    KEYS[3] what is used of it
--- Returns {} when there is no such limit, else {kind, amount, interval in ms, used now, {taken, waited, waited in ms, over,
+-- Returns {} if there is no such limit, else {kind, amount, interval in ms, used now, {taken, waited, waited in ms, over,
 -- reclaimed}, {its holders}}.  Changes nothing.
 -- include: pieces/living_holders.lua
 -- include: pieces/used_of_period.lua

@@ -17,7 +17,7 @@ extern const Script take_limits, give_back_limits, forget_holder;
 
 namespace {
 
-constexpr unsigned takings = 1024;  // so that a score is exact, and short
+constexpr unsigned takings = 1024;  // a power of two: a score is exact, and short
 constexpr double largest_score = 9007199254740992.0 / takings;
 
 }  // namespace
@@ -29,7 +29,7 @@ std::optional<LimitHolder> read_limit_holder(std::string_view member, std::strin
   holder.identity = member.substr(0, first);
   holder.field = member.substr(first + 1, second - first - 1);
   if (second != member.npos) holder.elsewhere = member.substr(second + 1);
-  double number = 0;  // Redis spells it with or without an exponent
+  double number = 0;  // Redis writes it with or without an exponent
   const auto [rest, error] = std::from_chars(score.data(), score.data() + score.size(), number);
   if (error != std::errc{} || rest != score.data() + score.size() || !(number >= 0 && number < largest_score))
     return std::nullopt;

@@ -16,19 +16,19 @@
 
 namespace brood {
 
-// Who takes: an incarnation, under the number of its last applied settle.  What it holds it holds until its next
-// settle, its recovery, or until it gives it back; nobody writes anything for the first two.
+// The holder: an incarnation, under the number of its last applied settle.  It holds what it takes until it gives it
+// back, its next settle or its recovery.  The last two free it without a further write.
 struct LimitHolder {
   std::string identity, field;  // "<slot>.<incarnation>"
   std::uint64_t number = 0;
-  std::string elsewhere = {};  // the shard where those two are written down; empty: where the limit is
-  // Which taking under this number: what is given back of one frees nothing of another, however late it comes.
+  std::string elsewhere = {};  // the shard that has its field; empty: the limit's own
+  // Counts the takings under this number: giving one back, however late, frees nothing of another.
   unsigned taking = 0;
 
   std::string member() const;
   std::string score() const;
 };
-// As a limit has one written down; nullopt: it is none.
+// A holder as stored with a limit; nullopt if it is none.
 std::optional<LimitHolder> read_limit_holder(std::string_view member, std::string_view score);
 
 // Takes all of these, or none.
@@ -38,30 +38,30 @@ ScriptCall take_limits(const LimitHolder& holder, const std::vector<Limit>& limi
 struct LimitAnswer {
   enum class Kind {
     taken,
-    over,  // it cannot be had in the time that the job may wait
-    wait,  // it may be had by then
+    over,  // not available in the time that the job may wait
+    wait,  // may be available then
   } kind = Kind::taken;
-  std::size_t which = 0;                     // of the limits stands in the way
-  std::chrono::milliseconds until_then{-1};  // -1: nobody knows, so wait_for_slot()
-  // Holders of other shards, where a slot stands in the way: whether they still hold is written down there.
+  std::size_t which = 0;                     // the index of the limit that stands in the way
+  std::chrono::milliseconds until_then{-1};  // -1: unknown, so wait_for_slot()
+  // For lack of a slot: the holders of other shards, which alone know whether they still hold.
   std::vector<LimitHolder> elsewhere = {};
 };
 LimitAnswer read_limit_answer(ReplyView reply);  // throws UnexpectedReply
 
-// Waits in Redis until a slot of this limit is given back, or for that long.  A slot that is free since its holder has
-// settled or died says nothing: ask again now and then.  Whatever is answered, take_limits() says what holds.
+// Waits in Redis until a slot of this limit is given back, or for that long.  A slot that becomes free by a settle or a
+// death ends no wait: ask again now and then.  Whatever the answer, only take_limits() tells whether a slot is free.
 Command wait_for_slot(const std::string& limit_name, std::chrono::milliseconds longest);
 
-// Whether a holder holds: answers the field of its incarnation, in the shard where that is.
+// Asks whether a holder still holds: answers the field of its incarnation, in the shard that has it.
 Command ask_holder(const LimitHolder& holder);
 bool read_still_holds(const LimitHolder& holder, ReplyView reply);
-// Of a holder in a shard that is no longer configured nobody can ask.  It is gone when its supervisor does not beat
-// where the limit is, as an orphan's: this answers whether it does.
+// Asks whether the holder's supervisor beats in the limit's shard.  It decides for a holder in a shard that is no
+// longer configured: if the supervisor does not beat, the holder is gone, as an orphan is.
 Command ask_whether_owner_beats(const LimitHolder& holder);
-// If it does not hold.
+// Frees the slots of those that no longer hold.
 ScriptCall forget_holders(const std::string& limit_name, const std::vector<LimitHolder>& gone);
 
-// Gives back what was taken.  Of points so many more (or fewer) are used than were wanted.
+// Gives back what was taken.  For points, `difference` is how many more were used than were wanted.
 struct LimitUse {
   std::string name;
   LimitKind kind = LimitKind::concurrent;
@@ -69,19 +69,19 @@ struct LimitUse {
 };
 ScriptCall give_back_limits(const LimitHolder& holder, const std::vector<LimitUse>& uses);
 
-// Who is written down as holding a slot of a limit of concurrency.  The first answers its kind: slots have those alone.
+// The stored holders of slots of a limit of concurrency.  Ask its kind first: other kinds have no slots.
 Command ask_limit_kind(const std::string& limit_name);
 bool read_has_slots(ReplyView reply);
 Command ask_slots(const std::string& limit_name);
-// What nobody of ours has written there is left out.  Nothing too where Redis refuses to tell.
+// Leaves out entries that brood did not write; empty if Redis refuses to answer.
 std::vector<LimitHolder> read_slots(ReplyView reply);
 
-// Who can say whether a holder still holds.
+// Where to learn whether a holder still holds.
 enum class Witness {
   its_field,  // in the shard where the limit lies
   its_shard,  // its field in another shard
-  // That shard is configured no more, and nobody can ask there:
-  ourselves,       // a worker of ours
+  // That shard is no longer configured, so its field cannot be read:
+  ourselves,       // it is one of our workers
   its_supervisor,  // which beats where the limit lies, as long as it lives
 };
 // Pure.  `shards` are those that are configured.

@@ -1,4 +1,4 @@
--- Claims a tick of a schedule of the gem sidekiq-cron as the gem does, and pushes its job.
+-- Claims a tick of a schedule of the gem sidekiq-cron, as the gem does, and pushes its job.
 -- KEYS[1] the schedule    KEYS[2] its ticks    KEYS[3] its ids    KEYS[4] its queue    KEYS[5] "queues"
 -- ARGV[1] the tick as a score    ARGV[2] the tick in words    ARGV[3] the payload    ARGV[4] the time of its last push as read
 -- ARGV[5] the same from now on    ARGV[6] what the ids get    ARGV[7] how many of these are kept    ARGV[8] ticks below this score go
@@ -14,14 +14,14 @@ if refusal then return refusal end
 local status, last = unpack(redis.call("HMGET", KEYS[1], "status", "last_enqueue_time"))
 if status ~= "enabled" or (last or "") ~= ARGV[4] then return 0 end
 if redis.call("ZSCORE", KEYS[2], ARGV[2]) then return 0 end
--- Changes nothing that counts.  Fails before anything is pushed when Redis is full or we may not write these.
+-- Changes nothing that matters, and fails before anything is pushed if Redis is full or we may not write these keys.
 redis.call("HSET", KEYS[1], "status", status)
 redis.call("ZADD", KEYS[2], "XX", 0, "\0")
 redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", "(" .. ARGV[8])
 redis.call("LTRIM", KEYS[3], 0, -1)
-redis.call("SADD", KEYS[5], KEYS[4]:sub(#KEYS[5] + 1))    -- "queue:" is as long as "queues", whatever stands before them
+redis.call("SADD", KEYS[5], KEYS[4]:sub(#KEYS[5] + 1))    -- "queue:" is as long as "queues", whatever prefix they have
 
--- Of what follows only the first LPUSH has not been tried.
+-- Only the first LPUSH below may still be refused.
 redis.call("LPUSH", KEYS[4], ARGV[3])
 enter_tenant(KEYS[4])
 redis.call("LPUSH", KEYS[3], ARGV[6])

@@ -1,10 +1,10 @@
 -- Claims a tick of a periodic job and pushes its job, or lets it pass.
--- KEYS[1] the job's state    KEYS[2] its history    KEYS[3] its queue, or "schedule"    KEYS[4] "queues"; with a queue alone
--- KEYS[...] who holds the turn of its jobs; where they must not overlap
--- ARGV[1] its rule and zone; "" whatever it is    ARGV[2] the last tick as known    ARGV[3] this one; "": none, the job runs now
--- ARGV[4] how many ticks were missed between both    ARGV[5] the entry of the history    ARGV[6] how many of these are kept
+-- KEYS[1] the job's state    KEYS[2] its history    KEYS[3] its queue, or "schedule"    KEYS[4] "queues"; only with a queue
+-- KEYS[...] the jid that holds the turn of its jobs; only if they must not overlap
+-- ARGV[1] its rule and zone; "": any    ARGV[2] the last tick as known    ARGV[3] this one; "": none, the job runs now
+-- ARGV[4] how many ticks between the two were missed    ARGV[5] the entry of the history    ARGV[6] how many of these are kept
 -- ARGV[7] the payload; "": none, the tick passes    ARGV[8] its jid    ARGV[9] its score in the schedule; "": into its queue
--- ARGV[10] what happens while the job before holds the turn: "skip" or "queue"    ARGV[11] the entry for that
+-- ARGV[10] what to do while the job before holds the turn: "skip" or "queue"    ARGV[11] the entry for a skip
 -- ARGV[12] for how many seconds the history is kept
 -- Returns {what happened, the last tick by now}.
 -- include: pieces/enter_tenant.lua
@@ -32,13 +32,13 @@ if held and ARGV[10] == "queue" then return {waits, last} end
 
 local pushes = ARGV[7] ~= "" and not held
 local count = (held or pushes) and (held and "skipped" or "claimed")
--- Fails before anything is pushed when Redis is full, a count is none, or we may not write these; else it changes nothing.
+-- Changes nothing, but fails before anything is pushed if Redis is full, a count is no number, or we may not write these keys.
 if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", 0) end
 if count then redis.call("HINCRBY", KEYS[1], count, 0) end
 if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "rule", rule) end
 if pushes then
   if turn then redis.call("SET", turn, "", "XX") end    -- it is free
-  -- "queue:" is as long as "queues", whatever stands before them.
+  -- "queue:" is as long as "queues", whatever prefix they have.
   if queues then redis.call("SADD", queues, KEYS[3]:sub(#queues + 1)) else redis.call("ZADD", KEYS[3], "XX", 0, "\0") end
 end
 redis.call("LTRIM", KEYS[2], 0, -1)
@@ -55,7 +55,7 @@ redis.call("EXPIRE", KEYS[2], ARGV[12])
 if pushes and scheduled then redis.call("ZADD", KEYS[3], ARGV[9], ARGV[7]) end
 if pushes and turn then redis.call("SET", turn, ARGV[8]) end
 if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
--- Last, since a count that somebody has set as high as it can be refuses one more.
+-- These come last: HINCRBY fails if a count has been set to its maximum.
 if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", ARGV[4]) end
 if count then redis.call("HINCRBY", KEYS[1], count, 1) end
 return {held and skipped or claimed, tonumber(ARGV[3]) or last}

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono;
 
 constexpr std::string_view ids_kept = "10";  // as the gem does
-constexpr auto ticks_kept = days(1);         // as well
+constexpr auto ticks_kept = days(1);         // as the gem does
 constexpr int most_pages_looked_at = 200;    // of a thousand keys each
 
 struct Parts {

@@ -16,11 +16,11 @@
 
 namespace brood {
 
-// The schedules that the gem sidekiq-cron keeps, of its releases 1 and 2: each is a hash, named by a set.  A tick is
-// claimed as the gem claims it, so that Ruby's pollers and ours push one job.  Reading throws UnexpectedReply.
+// The schedules of the gem sidekiq-cron, releases 1 and 2: each is a hash, named by a set.  A tick is claimed as the
+// gem claims it, so Ruby's pollers and brood's push one job between them.  Reading throws UnexpectedReply.
 
-// The sets that name schedules: that of release 1, and of release 2 one for each namespace, "cron_jobs:NAMESPACE".
-// Those that there usually are, and what a scan of all keys finds.
+// The sets that name schedules: release 1 has one, release 2 one for each namespace, "cron_jobs:NAMESPACE".  First the
+// usual ones, then those that a scan of all keys finds.
 std::set<std::string> usual_gem_sets();
 Command find_gem_sets(std::string_view position);
 struct GemSets {
@@ -29,8 +29,7 @@ struct GemSets {
 };
 GemSets read_gem_sets(ReplyView reply, const Keyspace& keyspace);
 
-// All of them in a shard, by one command after the other; where that has very many keys, perhaps not all.  Throws
-// ConnectionLost.
+// All of them in a shard, page by page; perhaps not all if the shard has very many keys.  Throws ConnectionLost.
 std::set<std::string> gem_sets_of(Channel& redis);
 
 // The names of the schedules, one command for each set.

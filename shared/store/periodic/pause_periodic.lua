@@ -1,4 +1,4 @@
--- Pauses a periodic job, or lets it go on from now.
+-- Pauses a periodic job, or resumes it from now on.
 -- KEYS[1] its state
 -- ARGV[1] "1": pauses it
 -- Returns {1; 0 when it was so already; -1 when there is none, and where the configuration pauses it, "" for nowhere}.

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::sys_seconds;
 
-constexpr std::string_view longest_without_service = "180";  // three times as long as between two looks of a supervisor
+constexpr std::string_view longest_without_service = "180";  // three times the interval at which supervisors look
 constexpr std::string_view lifetime_of_state = "8640000";    // 100 days
 
 std::string text_of(sys_seconds moment) { return std::to_string(moment.time_since_epoch().count()); }

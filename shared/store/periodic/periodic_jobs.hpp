@@ -14,12 +14,12 @@
 
 namespace brood {
 
-// Periodic jobs as Redis knows them: which there are, the last tick of each, and what became of its ticks.  A tick is
-// claimed and its job pushed by one script, so that nobody has to lead.  Reading throws UnexpectedReply.
+// Periodic jobs as stored in Redis: their names, the last tick of each, and what became of its ticks.  One script
+// claims a tick and pushes its job, so no leader is needed.  Reading throws UnexpectedReply.
 
 inline constexpr std::size_t most_periodic_history = 100;
 
-// A supervisor says that it serves one.
+// A supervisor announces that it serves a periodic job.
 struct PeriodicService {
   std::string name;
   std::string rule;        // with its zone: another text is another rule, whose ticks begin now
@@ -38,19 +38,19 @@ struct ServedPeriodic {
   WallTime now{};
 };
 ServedPeriodic read_served_periodic(ReplyView reply);
-// No supervisor of ours serves it any more.
+// This configuration no longer has it: takes it off the list.
 Command leave_periodic(std::string_view name);
 
 // One tick, or several of which all but the last are missed.
 struct TickClaim {
   std::string name, rule = {};
   std::chrono::sys_seconds last{};                    // as known
-  std::optional<std::chrono::sys_seconds> tick = {};  // nullopt: somebody wants the job now
+  std::optional<std::chrono::sys_seconds> tick = {};  // nullopt: an operator wants the job now
   std::int64_t missed = 0;
   std::string entry = {};                          // of the history
   std::string payload = {}, jid = {}, queue = {};  // an empty payload: the tick passes
   std::optional<std::string> score = {};           // into the schedule
-  // The jobs must not overlap: what becomes of this tick while the one before has not ended.
+  // For jobs that must not overlap: what to do with this tick while the job before has not ended.
   enum class WhileHeld { no_matter, skip, wait } while_held = WhileHeld::no_matter;
   std::string skipped_entry = {};
 };
@@ -61,7 +61,7 @@ struct ClaimedTick {
 };
 ClaimedTick read_claimed_tick(ReplyView reply);
 
-// What the payload of a job that must not overlap says that it holds; see holdings.hpp.
+// The lock named in the payload of a job that must not overlap; see holdings.hpp.
 std::string turn_of_periodic(std::string_view name);
 
 ScriptCall pause_periodic(std::string_view name, bool pauses);
@@ -101,7 +101,7 @@ struct StoredRules {
 };
 StoredRules read_periodic_rules(ReplyView reply);
 
-// The names of all, and what is known of one.
+// The names of all, and the state of one.
 Command ask_periodic_names();
 std::vector<std::string> read_periodic_names(ReplyView reply);
 struct KnownPeriodic {

@@ -34,7 +34,7 @@ redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. tonumber(now) - tonumber(
 local last, paused = unpack(redis.call("HMGET", KEYS[2], "last", "paused"))
 paused = paused or ARGV[9] ~= ""
 last = tonumber(last or "") or -1
--- No tick, or claimed while the clock was ahead: else none came, or none until then.
+-- If it had no tick, or one claimed while the clock was ahead, its ticks count from now on.
 if last < 0 or last ~= math.floor(last) or last > tonumber(now) + 300 then
   last = tonumber(now)
   redis.call("HSET", KEYS[2], "last", now, "since", now)

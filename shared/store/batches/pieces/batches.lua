@@ -1,5 +1,5 @@
--- Most jobs of a batch end in the order in which they were pushed, and nothing is due: so whole bytes of states, which hold four
--- each, go from pending to succeeded.  Returns false, and changes nothing, where that is otherwise.
+-- The common case: jobs end in the order in which they were pushed, and no event is due.  Then whole bytes of states, each of
+-- four jobs, go from pending to succeeded.  In any other case returns false and changes nothing.
 local function end_jobs_in_order(key, indices)
   local first, last = indices:match("^(%d+)%-(%d+)$")
   local total, succeeded, failing, dead, steps, opening = unpack(redis.call("HMGET", key, "total", "succeeded", "failing", "dead",
@@ -20,9 +20,9 @@ local function end_jobs_in_order(key, indices)
   return true
 end
 
--- What becomes of batches, whose keys batch.hpp lists.  Made when it is first used, as most calls have nothing to do with
--- one.  batches().end_jobs() counts jobs that have ended, end_callback() a callback; settle() fires the events that are due;
--- cancel() cancels.  Each takes the key of the batch's hash.
+-- The operations on batches, whose keys batch.hpp lists.  Made at first use, since most calls concern no batch.
+-- batches().end_jobs() counts jobs that have ended, end_callback() a callback; settle() fires the events that are due; cancel()
+-- cancels.  Each takes the key of the batch's hash.
 local made_batches
 local function batches()
   if made_batches then return made_batches end
@@ -50,7 +50,7 @@ local function batches()
     redis.pcall("ZADD", batch.prefix .. "brood:batches", now_s + seconds, batch.bid)
   end
 
-  -- "<queue> <unit of time> <jid> <payload without its last brace>", as callbacks and the steps of flows are kept.
+  -- "<queue> <unit of time> <jid> <payload without its last brace>": the form in which callbacks and steps are kept.
   local function read_kept(text)
     local kept = {}
     kept.queue, kept.unit, kept.jid, kept.payload = text:match("^(%S+) (%S+) (%S+) (.*)$")
@@ -58,7 +58,7 @@ local function batches()
     return kept
   end
 
-  -- Returns the entry of the dead set.
+  -- Moves a job to the dead set and returns its entry there.
   local function bury(batch, kept, error_class, message)
     local entry = kept.payload .. ',"error_class":"' .. error_class .. '","error_message":"' .. message .. '","failed_at":' ..
                   kept.time .. ',"retry_count":0}'
@@ -66,7 +66,7 @@ local function batches()
     return entry
   end
 
-  -- A queue that is no list gets nothing: the job goes to the dead set.  Returns whether it was pushed.
+  -- Pushes a job to its queue, or to the dead set if the queue's key is no list.  Returns whether it went to the queue.
   local function push(batch, kept)
     local payload = kept.payload .. ',"enqueued_at":' .. kept.time .. "}"
     if type(redis.pcall("LPUSH", batch.prefix .. "queue:" .. kept.queue, payload)) == "number" then
@@ -79,7 +79,7 @@ local function batches()
     return false
   end
 
-  -- The callbacks of the event have ended.  Returns whether its parent hears of it.
+  -- Notes that the callbacks of an event have ended.  Returns whether that may make an event of the parent due.
   local function close(batch, event)
     if redis.call("HSETNX", batch.key, "closed:" .. event, now_s) == 0 then return false end
     if event == "success" then expire(batch, ended_for) end
@@ -105,7 +105,7 @@ local function batches()
     return false
   end
 
-  -- Fires what is due in a batch; and in its parents, as far as that ends something for them.
+  -- Fires the events that are due in a batch, and then in its parents, as long as something ends for them too.
   local function settle(key)
     while key and exists(key) do
       local batch, heard = read(key), false
@@ -126,10 +126,10 @@ local function batches()
     end
   end
 
-  -- The steps of a flow, in a hash of their own; `of` is the index of each:
-  --   name:<of>   queued:<of>: what is pushed when it is released; gone once it was   before:<of>: how many steps it waits for
+  -- The steps of a flow are in a hash of their own; `of` is the index of each:
+  --   name:<of>   queued:<of>: what is pushed at its release, absent afterwards   before:<of>: how many steps it waits for
   --   after:<of>: the indices of those that wait for it   if_failed:<of>: what becomes of it when one of these dies
-  --   passed:<one>:<of>: it does not wait for this one any more   failed:<of>: its entry in the dead set, after such a death
+  --   passed:<one>:<of>: it no longer waits for this one   failed:<of>: its entry in the dead set, after such a death
   local function set_state(batch, of, state) redis.call("BITFIELD", batch.key .. ":states", "SET", "u2", "#" .. of, state) end
 
   local function release(batch, of, kept)
@@ -140,8 +140,8 @@ local function batches()
     end
   end
 
-  -- Steps that have ended are followed by those that wait for them: `ended` has the index and "done" or "dead" of each.  The
-  -- counts of the batch change in `batch` alone.
+  -- Releases or ends the steps that waited for the ones in `ended`: the index and "done" or "dead" of each.  Changes the counts
+  -- only in `batch`.
   local function follow(batch, ended)
     local steps, at = batch.key .. ":steps", 1
     while ended[at] do
@@ -173,7 +173,7 @@ local function batches()
               set_state(batch, of, 0)
               batch.dead = batch.dead - 1
               release(batch, of, kept)
-            else    -- a person has retried or deleted it
+            else    -- an operator has retried or deleted it
               redis.call("HDEL", steps, "queued:" .. of)
             end
           end
@@ -199,7 +199,7 @@ local function batches()
     settle(key)
   end
 
-  -- A push into another batch has not returned, and the job that pushed has ended: its process is dead.
+  -- Cancels the batches that an ended job had begun to push: the job ended before the push returned, so its process died.
   local function cancel_opened_by(batch, is_ended)
     local opening = redis.call("HGETALL", batch.key .. ":opening")
     for i = 1, #opening, 2 do
@@ -212,8 +212,8 @@ local function batches()
     end
   end
 
-  -- Jobs by their indices, as "7" or "7,8-12".  `verdict` is "done", "failed", or "dead" and how many seconds the batch is kept
-  -- then.  The states: 0 pending, 1 failing, 2 dead, 3 succeeded.  A job that has succeeded stays so.
+  -- Ends jobs given by their indices, as "7" or "7,8-12".  `verdict` is "done", "failed", or "dead" and for how many seconds
+  -- the batch is then kept.  The states: 0 pending, 1 failing, 2 dead, 3 succeeded, which is final.
   local function end_jobs(key, indices, verdict)
     if not exists(key) then return end
     local batch, states, ended = read(key), key .. ":states", {}
@@ -259,7 +259,7 @@ local function batches()
     if dies or batch.total - batch.succeeded - batch.dead == batch.failing then settle(key) end
   end
 
-  -- A callback that is dead has ended for all events but success: that waits until it is retried.
+  -- A dead callback has ended for all events but success, which waits until it is retried.
   local function end_callback(key, jid, verdict)
     if verdict == "failed" or not exists(key) then return end
     local event = redis.call("HGET", key, "callback:" .. jid)

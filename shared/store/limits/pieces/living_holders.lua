@@ -1,11 +1,11 @@
--- Who holds a slot: a living incarnation, until it settles what it had in flight when it took the slot.  Both are written
--- in its field, "<number> <queue>", which its settle changes and its recovery removes: so a slot is free in that very
--- script, and nobody has to see to it.
--- A member is "<identity>/<slot>.<incarnation>", its score that number, with a fraction where a slot was taken anew after
--- one that may still be given back late; one that names its shard behind another "/" is written down in that one, where
--- who asks looks.
+-- A slot is held by a living incarnation, until the incarnation settles what it had in flight when it took the slot.  Its
+-- field, "<number> <queue>", shows this: a settle changes the number, and a recovery removes the field.  So these scripts also
+-- free the slot, without a further write.
+-- A member is "<identity>/<slot>.<incarnation>", its score that number.  The score has a fraction if a slot was taken anew
+-- while an earlier one may still be given back late.  If the member names a shard behind another "/", its field is in that
+-- shard, and must be read there.
 -- Scores are compared as numbers: from 7.2 on Redis spells one with many digits as "1.0000000009765625e+6".
-local in_flight = KEYS[1]:sub(1, -7) .. "inflight:"    -- it lies where "brood:limits" does
+local in_flight = KEYS[1]:sub(1, -7) .. "inflight:"    -- with the prefix of "brood:limits"
 local function is_of_another_shard(member) return member:match("^[^/]+/[^/]+/") ~= nil end
 local function number_of(score) return math.floor(tonumber(score)) end
 local function holds(member, score)
@@ -16,7 +16,7 @@ local function holds(member, score)
   if type(value) == "table" then return true end    -- unreadable: not known to be free
   return value and tonumber(value:match("^%d+") or "") == number_of(score)
 end
--- Those of a sorted set that hold, and those that do not; of all, or of so many from a rank on.
+-- Returns the members of a sorted set that hold, and those that do not: of all, or of `most` from a rank on.
 local function holders(key, from, most)
   local living, gone = {}, {}
   local members = redis.call("ZRANGE", key, from or 0, most and from + most - 1 or -1, "WITHSCORES")

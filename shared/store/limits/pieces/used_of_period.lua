@@ -1,4 +1,4 @@
--- How much of a limit of a period is used by now, and what is written down of it.
+-- How much of a limit with a period is used now, and how that is stored:
 --   bucket   {l = used in the period, t = which one, counted from 1970}
 --   leaky    {l = how full it was, t = when, in ms}; it runs empty in one interval
 --   window   a sorted set of "<number> <used>" by the time in ms, and "sum", whose score is -1 - the sum of them
@@ -24,7 +24,7 @@ local function used_in_window(key, interval, now)
   without("(" .. now + interval, "+inf")    -- written while the clock was ahead
   return math.max(0, sum), gone
 end
--- Takes off what does not count any more.
+-- Removes what no longer counts.
 local function forget_in_window(key, interval, now, sum)
   redis.call("ZREMRANGEBYSCORE", key, 0, now - interval)
   redis.call("ZREMRANGEBYSCORE", key, "(" .. now + interval, "+inf")

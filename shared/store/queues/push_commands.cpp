@@ -25,7 +25,7 @@ PushCommands::PushCommands(std::size_t batch_size)
       schedule_{"ZADD", keys::schedule, batch_size == 0 ? usual_scheduled_batch : batch_size} {}
 
 void PushCommands::Batches::add(std::string_view score_text, std::string payload) {
-  // Only a job that is too large by itself makes a command that Redis refuses.
+  // Only a single job that is too large makes a command that Redis refuses.
   if (commands.empty() || in_last == batch || bytes_in_last + payload.size() > most_bytes) {
     commands.push_back({verb, key});
     in_last = bytes_in_last = 0;

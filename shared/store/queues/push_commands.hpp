@@ -13,14 +13,14 @@
 
 namespace brood {
 
-// How many jobs one command pushes unless the caller says otherwise: as many as Sidekiq 8.
+// How many jobs one command pushes unless the caller chooses: as many as in Sidekiq 8.
 inline constexpr std::size_t usual_push_batch = 1000, usual_scheduled_batch = 100;
 
 // The commands that push jobs: first the names of their queues, then the jobs of each, then those of the schedule, at
 // last which tenants have got some.  Nobody answers for a push but with an error.
 class PushCommands {
  public:
-  explicit PushCommands(std::size_t batch_size);  // 0: the usual ones
+  explicit PushCommands(std::size_t batch_size);  // 0: the usual sizes
   PushCommands(const PushCommands&) = delete;
   PushCommands& operator=(const PushCommands&) = delete;
 
@@ -48,10 +48,11 @@ class PushCommands {
   Batches schedule_;
 };
 
-// How many jobs one of these commands pushes; none where it names queues.
+// How many jobs one of these commands pushes; 0 if it names queues.
 std::size_t jobs_in(const Command& push);
 
-// One job, whose queue is not registered: for a queue that nobody is to know.  Answers the length of the queue.
+// Pushes one job without registering its queue, so that lists of queues do not show it.  Answers the length of the
+// queue.
 Command push_unregistered(std::string_view queue, std::string_view payload);
 
 inline constexpr std::size_t max_jobs_pushed_once = 500;
@@ -62,12 +63,12 @@ inline constexpr std::size_t max_jobs_pushed_once = 500;
 ScriptCall push_once(std::string_view client, std::uint64_t number, std::string_view queue,
                      std::vector<std::string> payloads);
 
-// Jobs for a queue that are written where no worker looks, until all of them are offered at one moment.
+// Writes jobs for a queue where no worker looks, until all of them are offered at one moment.
 
-Command push_aside(std::string_view queue);  // payloads are to be added to it
-// To be sent as a transaction with those of other queues; something must be laid aside.
+Command push_aside(std::string_view queue);  // add the payloads to it
+// Send it in a transaction with those of other queues; there must be jobs laid aside.
 Command offer_laid_aside(std::string_view queue);
 
-Command drop_queues(const std::vector<std::string>& queues);  // and what is laid aside for them
+Command drop_queues(const std::vector<std::string>& queues);  // and the jobs laid aside for them
 
 }  // namespace brood

@@ -18,9 +18,9 @@
 
 namespace brood {
 
-// The number under which a batch of a client's is pushed once, however often it is sent, see push_commands.hpp.  What
-// the batch pushes first takes it: a job of it that is refused does not.  A job that may replace another is a batch of
-// its own: that the number was taken says that this job was pushed.
+// The number of a client's batch: a batch is pushed once, however often it is sent, see push_commands.hpp.  The first
+// job that the batch pushes takes the number; a refused job does not.  A job that may replace another is a batch of its
+// own, so that a taken number means that this job was pushed.
 struct BatchNumber {
   std::string client;
   std::uint64_t number = 1;
@@ -29,7 +29,7 @@ inline constexpr std::string_view batch_number_kept_s = "86400";
 
 inline constexpr std::size_t max_unique_jobs_pushed = 100;
 
-// A job of which there is to be one.
+// A unique job.
 struct UniqueJob {
   std::string_view lock;  // base64url of SHA-256
   std::string_view jid;
@@ -39,40 +39,41 @@ struct UniqueJob {
   OnConflict on_conflict = OnConflict::drop;  // replace: as drop, see replace_unique()
 };
 
-// Pushes at most so many jobs, each with its lock, in one step: for a queue or, with no queue, for the schedule.
+// Pushes at most max_unique_jobs_pushed jobs, each with its lock, in one step: to a queue or, with an empty one, to the
+// schedule.
 ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs);
-// As this batch: sent twice it is pushed once.
+// The same as a numbered batch: sent twice it is pushed once.
 ScriptCall push_unique_once(const BatchNumber& batch, std::string_view queue, std::vector<UniqueJob> jobs);
 
-// For each job the jid that holds its lock; empty where it was pushed, with it or to wait for it.  Empty: the batch was
-// pushed before.
+// For each job the jid that holds its lock; empty if the job was pushed, with the lock or to wait for it.  No element
+// if the batch was pushed before.
 std::vector<std::string> read_holders(ReplyView reply);  // throws UnexpectedReply
 
-// Who holds a lock; read_holder(): empty for nobody.
+// The holder of a lock; read_holder() returns an empty string if it is free.
 Command ask_holder(std::string_view lock);
 std::string read_holder(ReplyView reply);
 
-// A unique job that holds its lock and waits, where it was seen.
+// A unique job that holds its lock and waits, and where it was found.
 struct WaitingHolder {
   std::string jid, payload;
   PlaceOfJobs place;
   std::string score_text;  // empty in a queue
 };
 
-// Looks for it wherever jobs of these queues wait, one page after the other by `run`, which sends a script and returns
-// its reply: see places_of_jobs.hpp.  nullopt: it waits nowhere there; so it runs, or moved while we looked.  Throws
-// UnexpectedReply.
+// Searches for it wherever jobs of these queues wait, page by page through `run`, which sends a script and returns its
+// reply: see places_of_jobs.hpp.  nullopt if it waits in none of these places: it runs, or moved during the search.
+// Throws UnexpectedReply.
 std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const ScriptCall&)>& run,
                                                  const std::vector<std::string>& queues,
                                                  const std::vector<std::string>& set_aside, std::string_view lock,
                                                  std::string_view jid);
 
-// Puts the job in its place and gives it the lock, in one step: `queue` is empty for the schedule.  Where the other
-// waits in that queue, or beside it for a place of a cap, it stands where that stood.  It takes the number of its
-// batch.
+// Replaces the holder by `job`, which takes over the lock, in one step; `queue` is empty for the schedule.  If the
+// holder waits in that queue, or beside it for a place of a cap, the job takes its position.  The job takes the number
+// of its batch.
 ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job,
                           const std::optional<BatchNumber>& batch = std::nullopt);
-// False: the other does not hold the lock any more, or does not wait there.  Nothing was changed.
+// Returns false if the holder no longer holds the lock or no longer waits there: then nothing was changed.
 bool read_replaced(ReplyView reply);  // throws UnexpectedReply
 
 }  // namespace brood

@@ -1,4 +1,4 @@
--- Pushes jobs of which there is to be one, each with its lock, unless another job holds that.
+-- Pushes unique jobs, each with its lock, unless another job holds that.
 -- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each; and behind them, if the batch is
 -- numbered, the number of the client's last batch
 -- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] for how many seconds that is kept
@@ -13,7 +13,7 @@ local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
 local scheduled = ARGV[5] ~= ""
 local last = number_key and (redis.call("GET", number_key) or "0")
 if last and tonumber(last) >= tonumber(ARGV[1]) then
-  -- A write: without one WAIT asks for nothing, on a connection that is new.  The key ends when it would have ended.
+  -- Writes something, else WAIT on a new connection would wait for nothing.  The key expires when it would have anyway.
   local left = redis.call("PTTL", number_key)
   redis.call("PEXPIRE", number_key, left > 0 and left or ARGV[2] * 1000)
   return {}
@@ -45,7 +45,7 @@ for i = 1, jobs do
   end
 end
 
--- Changes nothing.  Fails before anything is pushed when Redis is full or we may not write these.
+-- Changes nothing, and fails before anything is pushed if Redis is full or we may not write these keys.
 if number_key then redis.call("SET", number_key, last, "XX", "EX", ARGV[2]) end
 if #extended > 0 then redis.call("PEXPIRE", KEYS[2 + extended[1]] .. "~", 1) end
 if #free > 0 then redis.call("SET", KEYS[2 + free[1]], "", "XX") end    -- it is free
@@ -53,7 +53,7 @@ if #push > 0 then
   if scheduled then
     redis.call("ZADD", KEYS[1], unpack(push))
   else
-    -- "queue:" is as long as "queues", whatever stands before them.
+    -- "queue:" is as long as "queues", whatever prefix they have.
     redis.call("SADD", KEYS[2], KEYS[1]:sub(#KEYS[2] + 1))
     redis.call("LPUSH", KEYS[1], unpack(push))
     enter_tenant(KEYS[1])
@@ -65,7 +65,7 @@ for _, i in ipairs(free) do
   else redis.call("SET", KEYS[2 + i], ARGV[at], "PX", ARGV[at + 1]) end
 end
 for _, i in ipairs(extended) do
-  local left = redis.call("PTTL", KEYS[2 + i])    -- one that lives as long as its job goes on doing so
+  local left = redis.call("PTTL", KEYS[2 + i])    -- negative: it lives as long as its job
   if left >= 0 and left < tonumber(ARGV[5 * i - 1]) then redis.call("PEXPIRE", KEYS[2 + i], ARGV[5 * i - 1]) end
 end
 if number_key and #push > 0 then redis.call("SET", number_key, ARGV[1], "EX", ARGV[2]) end

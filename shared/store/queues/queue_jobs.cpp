@@ -72,7 +72,7 @@ Removed read_removed(ReplyView reply) {
   return {static_cast<std::size_t>(reply[0].integer()), static_cast<std::size_t>(reply[1].integer())};
 }
 
-// Tail to tail: what is there stays where it is.
+// From the tail to the tail, so the job stays where it is.
 Command peek(std::string_view queue, std::chrono::seconds longest) {
   const RedisKey key = keys::queue(queue);
   return {"BLMOVE", key, key, "RIGHT", "RIGHT", std::to_string(longest.count())};

@@ -12,9 +12,9 @@
 
 namespace brood {
 
-inline constexpr std::size_t max_queues_sized = 200;  // by one script, so that it does not hold up Redis
+inline constexpr std::size_t max_queues_sized = 200;  // by one script, which holds up Redis meanwhile
 
-// `queues` in their order, as many at a time as one script may be asked for.
+// Splits `queues`, in order, into slices for one script each.
 std::vector<std::vector<std::string>> slices_to_size(const std::vector<std::string>& queues);
 
 // Which of up to max_queues_sized queues hold jobs.  One may be "images~*": how many tenants may have some.
@@ -32,14 +32,14 @@ struct QueueSizes {
 // Throws UnexpectedReply.
 QueueSizes read_queue_sizes(const std::vector<std::string>& queues, ReplyView reply);
 
-// A queue as a list of queues shows it.  Nothing is refused: a key may hold anything.
+// A queue as lists of queues show it.  Its key may hold anything.
 struct QueueGlance {
-  std::optional<std::int64_t> jobs;     // that wait; nullopt: the key is no list, or may not be read
+  std::optional<std::int64_t> jobs;     // waiting; nullopt: the key is no list, or may not be read
   std::optional<std::string> next_job;  // its payload; nullopt: none waits
   bool paused = false;
 };
 
-// Whether each queue is paused, unless that is known otherwise: `paused` is false then.
+// Whether to ask if each queue is paused; without, `paused` is false.
 enum class AskPaused { no, yes };
 
 // One glance for each queue, in order.

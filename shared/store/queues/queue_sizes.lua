@@ -5,7 +5,7 @@ local filled, no_lists = {}, {}
 for i, key in ipairs(KEYS) do
   local length = redis.pcall(key:find("brood:tenants:", 1, true) and "ZCARD" or "LLEN", key)
   if type(length) == "table" then
-    -- Any other error, an access list's, say, is not the queue's fault.
+    -- Other errors (of an access list, say) concern all queues.
     if not length.err:find("WRONGTYPE", 1, true) then return redis.error_reply(length.err) end
     no_lists[#no_lists + 1] = i
   elseif length > 0 then

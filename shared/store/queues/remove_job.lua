@@ -1,7 +1,7 @@
 -- Removes a job from a queue.
 -- KEYS[1] queue    ARGV[1] the job
 -- Behind these keys and arguments: what it holds.
--- Returns 1; 0 when it is not there.
+-- Returns 1; 0 if it is not there.
 -- include: pieces/let_go.lua
 if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 0 then return 0 end
 if let_go then let_go(1) end

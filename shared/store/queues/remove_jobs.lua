@@ -1,9 +1,9 @@
--- Removes jobs from the midst of a queue.
+-- Removes jobs from anywhere in a queue.
 -- KEYS[1] queue
 -- ARGV[1] how many jobs may have joined the queue since they were read, or left it
--- ARGV[2...] position from the head, as read, and payload of each, the head's side first
+-- ARGV[2...] of each job its position from the head, as read, and its payload, in order from the head
 -- Behind these keys and arguments: what these jobs hold.
--- Returns how many were removed, and how many of the last were not looked at, so that one call does not hold up Redis.
+-- Returns how many were removed, and how many at the end were not looked at, so that one call does not hold up Redis.
 -- include: pieces/let_go.lua
 local key, slack = KEYS[1], tonumber(ARGV[1])
 local size = redis.call("LLEN", key)
@@ -11,8 +11,8 @@ local removed = "\0removed\0"
 local found, first, last, shift, looked_at = 0, 0, 0, 0, 0
 local marked = {}
 
--- Where the job lies now.  Of equal payloads the one nearest to where this one should be: as far from its old place as
--- the one before.
+-- Finds where the job is now.  Among equal payloads chooses the one nearest to the expected place: moved as far as the job
+-- before.
 local function place_of(expected, payload)
   if expected >= 0 and redis.call("LINDEX", key, expected) == payload then return expected end
   local from, nearest = math.max(0, expected - slack), nil
@@ -25,14 +25,14 @@ local function place_of(expected, payload)
   return nearest
 end
 
-redis.call("LTRIM", key, 0, -1)    -- changes nothing; after a write that may free memory a full Redis lets the rest through
+redis.call("LTRIM", key, 0, -1)    -- changes nothing, but a full Redis accepts the rest after it
 local i = 2
 while i < #ARGV and looked_at < 10 * slack do
   local place = place_of(ARGV[i] + shift, ARGV[i + 1])
   if place then
     shift = place - ARGV[i]
-    -- LREM removes by value alone and searches from one end.  So all found jobs are overwritten with one value, which
-    -- nobody else sees, and one search from the nearer end removes them.
+    -- LREM removes by value only, and searches from one end.  So all jobs found are overwritten with one value, which exists
+    -- only inside this script, and one search from the nearer end removes them.
     redis.call("LSET", key, place, removed)
     marked[#marked + 1] = {place, ARGV[i + 1], number = i / 2}
     if found == 0 then first = place end
@@ -43,7 +43,7 @@ while i < #ARGV and looked_at < 10 * slack do
 end
 if found > 0 then
   local reply = redis.pcall("LREM", key, first + last > size and -found or found, removed)
-  if type(reply) == "table" then    -- without the right to remove: leave the queue as it was
+  if type(reply) == "table" then    -- we may not remove: leave the queue as it was
     for _, mark in ipairs(marked) do redis.call("LSET", key, unpack(mark)) end
     return reply
   end

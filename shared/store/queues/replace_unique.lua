@@ -1,21 +1,21 @@
--- Puts a unique job in the place of the one that holds its lock, if that still waits where it was seen.
--- KEYS[1] the lock    KEYS[2] where that waits: a queue, or a set
--- KEYS[3] where the new one goes: its queue, that beside it in which the other waits, or "schedule"    KEYS[4] "queues"
+-- Puts a unique job in the place of the one that holds its lock, if that one still waits where it was found.
+-- KEYS[1] the lock    KEYS[2] where the holder waits: a queue, or a set
+-- KEYS[3] where the new job goes: its queue, the queue beside it in which the holder waits, or "schedule"    KEYS[4] "queues"
 -- KEYS[5] the number of the client's last batch, if the batch is numbered
--- ARGV[1] jid of the one that waits, its text and its score ("" in a queue)
--- ARGV[4] jid of the new one, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
+-- ARGV[1] the holder's jid, its text and its score ("" in a queue)
+-- ARGV[4] the new job's jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
 -- payload
--- ARGV[8] the batch's number and for how many seconds that is kept; with KEYS[5]
--- Behind these keys and arguments: the batch that counts the one that waits; its lock passes on.
--- Returns 1, also when this batch was pushed before; 0 when the lock is another's by now, or the job waits there no more: then
--- nothing is changed.
+-- ARGV[8] the batch's number and for how many seconds it is kept; only with KEYS[5]
+-- Behind these keys and arguments: the batch that counts the holder.  Its lock passes to the new job.
+-- Returns 1, also if this batch was pushed before; 0 if the lock has another holder by now, or the holder no longer waits
+-- there: then nothing is changed.
 -- include: pieces/let_go.lua
 -- include: pieces/enter_tenant.lua
 local lock, from, to, queues, number_key = unpack(KEYS)
 local holder, old, old_score, jid, longest, score, new, number, kept_for = unpack(ARGV)
 local last = number_key and (redis.call("GET", number_key) or "0")
 if last and tonumber(last) >= tonumber(number) then
-  -- A write: without one WAIT asks for nothing, on a connection that is new.  The key ends when it would have ended.
+  -- Writes something, else WAIT on a new connection would wait for nothing.  The key expires when it would have anyway.
   local left = redis.call("PTTL", number_key)
   redis.call("PEXPIRE", number_key, left > 0 and left or kept_for * 1000)
   return 1
@@ -38,11 +38,11 @@ end
 
 -- Keeps the number, and fails before anything is changed.
 if number_key then redis.call("SET", number_key, last, "XX", "EX", kept_for) end
-redis.call("SET", lock, "", "NX")    -- it is there: this changes nothing, and fails before anything is changed
+redis.call("SET", lock, "", "NX")    -- it exists, so this changes nothing, but may fail before anything is changed
 if from == to and old_score == "" then
   redis.call("LSET", from, place, new)
 else
-  -- What removes is tried first: it removes nothing yet.
+  -- Tries the right to remove first: this removes nothing.
   if old_score == "" then redis.call("LREM", from, 1, "\0") else redis.call("ZREM", from, "\0") end
   if score == "" then
     redis.call("SADD", queues, to:sub(#queues + 1))    -- "queue:" is as long as "queues"

@@ -1,4 +1,4 @@
--- Gives jobs back to their queue that were set aside for a place of a cap: those that waited longest are the next to run.
+-- Gives jobs that were set aside for a place of a cap back to their queue: those that waited longest are the next to run.
 -- KEYS[1] the queue that they wait in    KEYS[2] theirs    KEYS[3] "brood:set_aside"    KEYS[4] "queues"
 -- KEYS[5] the set of that cap
 -- ARGV[1] the name of the first    ARGV[2] how many at most
@@ -8,7 +8,7 @@ for i = 1, 2 do
   local kind = redis.call("TYPE", KEYS[i]).ok
   if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[i] .. " is a " .. kind) end
 end
--- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+-- Changes nothing, but a full Redis accepts what follows, and a missing right to remove shows before anything is added.
 redis.call("LTRIM", KEYS[1], 0, -1)
 local returned, most = 0, tonumber(ARGV[2])
 while returned < most do
@@ -18,7 +18,7 @@ while returned < most do
   redis.call("LTRIM", KEYS[1], #jobs, -1)
   returned = returned + #jobs
 end
--- What a worker has fetched from there it may give back, or its recovery.
+-- A worker or its recovery may give back a job that was fetched from there.
 local function may_come_back()
   local lists = redis.pcall("SMEMBERS", KEYS[5])
   if lists.err then return true end

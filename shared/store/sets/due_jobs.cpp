@@ -36,7 +36,7 @@ MoveCounts read_moved(ReplyView reply) {
 
 namespace {
 
-// Both ends tell which member it is: to make a digest of all of a large one would hold up who sends this, and Redis.
+// Both ends suffice to identify a member: a digest of all of a large one would hold up the sender and Redis.
 std::string digest_of_ends(std::string_view member) {
   constexpr std::size_t end = 64 << 10;
   if (member.size() <= 2 * end) return sha1_hex(member);

@@ -1,8 +1,8 @@
--- The lowest score of a sorted set, or the lowest above a bound.  No member is read: one may be as large as Redis takes, and
--- this is asked at every poll.
+-- The lowest score of a sorted set, or the lowest above a bound.  Reads no member: one may be as large as Redis takes, and
+-- every poll asks this.
 -- KEYS[1] the set    ARGV[1] the bound, "" for none
--- Returns the score; without a bound "-inf" when one is due; nil when none is due until the year 2286.
-if redis.call("ZCARD", KEYS[1]) == 0 then return false end    -- as on most looks
+-- Returns the score; without a bound "-inf" if one is due; nil if none is due until the year 2286.
+if redis.call("ZCARD", KEYS[1]) == 0 then return false end    -- the usual case
 local low = ARGV[1]
 if low == "" then
   local time = redis.call("TIME")
@@ -13,7 +13,7 @@ local above = "(" .. low
 local function spelled(score) return string.format("%.17g", score) end
 local lower, upper = tonumber(low), 1e10
 if lower >= upper or redis.call("ZCOUNT", KEYS[1], above, spelled(upper)) == 0 then return false end
--- Some score is above `lower` and not above `upper`, until no number lies between these.
+-- Bisects: some score is above `lower` and not above `upper`, until no number lies between these.
 while true do
   local middle = (lower + upper) / 2
   if middle <= lower or middle >= upper then return spelled(upper) end

@@ -1,5 +1,5 @@
--- Moves entries of a sorted set to the dead set, each if it is still there as it was read, and trims the dead set, by a
--- thousand at most: one that has grown far beyond its limit must not hold up everybody.
+-- Moves entries of a sorted set to the dead set, each if it is still there as it was read.  Trims the dead set, by at most a
+-- thousand: one that has grown far beyond its limit must not block Redis.
 -- KEYS[1] set    KEYS[2] "dead"
 -- ARGV[1] now in seconds    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] the members, then their scores, as read; or none, to trim alone
@@ -24,15 +24,14 @@ if entries > 0 then
   end
 end
 if #members > 0 then
-  -- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove we fail before
-  -- anything is added.
+  -- Changes nothing, but a full Redis accepts what follows, and a missing right to remove shows before anything is added.
   redis.call("ZREM", KEYS[1], "\0")
   redis.call("ZREMRANGEBYRANK", KEYS[2], 1, 0)
   redis.call("ZADD", KEYS[2], unpack(adds))
   if KEYS[1] ~= KEYS[2] then redis.call("ZREM", KEYS[1], unpack(members)) end    -- the dead stay, with a new score
   for _, i in ipairs(let_go and places or {}) do let_go(i) end
 end
--- Whatever is too old or too many has the lowest scores; one less than the size is kept, as Sidekiq keeps it.
+-- Entries to trim have the lowest scores.  One less than the size is kept, as in Sidekiq.
 local too_old = redis.call("ZCOUNT", KEYS[2], "-inf", ARGV[2])
 local too_many = redis.call("ZCARD", KEYS[2]) - ARGV[3] + 1
 local left = math.max(too_old, too_many, 0)

@@ -1,4 +1,4 @@
--- Moves due jobs to their queues, each if it is still there and still due at the time we read.
+-- Moves due jobs to their queues, each if it is still there and its score is as read.
 -- KEYS[1] "schedule" or "retry"    KEYS[2] "queues"    KEYS[3...] queues
 -- ARGV: for each of these queues how many of the jobs are for it; then, in the order of the queues, the members as
 -- read, then their scores as read, then the payloads to push
@@ -35,8 +35,7 @@ for queue = 1, queues do
     end
   end
   if #push > 2 then
-    -- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove we fail before
-    -- anything is added.
+    -- Changes nothing, but a full Redis accepts what follows, and a missing right to remove shows before anything is added.
     if #pushed == 0 then redis.call("ZREM", KEYS[1], "\0") end
     local reply = redis.pcall(unpack(push))
     if type(reply) == "table" then

@@ -1,11 +1,11 @@
--- Moves a due member that is too large to be sent as it lies there, if it is still there and still due at the time we
--- read: to its queue, or to the dead set.
+-- Moves a due member that is too large to be sent, unchanged, if it is still there and its score is as read: to its queue, or
+-- to the dead set.
 -- KEYS[1] "schedule" or "retry"    KEYS[2] queue, and KEYS[3] "queues"; or KEYS[2] "dead"
 -- ARGV[1] its score as read    ARGV[2] bytes of the member    ARGV[3] SHA-1 of its first and last 64 KB
 -- For "dead": ARGV[4] its score there, now in seconds    ARGV[5] oldest score to keep    ARGV[6] size of the set
--- Behind these keys and arguments: what the job holds, nothing if it goes to a queue.
--- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if the key that
--- it is for is of another type, or may not be written to, and it stays.
+-- Behind these keys and arguments: what the job holds; nothing if it goes to a queue.
+-- Returns as move_due does: 1 if it was moved; 1 if another process moved, deleted or rescheduled it; 1 if it stays because the
+-- key that it should go to has another type or may not be written to.
 -- include: pieces/let_go.lua
 -- include: pieces/enter_tenant.lua
 local to_queue = #ARGV == 3
@@ -27,8 +27,7 @@ repeat
 until found or #members == 0
 if not found then return {0, 1, 0} end
 
--- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove we fail before
--- anything is added.
+-- Changes nothing, but a full Redis accepts what follows, and a missing right to remove shows before anything is added.
 redis.call("ZREM", KEYS[1], "\0")
 local added = to_queue and redis.pcall("LPUSH", KEYS[2], found) or not to_queue and redis.pcall("ZADD", KEYS[2], ARGV[4], found)
 if type(added) == "table" then return {0, 0, 1} end

@@ -1,8 +1,7 @@
--- Moves a dead job of which there is to be one to its queue, with its lock, if it is still there as it was read.
+-- Moves a dead unique job to its queue, with its lock, if it is still there as it was read.
 -- KEYS[1] "dead"    KEYS[2] queue    KEYS[3] "queues"    KEYS[4] the lock
 -- ARGV[1] member as read    ARGV[2] its score as read    ARGV[3] payload to push    ARGV[4] its jid
--- ARGV[5] milliseconds that the lock lives at most, "0": as long as the job    ARGV[6] "after": where another holds the lock it
--- is moved without, and waits for that before it begins
+-- ARGV[5] milliseconds that the lock lives at most, "0": as long as the job    ARGV[6] "after": if another holds the lock it is moved all the same, and waits for the lock before it begins
 -- Returns {"MOVED"}; {"GONE"}; {"STUCK"}: the queue is no list; or {"HELD", jid} by another, and it stays.
 -- include: pieces/enter_tenant.lua
 local function is(key, wanted)
@@ -16,8 +15,7 @@ local holder = redis.call("GET", KEYS[4])
 local is_held = holder and holder ~= ARGV[4]
 if is_held and ARGV[6] ~= "after" then return {"HELD", holder} end
 
--- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove, or to lock, we fail before
--- anything is added.
+-- Changes nothing, but a full Redis accepts what follows, and a missing right to remove or lock shows before anything is added.
 redis.call("ZREM", KEYS[1], "\0")
 if not holder then redis.call("SET", KEYS[4], "", "XX") end
 redis.call("LPUSH", KEYS[2], ARGV[3])

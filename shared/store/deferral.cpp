@@ -17,8 +17,8 @@ constexpr auto shortest_run_before_requeue = 1s;
 constexpr std::chrono::nanoseconds next_turn = 1s;
 constexpr std::chrono::nanoseconds longest_until_turn = 10s;
 
-// A job that runs ends soon, and so does its lock.  A lock that is kept over retries may last for days: the job that
-// waits for it asks ever more seldom.
+// A lock of a running job is soon free.  A lock that is kept over retries may last for days, so the longer a job has
+// waited for it, the less often it asks.
 std::chrono::nanoseconds until_next_turn(const Payload& job, WallTime now) {
   const auto created = job.time("created_at");
   if (job.string("unique_until") == "running" || !created) return next_turn;

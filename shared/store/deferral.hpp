@@ -24,25 +24,25 @@ namespace brood {
 //                queue where `delay` is 0
 //
 // places_of_jobs.hpp lists these places for code that looks for a job.  The clock of `expires_in` goes on wherever a
-// job waits: one that goes to `schedule`, or is enqueued anew, has the end written down as `expiry`.  A payload in a
-// set names the queue that it came from, since nothing else tells it there.
+// job waits: a job that goes to `schedule`, or is enqueued anew, stores its end as `expiry`.  A payload in a set names
+// the queue that it came from, since nothing else there does.
 struct Deferral {
   enum class Why { cap, quarantine, pause, sequence, lock, limit, interrupted } why = Why::cap;
   std::string into = {};               // cap: the name of the queue that it waits in
   std::chrono::milliseconds delay{0};  // limit, interrupted
 
-  // After an interruption the job may choose its delay.  One that chooses none and has run for less than a second waits
-  // for a second: otherwise it would spin between queue and worker.
+  // After an interruption the job may choose its delay.  If it chooses none and has run for less than a second, it
+  // waits a second: otherwise it would spin between queue and worker.
   static Deferral interrupted(std::chrono::nanoseconds ran_for, std::chrono::milliseconds delay);
 };
 
-// How the job is settled, which was fetched from `queue`.  `now` is Redis's time; a cap needs none.
+// How a job fetched from `queue` is settled.  `now` is Redis's time; a cap needs none.
 Outcome defer(const Payload& job, const Deferral& deferral, const std::string& queue, WallTime now);
 
-// How often in a row the job was deferred for a limit, which its payload counts as `overrated`; at most a million.
+// How often in a row the job was deferred for a limit: `overrated` in its payload, at most a million.
 inline constexpr std::int64_t most_deferrals = 1'000'000;
 std::int64_t times_over_limit(const Payload& job);
-// A job that has failed begins to count anew; nullopt: it counts none.
+// Resets that count in a job that has failed; nullopt if it has none.
 std::optional<Payload> without_times_over_limit(const Payload& job);
 
 }  // namespace brood

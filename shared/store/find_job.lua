@@ -1,4 +1,4 @@
--- Says where a job is.  Looks through all keys, in one step: for a small Redis, as a test's is.
+-- Finds a job.  Scans all keys in one step: for a small Redis, such as a test's.
 -- KEYS[1] "schedule"    KEYS[2] "retry"    KEYS[3] "dead"    KEYS[4] "brood:quarantined"
 -- KEYS[5...] patterns of queues, of jobs that wait for their sequences, and of in-flight lists
 -- ARGV[1] what the text of the job has in it

@@ -14,7 +14,7 @@ namespace brood {
 namespace {
 
 constexpr const char* serving_variable = "BROOD_SIDEKIQ_UNIQUE_JOBS";
-constexpr std::string_view digest_begins = "uniquejobs:";  // its lock_prefix, unless a program sets another
+constexpr std::string_view digest_begins = "uniquejobs:";  // the gem's default lock_prefix
 constexpr std::size_t md5_digits = 32, sha3_256_digits = 64;
 
 std::atomic<bool>& serves() {
@@ -25,7 +25,7 @@ std::atomic<bool>& serves() {
   return serves;
 }
 
-// Whatever a payload says, no other key is ever touched; and that of a lock while running has a suffix.
+// The check keeps a payload from naming any other key.  The key of a running job's lock does not pass: it has a suffix.
 bool is_gem_digest(std::string_view text) {
   if (!text.starts_with(digest_begins)) return false;
   text.remove_prefix(digest_begins.size());

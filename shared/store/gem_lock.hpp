@@ -11,35 +11,36 @@
 namespace brood {
 
 // Locks of the gem sidekiq-unique-jobs, releases 8 and 9: its Ruby client takes one when it pushes a job, and names it
-// in the payload; whoever ends the job lets go of it, or the next push is dropped.  brood takes none.
+// in the payload.  The process that ends the job must let go of the lock, or the next push is dropped.  brood takes
+// none.
 //
-// The holders are a hash <digest>:LOCKED, their jids.  When the last has gone, the digest goes from the sorted set of
-// all, and so do the texts and the list that release 8 keeps beside the hash.  Its <digest>:QUEUED stays: a client that
-// is about to take the lock has left its jid there.
+// The jids of the holders are in a hash <digest>:LOCKED.  When the last is gone, the digest leaves the sorted set of
+// all locks, and the texts and the list that release 8 keeps beside the hash are deleted.  <digest>:QUEUED stays: a
+// client about to take the lock has left its jid there.
 struct GemLock {
   enum class Until {
     begin,   // of the job that holds it
-    end,     // of whatever kind
-    expiry,  // or until its job dies or is deleted
+    end,     // any end of the job that holds it
+    expiry,  // or the death or deletion of its job
   };
   std::string digest, jid;
   Until until = Until::end;
 };
 
-// Whether this process serves them: as it was told, else as its environment says (BROOD_SIDEKIQ_UNIQUE_JOBS=1).
+// Whether this process serves them: the value last set, else that of its environment (BROOD_SIDEKIQ_UNIQUE_JOBS=1).
 bool gem_locks_are_served();
 void serve_gem_locks(bool served);
-// This process, and what it starts.
+// Sets it for this process and its children.
 void tell_to_serve_gem_locks(bool served);
 
-// What the text of each job has that holds one.
+// Part of the text of each job that holds one.
 inline constexpr std::string_view mark_of_gem_lock = "\"lock_digest\"";
 
-// The one that a payload names; nullopt for none, for what cannot be the gem's, and where they are not served.
+// The lock that a payload names; nullopt if there is none, if it cannot be the gem's, or if they are not served.
 std::optional<GemLock> gem_lock_named_by(std::string_view payload);
 std::optional<GemLock> gem_lock_named_by(const Payload& job);
 
-// Adds it, and what goes with its last holder.
+// Adds the lock, and what goes with its last holder.
 void append_held(std::vector<LetGo>& all, const GemLock& lock, std::size_t entry);
 
 }  // namespace brood

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t schema = 1;
 
-// Reads members that may be absent, and notices those of a wrong type.
+// Reads members that may be absent, and notes members of a wrong type.
 class Members {
  public:
   explicit Members(const JsonObject& object) : object_(object) {}

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::string_view state_seconds_to_live = "2592000";
 
-// Leaves room for the number of the next run, whatever was written there.
+// Leaves room for the number of the next run, whatever another program has written.
 constexpr std::int64_t most_executions = 1'000'000'000'000;
 
-// Zero for what is no number, as Ruby reads it.
+// Returns 0 if `text` is no number, as Ruby does.
 template <typename Number>
 Number number_of(std::string_view text) {
   Number number{};
@@ -69,7 +69,7 @@ std::vector<Command> cancel_iteration(std::string_view jid, std::int64_t epoch_s
 }
 
 std::int64_t read_cancelled(const std::vector<Reply>& replies) {
-  replies.at(0).view().integer();  // throws when Redis refused it
+  replies.at(0).view().integer();  // throws if Redis refused it
   return number_of<std::int64_t>(replies.at(1).view().text());
 }
 

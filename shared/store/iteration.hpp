@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// How far an iterable job has come: Sidekiq's hash `it-<jid>`, section 5.8.  It outlives its last change by 30 days.
+// The state of an iterable job: Sidekiq's hash `it-<jid>`, section 5.8.  It expires 30 days after its last change.
 struct IterationState {
   std::int64_t executions = 0;                 // runs that were begun
   std::string cursor = {};                     // JSON text; empty: none yet
@@ -24,14 +24,14 @@ Command load_iteration(std::string_view jid);
 // A state that was never saved has no cursor.  Throws UnexpectedReply.
 IterationState read_iteration(ReplyView reply);
 
-// Saves all but `cancelled`, which the script answers.
+// Saves all but `cancelled`; answers `cancelled` as stored.
 ScriptCall save_iteration(std::string_view jid, const IterationState& state);
 bool read_saved_is_cancelled(ReplyView reply);
 Command is_iteration_cancelled(std::string_view jid);  // answers 1 or 0
 
 Command drop_iteration(std::string_view jid);
 
-// To be sent as a pipeline.  The first to cancel says when; read_cancelled tells that time.
+// Send them as a pipeline.  The first cancel sets the time; read_cancelled() returns it.
 std::vector<Command> cancel_iteration(std::string_view jid, std::int64_t epoch_seconds);
 std::int64_t read_cancelled(const std::vector<Reply>& replies);
 

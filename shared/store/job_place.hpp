@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// Where a job of a small Redis is.  These commands look through all keys, each in one step, so that a job that moves is
-// not missed.  Reading throws UnexpectedReply.
+// Where a job of a small Redis is.  Each of these commands scans all keys in one step, so that it cannot miss a job
+// that moves.  Reading throws UnexpectedReply.
 struct JobPlace {
   // waits: in a queue, for its sequence, or in flight; quarantine: there, or for its class, which is paused
   enum class Kind { waits, schedule, retry, dead, quarantine, nowhere } kind = Kind::nowhere;

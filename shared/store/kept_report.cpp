@@ -38,7 +38,7 @@ JobReport report_of_end(const JsonObject& job, const Outcome* outcome) {
   if (outcome->kind != Outcome::Kind::move_to_dead || outcome->payload.empty()) return report;
   try {
     take_error(report, JsonObject::parse(outcome->payload));
-  } catch (const BadJson&) {  // what is known of the run stays
+  } catch (const BadJson&) {  // keep the report of the run as it is
   }
   return report;
 }
@@ -56,7 +56,7 @@ void append_report(std::vector<LetGo>& all, std::string_view payload, std::size_
     report.ended_at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(redis_now());
     report.jid = jid;
     all.push_back({entry, "report", keys::report(jid), report_json(report), std::to_string(*seconds)});
-  } catch (const BadJson&) {  // such a job asks for nothing
+  } catch (const BadJson&) {  // such a job keeps no report
   }
 }
 

@@ -8,7 +8,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
-// Cuts a run of characters and the `end` after it off the front of `text`; false when there is no such run.
+// Cuts a run of characters and the `end` after it off the front of `text`; returns false if there is no such run.
 bool take(std::string_view& text, bool (*belongs)(char), char end) {
   const std::size_t length = std::find_if_not(text.begin(), text.end(), belongs) - text.begin();
   if (length == 0 || length == text.size() || text[length] != end) return false;

@@ -7,7 +7,7 @@
 #include "shared/redis/keyspace.hpp"
 #include "shared/store/worker_field.hpp"
 
-// Every key that brood reads or writes.  Nobody else spells one.
+// Every key that brood reads or writes.  No other code spells a key.
 namespace brood::keys {
 
 // Sidekiq's.
@@ -35,13 +35,13 @@ inline RedisKey heartbeat(std::string_view identity) { return RedisKey(identity)
 inline RedisKey work(std::string_view identity) { return RedisKey(std::string(identity) + ":work"); }
 inline RedisKey workers_of_6(std::string_view identity) {
   return RedisKey(std::string(identity) + ":workers");
-}  // as Sidekiq 6.4.1 reads it
+}  // for readers of Sidekiq 6.4.1
 inline RedisKey signals(std::string_view identity) { return RedisKey(std::string(identity) + "-signals"); }
 inline RedisKey iteration(std::string_view jid) { return RedisKey("it-" + std::string(jid)); }
 
-// Ours.
+// brood's own.
 inline constexpr FixedKey brood_processes{"brood:processes"};
-// In a heartbeat, beside Sidekiq's fields: the token that its writer left last.
+// Beside Sidekiq's fields in a heartbeat: the token that its writer left last.
 inline constexpr std::string_view beat_token_field = "brood_token";
 // Likewise: what supervisors of brood tell of themselves beside it.
 inline constexpr std::string_view supervisor_state_field = "brood_state";
@@ -65,7 +65,7 @@ inline constexpr FixedKey brood_crash_stacks{"brood:crash_stacks"};
 inline constexpr FixedKey brood_crash_counts{"brood:crash_counts"};
 inline constexpr FixedKey brood_crash_times{"brood:crash_times"};
 inline constexpr FixedKey brood_crash_days{"brood:crash_days"};
-// Classes whose jobs wait since they crash: what is known of each, the jobs, the crashes that count, the job on trial.
+// Classes whose jobs wait because they crash: the classes, the jobs, the crashes that count, the job on trial.
 inline constexpr FixedKey brood_quarantine{"brood:quarantine"};
 inline constexpr FixedKey brood_quarantined{"brood:quarantined"};
 inline constexpr FixedKey brood_paused_classes{"brood:paused_classes"};
@@ -79,25 +79,25 @@ inline RedisKey quarantine_probe(std::string_view job_class) {
 inline RedisKey quarantine_look(std::string_view libraries) {
   return RedisKey("brood:quarantine:look:" + std::string(libraries));
 }
-// Limits of jobs: when each may be forgotten, by name; its definition; what is used of it (for slots who holds them, by
-// the number of his last settle); that somebody waits for a slot, and the list on which.
+// Limits of jobs: the names by when each may be forgotten; a limit's definition; what is used of it (its slots'
+// holders, each with the number of its last settle); that a worker waits for a slot, and the list on which it waits.
 inline constexpr FixedKey brood_limits{"brood:limits"};
 inline RedisKey limit(std::string_view name) { return RedisKey("brood:limit:" + std::string(name)); }
 inline RedisKey limit_used(std::string_view name) { return RedisKey(limit(name).name() + ":used"); }
 inline RedisKey limit_waited_for(std::string_view name) { return RedisKey(limit(name).name() + ":waited_for"); }
 inline RedisKey limit_bell(std::string_view name) { return RedisKey(limit(name).name() + ":bell"); }
-// Caps of queues: the most of each, by name; the in-flight lists that may hold a place of one.
+// Caps of queues: the maximum of each, by name; the in-flight lists that may hold a place of one.
 inline constexpr FixedKey brood_caps{"brood:caps"};
 inline constexpr FixedKey brood_set_aside{"brood:set_aside"};  // the queues in which jobs wait for a place
 inline RedisKey cap(std::string_view name) { return RedisKey("brood:cap:" + std::string(name)); }
-// What the classes have used on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
+// The usage of classes on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
 // `|wall_us` and `|peak_rss_kb`.
 inline RedisKey brood_usage(std::string_view day) { return RedisKey("brood:usage:" + std::string(day)); }
 
 // The number of the last batch of one client that keeps pushes while Redis is away.
 inline RedisKey pushes(std::string_view client) { return RedisKey("brood:pushes:" + std::string(client)); }
 
-// Who holds a unique lock: a jid; while a job runs, the incarnation that runs it.  `digest` is base64url of SHA-256.
+// A unique lock holds a jid; a lock of a running job, the incarnation that runs it.  `digest` is base64url of SHA-256.
 inline RedisKey report(std::string_view jid) { return RedisKey("brood:report:" + std::string(jid)); }
 inline RedisKey unique_lock(std::string_view digest) { return RedisKey("brood:unique:" + std::string(digest)); }
 inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
@@ -137,7 +137,7 @@ inline RedisKey gem_schedule(std::string_view name) { return RedisKey(name); }
 inline RedisKey gem_ticks(std::string_view name) { return RedisKey(std::string(name) + ":enqueued"); }
 inline RedisKey gem_ids(std::string_view name) { return RedisKey(std::string(name) + ":jid_history"); }
 
-// Those of the gem sidekiq-unique-jobs.  A lock is named by its digest, which begins with "uniquejobs:".
+// The keys of the gem sidekiq-unique-jobs.  A lock is named by its digest, which begins with "uniquejobs:".
 inline constexpr FixedKey gem_locks{"uniquejobs:digests"};
 inline constexpr FixedKey gem_expiring_locks{"uniquejobs:expiring_digests"};
 inline RedisKey gem_lock(std::string_view digest) { return RedisKey(digest); }
@@ -145,7 +145,7 @@ inline RedisKey gem_lock_holders(std::string_view digest) { return RedisKey(std:
 inline RedisKey gem_lock_info(std::string_view digest) { return RedisKey(std::string(digest) + ":INFO"); }
 inline RedisKey gem_lock_primed(std::string_view digest) { return RedisKey(std::string(digest) + ":PRIMED"); }
 
-// The jobs that a benchmark will offer as the queue `name`, where no worker looks.
+// The jobs that a benchmark is about to offer as the queue `name`, where no worker looks.
 inline RedisKey laid_aside(std::string_view name) { return RedisKey(std::string(name) + ":aside"); }
 
 inline RedisKey in_flight_hash(std::string_view identity) {

@@ -10,7 +10,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/redis/reply.hpp"
 
-// Other programs may have written anything: what cannot be read counts as nothing, never as an error.
+// For keys that other programs write: a value that cannot be read counts as nothing, never as an error.
 namespace brood {
 
 template <std::integral Number>
@@ -24,7 +24,7 @@ Number lenient_number(ReplyView reply) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-// The number with which a text begins.
+// The number at the beginning of a text.
 inline double lenient_decimal(ReplyView reply) {
   double number = 0;
   if (!reply.is_string()) return number;
@@ -33,8 +33,8 @@ inline double lenient_decimal(ReplyView reply) {
   return number;
 }
 
-// The epoch for what no clock shows.  A double cannot hold so many nanoseconds: seconds and fraction are converted
-// apart.
+// Returns the epoch for a time out of range.  A double cannot hold so many nanoseconds, so seconds and fraction are
+// converted separately.
 inline WallTime lenient_moment(double epoch_seconds) {
   if (!(std::abs(epoch_seconds) < 9.2e9)) return {};
   const double whole = std::floor(epoch_seconds);

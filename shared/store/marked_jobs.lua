@@ -1,7 +1,7 @@
--- Those of some jobs of a list or of a sorted set whose text has one of some texts in it.
+-- Finds the jobs in a page of a list or sorted set whose text contains one of some texts.
 -- KEYS[1] the key    ARGV[1] position of the first    ARGV[2] how many to look at    ARGV[3...] the texts
--- Returns how many were looked at, and each that has it: its position, its text, and its score ("" in a list).  Fewer than
--- it was to look at are not all that there are: large ones take their time.
+-- Returns how many were looked at, and for each job found: its position, its text, and its score ("" in a list).  If jobs are
+-- large, it may look at fewer than asked although there are more.
 local kind = redis.call("TYPE", KEYS[1]).ok
 local last = ARGV[1] + ARGV[2] - 1
 local at_once, most_at_once, enough_bytes = 8, 512, 1000000
@@ -33,7 +33,7 @@ end
 local first = tonumber(ARGV[1])
 while first <= last and look_at_some(first, math.min(first + at_once - 1, last)) and bytes < enough_bytes do
   first = first + at_once
-  at_once = math.min(2 * at_once, most_at_once)    -- each time the list is walked from its nearer end
+  at_once = math.min(2 * at_once, most_at_once)    -- each call walks the list from its nearer end
 end
 found[1] = looked_at
 return found

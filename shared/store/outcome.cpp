@@ -118,7 +118,7 @@ Outcome resized(const Outcome& outcome, OutcomeSize size) {
   return kept;
 }
 
-// Redis takes at least a megabyte: a batch of those that a worker notes is far from that.
+// Redis takes at least a megabyte: a batch of payloads small enough for a worker's notes is far below that.
 void resize(const std::vector<Outcome*>& outcomes, OutcomeSize size) {
   const auto is_large = [](const Outcome* outcome) {
     return outcome->payload.size() > OutcomeNotes::text_bytes || has_large_result(*outcome);

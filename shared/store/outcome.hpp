@@ -12,11 +12,10 @@
 
 namespace brood {
 
-// What the report of a job that keeps one (shared/job/job_report.hpp) says of its last run, beside what its payload
-// says.
+// The last run, for the report of a job that keeps one (shared/job/job_report.hpp): what its payload lacks.
 struct EndOfRun {
   std::string result = {};                     // JSON; empty: none
-  std::string error_class = {}, message = {};  // why it ends without having succeeded
+  std::string error_class = {}, message = {};  // why it ends without success
   double elapsed = 0;                          // seconds; 0: not known
 };
 
@@ -29,15 +28,15 @@ struct Outcome {
     schedule,      // ZADD schedule score payload (a job that interrupted itself within its first second)
     requeue_back,  // LPUSH: behind what waits
     requeue_head,  // RPUSH: next to run
-    give_back,     // as that, and counted: see entry_mark.hpp; for recoveries alone
+    give_back,     // as requeue_head, and counted: see entry_mark.hpp; only for recoveries
     quarantine,    // ZADD brood:quarantined score payload: it waits until its class is released or resumed
     beside,        // LPUSH queue:<into>: it waits for a place of its class's cap
-    discard,       // as acknowledge, of a job that has failed for good
+    discard,       // as acknowledge, for a job that has failed for good
   } kind = Kind::acknowledge;
   std::string payload = {};  // empty for acknowledge and discard; else empty means the entry as it lies in flight
   double score = 0;          // seconds; for retry, move_to_dead, schedule, quarantine
   std::string into = {};     // the name of a queue; for beside
-  std::shared_ptr<const EndOfRun> last_run = {};  // of a job that ends and keeps a report; null: nothing is known
+  std::shared_ptr<const EndOfRun> last_run = {};  // of a job that ends and keeps a report; null: unknown
 
   bool leaves_nothing() const { return kind == Kind::acknowledge || kind == Kind::discard; }
 };
@@ -46,34 +45,34 @@ struct Outcome {
 struct DeadLimits {
   std::int64_t max_jobs = 10'000;
   std::int64_t timeout_seconds = 15'552'000;
-  // For those who were not told what the servers' limits are.
+  // For callers that do not know the servers' limits.
   static constexpr DeadLimits none() { return {INT64_MAX, INT64_MAX}; }
 
   // The two arguments by which a script trims the dead set: the score that is too old, and the size.
   std::vector<std::string> script_arguments(WallTime now) const;
 };
 
-// As the scripts spell it: the enumerator's name; `discard` is "acknowledge" for them.
+// In the scripts' spelling: the enumerator's name; `discard` is "acknowledge" for them.
 std::string_view to_string(Outcome::Kind kind);
 
-// As a worker notes a result for the recovery, and back.
+// A result as a worker notes it for the recovery, and back.
 OutcomeNote note_of_result(const EndOfRun& run);
 Outcome succeeded_with(const OutcomeNote& note);
 
-// As a worker notes what becomes of a job that failed, and back; nullopt: no failure ends so.
+// The outcome of a failed job as a worker notes it, and back; nullopt if no failure ends so.
 OutcomeNote note_of(const Outcome& outcome);
 std::optional<Outcome> noted_outcome(const OutcomeNote& note);
 
-// Adds kind, payload and score: the three arguments by which a script knows an outcome.
+// Adds kind, payload and score: the three arguments that describe an outcome to a script.
 void append_arguments(std::vector<std::string>& args, const Outcome& outcome);
 
-// What a failure adds to a payload may make it too large to be stored.  Then it is recorded without its stack and with
-// the beginning of its message; and where that is too much too, the entry is kept as it lies in flight, in `dead` if it
+// A failure's additions may make a payload too large to be stored.  Then the failure is recorded without its stack and
+// with the beginning of its message.  If that is too large too, the entry is kept as it lies in flight, in `dead` if it
 // had failed.  A result that may be too large is not kept.
 enum class OutcomeSize { whole, in_short, as_it_is };
 Outcome resized(const Outcome& outcome, OutcomeSize size);
 
-// Of several that were refused together: those that may be to blame, the others stay whole.
+// Resizes those of several outcomes refused together that may be too large; the others stay whole.
 void resize(const std::vector<Outcome*>& outcomes, OutcomeSize size);
 
 }  // namespace brood

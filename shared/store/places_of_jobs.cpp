@@ -57,7 +57,7 @@ std::vector<PlaceOfJobs> places_of_waiting_jobs(const std::vector<std::string>& 
     places.push_back(place_of_queue(queue));
     for (const std::string& aside : beside(queue, set_aside)) places.push_back(place_of_queue(aside, queue));
   }
-  // What a worker has just fetched may be put into quarantine.
+  // Quarantine comes last: a worker may put a job there that it has just fetched.
   places.push_back({.kind = PlaceOfJobs::Kind::quarantine, .key = keys::brood_quarantined});
   return places;
 }

@@ -11,11 +11,10 @@
 
 namespace brood {
 
-// Every place where a job may lie.  Code that looks for a job, or for the queue that a job belongs to, asks here: so a
-// place that is added here is known to all of it.  Locks, limits and periodic jobs have no places of their own: their
-// jobs wait in `schedule`.
+// Every place where a job may lie.  Code that looks for a job, or for a job's queue, asks here, so it all knows a place
+// that is added here.  Locks, limits and periodic jobs have no places of their own: their jobs wait in `schedule`.
 
-// A list or a sorted set that has jobs in it.
+// A list or a sorted set of jobs.
 struct PlaceOfJobs {
   // sequence: it waits for the jobs before it
   enum class Kind { queue, in_flight, schedule, retry, dead, quarantine, sequence } kind = Kind::queue;
@@ -26,8 +25,8 @@ struct PlaceOfJobs {
   std::string identity = {}, field = {};  // of the worker that holds it; of lists in flight
 };
 
-// The sets whose jobs run later without a person's help: the schedule, the retries, and what waits in quarantine or for
-// its paused class.
+// The sets whose jobs run later without an operator: the schedule, the retries, and the jobs in quarantine or of a
+// paused class.
 std::vector<PlaceOfJobs> sets_of_waiting_jobs();
 PlaceOfJobs place_of_dead_jobs();
 
@@ -36,25 +35,25 @@ PlaceOfJobs place_of_dead_jobs();
 // and sequences by the names of all keys.  Throws ConnectionLost or UnexpectedReply.
 void for_each_place_of_jobs(Channel& redis, const std::function<void(const PlaceOfJobs&)>& look);
 
-// The places where jobs of these queues wait, in the order in which they go.  `set_aside` are the queues that Redis
-// knows to stand beside others.
+// The places where jobs of these queues wait, in the order in which jobs move.  `set_aside` are the queues beside
+// others, as listed in Redis.
 std::vector<PlaceOfJobs> places_of_waiting_jobs(const std::vector<std::string>& queues,
                                                 const std::vector<std::string>& set_aside);
 
 // ---- Queues beside others: "<queue>@<cap>", in which jobs wait for a place of their class's cap
 
-// Those in which jobs have waited, whether or not a cap is still configured.  Read with read_name_list().  Redis knows
-// each of them for as long as jobs wait in it or a worker holds jobs of it.
+// The queues in which jobs have waited, even if the cap is no longer configured.  Read with read_name_list().  Redis
+// lists each as long as jobs wait in it or a worker holds jobs of it.
 Command ask_set_aside();
-// Whether this is one of them.
+// Whether `queue` is one of them.
 Command ask_is_set_aside(std::string_view queue);
-bool read_is_set_aside(ReplyView reply);  // false where Redis does not tell
+bool read_is_set_aside(ReplyView reply);  // false if Redis does not answer
 
-// The queue that one of them stands beside, by its name; empty: the name is none of theirs.  A queue of any name may
-// have an @ in it, so its name alone does not make it one of them.
+// The queue that one of them stands beside, by its name; empty if the name cannot be one of theirs.  Any queue may have
+// an @ in its name, so the name alone does not make it one of them.
 std::string_view home_by_name(std::string_view aside);
 
-// Those of them that stand beside this queue.
+// Those that stand beside this queue.
 std::vector<std::string> beside(std::string_view queue, const std::vector<std::string>& set_aside);
 
 }  // namespace brood

@@ -12,15 +12,14 @@ namespace brood {
 Command ask_time();
 WallTime redis_time(ReplyView reply);
 
-// Call it in a child that is to use this Redis: forgets the time that its parent knew where that may be another
-// shard's.
+// Call it in a child that will use this Redis: forgets the time known to its parent, if that may be another shard's.
 void forget_time_of_another(const RedisAddress& redis);
 
-// Asks Redis for the time, unless it told it a moment ago: see redis_clock.hpp.  When Redis is away or does not tell,
-// this costs a second at most, and the time last known holds.
+// Asks Redis for the time, unless it is known from a moment ago: see redis_clock.hpp.  If Redis does not answer, this
+// takes a second at most, and the time last known applies.
 void ask_redis_time(Channel& redis);
 
-// The parts of a point in time, in UTC, as Sidekiq spells them in keys.
+// The parts of a point in time, in UTC, as Sidekiq writes them in keys.
 struct Utc {
   explicit Utc(WallTime t);
 

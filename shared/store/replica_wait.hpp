@@ -8,10 +8,10 @@
 
 namespace brood {
 
-// Waits in Redis until so many replicas have what was written before on the same connection.
+// Waits in Redis until so many replicas have the earlier writes of this connection.
 Command wait_for(const ReplicaWait& wait);
 
-// How many have it; 0 too for a refusal.
+// How many have them; also 0 for a refusal.
 std::int64_t confirmed_by(ReplyView reply);
 
 }  // namespace brood

@@ -24,7 +24,7 @@ std::vector<Command> ask_rights(const OwnKeys& own) {
                               RedisKey(keys::brood_paused_classes), keys::queue("")})
     tries.add(key);
   for (const std::string& queue : own.queues) tries.add(keys::queue(queue));
-  // What no script can try: a script that nobody has, and to wait a millisecond for a job that there is not.
+  // No script can try these: EVALSHA of a script that does not exist, and a wait of a millisecond for no job.
   return {tries,
           {"EVALSHA", std::string(40, 'f'), "0"},
           {"BLMOVE", nobodys, keys::in_flight_list("~", "0.0", "~"), "LEFT", "LEFT", "0.001"}};

@@ -8,18 +8,18 @@
 
 namespace brood {
 
-// What a supervisor and its workers use beside the keys that all share.
+// The keys that a supervisor and its workers use besides the common ones.
 struct OwnKeys {
-  std::vector<std::string> queues = {};  // that are fetched from; "*" stands for all
+  std::vector<std::string> queues = {};  // that it fetches from; "*" stands for all
   std::string identity = "~";            // the supervisor's
 };
 
-// Asks Redis whether our user may do all that brood does with jobs: a missing right would stop a script half-way, or
-// let a supervisor start that can do nothing.  Changes nothing.
+// Asks Redis whether our user may do all that brood does with jobs.  Otherwise a missing right would stop a script
+// half-way, or let a supervisor start that cannot work.  Changes nothing.
 std::vector<Command> ask_rights(const OwnKeys& own);
 
-// The error of ErrorKind::unauthorized that names what is missing, by its command and key.  Empty: nothing that we know
-// of.
+// An error of ErrorKind::unauthorized that names the missing rights, by command and key.  Empty if none is known to be
+// missing.
 std::string missing_right(const std::vector<ReplyView>& answers);
 
 }  // namespace brood

@@ -15,34 +15,34 @@ namespace brood {
 
 inline constexpr std::string_view scan_begins = "0";  // the first position of every scan
 
-// What one SCAN, SSCAN or ZSCAN answered.
+// The answer of one SCAN, SSCAN or ZSCAN.
 struct ScanPage {
   std::string next;  // where the next page is; "0": this was the last
-  ReplyView found;   // an array, as long as the reply lives
+  ReplyView found;   // an array, valid as long as the reply
 };
 inline ScanPage read_scan(ReplyView reply) { return {std::string(reply[0].text()), reply[1]}; }
 
-// Visits all keys of a shard that fit a pattern, and are of a type if one is named, by their names without its prefix:
-// perhaps twice.  Looks through all keys of that Redis.  Throws ConnectionLost or UnexpectedReply.
+// Visits all keys of a shard that match a pattern, and have this type unless it is empty.  Gives `visit` their names
+// without the shard's prefix, perhaps twice.  Scans all keys of that Redis.  Throws ConnectionLost or UnexpectedReply.
 void for_each_key(Channel& redis, const RedisKey& pattern, std::string_view type,
                   const std::function<void(const std::string& name)>& visit);
 // The same, until `visit` returns false.
 void for_each_key_while(Channel& redis, const RedisKey& pattern, std::string_view type,
                         const std::function<bool(const std::string& name)>& visit);
 
-// A reply that lists names, of processes or of fields, in its order.  Throws UnexpectedReply.
+// Reads a list of names, of processes or of fields, in the reply's order.  Throws UnexpectedReply.
 std::vector<std::string> read_name_list(ReplyView reply);
 
-// The same where Redis may not tell: nullopt when it refuses, or the key is of another type.
+// The same, but returns nullopt if Redis refuses, or the key has another type.
 std::optional<std::vector<std::string>> read_name_list_if_told(ReplyView reply);
 
-// A set of names that may be long, and so is read in pages: read_scan() reads them.
+// A set of names that may be long, so it is read in pages, with read_scan().
 class NamePages {
  public:
   static NamePages of_queues();
-  static NamePages of_processes();  // Ruby's too, and those whose heartbeat has ended
+  static NamePages of_processes();  // also Ruby's, and those whose heartbeat has ended
 
-  // A page, from about `count` names; the first begins at scan_begins.
+  // A page of about `count` names; the first begins at scan_begins.
   Command ask(std::string_view position, std::size_t count) const;
   Command ask_kind() const;  // of the key, which may hold anything
 

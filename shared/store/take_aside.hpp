@@ -9,15 +9,15 @@
 
 namespace brood {
 
-// A queue or a set of jobs that is to be cleared lies aside until all of its jobs have let go of what they hold.  The
-// names are such as the other functions of this folder take; no queue that is pushed to can have the first.
+// A queue or set that is to be cleared lies aside until all of its jobs have let go of what they hold.  These names
+// suit the other functions of this folder; no queue that is pushed to can have the first.
 std::string queue_aside(std::string_view queue);
 std::string set_aside_for_clearing(std::string_view set_key);
 
 ScriptCall take_queue_aside(std::string_view queue);
 ScriptCall take_set_aside(std::string_view set_key);
 struct TakenAside {
-  bool taken = false;    // false: what was taken before lies there still
+  bool taken = false;    // false: one that was taken before is still there
   std::size_t jobs = 0;  // that lie aside
 };
 // Throws UnexpectedReply.

@@ -1,12 +1,12 @@
--- Tries every command of the scripts that move jobs, and every key that holds jobs, with calls that change nothing or
--- are undone at once.  What only counts or shows is not tried: it reports a refusal itself, and no job waits for it.
+-- Tries every command of the scripts that move jobs, and every key that holds jobs, with calls that change nothing or are
+-- undone at once.  Does not try scripts that only count or show: they report a refusal themselves, and no job waits for them.
 -- KEYS: none, since one forbidden key would refuse the whole script
--- ARGV[1] "1": locks of the gem sidekiq-unique-jobs are served    ARGV[2] name for keys that nobody has
+-- ARGV[1] "1": locks of the gem sidekiq-unique-jobs are served    ARGV[2] an unused name for keys
 -- ARGV[3...5] "retry", "schedule", "dead"    ARGV[6] "brood:processes"    ARGV[7] "uniquejobs:digests"
--- ARGV[8] a lock beside it that nobody has    ARGV[9] "processes"    ARGV[10] "queues"    ARGV[11...14] "<identity>", "<identity>:work",
--- "<identity>:workers" and "<identity>-signals"    ARGV[15] "paused"    ARGV[16] the progress of an iteration that nobody has
+-- ARGV[8] an unused lock beside it    ARGV[9] "processes"    ARGV[10] "queues"    ARGV[11...14] "<identity>", "<identity>:work",
+-- "<identity>:workers" and "<identity>-signals"    ARGV[15] "paused"    ARGV[16] the key of an iteration that does not exist
 -- ARGV[17] "brood:paused_classes"    ARGV[18] "queue:"    ARGV[19...] queues by their keys
--- Returns what failed, for whatever reason: each command with its key, and its error.
+-- Returns all failures, of whatever reason: each command with its key, and its error.
 local failed = {}
 local function try(command, ...)
   local reply = redis.pcall(command, ...)
@@ -18,7 +18,7 @@ local function try(command, ...)
 end
 
 local own, other = ARGV[2], ARGV[2] .. ":2"
-if try("DEL", own) and try("DEL", other) then    -- frees memory; and without this right what is made here would stay
+if try("DEL", own) and try("DEL", other) then    -- frees memory; without this right the keys made here would stay
   try("LPUSH", own, 1)
   try("RPUSH", own, 1)
   for _, call in ipairs({{"LSET", 0, 1}, {"LLEN"}, {"LINDEX", 0}, {"LRANGE", 0, -1}, {"LTRIM", 0, -1}}) do

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The keys of whose changes a supervisor hears at once: it needs their names for this alone.
+// The keys whose changes a supervisor subscribes to: it needs their names only for this.
 struct WatchedKeys {
   RedisKey schedule, paused, paused_classes, queues, queue_names, owners, periodic_rules;
   RedisKey signals;  // to this process

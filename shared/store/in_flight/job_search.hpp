@@ -30,7 +30,7 @@ struct PlacedJob {
 // possibly twice.  Throws ConnectionLost or UnexpectedReply.
 std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid);
 
-// What is known about one job: where it lies, or its report, or neither.
+// The facts about one job: where it lies, or its report, or neither.
 struct LookedUpJob {
   JobReport report;                 // unknown: neither
   std::optional<PlacedJob> placed;  // nullopt: it has ended, or is unknown

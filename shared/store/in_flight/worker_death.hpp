@@ -38,7 +38,7 @@ struct CrashFacts {
 // A worker that has died, as its supervisor knows it.
 struct WorkerDeath {
   DeadWorker worker;
-  // What the running job is charged with; nullopt: not charged, it goes back to the head of its queue.
+  // The charge for the running job; nullopt: none, it goes back to the head of its queue.
   struct Cause {
     std::string error_class;      // SIGSEGV, UnexpectedExit, JobTimeout, OutOfMemory
     std::string message;          // "SIGSEGV (SEGV_MAPERR) at 0x10 in Segfault, worker 2, up 12s"

@@ -18,7 +18,7 @@ using std::chrono::minutes;
 constexpr minutes longest_to_the_minute = std::chrono::hours(1);
 constexpr std::size_t commands_of_a_minute = 2;
 
-// Reads a field "<Class>|p"; a class may hold a "|" too.
+// Reads a field "<Class>|p"; the class may contain a "|" too.
 void add_field(std::map<std::string, ClassRuns>& classes, std::string_view field, std::uint64_t value) {
   const std::size_t bar = field.rfind('|');
   if (bar == field.npos) return;
@@ -89,7 +89,7 @@ std::vector<RunsOfMinute> read_runs_by_minute(std::span<const Reply> replies) {
 namespace {
 
 constexpr const char* seconds_of_minutes = "28800";       // as Sidekiq keeps them
-constexpr const char* seconds_of_ten_minutes = "259200";  // likewise
+constexpr const char* seconds_of_ten_minutes = "259200";  // as Sidekiq keeps them
 constexpr const char* seconds_of_usage = "2592000";       // 30 days
 
 void add_arguments(std::vector<std::string>& args, const std::string& name, const ClassUsage& of_class) {
@@ -137,7 +137,7 @@ MetricsTeller take_turn_to_tell(Channel& redis, std::string_view name, bool may_
   const Reply held = redis.call({"GET", keys::brood_metrics_teller});
   if (held.view().is_string()) {
     if (held.view().text() != name) return MetricsTeller::another;
-    // If it has ended this moment and another has taken it, that one has it for a little longer.
+    // If it has just expired and another host has taken it, that host has it a little longer.
     redis.call({"EXPIRE", keys::brood_metrics_teller, seconds_to_live});
     return MetricsTeller::we;
   }

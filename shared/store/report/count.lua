@@ -1,9 +1,9 @@
--- Adds to Sidekiq's counters.  A counter that is not a number stays as it is, and the others are counted all the same:
--- if the script failed half-way, what it had added would be added again.
+-- Adds to Sidekiq's counters.  If a counter is not a number it stays as it is, and the others are counted all the same: if the
+-- script failed half-way, the sender would add the same counts again.
 -- KEYS[1] "stat:processed"    KEYS[2] the same of today    KEYS[3] "stat:failed"    KEYS[4] the same of today
 -- ARGV[1] processed    ARGV[2] failed    ARGV[3] seconds that a day's counters live
 -- Returns how many counters could not be added to.
-redis.call("EXPIRE", KEYS[2], ARGV[3])    -- a write that a full Redis serves, and that lets through what follows
+redis.call("EXPIRE", KEYS[2], ARGV[3])    -- a full Redis serves this write, and then accepts what follows
 local refused = 0
 for i, key in ipairs(KEYS) do
   local added = redis.pcall("INCRBY", key, i <= 2 and ARGV[1] or ARGV[2])

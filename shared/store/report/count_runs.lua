@@ -1,12 +1,12 @@
--- Adds to Sidekiq's metrics, and to what the classes have used today.
+-- Adds to Sidekiq's metrics, and to the classes' usage today.
 -- KEYS[1] minute of Sidekiq 7    KEYS[2] ten minutes of Sidekiq 8    KEYS[3] minute of Sidekiq 8    KEYS[4] usage of the day
 --   and for each class    histogram of Sidekiq 7    histogram of Sidekiq 8
 -- ARGV[1] seconds that minutes and histograms live    ARGV[2] ten minutes    ARGV[3] usage
---   and for each class    name    processed    failed    crashed    ms, or "" when none ended well    cpu_us    wall_us
+--   and for each class    name    processed    failed    crashed    ms, or "" if none succeeded    cpu_us    wall_us
 --   peak_rss_kb    number of buckets, and for each    its index    its count
 -- Returns how many keys could not be added to.
 
--- Changes nothing, but a full Redis refuses it: then nothing is added, and all of it may be sent again.
+-- Changes nothing, but a full Redis refuses it: then nothing is added, and all may be sent again.
 redis.call("SETRANGE", KEYS[5], 0, "")
 
 local refused = {}

@@ -20,7 +20,7 @@ std::string stamp_of(const Utc& time) {
   return fmt::format("{}T{:02}:{:02}:00Z", time.date('-'), time.hour, time.minute);
 }
 
-// "2026-11-21T05:09:00Z"; nullopt for anything else, since others may have written it.
+// "2026-11-21T05:09:00Z"; nullopt for any other text, which another program may have written.
 std::optional<WallTime> read_stamp(std::string_view text) {
   constexpr std::string_view shape = "dddd-dd-ddTdd:dd:ddZ";
   if (text.size() != shape.size()) return std::nullopt;

@@ -15,16 +15,16 @@ namespace brood {
 // A deploy to many machines marks itself from each of them: only the first within a minute may.
 Command may_mark_deploy(std::string_view label, WallTime at);
 bool read_may_mark(ReplyView reply);
-// To be sent as a transaction.
+// Send them as a transaction.
 std::vector<Command> mark_deploy(std::string_view label, WallTime at);
 
-// Those of a day, in UTC.
+// The marks of a day, in UTC.
 Command ask_deploy_marks(WallTime day);
 struct MarkOfDeploy {
   WallTime at{};
   std::string label;
 };
-// The earliest first.  Others may have written there: what is no mark is left out.
+// The earliest first.  Entries that are no marks are left out: other programs may write there.
 std::vector<MarkOfDeploy> read_deploy_marks(ReplyView reply);
 
 }  // namespace brood

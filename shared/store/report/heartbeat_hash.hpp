@@ -15,7 +15,7 @@
 
 namespace brood {
 
-// What a process says of itself at one heartbeat (wire specification, section 7.2).
+// The values that a process publishes with one heartbeat (wire specification, section 7.2).
 struct Beat {
   std::string info;  // JSON
   int busy = 0;
@@ -29,41 +29,40 @@ struct Beat {
 };
 
 struct BeatAnswer {
-  // Somebody else beats under this name, and nothing was written: all that follows is empty.
+  // Another process beats under this name, and nothing was written: the other members are empty.
   bool name_is_taken = false;
-  bool was_known = false;            // false at the first beat, or back after an outage
-  bool was_unlisted = false;         // its record had been lost from brood:processes, and perhaps others' with it
-  std::string refused;               // a write beside the heartbeat's own: a key of the wrong type; empty: none
+  bool was_known = false;     // false at the first beat, or back after an outage
+  bool was_unlisted = false;  // its record was missing in brood:processes, and perhaps others' too
+  std::string refused;  // the error of another write than the heartbeat's own (a key of the wrong type); empty: none
   std::vector<std::string> signals;  // TSTP, TERM, TTIN or anything else, oldest first
 };
 
 // `record` is the process's value in brood:processes, where it stays as long as the process owns something in flight.
-// `known_tokens` names the tokens that this process may have left there, or is "*" for any; other tokens are another
+// `known_tokens` lists the tokens that this process may have left there, or is "*" for any; any other token is another
 // process's.
 ScriptCall send_beat(std::string_view identity, std::string_view record, std::string_view known_tokens,
                      const Beat& beat);
 BeatAnswer read_beat(ReplyView reply);
 
-// Whether the heartbeat of a process is there: nullopt when Redis refuses to tell, which does not prove it missing.
+// Whether the heartbeat of a process is there; nullopt if Redis refuses to answer, which does not prove it missing.
 Command ask_whether_beats(std::string_view identity);
 std::optional<bool> read_whether_beats(ReplyView reply);
 
-// How many of these processes' heartbeats are there, of one at least; nullopt as above.
+// How many heartbeats of these processes, at least one, are there; nullopt as above.
 Command ask_how_many_beat(std::span<const std::string> identities);
 std::optional<std::size_t> read_how_many_beat(ReplyView reply);
 
-// The token that its writer left last; empty: none, or Redis refuses to tell.
+// The token that the heartbeat's writer left last; empty if there is none, or Redis refuses to answer.
 Command ask_beat_token(std::string_view identity);
 std::string read_beat_token(ReplyView reply);
 
-// What a process, Ruby's too, says of itself: its `info`, a JSON object.  nullopt: its heartbeat has ended, or Redis
-// refuses to tell.
+// The `info` of a process, also Ruby's: a JSON object.  nullopt if its heartbeat has ended, or Redis refuses to answer.
 Command ask_info(std::string_view identity);
 std::optional<std::string> read_info(ReplyView reply);
-// Whether Redis tells that its heartbeat has ended.
+// Whether the answer shows that its heartbeat has ended.
 bool heartbeat_has_ended(ReplyView info);
 
-// The same, and whether it is quiet.
+// Its `info`, and whether it is quiet.
 struct ToldInfo {
   std::string info;
   bool quiet = false;
@@ -71,17 +70,17 @@ struct ToldInfo {
 Command ask_info_and_quiet(std::string_view identity);
 std::optional<ToldInfo> read_info_and_quiet(ReplyView reply);
 
-// The signals alone, between two beats.  The answer may be nil.
+// Takes only the signals, between two beats.  The answer may be nil.
 Command take_signals(std::string_view identity);
 std::vector<std::string> read_signals(ReplyView reply);
 
-// Adds to Sidekiq's counters, of all time and of `day` (YYYY-MM-DD, UTC); the reply is how many of the four refused.
+// Adds to Sidekiq's counters of all time and of `day` (YYYY-MM-DD, UTC).  The reply is how many of the four refused.
 ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string_view day);
 
-// What a process that exits takes back; its hash and its signals are left to expire, as Sidekiq leaves them.
+// Sent by a process that exits.  Its hash and its signals are left to expire, as in Sidekiq.
 std::vector<Command> leave(std::string_view identity);
 
-// What others take back of one that is known to be dead: its hash too.
+// Sent by others for a process that is known to be dead: removes its hash too.
 std::vector<Command> remove_process(std::string_view identity);
 
 }  // namespace brood

@@ -9,7 +9,7 @@
 #include "shared/redis/keyspace.hpp"
 
 // Where releases 7 and 8 keep how often and how long classes ran (specification, section 5.7).  A name without a
-// release is for 8.
+// release is release 8's.
 namespace brood::keys {
 
 RedisKey metrics_of_minute(WallTime t);       // j|250214|8:03

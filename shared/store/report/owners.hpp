@@ -14,11 +14,11 @@ namespace brood {
 // The list of brood's processes that own something in flight, brood:processes.  Each process lists itself, with its
 // workers and its heartbeats.
 
-// Whether this identity is among them; false too when Redis refuses to tell.
+// Whether this identity is in the list; also false if Redis refuses to answer.
 Command ask_is_owner(std::string_view identity);
 bool read_is_owner(ReplyView reply);
 
-// The same with what each says of itself.  Reading throws UnexpectedReply.
+// All of them with their records.  Reading throws UnexpectedReply.
 struct OwnerRecord {
   std::string name;
   std::optional<Identity> identity;  // nullopt: its record cannot be read
@@ -26,14 +26,14 @@ struct OwnerRecord {
 Command ask_owner_records();
 std::vector<OwnerRecord> read_owner_records(ReplyView reply);
 
-// These functions are for the entries of others.  All throw ConnectionLost or UnexpectedReply.
+// These functions change the entries of others.  All throw ConnectionLost or UnexpectedReply.
 
 // Takes `identity` off the list, unless it owns something.
 void forget_process(Channel& redis, const std::string& identity);
 
-// Finds the in-flight hashes of identities that are not listed, by one SCAN, and lists them under a record made of
-// their name alone.  Then only their heartbeat decides whether they live, and the next heartbeat of a living one writes
-// its own record.  Returns how many.
+// Finds the in-flight hashes of unlisted identities by one SCAN, and lists them under a record made of their name
+// alone.  Then only their heartbeat decides whether they live, and the next heartbeat of a living one writes its own
+// record.  Returns how many.
 int list_unlisted_processes(Channel& redis);
 
 }  // namespace brood

@@ -11,26 +11,26 @@
 
 namespace brood {
 
-// The identities of all processes, Ruby's too, whose heartbeats may have ended: read_name_list() reads the answer.
+// The identities of all processes, also Ruby's, even if their heartbeats have ended: read_name_list() reads the answer.
 Command ask_processes();
 
-// Those of brood's processes that own something in flight, brood:processes; read likewise.  See owners.hpp.
+// The brood processes that own something in flight, brood:processes; read likewise.  See owners.hpp.
 Command ask_owners();
 
-// Whether this one is among them; answers 1 or 0.
+// Whether this one is among all processes; answers 1 or 0.
 Command ask_is_process(std::string_view identity);
 
-// The leader of Sidekiq Enterprise, one of them; nil: there is none.
+// The leader of Sidekiq Enterprise, one of these processes; nil if there is none.
 Command ask_leader();
 
-// How many they are.  Reading throws UnexpectedReply.
+// How many processes there are.  Reading throws UnexpectedReply.
 Command ask_process_count();
 std::int64_t read_process_count(ReplyView reply);
 
-// The heartbeat of a process, Ruby's too, as others read it.  What cannot be read counts as 0.
+// The heartbeat of a process, also Ruby's, as others read it.  Values that cannot be read count as 0.
 struct ProcessHash {
   std::string info;                              // JSON
-  std::optional<std::int64_t> concurrency = {};  // release 8 writes it beside `info` too, because it may change there
+  std::optional<std::int64_t> concurrency = {};  // release 8 also writes it beside `info`, since it may change
   std::int64_t busy = 0;
   double beat = 0;  // epoch seconds
   bool quiet = false;
@@ -38,20 +38,20 @@ struct ProcessHash {
 };
 
 Command ask_process_hash(std::string_view identity);
-std::optional<ProcessHash> read_process_hash(ReplyView reply);  // nullopt: it has expired, or is no such hash
+std::optional<ProcessHash> read_process_hash(ReplyView reply);  // nullopt: expired, or no such hash
 
-Command ask_busy(std::string_view identity);  // how many jobs it runs; nothing when it has expired
+Command ask_busy(std::string_view identity);  // how many jobs it runs; nil if it has expired
 
-// Processes whose heartbeat has ended stay listed until some process or client takes them out, as Sidekiq's do.
+// Processes whose heartbeat has ended stay listed until some process or client prunes them, as in Sidekiq.
 
-// Whoever is told so may prune; nobody else for a minute.
+// Only the process that gets this permission may prune, and no other for a minute.
 Command may_prune();
-bool read_may_prune(ReplyView reply);  // false too when Redis refuses
+bool read_may_prune(ReplyView reply);  // also false if Redis refuses
 
-Command unlist(const std::vector<std::string>& identities);  // one at least
+Command unlist(const std::vector<std::string>& identities);  // at least one
 
-// Leaves a signal, or an order of brood's own, for a process, which take_signals() takes; after a minute it is
-// forgotten, as Sidekiq's are.  To be sent as a pipeline or a transaction; the first reply says whether it was left.
+// Leaves a signal, or an order of brood's own, for a process, which take_signals() takes; it expires after a minute, as
+// in Sidekiq.  Send them as a pipeline or a transaction; the first reply tells whether it was left.
 std::vector<Command> leave_signal(std::string_view identity, std::string_view signal);
 bool read_was_left(ReplyView first_reply);
 

@@ -15,9 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::nanoseconds ask_again = 60s;  // a process that died is listed for as long
-// Nobody has said that no Ruby process lives.  But who waits for a Redis that hangs must not wait for it twice each
-// time.
+constexpr std::chrono::nanoseconds ask_again = 60s;  // a dead process stays listed that long
+// No answer does not mean that no Ruby process lives, so ask again soon; but not so soon that a hanging Redis costs a
+// second wait each time.
 constexpr std::chrono::nanoseconds ask_a_lost_redis_again = 2s;
 constexpr int share_of_waits = 5;
 
@@ -46,7 +46,7 @@ std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyVie
     RubyProcess process{.identity = std::string(identity)};
     if (const auto version = told.string("version")) {
       const auto release = SidekiqRelease::parse(*version);
-      if (!release) return std::nullopt;  // brood's own
+      if (!release) return std::nullopt;  // a brood process
       process.release = *release;
     }
     if (const auto queues = told.raw("queues"); queues && queues->starts_with('[')) process.queues = names(*queues);

@@ -22,10 +22,10 @@ inline constexpr std::size_t totals_asked = 5;
 std::vector<Command> ask_totals();  // totals_asked of them
 // Throws UnexpectedReply for a key of another type, or one that may not be read.
 Totals<std::int64_t> read_totals(std::span<const Reply> replies);
-// The same, where such a key counts as 0.
+// The same, but such a key counts as 0.
 Totals<std::uint64_t> read_totals_leniently(std::span<const Reply> replies);
 
-// Back to 0; the counters of the days stay.
+// Sets them to 0; the counters of days stay.
 Command reset_totals();
 
 // The last days in UTC, the one of `now` first, as YYYY-MM-DD.

@@ -1,10 +1,10 @@
 -- Rewrites the table of running jobs that Sidekiq's tools read, taking each payload from its worker's list.
 -- KEYS[1] "<identity>:work"    KEYS[2] "<identity>:workers"    KEYS[3] in-flight hash    KEYS[4...] list of each busy worker
 -- ARGV[1] seconds to live, then for each worker: "<slot>.<incarnation>", number that the sender expects, how many entries are
--- older than the running one, thread id, queue as JSON, start in seconds, payload to show as a JSON string ("": as it is), and
+-- older than the running one, thread id, queue as JSON, start in seconds, payload to show as a JSON string ("": unchanged), and
 -- further members (",..." or "")
--- Returns how many workers are shown; one whose number has moved on is between two jobs and is not.
-redis.call("DEL", KEYS[1], KEYS[2])    -- first a write that frees memory: a full Redis lets the rest through
+-- Returns how many workers are shown; a worker whose number has changed is between two jobs, and is left out.
+redis.call("DEL", KEYS[1], KEYS[2])    -- first a write that frees memory, so a full Redis accepts the rest
 local fields_can_be_read = redis.call("TYPE", KEYS[3]).ok == "hash"
 local shown = 0
 for i = 4, #KEYS do
@@ -13,7 +13,7 @@ for i = 4, #KEYS do
   if held and tonumber(held:match("^%d+")) == tonumber(ARGV[at + 1]) and redis.call("TYPE", KEYS[i]).ok == "list" then
     local text = ARGV[at + 6]
     if text == "" then
-      -- The payload is encoded as one string, never decoded: a number in it keeps its spelling.
+      -- The payload is encoded as one string, never decoded: numbers in it stay as written.
       local payload = redis.call("LINDEX", KEYS[i], -1 - tonumber(ARGV[at + 2]))
       text = payload and cjson.encode(payload)
     elseif redis.call("LLEN", KEYS[i]) <= tonumber(ARGV[at + 2]) then

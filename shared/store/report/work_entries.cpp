@@ -73,7 +73,7 @@ std::vector<Command> ask_work(const std::vector<std::string>& identities) {
 std::vector<std::vector<WorkEntry>> read_work_entries(std::span<const Reply> replies) {
   std::vector<std::vector<WorkEntry>> all;
   for (std::size_t i = 0; i + 1 < replies.size(); i += 2) {
-    // A process may write both, for readers of every release: then both say the same.
+    // A process may write both, for readers of all releases: then both have the same content.
     const ReplyView newer = replies[i].view();
     const ReplyView hash = newer.is_array() && newer.size() > 0 ? newer : replies[i + 1].view();
     std::vector<WorkEntry>& entries = all.emplace_back();

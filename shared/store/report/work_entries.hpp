@@ -17,42 +17,42 @@ namespace brood {
 // One busy worker, as Sidekiq's tools show it.
 struct BusyWorker {
   std::string field;            // "<slot>.<incarnation>"
-  std::uint64_t number = 0;     // of its last applied settle; it is left out if that has moved on
+  std::uint64_t number = 0;     // of its last applied settle; the worker is left out if that has changed
   int entry = 0;                // which entry of its batch runs, counted from the oldest
   std::string thread_id;        // [0-9a-z]+
   std::string queue;            // bare name
   std::int64_t run_at = 0;      // seconds
-  std::string neutral_payload;  // shown instead of the payload when not empty: Sidekiq's Busy page prints markup raw
+  std::string neutral_payload;  // if not empty, shown instead of the payload: Sidekiq's Busy page does not escape
   std::optional<JobProgress> progress = {};
 };
 
-// How far a job is, for programs: {"done","total","note"}; and for people: "3 of 10 (30 %), page 3".
+// A job's progress, for programs: {"done","total","note"}; and for operators: "3 of 10 (30 %), page 3".
 std::string progress_json(const JobProgress& progress);
 std::string progress_text(const JobProgress& progress);
 
 inline constexpr int work_lives_seconds = 60;
 
-// Rewrites `<identity>:work` (and the name by which Sidekiq 6 reads it) in one step.  Answers how many are shown.
+// Rewrites `<identity>:work` (and the key that Sidekiq 6 reads) in one step.  Answers how many are shown.
 ScriptCall work_entries(const std::string& identity, const std::vector<BusyWorker>& workers);
 
-// What runs in a process, Ruby's too, as of its last heartbeat: JSON that names queue, payload and run_at.
+// One running job of a process, also Ruby's, as of its last heartbeat: JSON that names queue, payload and run_at.
 struct WorkEntry {
   std::string thread_id;
   std::string work;
 };
 
-// Of each process, whichever release of Sidekiq it writes for.  A key that holds something else holds nothing.
+// For each process, whichever release of Sidekiq it writes for.  A key of another type counts as empty.
 std::vector<Command> ask_work(const std::vector<std::string>& identities);
 std::vector<std::vector<WorkEntry>> read_work_entries(std::span<const Reply> replies);
 
-// What a work entry says of the job with that id; nullopt: it is of another one.
+// The entry of the job with that id; nullopt if it is another job's.
 struct RunningJobEntry {
   std::int64_t run_at = 0;  // seconds
   std::optional<JobProgress> progress;
 };
 std::optional<RunningJobEntry> read_running_job(std::string_view work, std::string_view jid);
 
-// Of one that writes for releases since 6.5, or for brood: the work alone.
+// For a process that writes for releases since 6.5, or for brood: only the work.
 Command ask_running(std::string_view identity);
 std::vector<std::string> read_running(ReplyView reply);
 

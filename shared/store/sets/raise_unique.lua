@@ -1,7 +1,8 @@
 -- Moves a dead unique job to its queue, with its lock, if it is still there as it was read.
 -- KEYS[1] "dead"    KEYS[2] queue    KEYS[3] "queues"    KEYS[4] the lock
 -- ARGV[1] member as read    ARGV[2] its score as read    ARGV[3] payload to push    ARGV[4] its jid
--- ARGV[5] milliseconds that the lock lives at most, "0": as long as the job    ARGV[6] "after": if another holds the lock it is moved all the same, and waits for the lock before it begins
+-- ARGV[5] milliseconds that the lock lives at most, "0": as long as the job    ARGV[6] "after": if another holds the lock the job
+-- is moved all the same, and waits for the lock before it begins
 -- Returns {"MOVED"}; {"GONE"}; {"STUCK"}: the queue is no list; or {"HELD", jid} by another, and it stays.
 -- include: pieces/enter_tenant.lua
 local function is(key, wanted)

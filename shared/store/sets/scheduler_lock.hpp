@@ -24,7 +24,7 @@ SchedulerLock read_scheduler_lock(ReplyView last, std::string_view identity);
 // Prolongs it, if it is still ours: it may have expired, and be another's by now.  The answer may be ignored.
 Command keep_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime);
 
-// Deletes it, whoever holds it.
+// Deletes it, also if another holds it.
 Command end_scheduler_lock();
 
 }  // namespace brood

@@ -26,7 +26,7 @@ bool is_job(std::string_view member, std::string_view jid) {
   }
 }
 
-// With what the job holds: its lock, if there is to be one of it.  False: it is not there any more, or changes all the
+// Removes a scheduled job together with its lock, if it has one.  Returns false if it is not there, or changes each
 // time.
 bool remove(ClientConnection& redis, std::string_view member) {
   for (int tries = 0; tries < 3; ++tries) {  // it may get another time meanwhile

@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 constexpr auto between_attempts = 20ms;
 constexpr std::chrono::milliseconds least_spread = 5s;  // Sidekiq's, which looks for due jobs every five seconds
 
-// A payload that some client has made already goes as it is: its argument was encrypted then, or never.
+// A payload made by a client stays as it is: its argument was encrypted then, or never.
 bool is_to_be_sealed(const Push& job) {
   bool says = false, was_made = false;
   for (const auto& [name, json] : job.members) {

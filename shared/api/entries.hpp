@@ -34,7 +34,7 @@ struct PageRange {
 };
 PageRange page_range(std::size_t number, std::size_t per_page);
 
-// How long this job has waited in its queue, in seconds; 0 when it does not say.
+// The seconds that this job has waited in its queue; 0 if the payload does not tell.
 double latency_of(std::string_view payload);
 
 // How many entries to ask for at once: so many that a page is about a megabyte, and at most `most`.

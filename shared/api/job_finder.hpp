@@ -19,9 +19,9 @@ class JobFinder {
  public:
   explicit JobFinder(const std::vector<RedisAddress>& shards);
 
-  // nullopt: it is nowhere.
+  // Returns nullopt if no such job exists.
   std::optional<JobReport> find(std::string_view jid);
-  // nullopt: it has not ended in that time, or has left no report.
+  // Returns nullopt if it has not ended in that time, or has left no report.
   std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds timeout);
 
  private:

@@ -38,7 +38,8 @@ std::vector<SetEntry> with_scores(ClientConnection& redis, const std::string& se
   return entries;
 }
 
-// False: `visit` wants no more.  `round` is called after each look of Redis, and false ends it too.
+// Returns false if `visit` wants no more.  `round` is called after each page; if it returns false, that ends the scan
+// too.
 bool scan_pattern(detail::ApiState& state, const std::string& set, const std::string& pattern,
                   const std::function<bool(const SetEntry&)>& visit, const std::function<bool()>& round = {}) {
   std::string position(scan_begins);

@@ -23,9 +23,9 @@ struct Opening {
   // shards the jid chooses the shard, unless `shard_by` does.
   static std::string push_once(Client& client, Push job);
 
-  // What a batch sends goes by the same ways as a push: its time, the client's middleware and checks, its shards.
+  // A batch sends its jobs as a push does: by its time, the client's middleware and checks, and its shards.
   static PushWriter writer(Client& client);
-  // nullopt: a middleware has stopped the push.
+  // Returns nullopt if a middleware has stopped the push.
   static std::optional<ClientPush> prepare(Client& client, PushWriter& writer, Push job);
   static ClientShards& shards(Client& client);  // throws RedisError if no address of Redis is known
   static WallTime now(Client& client);

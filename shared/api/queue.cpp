@@ -62,7 +62,7 @@ double latency_in(detail::ApiState& state, const std::string& queue) {
   return next ? latency_of(*next) : 0;
 }
 
-// False: `visit` wants no more.
+// Returns false if `visit` wants no more.
 bool visit_jobs(detail::ApiState& state, const std::string& queue, const std::function<bool(const JobRecord&)>& visit) {
   QueuePosition position;
   for (PageSize page_size(250);;) {

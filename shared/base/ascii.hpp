@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-// Letters and digits as protocols and names spell them: those of ASCII, whatever the locale of the process calls one.
+// Letters and digits of protocols and names: those of ASCII, whatever the locale of the process.
 namespace brood::ascii {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }

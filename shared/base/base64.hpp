@@ -8,7 +8,7 @@ namespace brood {
 
 // RFC 4648, section 4: with padding and without line breaks.
 std::string base64_of(std::string_view bytes);
-// As Ruby's unpack("m") reads it: skips what is no digit, and ends at padding.
+// As Ruby's unpack("m"): skips characters that are no digits, and ends at padding.
 std::string read_base64_leniently(std::string_view text);
 
 // RFC 4648, section 5: - and _ for + and /, without padding.

@@ -36,8 +36,8 @@ UniqueFd open_or_name(const std::string& path) {
   return fd ? std::move(fd) : UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
 }
 
-// With a high number, at which no child has another descriptor: one that opens this path below /proc/self/fd
-// finds this file or nothing.
+// Gives the descriptor a high number, which no descriptor of a child has: a child that opens this path below
+// /proc/self/fd finds this file or nothing.
 UniqueFd made_high(UniqueFd fd) {
   if (!fd) return fd;
   UniqueFd high(fcntl(fd.get(), F_DUPFD_CLOEXEC, first_descriptor));

@@ -25,8 +25,8 @@ class HeldFiles {
   // Each after those that it needs itself.
   void hold_needed(NeededObject object);
 
-  // By which path the file is found now: `path` where it still leads there, else its path without links, else one
-  // below /proc/self/fd.  A path that is not held is returned as it is.
+  // The path by which the file is found now: `path` if it still leads there, else the file's path without links, else
+  // one below /proc/self/fd.  Returns a path that is not held unchanged.
   std::string path_of(const std::string& path) const;
   // The same for a library, which is loaded by its path without links if that still leads to it: from there $ORIGIN
   // counts.

@@ -24,20 +24,20 @@ std::uint64_t host_memory_bytes(const CgroupPlaces& places = {});
 // for it (workers and all that they start are in it too), else on the whole host since it booted.
 std::uint64_t host_oom_kills(const CgroupPlaces& places = {});
 
-// A part of this process's memory, as /proc/self/maps tells it.
+// A part of this process's memory, from /proc/self/maps.
 struct MemoryMapping {
   char* begin = nullptr;
   std::size_t size = 0;
   bool is_writable = false, is_shared = false;
   off_t offset = 0;
-  dev_t device = 0;  // as the kernel tells it here; on btrfs fstat() tells another one
+  dev_t device = 0;  // from that file; on btrfs fstat() gives another one
   ino_t inode = 0;
   std::string path;  // or what stands in its place, such as "anon_inode:[io_uring]"
 
   bool contains(const void* address) const { return begin <= address && address < begin + size; }
 };
 
-// Empty where there is no /proc.
+// Empty if there is no /proc.
 std::vector<MemoryMapping> memory_mappings();
 
 }  // namespace brood

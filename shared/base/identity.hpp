@@ -21,23 +21,23 @@ struct Identity {
 
   static Identity of_this_process();
 
-  // Same boot and same pid namespace; without these its pids mean nothing to us.  With them they may still mean
-  // nothing: machines that were cloned while they ran share all of this, and so do the processes that they ran.
+  // Same boot and same pid namespace; without these its pids mean nothing to us.  With them they still may not:
+  // machines cloned while running share all of this, and so do the processes that they ran.
   bool same_boot(const Identity& other) const;
 };
 
 // Field 22 of /proc/<pid>/stat; 0 when there is no such process (a zombie counts as gone).
 std::uint64_t process_start_time(pid_t pid);
 
-// True while exactly this process (pid, start_time) of our own user lives, or may live: where /proc hides processes
-// (hidepid, ProtectProc=), it does not show a process of our user that cannot be dumped, such as a supervisor.  When
-// another user's process has the pid, ours is gone.
+// Returns true while exactly this process (pid, start_time) of our own user lives, or may live: if /proc hides
+// processes (hidepid, ProtectProc=), it does not show a process of our user that cannot be dumped, such as a
+// supervisor.  If the pid is another user's, our process is gone.
 bool process_lives(pid_t pid, std::uint64_t start_time);
 
-// The same for a supervisor, which may be another user's.
+// The same for a supervisor, which may run as another user.
 bool supervisor_lives(const Identity& identity);
 
-// True while any process that may be this user's has this pid.
+// Returns true while any process that may be this user's has this pid.
 bool pid_is_taken(pid_t pid);
 
 // All that can be known of a process that /proc does not show.

@@ -7,10 +7,11 @@
 
 namespace brood {
 
-// How a supervisor knows its jobs, whatever they do to their names, parents and descriptors: each child of a supervisor
-// has a lower hard limit of RLIMIT_LOCKS than the supervisor itself, and the number names the supervisor.  The kernel
-// hands the limit on to all that a job starts, lets only CAP_SYS_RESOURCE raise it, and shows it to processes of the
-// same user, also that of a process that hides otherwise.  It has no other meaning since Linux 2.4.25.
+// How a supervisor recognises its jobs, whatever they do to their names, parents and descriptors: each child of a
+// supervisor has a lower hard limit of RLIMIT_LOCKS than the supervisor itself, and the number names the supervisor.
+// The kernel passes the limit on to all processes that a job starts, lets only CAP_SYS_RESOURCE raise it, and shows it
+// to processes of the same user, even for a process that is hidden otherwise.  It has no other meaning since Linux
+// 2.4.25.
 using FileLocks = std::uint64_t;
 inline constexpr FileLocks no_mark = ~FileLocks{0};  // RLIM_INFINITY
 
@@ -22,14 +23,14 @@ std::optional<FileLocks> mark_for_children(pid_t supervisor, std::uint64_t start
 // process that could signal it as well.
 bool proves_descent(FileLocks limit, pid_t supervisor, std::uint64_t start_time);
 
-// Pure: this limit is the mark of another supervisor's children, or of none's.  False where the supervisor's pid or
-// start time is not known, 0.
+// Pure: whether this limit is the mark of another supervisor's children, or no mark.  Returns false if the supervisor's
+// pid or start time is unknown (0).
 bool disproves_descent(FileLocks limit, pid_t supervisor, std::uint64_t start_time);
 
-// The hard limit of a process; 0 is the calling one.  nullopt: it has gone, or is another user's.
+// The hard limit of a process; 0 is the calling one.  nullopt if it is gone, or is another user's.
 std::optional<FileLocks> file_locks_of(pid_t pid);
 
-// In a child of the supervisor.  False when the limit cannot be lowered.
+// Call it in a child of the supervisor.  Returns false if the limit cannot be lowered.
 bool mark_as_job(pid_t supervisor, std::uint64_t start_time);
 
 }  // namespace brood

@@ -55,7 +55,7 @@ class Destination {
     return descriptor < 0 ? open("") : Destination(descriptor, Way::nonblocking);
   }
 
-  // False when a job has closed our descriptor, or something else has its number by now.
+  // Returns false if a job has closed our descriptor, or its number is now another file's.
   bool still_open() const {
     struct stat status {};
     return fd_ && fstat(fd_.get(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
@@ -73,7 +73,7 @@ class Destination {
     return ::write(fd_.get(), text, size);
   }
 
-  // False when the file has been moved away or removed: its name leads to another file, or to none.
+  // Returns false if the file was moved away or removed: its name leads to another file, or to none.
   bool is_called(const std::string& file) const {
     struct stat status {};
     // These differ from process to process: /dev/stdout of a worker is not its supervisor's.

@@ -49,10 +49,10 @@ void inherit(const Options& options, int descriptor);
 // each process.  Without a file it does nothing.  Throws std::system_error; the old file then stays in use.
 void reopen();
 
-// True when journald itself reads our standard error (JOURNAL_STREAM names its device and inode).
+// Whether journald itself reads our standard error (JOURNAL_STREAM names its device and inode).
 bool standard_error_is_the_journal();
 
-// True when standard error is a terminal and neither NO_COLOR nor TERM=dumb asks for plain text.
+// Whether standard error is a terminal and neither NO_COLOR nor TERM=dumb asks for plain text.
 bool standard_error_takes_colour();
 
 void set_level(Level level);
@@ -76,8 +76,8 @@ inline void error(std::string_view event, std::initializer_list<Fact> facts = {}
 // place, the next line opens the destination anew: the file, or whatever descriptor 2 is by then.
 int descriptor();
 
-// The same while lines wait to be written, else -1: call flush() when it is writable.  The supervisor's loop watches
-// it; a worker calls flush() between jobs.
+// The same descriptor while lines wait to be written, else -1: call flush() when it is writable.  The supervisor's loop
+// watches it; a worker calls flush() between jobs.
 int waiting_descriptor();
 void flush();
 
@@ -87,8 +87,8 @@ bool behind();
 // Lines dropped since the start because the ring was full or the destination could not be written.
 std::uint64_t dropped();
 
-// Why the last line could not be written: "No space left on device".  Empty: it was written, or it waits.  Where it is
-// a file that cannot be written, standard error has a line of it too, once a minute.
+// Why the last line could not be written: "No space left on device".  Empty if it was written, or still waits.  If the
+// destination is a file that cannot be written, standard error gets a line about it too, once a minute.
 std::string trouble();
 
 // After fork: drops the parent's waiting lines, which the parent itself will write.

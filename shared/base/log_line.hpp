@@ -24,7 +24,7 @@ std::string format_line(const Options& options, Level level, WallTime now, pid_t
 // that quote what others wrote.
 std::string printable(std::string_view text);
 
-// The same JSON, with \uXXXX in place of such characters in its strings.
+// The same JSON, with \uXXXX for such characters in its strings.
 std::string printable_json(std::string_view json);
 
 }  // namespace brood::log

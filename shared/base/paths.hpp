@@ -38,7 +38,7 @@ namespace working_directory {
 // At the beginning of a program.
 void remember();
 
-// Empty: remember() was not called, or there was none.
+// Empty if remember() was not called, or there was none.
 const std::string& name();
 
 // `path` as seen from there, whatever it leads to now.  If that directory is not known, a relative path stays relative.

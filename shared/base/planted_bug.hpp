@@ -33,7 +33,7 @@ inline constexpr std::array<std::string_view, 14> planted_bugs{
     "callbacks_wait_for_no_push",   "step_waits_for_one_less"};
 
 bool planted(PlantedBug bug);
-// As that, the first four times that a process asks.
+// As planted(), but only the first four times that a process asks.
 bool planted_at_first(PlantedBug bug);
 
 }  // namespace brood

@@ -45,7 +45,7 @@ namespace {
 
 constexpr std::size_t most_processes_scanned = 4096;
 
-// As much of a file as fits.
+// Reads as much of a file as fits.
 std::string content(const char* path, std::size_t most) {
   std::string text(most, '\0');
   const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));

@@ -13,9 +13,9 @@ namespace brood {
 // The fields of /proc/PID/stat, numbered as in proc(5).
 class ProcessStat {
  public:
-  // Nullopt when there is no such process, or it is hidden.
+  // Returns nullopt if there is no such process, or it is hidden.
   static std::optional<ProcessStat> read(pid_t pid);
-  // The same of the line of that file; nullopt when `line` is none.  The name in it may hold spaces and parentheses.
+  // The same from the line of that file; nullopt if `line` is not one.  The name in it may hold spaces and parentheses.
   static std::optional<ProcessStat> parse(const std::string& line);
 
   char state() const { return fields_[0][0]; }

@@ -14,7 +14,7 @@ struct ProcessorPlaces {
 // its control group, or of one above it, rounded up.  Both versions of control groups are looked at.
 int usable_processors(int allowed, const ProcessorPlaces& places = {});
 
-// The same by the affinity that it has now.
+// The same by the present affinity.
 int usable_processors();
 
 }  // namespace brood

@@ -5,8 +5,8 @@
 namespace brood {
 
 // The time of day by Redis's clock.  It gives scores and the times in payloads, and decides what is due.  So a host
-// whose own clock is a day ahead neither delays a retry by a day nor hurries it.  It is the last time read from Redis,
-// counted on by the steady clock; this host's own clock until Redis has been asked.
+// whose own clock is a day ahead neither delays a retry by a day nor hurries it.  Returns the last time read from
+// Redis, advanced by the steady clock; this host's own clock until Redis has been asked.
 WallTime redis_now();
 
 // Redis answered `time` between these two moments.  An earlier reading is kept if it fits in between: a slow reply is

@@ -17,7 +17,7 @@
 namespace brood {
 namespace {
 
-// Empty: it can be executed.
+// Returns the reason; empty if it can be executed.
 std::string why_not_executable(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return std::strerror(errno);

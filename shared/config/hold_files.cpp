@@ -40,7 +40,7 @@ void hold_files(Config& config, const std::vector<NeededObject>& needed) {
 void enter_directory_of(const Config& config) {
   if (!config.held || config.directory.empty()) return;
   if (chdir(config.held->path_of(config.directory).c_str()) != 0) {
-    // It was not there when the configuration was read: the child stays where its parent is.
+    // The directory did not exist when the configuration was read: the child stays where its parent is.
   }
 }
 

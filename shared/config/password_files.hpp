@@ -13,9 +13,9 @@
 
 namespace brood {
 
-// The passwords that the addresses of Redis hold, each in a file of our user's own (0400), for clients in jobs: so they
-// need not stand in an environment, which every program inherits and shows.  They are removed with this object; those
-// of owners that were killed are removed by the next owner.
+// The passwords in the addresses of Redis, each in a file that only our user may read (0400), for clients in jobs.  So
+// no password has to be in an environment, which every program inherits and shows.  This object removes its files;
+// files of owners that were killed are removed by the next owner.
 class PasswordFiles {
  public:
   // Writes them into `directory`, which is made if it is not there, and replaces those of this process.  Writes none
@@ -52,7 +52,7 @@ class PasswordFiles {
 // brood.service.
 std::string credential_path(const std::string& path, const Environment& environment = process_environment);
 
-// The same for the files of these.
+// The same for the files of TLS settings.
 TlsSettings with_paths(TlsSettings settings, const Environment& environment = process_environment);
 
 inline bool names_credential(const std::string& path) { return path.starts_with("credential:"); }

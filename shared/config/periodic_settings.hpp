@@ -63,7 +63,7 @@ void tell_registered_periodic(const std::string& path, std::uint32_t generation,
 
 // In the supervisor.  Which generation has written this text; 0: none can be read.
 std::uint32_t generation_of_registered_periodic(const std::string& text);
-// Replaces what a generation has written that was taken back.  Empty: there is no file then.
+// Undoes what a generation that was rolled back has written.  If `text` is empty, removes the file.
 void put_back_registered_periodic(const std::string& path, const std::string& text);
 
 }  // namespace brood

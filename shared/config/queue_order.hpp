@@ -48,7 +48,7 @@ class QueueOrder {
 // matches any text, and what follows each "!" is a name or pattern of queues that are left out.  A pattern without "~"
 // that matches "images" matches all tenants of it, and no part of their names.
 bool is_pattern(std::string_view entry);
-// False for a name that is not safe.
+// Returns false for a name that is not safe.
 bool matches(std::string_view pattern, std::string_view queue);
 // The entry of the list that a queue is fetched by: its name, else the first pattern that matches, and "*" last of all.
 // nullptr: none.

@@ -278,7 +278,7 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
 
 void tell_tls(const std::optional<TlsSettings>& settings) {
   if (!settings) return;  // the environment holds for them as well
-  // As paths: a program that finds them there may have other credentials than this service.
+  // As paths: a program that reads them there may have other credentials than this service.
   const TlsSettings tls = with_paths(*settings);
   tell(told_ca, tls.ca.path);
   tell(told_cert, tls.cert.path);

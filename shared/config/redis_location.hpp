@@ -14,7 +14,7 @@ namespace brood {
 // that REDIS_PROVIDER names, else "embedded".  Throws AddressError when REDIS_PROVIDER names no variable that is set.
 std::string redis_url(const RedisSettings& settings, const Environment& environment = process_environment);
 
-// True when the supervisor starts a redis-server of its own.
+// Whether the supervisor starts a redis-server of its own.
 bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
 // The settings of TLS where it is spoken: from the configuration, else from the variables BROOD_REDIS_TLS_CA, _CERT,

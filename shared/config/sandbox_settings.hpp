@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// The files, network and so on that the jobs of a class may reach: [classes.NAME.sandbox].  What is not set is not
-// limited.
+// The files, network and so on that the jobs of a class may reach: [classes.NAME.sandbox].  Settings that are absent
+// limit nothing.
 struct SandboxSettings {
   bool network = true;  // false: no sockets, not even local ones
   // The paths that they may write and read, with all below them; absolute. nullopt: whatever the user may.

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// A shard's number is its place in the list of all shards, and workers, records and handovers know it by that.  So the
-// place of a shard that is taken out while brood runs stays empty until brood is stopped.  All of this is pure.
+// A shard's number is its place in the list of all shards; workers, records and handovers refer to it by this number.
+// So the place of a shard that is taken out while brood runs stays empty until brood is stopped.  All of this is pure.
 
 // `wanted` with an empty place for each shard that has one in `now`, or that it does not name.  Unchanged if it names
 // those that stay in another order: why_not_served() reports that.

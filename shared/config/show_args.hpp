@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// How much the page tells of the arguments of a job; what is said later tells more.
+// How much the page shows of the arguments of a job; later ones show more.
 enum class ShowArgs {
   none,
   keys,  // what they are made of: lists and objects with their keys, but no value

@@ -11,7 +11,7 @@
 //
 //   brood1.<version of the key>.<base64url(nonce of 12 bytes, ciphertext, tag of 16 bytes)>
 //
-// It opens for that class and that jid alone: they are its additional data, with a line feed between them.
+// It opens only for the same class and jid: they are its additional data, with a line feed between them.
 namespace brood {
 
 // An envelope that cannot be opened.  what() has the reason, and nothing of the content.

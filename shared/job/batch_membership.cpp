@@ -19,9 +19,9 @@ bool take_end(std::string_view& text, std::string_view end) {
   return true;
 }
 
-// Of a payload as it was pushed, which ends with `,"bid":"<bid>","batch_index":<index>}`.  These are members of the
-// object itself, and the last ones of their names: the last brace is the object's, and no quotation mark stands in a
-// string without a backslash before it.
+// For a payload as it was pushed, which ends with `,"bid":"<bid>","batch_index":<index>}`.  These are members of the
+// object itself, and the last ones of their names: the last brace is the object's, and a quotation mark in a string has
+// a backslash before it.
 std::optional<BatchMembership> membership_at_end(std::string_view payload) {
   if (!take_end(payload, "}")) return std::nullopt;
   const std::size_t before = payload.find_last_not_of("0123456789");

@@ -10,10 +10,10 @@
 
 namespace brood {
 
-// What a payload says about batches.  A job of one of ours has `bid` and, last of all members when it is pushed,
+// The members of a payload about batches.  A job of a batch has `bid` and, last of all members when it is pushed,
 // `batch_index`.  A callback has `cbid`, the batch that it reports about, and `batch_callback`, the event.
 struct BatchMembership {
-  std::string bid;  // empty: it counts in no batch of ours
+  std::string bid;  // empty: it counts in no batch of brood's
   std::uint32_t index = 0;
   std::string callback;  // the batch of a callback; empty: it is none
   std::string jid;       // of a callback
@@ -21,7 +21,7 @@ struct BatchMembership {
 
 inline constexpr std::string_view mark_of_batch_job = "\"batch_index\"", mark_of_batch_callback = "\"cbid\"";
 
-// nullopt: nothing.  Also for a payload that cannot be read, and for names that no batch of ours has.
+// Returns nullopt if there are none, if the payload cannot be read, and for names that no batch of brood's has.
 std::optional<BatchMembership> batch_named_by(std::string_view payload);
 std::optional<BatchMembership> batch_named_by(const Payload& job);
 

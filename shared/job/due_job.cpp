@@ -34,8 +34,8 @@ RewrittenJob move_to_dead(std::string_view member, const std::string& reason, Wa
   return moved_to_dead;
 }
 
-// As Payload::with, but without reading the result again: nearly every due job needs only this change, and we spell the
-// new value ourselves.
+// As Payload::with, but does not read the result again: nearly every due job needs only this change, and the new value
+// is our own.
 std::string with_enqueued_at(const Payload& job, const std::string& time) {
   constexpr std::string_view name = R"(,"enqueued_at":)";
   const std::string& text = job.text();
@@ -52,7 +52,7 @@ std::string with_enqueued_at(const Payload& job, const std::string& time) {
   return changed;
 }
 
-// Ruby's integers have no end, ours do: a count that ours cannot hold stays as it is.
+// Ruby's integers have no limit, ours do: a count that does not fit stays as it is.
 std::optional<std::string> one_less(const Payload& job) {
   const auto count = job.integer("retry_count");
   if (!count || *count == std::numeric_limits<std::int64_t>::min()) return std::nullopt;

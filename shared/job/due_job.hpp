@@ -30,10 +30,10 @@ struct ExpiryClock {
   WallTime from{};
 };
 
-// Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit, or `otherwise` where it has
-// no time; queue, jid and created_at where they are missing; and, for a job with `expires_in`, `expiry`, since
-// enqueued_at no longer tells it.  Never throws for what the member holds: one that is no job keeps its bytes or, if it
-// is a JSON object, is given error members that the Web UI shows.
+// Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit, or in `otherwise` if it has
+// no time; queue, jid and created_at if they are missing; and, for a job with `expires_in`, `expiry`, since enqueued_at
+// no longer shows it.  Never throws because of the member: one that is no job keeps its bytes or, if it is a JSON
+// object, gets error members that the Web UI shows.
 RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, TimeUnit otherwise,
                              RetryCount retry_count = RetryCount::as_it_is, ExpiryClock clock = {});
 

@@ -28,7 +28,7 @@ std::optional<WallTime> after(WallTime origin, double seconds) {
   return origin + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-// When the clock of `expires_in` began, as far as the payload tells.
+// When the clock of `expires_in` began, as far as the payload shows.
 std::optional<WallTime> origin_of(const Payload& job) {
   const auto enqueued = job.time("enqueued_at"), failed = job.time("failed_at");
   if (!enqueued) return std::nullopt;

@@ -14,13 +14,12 @@ class Payload;
 // holds one number as JSON spells it, and nothing else, counts as that number.  So "30", "30.5" and "1e1" are numbers,
 // and "5m", " 30" and "" are none.
 
-// The number's own text; nullopt when the member's JSON text is none.
+// The number's own text; nullopt if the member's JSON text is none.
 std::optional<std::string_view> number_text(std::string_view json);
 std::optional<double> number_of(std::string_view json);         // 1E400 is infinite, as in Ruby
 std::optional<std::int64_t> integer_of(std::string_view json);  // when it is spelled as an integer and fits 64 bits
 
-// True for an option that is a number of seconds: timeout, retry_for, expires_in, expiry, unique_for,
-// keep_result.
+// Whether an option is a number of seconds: timeout, retry_for, expires_in, expiry, unique_for, keep_result.
 bool is_seconds_option(std::string_view name);
 
 // Why a push is refused for this value of such an option, as a sentence; empty if it is a number, or false or null,

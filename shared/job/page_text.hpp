@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// What Sidekiq's Web UI prints into its pages as it is, without escaping: there a text is markup.  brood writes all of
-// it through this file.
+// The texts that Sidekiq's Web UI prints into its pages without escaping: there a text is markup.  brood writes all of
+// them through this file.
 //
 //   member                                     page                                printed raw by  written through
 //   lines of `error_backtrace`                 a retry's, a dead job's             6, 7, 8         page_text
@@ -28,7 +28,7 @@ namespace brood {
 // brood's client refuses markup.  Further members that a program gives its jobs are its own, and so are the jobs that
 // others have pushed: brood carries them as they are.
 
-// For people to read: < and > become ‹ and ›, so that std::vector<int> is still seen to be one.
+// For people: < and > become ‹ and ›, so that std::vector<int> is still recognisable.
 std::string page_text(std::string_view text);
 
 // Undoes page_text() for text that brood itself wrote: an error's class, by which jobs are searched.
@@ -47,7 +47,7 @@ bool has_markup(std::string_view text);
 // as Sidekiq does it.  A text that is no job has none.
 std::string shown_args(std::string_view payload);
 
-// As many arguments, and nothing of them: where it is not known which of them was encrypted.
+// As many arguments, all masked: used if it is unknown which of them was encrypted.
 std::string masked_args(std::string_view args);
 
 }  // namespace brood

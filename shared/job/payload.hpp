@@ -33,7 +33,7 @@ class Payload {
   // Throws BadPayload with a sentence that an operator understands.
   static Payload parse(std::string_view text);
 
-  // The same into this payload, whose memory is used again; after a throw it is no job.
+  // The same into this payload, whose memory is reused; after a throw it is no job.
   void read(std::string_view text);
 
   const std::string& text() const { return json_.text(); }

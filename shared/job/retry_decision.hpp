@@ -41,7 +41,7 @@ struct RetryPolicy {
   std::int64_t max_retries = 25;
   int max_crashes = 3;
   RetryFor retry_for = RetryFor::alone;
-  std::optional<RetryOption> class_retry = {};  // for settle_failure(), where no library of this process tells it
+  std::optional<RetryOption> class_retry = {};  // for settle_failure(), if no library of this process has the class
 };
 
 // The decision of the specification's section 5.2.
@@ -55,7 +55,7 @@ struct Verdict {
   WallTime at{};    // when to retry
 };
 
-// The count that this failure will have: 0 for the first, else retry_count + 1.  It is what hooks are given.
+// The count that this failure will have: 0 for the first, else retry_count + 1.  Hooks are given it.
 std::int64_t failure_count(const Payload& job);
 
 // `fetched_from` is the queue's bare name, `class_retry` the job class's own option (nullopt: not known, which counts
@@ -65,8 +65,8 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
                       std::optional<RetryOption> class_retry, std::string_view fetched_from, WallTime now,
                       double jitter, const RetryPolicy& policy);
 
-// For a job that a user ended by hand and that is to be tried again, whatever its `retry` is: its record has the
-// reason, and no count changes.
+// For a job that an operator ended and that is to be tried again, whatever its `retry` is: its record has the reason,
+// and no count changes.
 Verdict retry_uncharged(const Payload& job, const Failure& failure, std::string_view fetched_from, WallTime now,
                         double jitter);
 

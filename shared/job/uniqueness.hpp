@@ -36,7 +36,7 @@ std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::strin
 // The same for a payload of any client; invalid members make no uniqueness.
 std::optional<Uniqueness> uniqueness_of(const Payload& job);
 
-// False: it is nullopt.  Decided at a glance.
+// Returns false if it is surely nullopt, after a quick look.
 bool may_be_unique(std::string_view payload);
 
 }  // namespace brood

@@ -32,7 +32,7 @@ struct JsonOutline {
   // Throws BadJson: no JSON, more than one value, a byte order mark, no UTF-8, nested deeper than 100.
   static JsonOutline of(std::string_view text);
 
-  // The same into this outline, whose memory is used again.  A text that has room for `json_padding` more bytes
+  // The same into this outline, whose memory is reused.  A text that has room for `json_padding` more bytes
   // (std::string::reserve) is not copied.  After a throw the outline is empty.
   void read(const std::string& text);
 };
@@ -40,7 +40,7 @@ struct JsonOutline {
 // How far simdjson may read past the end of a text.
 inline constexpr std::size_t json_padding = 64;
 
-// True for exactly one JSON value, white space around it allowed.
+// Returns true for exactly one JSON value, white space around it allowed.
 bool is_json(std::string_view text);
 
 // The raw texts of an array's elements.  Throws BadJson when `text` is no array.
@@ -62,12 +62,12 @@ std::string json_float(double value);
 std::string json_unescape(std::string_view quoted);
 void json_unescape(std::string_view quoted, std::string& into);
 
-// True when the scalar is spelled without fraction and exponent, and so an Integer to Ruby.
+// Whether the scalar is written without fraction and exponent, and so is an Integer to Ruby.
 bool is_json_integer(std::string_view scalar);
 
 // The value of a JSON number's text; nullopt for other JSON. 1E400 is infinite, as in Ruby.
 std::optional<double> json_number(std::string_view scalar);
-// The same when it is spelled as an integer and fits 64 bits.
+// Its value, if it is written as an integer and fits 64 bits.
 std::optional<std::int64_t> json_integer(std::string_view scalar);
 
 // The first `max_characters` of a text, bytes that are no UTF-8 replaced by U+FFFD.

@@ -17,7 +17,7 @@ class JsonObject {
   // Throws BadJson, also for JSON of another kind.
   static JsonObject parse(std::string_view text);
 
-  // The same into this object, whose memory is used again.
+  // The same into this object, whose memory is reused.
   void read(std::string_view text);
 
   const std::string& text() const { return text_; }

@@ -85,8 +85,8 @@ std::size_t string_end(std::string_view text, std::size_t begin) {
   refuse("a string that is not closed", begin);
 }
 
-// Goes through a text with simdjson on demand and checks what that leaves unchecked: the scalars.  It asks for no
-// number's value, since simdjson refuses integers above 64 bits and 1E400, which must pass untouched.
+// Goes through a text with simdjson on demand and checks what that does not check: the scalars.  It reads no number's
+// value, since simdjson refuses integers above 64 bits and 1E400, which must pass untouched.
 class Walk {
  public:
   Walk(std::string_view text, document& doc, JsonOutline& outline) : text_(text), doc_(doc), outline_(outline) {}

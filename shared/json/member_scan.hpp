@@ -18,7 +18,7 @@ class MemberScan {
   // How much of the text is read.
   std::size_t position() const { return at_; }
 
-  // Then: whether it was an object, as far as this tells; whether it has the member, and the value of the last one, if
+  // Afterwards: whether it was an object, as far as this shows; whether it has the member, and the last one's value, if
   // that is a string.
   bool is_object() const { return depth_ == 0 && has_begun_ && !in_string_; }
   bool has_member() const { return has_member_; }

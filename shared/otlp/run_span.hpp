@@ -33,7 +33,7 @@ struct RunTrace {
 RunTrace trace_of_run(const OtlpSettings& settings, const RunKey& run, std::string_view traceparent,
                       std::string_view tracestate);
 
-// One run of a job, as it is sent to a collector.
+// One run of a job, in the form sent to a collector.
 struct RunSpan {
   enum class End : std::uint8_t { well, interrupted, failed, crashed };
 

@@ -21,7 +21,7 @@ class ZoneFile {
     std::chrono::seconds ahead;
   };
 
-  // nullopt: these are no such data, or count leap seconds.
+  // Returns nullopt if these are no such data, or count leap seconds.
   static std::optional<ZoneFile> parse(std::string_view bytes);
 
   Span around(std::chrono::sys_seconds moment) const;
@@ -58,9 +58,9 @@ class Zone {
  public:
   Zone() = default;  // UTC
 
-  // nullopt: the machine knows no such zone, or has no such data.
+  // Returns nullopt if the machine has no such zone, or no data of it.
   static std::optional<Zone> find(std::string_view name);
-  // One that is always so far ahead of UTC.
+  // A zone that is always so far ahead of UTC.
   static Zone fixed(std::string_view name, std::chrono::seconds ahead);
   // The known name that is most like it; nullopt: none is.
   static std::optional<std::string> like(const std::string& name);

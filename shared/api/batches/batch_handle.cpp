@@ -49,7 +49,7 @@ std::string new_bid() {
   return bid;
 }
 
-// As BatchPush::pusher has it.
+// In the form of BatchPush::pusher.
 std::string this_process() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
@@ -110,7 +110,7 @@ void BatchHandle::abandon_push(const BatchPush& push) noexcept {
       sender_.close(push, false);
     else
       sender_.cancel(bid_);
-  } catch (...) {  // what made the push fail says more
+  } catch (...) {  // the failure of the push is more important
   }
 }
 

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds trusted_rest{1};
 
 constexpr std::chrono::seconds longest_proof{1};
 
-// True when this server did not apply the command, but a new connection may reach one that does.
+// Returns true if this server did not apply the command, but a new connection may reach one that does.
 bool asks_to_reconnect(const Reply& reply) {
   const std::string_view error = reply.view().error();
   return classify_error(error) == ErrorKind::not_applied_reconnect || error.find("READONLY") != error.npos ||
@@ -61,7 +61,7 @@ void ClientConnection::prove_that_it_answers() try {
   raise(lost.why == Loss::login_refused ? lost.why : Loss::not_connected, lost.what());
 }
 
-// What other commands of the same pipeline have done stands.
+// Other commands of the same pipeline stay applied.
 std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refused) try {
   return connection_.pipeline(refused);
 } catch (const ConnectionLost& lost) {

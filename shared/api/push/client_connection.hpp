@@ -50,7 +50,7 @@ class ClientConnection {
   bool is_confirmed();
   // How often it has connected.
   std::uint64_t connections() const { return connection_.connections(); }
-  // Whether it is that connection still, and replicas have all that was pushed on it.
+  // Returns whether this is still that connection, and replicas have all that was pushed on it.
   bool has_all_confirmed_on(std::uint64_t connection);
 
   // One command, or one script.  Throws RedisError for an error reply.

@@ -70,7 +70,7 @@ class ClientShards {
     }
     if (trouble) std::rethrow_exception(trouble);
   }
-  // The same until one returns true.
+  // As each(), until one returns true.
   template <typename Ask>
   bool any(Ask ask) {
     bool found = false;

@@ -38,7 +38,8 @@ class PerProcess {
     std::mutex mutex = {};
     std::unique_ptr<Own> inherited = {};  // another thread may just be looking at it
 
-    // False when a thread that the child does not have was changing the value: then it must not even be destroyed.
+    // Returns false if a thread that the child does not have was changing the value: then it must not even be
+    // destroyed.
     bool release() {
       if (!mutex.try_lock()) return false;
       value->leave_to_parent();

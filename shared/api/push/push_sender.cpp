@@ -90,7 +90,7 @@ PushSender::~PushSender() {
       if (drain(std::chrono::ceil<std::chrono::milliseconds>(deadline - now))) break;
       std::this_thread::sleep_for(between_sends);
     }
-  } catch (const std::exception&) {  // a caller who wants to know calls drain()
+  } catch (const std::exception&) {  // a caller who needs the error calls drain()
   }
 }
 

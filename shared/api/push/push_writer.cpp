@@ -101,8 +101,8 @@ bool is_given_later(const Push& job, std::size_t member) {
   return false;
 }
 
-// Sidekiq's pages print such a member as it is, and there may be arguments in it: no markup.  Spelled as Ruby's client
-// does, so that both mean one lock.
+// Escapes markup, since Sidekiq's pages print this member unescaped and it may contain arguments.  Written as Ruby's
+// client writes it, so that both name one lock.
 std::string shown_unique_by(std::string_view json) { return page_text(ruby_spelling(json, 1)); }
 
 // A number in quotes is written without them: Ruby's processes would stumble over it.

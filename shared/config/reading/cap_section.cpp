@@ -58,7 +58,7 @@ std::vector<CapSettings> read_cap(const std::string& name, const Place& at, cons
   return all;
 }
 
-// That no queue has two of a kind.
+// Checks that no queue has two caps of a kind.
 void check_against(const std::vector<CapSettings>& others, const CapSettings& cap, const Place& at) {
   for (const CapSettings& other : others) {
     if (other.name == cap.name) at.refuse("there is a cap \"" + cap.name + "\" already");

@@ -23,7 +23,7 @@ struct ConfigOverrides {
 // RACK_ENV name it, as for Sidekiq; the variables with the address of Redis are left to redis_location.  Throws
 // ConfigError.
 Config load_config(const std::string& path, const ConfigOverrides& overrides);
-// The same for a file that was read before.
+// The same for a file that has already been read.
 Config load_config(const std::string& path, const ConfigFile& file, const ConfigOverrides& overrides);
 
 }  // namespace brood

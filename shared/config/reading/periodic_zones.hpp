@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// That this machine knows the zones of all these jobs; reads their data.  Throws ConfigError.
+// Checks that this machine has the zones of all these jobs; reads their data.  Throws ConfigError.
 void check_zones(const std::map<std::string, PeriodicSettings>& jobs);
 
 }  // namespace brood

@@ -28,9 +28,9 @@ enum class BatchEvent {
   finished,  // every job has ended, well or dead
 };
 
-// What a batch is made with.
+// The options of a batch.
 struct BatchOptions {
-  std::string description = {};  // for people, at most 1,000 bytes
+  std::string description = {};  // for operators, at most 1,000 bytes
   // The bid of a batch that waits for this one: its callbacks are pushed after those of this one have run.  It must not
   // have ended, and at most 32 batches may be nested.
   std::string parent = {};

@@ -111,8 +111,8 @@ class Context {
       call_->result(call_->host, {json.data(), json.size()});
   }
 
-  // What a step of this job's flow has left by result() (<brood/flow.hpp>); nullopt: nothing, or there is no such step
-  // among those that have succeeded.  Asks Redis; returns nullopt while Redis is away.
+  // The result that a step of this job's flow has left by result() (<brood/flow.hpp>); nullopt if there is none, or no
+  // such step has succeeded.  Asks Redis; returns nullopt while Redis is away.
   std::optional<Json> result_of(std::string_view step) const {
     abi::Text json{};
     if (!abi::has(*call_, &abi::Call::result_of) || call_->result_of == nullptr ||

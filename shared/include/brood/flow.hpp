@@ -16,7 +16,7 @@
 
 namespace brood {
 
-// What becomes of a step when one that it waits for has died.
+// The fate of a step after one that it waits for has died.
 enum class IfFailed {
   fail,  // it goes to `dead` (DependencyFailed), and so do the steps after it.  They are taken out of there and go on
          // when the dead one is retried and succeeds
@@ -38,7 +38,7 @@ struct StepOptions {
   IfFailed if_failed = IfFailed::fail;  // when one of these dies
 };
 
-// What a flow is made with.
+// The options of a flow.
 struct FlowOptions {
   std::string description = {};  // as BatchOptions::description
   std::string parent = {};       // as BatchOptions::parent
@@ -55,8 +55,8 @@ struct FlowOptions {
 //   flow.on(brood::BatchEvent::success, Publish{7});
 //   flow.push();
 //
-// A step is pushed by the script that settles the last step that it waits for.  What a step has left by job.result(),
-// the steps after it read by job.result_of("split").
+// A step is pushed by the script that settles the last step that it waits for.  A step leaves a result by job.result(),
+// and the steps after it read the result by job.result_of("split").
 //
 // Two threads may not use one Flow at the same time.
 class BROOD_API Flow {

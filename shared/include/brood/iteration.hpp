@@ -12,7 +12,7 @@
 //   struct ImportRows {
 //     std::string file;
 //
-//     // The items: all for a new job, else from the item of this cursor on, which runs again.
+//     // The items: all for a new job, else from the item of this cursor on; that one runs again.
 //     brood::Items<std::string> items(std::optional<std::int64_t> cursor) const {
 //       return brood::each_line(file, cursor);
 //     }

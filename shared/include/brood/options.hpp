@@ -64,8 +64,7 @@ enum class Isolation {
   process,  // each in a fresh fork of the worker as it was before its first job, which ends with the job
 };
 
-// What happens to a worker whose job has left threads running.  The configuration may override it: [classes.NAME]
-// threads.
+// The fate of a worker whose job has left threads running.  The configuration may override it: [classes.NAME] threads.
 enum class LeftThreads {
   replace,  // a new worker takes its place: the threads would run, and crash, beside another job
   allow,    // it continues
@@ -78,8 +77,8 @@ enum class UniqueUntil {
   running,  // while it runs: others may be pushed, and wait; one runs at a time
 };
 
-// What happens to a job while another job like it holds the lock.  With UniqueUntil::running this is known only when
-// the job would begin, so it is drop or after, by default after.  Otherwise the default is drop.
+// The fate of a job while another job like it holds the lock.  With UniqueUntil::running this is known only when the
+// job would begin, so it is drop or after, by default after.  Otherwise the default is drop.
 enum class OnConflict {
   drop,     // the job is dropped: a push returns an empty jid; a job that would run beside the other ends without a run
   after,    // the job is pushed, and begins once it has the lock
@@ -113,7 +112,7 @@ struct JobOptions {
   // the step that ends the job releases it.  So a crash leaves neither a lock without a job nor a job without its
   // lock.  In a struct with
   //   static constexpr auto unique_by = std::tuple{&Report::customer, &Report::day};
-  // these fields alone are compared.
+  // only these fields are compared.
   bool unique = false;
   std::chrono::seconds unique_for{
       0};  // makes the job unique too; the lock lives this long at most, counted from when the job is due

@@ -18,15 +18,15 @@
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// What happens to ticks of a periodic job that came while no supervisor was running.
+// The treatment of ticks that came while no supervisor was running.
 enum class CatchUp {
   none,  // they are skipped
   last,  // the last of them pushes its job
   all    // all push their jobs, in order
 };
 
-// What happens at a tick while the job of the tick before has not ended: that job waits in its queue, runs, or waits
-// for a retry.
+// The treatment of a tick while the job of the tick before has not ended: it waits in its queue, runs, or waits for a
+// retry.
 enum class Overlap {
   allow,  // another job is pushed
   skip,   // no job is pushed

@@ -5,10 +5,10 @@
 
 namespace brood {
 
-// How far a running job says that it is, by job.progress().
+// The progress that a running job reports by job.progress().
 struct JobProgress {
-  std::int64_t done = 0;   // so much
-  std::int64_t total = 0;  // of so much; 0: unknown
+  std::int64_t done = 0;   // the amount done
+  std::int64_t total = 0;  // the whole amount; 0: unknown
   std::string note = {};   // such as "page 3"
 };
 

@@ -32,11 +32,11 @@ constexpr std::string_view to_string(JobState state) {
   return names[index < std::size(names) ? index : std::size(names) - 1];
 }
 
-// What became of a job, for as long as its `keep_result` says; or where it is.
+// The end of a job, for as long as its `keep_result`; or where the job is.
 struct JobReport {
   std::string jid = {};                  // as it was pushed
   JobState state = JobState::unknown;    // dead and done have ended
-  Json result = {};                      // what its last run left by job.result(); null: nothing
+  Json result = {};                      // left by its last run by job.result(); null: nothing
   std::string error_class = {};          // why it failed, or ended without a run; empty: it did not
   std::string error_message = {};        // the message of that; empty: it did not
   std::chrono::microseconds elapsed{0};  // how long its last run took; 0: not known

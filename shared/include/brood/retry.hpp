@@ -17,7 +17,7 @@ inline constexpr UsualDelay usual_delay{};  // the delay without a hook
 // that always gives one kind of answer may return that type.
 class RetryDecision {
  public:
-  // What happens to the job.
+  // The kind of answer.
   enum class Kind { usual, after_delay, discarded, killed };
 
   constexpr RetryDecision(UsualDelay) {}                        // count^4 + 15 seconds, and jitter (section 5.2)

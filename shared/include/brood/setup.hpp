@@ -17,7 +17,7 @@
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// The handlers of Setup::on_death() and Setup::on_error().  They get the job, valid during the call alone, and the
+// The handlers of Setup::on_death() and Setup::on_error().  They get the job, valid only during the call, and the
 // error: the exception itself if it is a std::exception, a JobCrashed after a crash, else a JobFailure.
 using DeathHandler = std::function<void(const JobInfo&, const std::exception&)>;
 using ErrorHandler = std::function<void(const JobInfo&, const std::exception&)>;

@@ -68,7 +68,7 @@ inline constexpr bool is_byte_array<std::array<std::byte, n>> = true;
 template <typename Type>
 concept Bytes = std::same_as<Type, std::vector<std::byte>> || is_byte_array<Type>;
 
-// std::filesystem::path, whose header is left to those who use it.
+// std::filesystem::path, whose header is included only by users of it.
 template <typename Type>
 concept Path = requires(const Type path) {
   { path.native() } -> std::same_as<const std::string&>;

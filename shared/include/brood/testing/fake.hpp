@@ -34,7 +34,7 @@ struct EnqueuedTo {
 
 // A batch or flow (<brood/batch.hpp>) whose jobs a Fake has collected: total = succeeded + pending + dead.
 struct BROOD_API FakeBatch {
-  // What has become of it.
+  // The state of the batch.
   enum class State {
     open,       // a push into it has not returned
     running,    // some jobs were not performed yet
@@ -147,7 +147,7 @@ class BROOD_API Fake {
   std::size_t drain(std::string_view queue);
   bool perform_one();  // performs the oldest job; false if there is none
 
-  // How far the job said that it was, by job.progress() in its last run; nullopt: it did not.
+  // The progress that the job reported by job.progress() in its last run; nullopt if it reported none.
   std::optional<JobProgress> progress(std::string_view jid) const;
 
   // Limiters do not wait here.  reach_limit() makes the limiter of this name appear reached to the jobs that are

@@ -33,7 +33,7 @@ class BROOD_API Inline {
   Inline(const Inline&) = delete;
   Inline& operator=(const Inline&) = delete;
 
-  // How far the job said that it was, by job.progress() in its last run; nullopt: it did not.
+  // The progress that the job reported by job.progress() in its last run; nullopt if it reported none.
   std::optional<JobProgress> progress(std::string_view jid) const;
 
   // Limiters do not wait here.  reach_limit() makes the limiter of this name appear reached to the jobs that are

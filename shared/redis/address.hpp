@@ -33,11 +33,7 @@ struct ReplicaWait {
   std::chrono::milliseconds timeout{1'000};
 };
 
-// Where one shard is: a Redis, who we are to it, and what its keys begin with.  Parsed from
-// redis://[user:password@]host[:port][/db][?db=N], the same with rediss:// (TLS),
-// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path),
-// sentinel://[user:password@]host[:port],host[:port]/name[?db=N], whose user and password are for the server, or
-// cluster://[user:password@]host[:port],host[:port], which is the address of the first of its shards.
+// Where one shard is: a Redis, our user there, and the prefix of its keys.  Parsed from
 struct RedisAddress {
   std::string shard;            // what the shard is called; empty: it is the only one
   std::string key_prefix;       // of every key in it; empty: the keys are Sidekiq's own
@@ -51,10 +47,10 @@ struct RedisAddress {
   std::string password_file;  // holds another, perhaps, by now: see password_now()
   int db = 0;
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
-  std::vector<RedisSeed> seeds;            // who knows the server; `host` is empty then: see find_server.hpp
+  std::vector<RedisSeed> seeds;            // where to ask for the server; then `host` is empty: see find_server.hpp
   bool in_cluster = false;                 // the server is the node that owns the slot of `key_prefix`
   std::string master;                      // what sentinels call the server
-  std::string sentinel_user;               // who we are to them
+  std::string sentinel_user;               // our user there
   Secret sentinel_password;
   std::string sentinel_password_file;
   ReplicaWait wait;

@@ -142,9 +142,9 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   std::unique_ptr<Stream> stream;
   std::uint64_t seen_through = 0;  // of this stream's bytes, when last looked at
   int watched = 0;
-  unsigned socket_number = 0;  // tells a running function that a callback changed the socket under it
+  unsigned socket_number = 0;  // shows a running function that a callback has changed the socket
 
-  bool asked_whether_plain = false;  // this server was, since it had said nothing
+  bool asked_whether_plain = false;  // this server was asked, since it had sent nothing
   SteadyTime plain_question{};       // when it is to be asked
 
   SteadyTime connect_deadline{}, connected_at{}, armed_for = SteadyTime::max();
@@ -381,7 +381,7 @@ void AsyncConnection::State::handle_socket(int status, int ready) {
   });
 }
 
-// Reads until nothing more is there, but not forever.  False when a callback closed or reopened the connection.
+// Reads until there is no more, but not forever.  Returns false if a callback closed or reopened the connection.
 bool AsyncConnection::State::read_answers() {
   for (int reads = 0; reads < 16 && stream->read_some(); ++reads) {
     if (!take_answers()) return false;

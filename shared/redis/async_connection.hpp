@@ -83,8 +83,8 @@ class AsyncConnection {
     send_all(commands_of(std::move(scripts)), deadline, std::move(callback));
   }
 
-  // Hears what is published on `channel`: `subscribed` gets the answer, and if that is no error, `hear` gets each
-  // message until the connection is lost.  Nothing but PING may be sent meanwhile.
+  // Subscribes to `channel`: `subscribed` gets the answer, and if that is no error, `hear` gets each message until the
+  // connection is lost.  Only PING may be sent meanwhile.
   void subscribe(std::string_view channel, std::chrono::milliseconds deadline, Callback subscribed, Hear hear);
 
  private:

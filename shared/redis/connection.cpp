@@ -26,7 +26,7 @@ constexpr std::chrono::seconds pace_look_interval{1};
 constexpr std::chrono::seconds unusual_silence{2};  // of a node of a cluster
 constexpr std::chrono::milliseconds longest_doubt{1'000};
 
-// How often who waits looks whether the server has moved.
+// How often a wait checks whether the server has moved.
 constexpr std::chrono::milliseconds look_for_move{250};
 
 // The size of a node's description of its cluster.
@@ -241,8 +241,8 @@ bool Connection::State::is_over(Pace& pace, SteadyTime now) {
   return pace.is_over(now);
 }
 
-// A node that stands still, or is cut off, closes no connection, and the supervisor may not have heard that the master
-// went there.
+// A node that hangs, or is cut off, closes no connection, and the supervisor may not know yet that the master has moved
+// there.
 void Connection::State::ask_others() {
   next_question = steady_now() + unusual_silence;
   if (whereabouts.others_name_another(steady_now() + longest_doubt))

@@ -19,8 +19,8 @@
 
 namespace brood {
 
-// How long to wait for a reply that may take long, and who may shorten the wait.  Once bytes of the reply come, it is
-// waited for as any other.
+// How long to wait for a reply that may take long, and what may shorten the wait.  Once bytes of the reply come, the
+// usual timeouts apply.
 struct Patience {
   std::chrono::milliseconds longest;
   std::chrono::milliseconds longest_connect{0};  // if it has to connect first; 0: the usual time
@@ -66,7 +66,7 @@ class Connection : public Channel {
     std::chrono::milliseconds connect{5'000};
     // For one whole reply; extended while bytes move: a large one may take long on a slow line (see pace.hpp).
     std::chrono::milliseconds command{10'000};
-    bool is_final = false;  // never extended, however the bytes move
+    bool is_final = false;  // never extended, even while bytes arrive
   };
   Connection(RedisAddress address, Timeouts timeouts, std::string client_name = "");
   Connection(RedisAddress address) : Connection(std::move(address), Timeouts{}) {}

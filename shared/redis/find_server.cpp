@@ -135,7 +135,7 @@ class Question {
   const RedisSeed& at() const { return at_; }
   Teller found() const { return {seed_, at_.host}; }
   const std::optional<SentinelAnswer>& answer() const { return answer_; }
-  // Why there is no answer, and whether the sentinel said so itself.
+  // Why there is no answer, and whether the sentinel itself refused.
   const std::string& failure() const { return failure_; }
   bool refused() const { return refused_; }
 
@@ -176,7 +176,7 @@ class Question {
 
   std::string master_;
   Endpoint endpoint_;
-  RedisSeed at_, seed_;  // by number, and as it is called
+  RedisSeed at_, seed_;  // by number, and by name
   bool is_seed_;         // the URL names it
   std::unique_ptr<Stream> stream_;
   bool connected_ = false, refused_ = false;

@@ -10,12 +10,12 @@ namespace brood {
 
 // A sentinel that answered, or a node of a cluster.
 struct Teller {
-  RedisSeed seed;      // as it is called: a certificate may be for that name
+  RedisSeed seed;      // by name: a certificate may be for that name
   std::string number;  // that it answered at; empty: unknown
   bool operator==(const Teller&) const = default;
 };
 
-// Where the server is now, and who said so.
+// Where the server is now, and who reported it.
 struct FoundServer {
   RedisAddress server;          // host and port, or socket; never sentinels.  A host's name is resolved
   std::vector<Teller> tellers;  // none if none had to be asked
@@ -35,7 +35,7 @@ RedisSeed place_of(const RedisAddress& server);
 // is known.
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
 
-// One of the sentinels of `address`, and who we are to it.
+// One of the sentinels of `address`, and our user there.
 RedisAddress sentinel_address(const RedisAddress& address, const Teller& sentinel);
 
 // Lets this process, and its children to come, know what another process has found.

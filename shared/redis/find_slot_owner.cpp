@@ -23,7 +23,8 @@ constexpr milliseconds shortest_question = 200ms, longest_question = 1'000ms;
 
 struct NodeMemory {
   std::mutex mutex;
-  std::map<std::string, std::vector<RedisSeed>> nodes;  // by the cluster's address; who answered last comes first
+  std::map<std::string, std::vector<RedisSeed>>
+      nodes;  // by the cluster's address; the one that answered last comes first
 };
 NodeMemory& node_memory() {
   static NodeMemory memory;
@@ -67,7 +68,7 @@ std::vector<RedisSeed> nodes_to_ask(const RedisAddress& shard) {
 struct Failures {
   std::string refusal, unknown, others;
 
-  // A refusal tells most: the nodes of a cluster have the same users.
+  // A refusal is the best answer: the nodes of a cluster have the same users.
   [[noreturn]] void raise() const {
     if (!refusal.empty()) throw ConnectionLost(Loss::login_refused, refusal);
     if (others.empty() && !unknown.empty()) throw ConnectionLost(Loss::host_unknown, unknown);

@@ -23,8 +23,8 @@ class Keyspace {
   std::string prefix_;
 };
 
-// A key, or a pattern of keys, without the prefix of its shard.  It converts neither from text nor to text by itself:
-// so a command knows which of its arguments are keys, and no function can forget to mark one.
+// A key, or a pattern of keys, without the prefix of its shard.  It does not convert implicitly from or to text, so a
+// command knows which of its arguments are keys, and no function can forget to mark one.
 class RedisKey {
  public:
   explicit RedisKey(std::string name) : name_(std::move(name)) {}
@@ -53,7 +53,7 @@ class FixedKey {
 // has changed anything.  Without this key a script could run on a node that has some of its keys already given away,
 // and be stopped half-way.
 inline constexpr FixedKey guard_key{"brood:guard"};
-// Stands before the text of such a script, which does not know of the guard.
+// Put before the text of such a script, which does not know of the guard.
 inline constexpr std::string_view guard_prologue = "table.remove(KEYS)\n";
 
 }  // namespace brood

@@ -26,9 +26,10 @@ struct Redirection {
 };
 std::optional<Redirection> read_redirection(std::string_view error);
 
-// Of commands that were sent together, those to send again, in order; `redirection` is that of the first one that was
-// redirected.  If one command of a transaction was, all of it is sent again, from MULTI to EXEC: none of it was
-// applied.  A WAIT behind a redirected command is sent again, too: it asked whether replicas have what was not written.
+// From commands that were sent together, selects those to send again, in order; `redirection` is that of the first one
+// that was redirected.  If one command of a transaction was, all of it is sent again, from MULTI to EXEC: none of it
+// was applied.  A WAIT behind a redirected command is sent again, too: it waited for replicas of a write that was not
+// made.
 struct Redirected {
   std::vector<std::size_t> places;
   Redirection redirection;

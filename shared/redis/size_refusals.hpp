@@ -8,8 +8,8 @@ namespace brood {
 // No setting makes Redis refuse a command of so many bytes for its size.
 inline constexpr std::size_t bytes_always_taken = 1'000'000;
 
-// True for the error with which Redis refuses a text that is longer than its proto-max-bulk-len, before it has looked
-// at the command.  It closes the connection, and would refuse the same bytes for ever.
+// Returns true for the error with which Redis refuses a text that is longer than its proto-max-bulk-len, before it has
+// looked at the command.  It closes the connection, and would refuse the same bytes for ever.
 bool refused_for_its_size(std::string_view error);
 
 // Beyond its client-query-buffer-limit Redis closes the connection without a word.  A Redis that is killed does so too,

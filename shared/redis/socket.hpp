@@ -27,9 +27,9 @@ std::vector<Endpoint> endpoints_of(const RedisAddress& address, Lookup lookup);
 // The number of a place on the network, as text.
 std::string numeric_host(const Endpoint& endpoint);
 
-// Begins to connect a non-blocking socket.  Once it is writable, check_connected() tells how that went.  Returns an
-// empty one when a Unix socket's listener has too many waiting already: poll() cannot wait for that, so try again
-// later.  Throws as check_connected() when it is refused at once.
+// Begins to connect a non-blocking socket.  Once it is writable, check_connected() reports the result.  Returns an
+// empty one if a Unix socket's listener has too many waiting already: poll() cannot wait for that, so try again later.
+// Throws as check_connected() if it is refused at once.
 UniqueFd begin_connect(const Endpoint& endpoint);
 
 // Throws std::system_error unless the socket is connected, and ConnectionLost (login_refused) where this user, or

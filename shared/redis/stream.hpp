@@ -36,7 +36,7 @@ class Stream {
   // Queues `command`, with the prefix in front of its keys; write_some() sends it.  Throws std::length_error when Redis
   // would refuse it for its size.
   void append(const Command& command, std::string_view key_prefix = {});
-  // With `last` as its last argument, of which nothing is left in our memory once it is sent.
+  // Adds `last` as its last argument, of which no copy is left in our memory once it is sent.
   void append_secret(const Command& command, const Secret& last);
   std::size_t unsent() const { return tls_ ? unsent_by_tls() : output_.size() - sent_; }
 
@@ -66,7 +66,7 @@ class Stream {
   // the protocol, or sends more than a reply may hold.
   Reply next_reply();
 
-  // True while the server is as silent as it must be when it owes no reply: neither a byte nor the end of the stream.
+  // Whether the server is silent, as it must be when it owes no reply: neither a byte nor the end of the stream.
   bool silent();
 
  private:

@@ -17,7 +17,7 @@ struct CertificateEnds {
   std::optional<WallTime> server, client;
 };
 
-// The same as sessions of any thread note it: seconds since the epoch; 0: none.
+// The same, noted by sessions of any thread: seconds since the epoch; 0: none.
 struct NotedCertificateEnds {
   std::atomic<std::int64_t> server = 0, client = 0;
 
@@ -43,11 +43,11 @@ class TlsCertificates {
   // Reads the files.  Throws TlsError.
   explicit TlsCertificates(const TlsSettings& settings);
 
-  // From now on, new sessions of all who share this object use what `newer` has read.
+  // Makes new sessions of all sharers of this object use what `newer` has read.
   void follow(const TlsCertificates& newer) { *this = newer; }
 
   const std::shared_ptr<ssl_ctx_st>& context() const { return context_; }
-  // As the last session of those who share this object, or a copy of it, has seen them.
+  // As seen by the last session that used this object or a copy of it.
   const std::shared_ptr<NotedCertificateEnds>& noted_ends() const { return noted_ends_; }
   const std::string& server_name() const { return server_name_; }  // empty: the host of the address
 

@@ -109,7 +109,7 @@ std::string string_text(const ASN1_STRING* string) {
   return text;
 }
 
-// Whom a certificate is for: its alternative names, or, where it has none, its subject.
+// The names that a certificate is for: its alternative names, or, if it has none, its subject.
 std::string names_of(X509* certificate) {
   const std::unique_ptr<GENERAL_NAMES, void (*)(GENERAL_NAMES*)> names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)),

@@ -16,30 +16,30 @@ namespace brood {
 class TlsCertificates;
 struct RedisAddress;
 
-// Whom a TlsSession speaks with.
+// The other side of a TlsSession.
 struct TlsPeer {
-  std::string host;  // that its certificate must be for, where the certificates of our side expect no other name
+  std::string host;  // its certificate must be for this name, unless our certificates expect another one
   // For errors: where TLS is set, and what an address without it begins with.
   std::string section = "[redis.tls]", plain_scheme = "redis://";
 };
 
-// The client's side of one TLS conversation: turns bytes of the wire into bytes of the protocol and back.  It knows no
+// The client's side of one TLS connection: turns bytes of the wire into bytes of the protocol and back.  It has no
 // socket: its owner carries the bytes, and waits for them.
 class TlsSession {
  public:
   // Throws a ConnectionLost of Loss::login_refused when no certificate can be for the name of `peer`.
   TlsSession(const TlsCertificates& certificates, TlsPeer peer);
-  // With the Redis that is at `address`, whose certificates are read first if they are not yet.  Throws a
-  // ConnectionLost of Loss::login_refused when they cannot be.
+  // A session with the Redis at `address`, whose certificates are read first if they are not yet.  Throws a
+  // ConnectionLost of Loss::login_refused if they cannot be.
   explicit TlsSession(const RedisAddress& address);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
-  // The handshake is done, and the server is who it should be.  Before that, nothing may be sent.
+  // The handshake is done, and the server's certificate is right.  Before that, nothing may be sent.
   bool is_established() const { return is_established_; }
 
-  // The server has said that nothing more will come.
+  // The server has closed its side.
   bool is_closed() const { return is_closed_; }
 
   // Takes bytes from the wire.  It must be read empty before it goes away: read() returns 0 then.

@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// TLS cannot be spoken as it is set: a file cannot be read, or a key does not belong to its certificate.  what() names
+// TLS cannot be used as configured: a file cannot be read, or a key does not belong to its certificate.  what() names
 // the setting.
 class TlsError : public std::runtime_error {
  public:
@@ -16,13 +16,13 @@ class TlsError : public std::runtime_error {
 struct TlsSettings {
   struct File {
     std::string path;   // empty: none is named
-    std::string place;  // where that was said, for errors: "etc/brood.toml:12: redis.tls.ca"
+    std::string place;  // where it was set, for errors: "etc/brood.toml:12: redis.tls.ca"
 
     bool operator==(const File&) const = default;
   };
   enum class Version { tls_1_2, tls_1_3 };
 
-  File ca;                  // whom to trust: certificates in a file, or in the files of a directory; none: the system's
+  File ca;                  // certificates to trust, in a file, or in the files of a directory; none: the system's
   File cert;                // ours, with the certificates between it and the authority; none: we show none
   File key;                 // of `cert`; none: it is in that file
   std::string server_name;  // what the server's certificate must be for; empty: the host of the address

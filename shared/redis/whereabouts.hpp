@@ -20,7 +20,7 @@ class Whereabouts {
   // Another server from now on.  Where each was found last is remembered, for on_another_server().
   void move_to(RedisAddress address);
 
-  // The nodes of a cluster tell.
+  // Whether the nodes of a cluster must be asked.
   bool is_a_slot() const { return address_.in_cluster && address_.must_be_found(); }
 
   // Where to connect to now.  Blocks and throws as find_server() does.
@@ -28,17 +28,17 @@ class Whereabouts {
   // `found` is called when find() finds another server than the last time.
   void on_another_server(std::function<void()> found) { finds_another_ = std::move(found); }
 
-  // A node has said that `node` owns the slot: the next find() goes there.
+  // A node has reported that `node` owns the slot: the next find() goes there.
   void moved_to(const RedisSeed& node) { moved_to_ = this->node(node); }
   void forget_move() { moved_to_.reset(); }
   // A node of the same cluster as the one found last.
   RedisAddress node(const RedisSeed& node) const;
 
-  // Whether other nodes name another owner of the slot than the one found.  True once for each server: if they know it
-  // by another name, they would name another for ever.  Blocks until `deadline` at most.
+  // Whether other nodes name another owner of the slot than the one found.  Returns true once for each server: if they
+  // know it by another name, they would name another for ever.  Blocks until `deadline` at most.
   bool others_name_another(SteadyTime deadline);
-  // Whether the server that was found is the one that would be found now.  With sentinels, at least one has to confirm
-  // that.  Blocks until `deadline` at most.
+  // Whether a search now would find the same server.  With sentinels, at least one has to confirm that.  Blocks until
+  // `deadline` at most.
   bool is_at_master(SteadyTime deadline) const;
 
  private:

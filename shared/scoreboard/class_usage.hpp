@@ -50,9 +50,9 @@ struct PrecedingClass {
   double certainty = 0;                // that this is not chance
 };
 
-// The same in two words of shared memory.  A reader that comes between the two writes sees a part of the older value.
+// The same in two words of shared memory.  A reader between the two writes sees a part of the older value.
 struct NotedPrecedingClass {
-  std::atomic<std::uint64_t> who;   // 0: none; the index plus one, and above its 16 bits what is counted of crashes
+  std::atomic<std::uint64_t> who;   // 0: none; the index plus one, and above its 16 bits the counts of crashes
   std::atomic<std::uint64_t> odds;  // in millionths
 
   void note(const std::optional<PrecedingClass>& preceding);
@@ -94,7 +94,7 @@ struct alignas(64) UsageTable {
   std::atomic<std::uint64_t> died;               // jobs that others than their workers moved to the dead set
   SpanCounts spans;
 
-  UsageEntry& at(int index);  // max_usage_classes and whatever is no index: the others
+  UsageEntry& at(int index);  // the others for max_usage_classes, and for any number that is no index
 };
 
 // Whether a name is safe in a key and on a page of Sidekiq: names in payloads may hold anything.
@@ -191,7 +191,7 @@ std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t gen
 // The class that the entry counts; empty: it is scribbled over.
 std::string class_of_entry(const Scoreboard& board, int index);
 
-// As read_class_usage(), without the rest; the peaks are those since they were last taken.
+// As read_class_usage(), without the rest; the peaks are those since the last call.
 std::vector<ClassUsage> take_class_usage(Scoreboard& board);
 
 }  // namespace brood

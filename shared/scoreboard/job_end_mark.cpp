@@ -14,7 +14,7 @@ namespace {
 // Neither can occur in a printable text: record separator, unit separator.
 constexpr char mark_begins = '\x1e', next_field = '\x1f';
 
-// As much of each as the scoreboard keeps, so that a mark with everything escaped stays below PIPE_BUF.
+// The scoreboard's own limits, so that a mark with everything escaped stays below PIPE_BUF.
 constexpr std::size_t longest_jid = 128, longest_class = 256;
 
 std::string mark_start(std::string_view token) {

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// A slot with a living worker, for those who look into the scoreboard many times a second.
+// A slot with a living worker, for code that reads the scoreboard many times a second.
 struct OccupiedSlot {
   int slot = 0;
   int capsule = 0;  // index into Config::capsules
@@ -15,8 +15,9 @@ struct OccupiedSlot {
   int shard = 0;  // that it serves
 };
 
-// Whether it is not known when it takes its next job.  A job may have written there what it likes.
-inline constexpr std::chrono::seconds short_job{1};  // one that has run for longer is a long one
+// Whether the worker's job has run so long that it is unknown when the next one begins.  A job may have overwritten the
+// record.
+inline constexpr std::chrono::seconds short_job{1};  // a job that has run for longer is a long one
 inline bool runs_a_long_job(const SlotRecord& record, SteadyTime now) {
   return record.current.load() >= 0 &&
          SteadyTime(std::chrono::nanoseconds(record.started_steady.load())) < now - short_job;

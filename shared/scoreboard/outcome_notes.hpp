@@ -29,13 +29,13 @@ struct OutcomeNotes {
   std::array<Head, entries> heads;
   char text[text_bytes];
 
-  // `begin` is where the text goes.  False when it does not fit, and nothing is written.
+  // `begin` is where the text goes.  Returns false if it does not fit; then nothing is written.
   bool write(int entry, std::uint64_t number, std::size_t begin, const OutcomeNote& note);
 
   // Leaves no note of an earlier batch to this entry.
   void forget(int entry);
 
-  // nullopt if there is none for this entry and number, or a job has scribbled over it.
+  // nullopt if there is none for this entry and number, or a job has overwritten it.
   std::optional<OutcomeNote> read(int entry, std::uint64_t number) const;
 };
 

@@ -23,12 +23,12 @@ struct alignas(64) QueueEntry : EntryName {
   SharedTimeCounts took;              // each run, however it ended
 };
 
-// As UsageTable: whatever does not fit any more is counted together.
+// As UsageTable: queues that do not fit any more are counted together.
 struct alignas(64) QueueTable {
   std::array<QueueEntry, max_usage_queues> entries;
   QueueEntry others;
 
-  QueueEntry& at(int index);  // max_usage_queues and whatever is no index: the others
+  QueueEntry& at(int index);  // the others for max_usage_queues, and for any number that is no index
 };
 
 // The entry of a queue, claimed if it has none yet; that of the others where there is no room, or where the name is

@@ -66,7 +66,7 @@ struct PrecedingRun {
 };
 
 // The last run of each other class, the newest first.  Bounded whatever a job wrote there: at most recent_classes_kept,
-// with indices of the table.
+// with valid indices of the table.
 std::vector<PrecedingRun> preceding_runs(const RecentClasses& recent, std::uint64_t run);
 
 // The run that began last, and the oldest one that is still known.
@@ -74,7 +74,7 @@ struct LastRun {
   int index = 0;
   std::uint64_t run = 0, oldest = 0;
 };
-// nullopt: none has begun.
+// nullopt if none has begun.
 std::optional<LastRun> last_run(const RecentClasses& recent);
 
 }  // namespace brood

@@ -69,7 +69,7 @@ struct alignas(64) SlotRecord {
   char rung_for[256];                        // a queue, cut to fit
 
   // Written by the worker.
-  std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
+  std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries belong to
   std::atomic<std::int32_t> own_shard;         // and where it is registered; written before it
   std::atomic<std::uint64_t> number;           // of its last applied settle
   std::array<std::atomic<std::uint32_t>, max_batch_entries>
@@ -108,10 +108,10 @@ struct alignas(64) SlotRecord {
 
   OutcomeNotes outcome_notes;  // of the batch's judged entries, and results of those that succeeded
 
-  // Of the running entry, under a sequence lock as the texts.
+  // Progress of the running entry, under a sequence lock as the texts.
   struct Progress {
     std::atomic<std::uint32_t> sequence;
-    std::atomic<std::int64_t> of;  // `started_steady` of the run that says so
+    std::atomic<std::int64_t> of;  // `started_steady` of the run that reported it
     std::atomic<std::int64_t> done, total;
     char note[128];
   } progress;
@@ -157,7 +157,7 @@ struct SlotSnapshot {
   std::string capsule;
   bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
   std::string queue, jid, job_class;
-  std::optional<JobProgress> progress;  // of the running entry, if it says how far it is
+  std::optional<JobProgress> progress;  // of the running entry, if it reports any
   // For the entries that are judged, or have succeeded and left a result; in last_words() alone.
   std::vector<std::optional<OutcomeNote>> outcome_notes;
 };
@@ -178,7 +178,8 @@ class WorkerSlot {
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);
-  // Between jobs: whose code runs, and may print: a handler's, or `loading_prefix` and a library's path.  Empty: none.
+  // Between jobs: names the code that runs and may print: a handler, or `loading_prefix` and a library's path.  Empty:
+  // none.
   void set_printing(std::string_view what);
   // The running entry's; nullopt: none.
   void set_deadline(std::optional<SteadyTime> deadline);
@@ -190,8 +191,9 @@ class WorkerSlot {
   void note_result(int entry, const OutcomeNote& result);
   // How far the running entry is.
   void set_progress(const JobProgress& progress);
-  // Notes what becomes of a failed entry, once its hooks have run.  failed -> judged by compare-and-swap, unless there
-  // is no room for the note: then it stays failed, and is to be settled before another entry begins.  False as above.
+  // Notes the outcome of a failed entry, once its hooks have run.  failed -> judged by compare-and-swap, unless there
+  // is no room for the note: then it stays failed, and must be settled before another entry begins.  Returns false as
+  // above.
   bool finish_entry(int entry, const OutcomeNote& becomes);
 
   // The worker waits in Redis, as this client, for a job of the queue that set_queue() named; 0: it no longer does.
@@ -218,7 +220,7 @@ class WorkerSlot {
 SlotSnapshot snapshot(const SlotRecord& record);
 
 // As snapshot(), but of a dead worker, with the outcomes that it noted.  If the worker was killed after it had taken an
-// entry and before it wrote which, the texts are those of the entry before, and are left out.
+// entry and before it wrote which, the texts are the previous entry's, and are left out.
 SlotSnapshot last_words(const SlotRecord& record);
 
 // Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`
@@ -230,8 +232,8 @@ void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsu
 
 // Names the queue for a job of which its worker is freed, or soon will be: the worker looks there first.
 void note_rung_for(SlotRecord& record, std::string_view queue);
-// The worker's side: the queue for which it was rung since `rings` were counted, which is brought up to date; empty:
-// for none.  It may be half written, or scribbled over.
+// The worker's side: the queue for which it was rung since `rings` were counted; empty if it was not.  Brings `rings`
+// up to date.  The name may be half written, or overwritten by a job.
 std::string rung_for(const SlotRecord& record, std::uint32_t& rings);
 
 // The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that
@@ -239,7 +241,8 @@ std::string rung_for(const SlotRecord& record, std::uint32_t& rings);
 int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
 
 // Takes an entry whose code (or whose hooks' code) runs from its worker, so that it can be ended without hitting
-// another job: running or failed -> being_killed by compare-and-swap.  False when nothing of that entry runs any more.
+// another job: running or failed -> being_killed by compare-and-swap.  Returns false if no code of that entry runs any
+// more.
 bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry);
 
 // The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Before
@@ -302,8 +305,8 @@ class Scoreboard {
   const std::string& path() const { return path_; }
   void remove_file();
 
-  // A job may have cut the file short or written over it.  Puts right what the supervisor knows: the size and the
-  // header.  False when nothing was wrong.
+  // A job may have truncated the file or written over it.  Restores what the supervisor knows: the size and the header.
+  // Returns false if nothing was wrong.
   bool mend();
 
  private:
@@ -320,7 +323,7 @@ class Scoreboard {
   std::string path_;
   Mapping mapping_;
   std::vector<Mapping> outgrown_;  // of the same file
-  // As in the header when it was opened: a worker may scribble over that later.
+  // From the header when it was opened: a worker may overwrite that later.
   int slots_ = 0;
   std::string identity_, instance_;
 };

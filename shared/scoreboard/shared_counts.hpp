@@ -27,7 +27,7 @@ struct TimeCounts {
   std::uint64_t count() const;
 };
 
-// The same in shared memory, where any worker adds to it.
+// The same in shared memory, where all workers add to it.
 struct SharedTimeCounts {
   std::array<std::atomic<std::uint64_t>, wide_buckets> buckets;
   std::atomic<std::uint64_t> ms;

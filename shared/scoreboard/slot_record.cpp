@@ -173,7 +173,7 @@ bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_cla
   record_->deadline.store(0);
   record_->class_flags.store(class_flags);
   record_->processed.fetch_add(1);
-  record_->current.store(entry);  // last: who sees it may read the rest
+  record_->current.store(entry);  // last: a reader that sees it may read the rest
   wrote();
   return true;
 }

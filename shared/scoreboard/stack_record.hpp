@@ -52,7 +52,7 @@ struct StackRecord {
   ModuleRecord modules[max_modules];
 };
 
-// A copy of a record that can be relied on: every count, text and range is bounded, whatever a job wrote there.
+// A copy of a record that is safe to use: every count, text and range is bounded, whatever a job wrote there.
 struct CapturedStack {
   struct Module {
     std::uint64_t begin = 0, end = 0, bias = 0;

@@ -54,7 +54,7 @@ bool fits_a_host(std::string_view host);
 struct SlotOwner {
   RedisSeed node;
   std::uint64_t epoch = 0;  // of the owner's claim: of two nodes that see it differently the higher one is right
-  bool is_teller = false;   // the owner is the node that answered; false also if nodes do not know their own address
+  bool is_teller = false;   // the owner is the node that answered; false also if no node is marked "myself"
   std::vector<RedisSeed> others{};  // all nodes that are known, the owner too, but no more than 1,000
 };
 

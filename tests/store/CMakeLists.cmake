@@ -70,7 +70,7 @@ brood_test(store/api_bulk LINK brood_api brood_test_support)
 brood_test(store/api_queues LINK brood_api brood_test_support)
 brood_test(store/unique_jobs LINK brood_api brood_test_support)
 brood_test(store/on_conflict LINK brood_api brood_test_support)
-# What it serves is the whole process'.
+# Whether gem locks are served is a setting of the whole process.
 brood_test(store/gem_locks LINK brood_worker brood_api brood_test_support ALONE)
 brood_test(store/unique_scripts LINK brood_store brood_test_support)
 brood_test(store/fake_and_redis LINK brood_testing brood_test_support ALONE)
@@ -104,8 +104,8 @@ brood_test(store/sequences LINK brood_supervisor brood_worker brood_api brood_te
 brood_test(store/tenants LINK brood_store brood_test_support)
 brood_test(store/tenant_watch LINK brood_supervisor brood_test_support)
 
-# Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
-# or have users of their own.
+# Without a sanitizer the store is tested with only the rights of etc/redis-users.acl, except tests that use other
+# keys, or users of their own.
 if(NOT BROOD_SANITIZE)
   get_property(tests DIRECTORY PROPERTY TESTS)
   list(FILTER tests INCLUDE REGEX "^store_")

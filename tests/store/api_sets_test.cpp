@@ -41,7 +41,7 @@ std::string pushed(RedisServer& redis, const std::string& queue) {
   return jobs.front();
 }
 
-// What it is without its time of enqueueing, and that time.
+// A payload without its time of enqueueing, and that time.
 std::pair<std::string, std::string> without_enqueued_at(const std::string& payload) {
   const Payload read = Payload::parse(payload);
   return {read.with({{"enqueued_at", {}}}).text(), std::string(read.raw("enqueued_at").value_or(""))};
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_walk_meets_every_entry_once_the_highest_score_first) {
   });
   BOOST_TEST(met == expected, boost::test_tools::per_element());
 
-  // Nor does it miss one while the walker removes what it meets, or others do.
+  // It misses none while the walker removes what it meets, or others do.
   Strings again;
   JobSet set = api.retries();
   set.each([&](const SetEntry& entry) {
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_search_finds_by_text_pattern_and_jid) {
   BOOST_TEST(!api.retries().find("OkJob"));
   BOOST_TEST(!api.retries().find(""));
   BOOST_TEST(!api.dead().find("j7"));
-  // What a search found can be changed: its score is spelled as it is compared.
+  // A search result can be changed: it has the score as it is compared.
   BOOST_TEST(api.retries().remove(*api.retries().find("j7")));
   BOOST_TEST(!api.retries().find("j7"));
 }

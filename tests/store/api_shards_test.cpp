@@ -29,7 +29,7 @@ void push(RedisServer& redis, const std::string& queue, const std::string& jid) 
   redis.command({"LPUSH", "queue:" + queue, job(jid)});
 }
 
-// Of a process with `busy` jobs.
+// Writes the heartbeat of a process with `busy` jobs.
 void beat(RedisServer& redis, const std::string& identity, int busy, const std::string& queues = R"(["low"])") {
   redis.command({"SADD", "processes", identity});
   redis.command({"HSET", identity, "info",

@@ -84,7 +84,7 @@ BOOST_FIXTURE_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time,
 
   BOOST_REQUIRE(bool(answer));
   BOOST_TEST(answer.result->ok());
-  // Nor does the stillness before it count against a command.
+  // The time in which the loop stood still does not count against a later command.
   std::this_thread::sleep_until(std::chrono::steady_clock::now() + 2500ms);
   Answer later;
   redis.send({"PING"}, 2s, later.keep());

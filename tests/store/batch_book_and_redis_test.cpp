@@ -118,7 +118,7 @@ struct Both {
     connection.run(end_jobs_in_batch(bid, std::to_string(index), word_of(ending)));
     book.end(with_place_in_batch(payload_of("any"), bid, index), ending);
   }
-  // As a person does on a page.
+  // As an operator does on a page.
   void retry_failed_step(std::mt19937_64& random) {
     const auto dead = redis.zrange("dead");
     if (dead.empty() || random() % 3 != 0) return;

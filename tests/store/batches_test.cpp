@@ -182,7 +182,8 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_batch_fires_finished_alone, Batches) {
   BOOST_TEST(counts(batch.bid()) == "cancelled: 2 = 1 + 0 + 1, 0 failing");
 }
 
-// The process of a job was killed in the midst of pushing a child: on its next end nobody waits for that child.
+// The process of a job was killed while it pushed a child: once the job ends, the parent no longer waits for that
+// child.
 BOOST_FIXTURE_TEST_CASE(a_child_whose_push_never_returned_is_cancelled_when_the_job_that_pushed_it_ends, Batches) {
   Batch parent = batch_with_callbacks();
   push_rows(parent, 1);

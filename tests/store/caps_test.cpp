@@ -195,7 +195,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_set_aside_goes_back_behind_what_waits_longer_an
   }
 }
 
-// It may give them back, or die: no worker would look for them in a forgotten queue.
+// The worker may give them back, or die: no worker would look for them in a forgotten queue.
 BOOST_FIXTURE_TEST_CASE(a_queue_of_what_was_set_aside_is_known_as_long_as_a_worker_has_jobs_of_it, Site) {
   caps = {{"k", {}, 2, {"K"}}};
   const auto give_back_aside = [&] { return connection.run(return_set_aside("q@k", "q", 9)).view().integer(); };

@@ -157,11 +157,11 @@ BOOST_AUTO_TEST_CASE(a_spread_gives_each_job_a_random_time) {
     early += score < before + 1800;
   }
   BOOST_TEST(times.size() == 400u);
-  // Of 400 fair coins 100 to 300 show heads, but for once in 10^23 times.
+  // 400 fair coins show heads 100 to 300 times, except once in 10^23 times.
   BOOST_TEST(early > 100u);
   BOOST_TEST(early < 300u);
 
-  // No spread is narrower than what the scheduler can tell apart.
+  // A spread cannot be narrower than the scheduler's resolution.
   redis.flush();
   client.enqueue_bulk(std::vector<HardJob>(400), {.spread = 1ms});
   BOOST_TEST(redis.zrange("schedule").back().second > before + 1);

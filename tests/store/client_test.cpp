@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_job_for_later_waits_in_the_schedule) {
 
   const auto schedule = redis.zrange("schedule");
   BOOST_REQUIRE(schedule.size() == 2u);
-  constexpr double error = 30;  // it goes by the clock of Redis, as the client last heard it
+  constexpr double error = 30;  // the client uses Redis's time as it last read it
   BOOST_TEST(schedule[0].second >= before + 600 - error);
   BOOST_TEST(schedule[0].second <= seconds_now() + 600 + error);
   BOOST_TEST(schedule[1].second == 2'000'000'000.0);

@@ -50,8 +50,8 @@ struct Sharded {
 Command set(const std::string& key, const std::string& value) { return {"SET", RedisKey(key), value}; }
 Command get(const std::string& key) { return {"GET", RedisKey(key)}; }
 
-// Some workers, and one who pushes, each with a connection of its own.  They do what brood does: a call is sent with
-// the same bytes until it is answered, and a worker that is fenced begins anew.
+// Some workers and a pusher, each with a connection of its own.  They act as brood does: a call is sent with the same
+// bytes until it is answered, and a fenced worker begins anew.
 class Load {
  public:
   Load(const RedisAddress& address, int workers, bool confirmed = false) : address_(address), confirmed_(confirmed) {
@@ -88,7 +88,7 @@ class Load {
   }
 
  private:
-  // As Session delivers.
+  // Sends as Session does.
   Reply deliver(Connection& redis, const std::function<Reply()>& send) {
     for (const SteadyTime until = steady_now() + 60s; steady_now() < until;) {
       try {
@@ -114,8 +114,8 @@ class Load {
     }
   }
 
-  // Each push is one command, and sent again only if it was not applied: a lost answer would leave that open, so the
-  // number of a batch tells.
+  // Each push is one command, and is sent again only if it was not applied.  A lost answer would leave that open, so
+  // batches are numbered.
   void push() {
     guarded([this] {
       Connection redis(address_, patient);
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(what_a_replica_has_confirmed_outlives_the_death_of_the_mast
   BOOST_TEST(eventually([&] { return &site.owner() != &master; }, 30s));
   const SteadyTime elected = steady_now();
   const std::size_t before = load.runs();
-  // Without its master no replica confirms: it comes back, as a replica.
+  // Without its master no replica confirms.  The master comes back, as a replica.
   master.restart();
   BOOST_TEST(eventually([&] { return load.runs() >= before + 20; }, 20s));
   BOOST_TEST_MESSAGE(

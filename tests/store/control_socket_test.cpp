@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_connections_take_sixteen_places_and_the_rest_are_
   BOOST_TEST(told == 84);
   BOOST_TEST(listening.socket->clients() == 16u);
   BOOST_TEST(open_descriptors() - before == 100 + 2 * 16);  // each has one that stands for its process
-  // Those that leave make room, also when they had closed their sending half: nothing is heard of their going.
+  // Clients that leave make room, even if they had closed their sending half, so that their end is not reported.
   crowd.clear();
   BOOST_TEST(listening.answers());
   BOOST_TEST(open_descriptors() == before);

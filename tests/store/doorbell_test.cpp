@@ -44,8 +44,8 @@ struct Listening : LoopWithRedis, InventedWorkers {
   int workers = 0;
   std::vector<int> woken;
   bool redis_lets_go = true;
-  bool search_in_vain = false;  // who is woken finds nothing and waits again
-  bool take_jobs = false;       // who is woken begins one
+  bool search_in_vain = false;  // a woken worker finds nothing and waits again
+  bool take_jobs = false;       // a woken worker begins one
   std::optional<Doorbell> doorbell;
 
   void add_idle_worker(const std::string& waits_on) {
@@ -291,7 +291,7 @@ BOOST_FIXTURE_TEST_CASE(what_one_redis_refuses_is_asked_of_the_next_at_once, Lis
   listen(capsule_of({"a", "b"}));
   BOOST_REQUIRE(run_until([&] { return redis.command({"ACL", "LOG"}).view().size() > 0; }));
   redis.command({"CONFIG", "RESETSTAT"});
-  BOOST_REQUIRE(run_until([&] { return says("evalsha"); }));  // it has heard of the refusal, and looks
+  BOOST_REQUIRE(run_until([&] { return says("evalsha"); }));  // the refusal has arrived, and it looks
   redis.command({"ACL", "SETUSER", redis.user(), "+blmove"});
   doorbell->redis_has_moved();
   BOOST_TEST(holds_within([&] { return peeks() == 2; }, 8s));  // what was refused here would be asked again after 10 s
@@ -382,7 +382,7 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_after_redis_was_away, Listening) {
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
-// As in a shard without workers, of whom nothing changes meanwhile.
+// As in a shard without workers, where nothing changes meanwhile.
 BOOST_FIXTURE_TEST_CASE(it_rings_again_though_redis_is_back_before_it_has_looked, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));
@@ -401,7 +401,7 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_though_redis_is_back_before_it_has_looked
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
-// As a quiet and its end do, with workers that see neither.
+// As a quiet and its end do if the workers notice neither.
 BOOST_FIXTURE_TEST_CASE(it_rings_again_after_a_stop_in_which_nothing_changed, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));
@@ -453,7 +453,7 @@ BOOST_FIXTURE_TEST_CASE(it_may_end_while_it_waits_and_looks, Listening) {
 
 namespace {
 
-// Where changes of queues are told, as in a shard.
+// With notifications of queue changes, as in a shard.
 struct Told : Listening {
   const Names queues = many_queues(420);
   std::optional<KeyChangeListener> watch;

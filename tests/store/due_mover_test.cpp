@@ -35,7 +35,7 @@ struct Moving : LoopWithRedis {
 
 BOOST_FIXTURE_TEST_CASE(members_that_others_take_meanwhile_hide_none, Moving) {
   add_many(3000);
-  // With each batch a member of the next goes, so that the read from behind the next begins one too late.
+  // With each batch a member of the next one disappears, so the read behind the next batch begins one too late.
   const DueMover::Done done = move_all({"ZREMRANGEBYRANK", "schedule", "20", "20"});
 
   BOOST_TEST(done.error == "");

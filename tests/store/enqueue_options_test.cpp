@@ -33,7 +33,7 @@ struct Particular {
   void perform() {}
 };
 
-// What was pushed last to a queue, but for the members that differ from push to push.
+// The payload pushed last to a queue, without the members that differ from push to push.
 std::string pushed_to(RedisServer& redis, const std::string& queue) {
   const auto jobs = redis.lrange("queue:" + queue);
   if (jobs.empty()) return "nothing";

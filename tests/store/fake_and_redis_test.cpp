@@ -43,7 +43,8 @@ std::vector<OnePush> any_series(std::mt19937_64& random) {
   return pushes;
 }
 
-// What the pusher of each is told, who holds its lock then, and what waits at last: `waiting` says that.
+// Pushes all.  Returns for each whether it was pushed and which job then holds its lock, and last the jobs that wait,
+// as `waiting` returns them.
 template <typename Waiting>
 Strings play(const std::vector<OnePush>& pushes, Waiting waiting) {
   Client client;

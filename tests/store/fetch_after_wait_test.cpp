@@ -1,4 +1,4 @@
-// What is fetched together with the job that ends a wait.
+// Jobs that are fetched together with the job that ends a wait.
 #include <boost/test/unit_test.hpp>
 
 #include "shared/store/keys.hpp"

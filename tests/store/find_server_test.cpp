@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_followed) {
   BOOST_TEST(found.server.host == "127.0.0.1");
   BOOST_TEST(found.server.db == 2);
   BOOST_TEST(!found.server.has_sentinels());
-  BOOST_TEST(eventually([&] { return find(url).tellers.size() >= 2U; }));  // who is late is not waited for
+  BOOST_TEST(eventually([&] { return find(url).tellers.size() >= 2U; }));  // a late sentinel is not waited for
 
   // By the command of Redis: the sentinels go on naming the old one, which is a replica, for a while.
   redis.server(0).command({"FAILOVER"});
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_master_that_is_killed_or_stopped_is_left_for_the_one_that
   BOOST_TEST(port_found(redis.url()) == second.address().port);
   redis.server(0).resume();
 
-  // The old one says that it is a master until a sentinel tells it otherwise, and is outvoted.
+  // The old one reports that it is a master until a sentinel demotes it, and is outvoted.
   BOOST_TEST(port_found(redis.url()) == second.address().port);
 }
 

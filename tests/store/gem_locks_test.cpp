@@ -22,7 +22,7 @@ const std::string holders = digest + ":LOCKED";
 const std::string index_key = "uniquejobs:digests";
 const std::string expiring = "uniquejobs:expiring_digests";
 
-// What the gem's client adds to a payload.
+// A payload with the members that the gem's client adds.
 std::string job(const std::string& jid, const std::string& lock = "until_executed", const std::string& of = digest) {
   return R"({"retry":true,"queue":"a","class":"Report","args":[1],"lock":")" + lock + R"(","jid":")" + jid +
          R"(","created_at":1700000000.5,"lock_timeout":0,"lock_ttl":null,"lock_prefix":"uniquejobs","lock_args":[1],)"
@@ -48,14 +48,14 @@ struct Fleet {
   }
   ~Fleet() { serve_gem_locks(false); }
 
-  // As release 8 leaves it, with `lock_info`.
+  // In the form of release 8, with `lock_info`.
   void lock(const std::string& jid) {
     server.command({"HSET", holders, jid, "1700000000.5"});
     server.command({"SET", digest, jid});
     server.command({"SET", digest + ":INFO", R"({"worker":"Report"})"});
     server.command({"ZADD", index_key, "1700000000.5", digest});
   }
-  // As release 9 does.
+  // In the form of release 9.
   void lock_of_9(const std::string& jid) {
     server.command({"HSET", holders, jid, R"({"worker":"Report"})"});
     server.command({"ZADD", index_key, "1700000000.5", digest});
@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(the_lock_of_another_is_left, Fleet) {
   BOOST_TEST(left() == of_a_lock_of_8, boost::test_tools::per_element());
 }
 
-// With a lock_ttl the hash has gone by itself, and the rest may be there.
+// With a lock_ttl the hash has expired by itself, and the rest may still be there.
 BOOST_FIXTURE_TEST_CASE(what_is_left_of_an_expired_lock_goes_too, Fleet) {
   lock("1");
   server.command({"DEL", holders});

@@ -437,7 +437,7 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_the_wrong_type_beside_it_stops_no_beat, Beating
   BOOST_TEST(followed == std::vector<std::string>{"TSTP"}, boost::test_tools::per_element());
 }
 
-// ---- Who else goes by the name
+// ---- Other processes of the same name
 
 namespace {
 

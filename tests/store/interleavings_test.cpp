@@ -89,15 +89,15 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
   for (const auto& [what, times] : coverage.all()) BOOST_TEST(times > 0, what << " never happened");
 }
 
-// That these checks see when a rule is broken is shown once, without sanitizers.
+// It is enough to show once, without sanitizers, that these checks notice a broken rule.
 #ifndef __SANITIZE_ADDRESS__
 
 namespace {
 
 constexpr std::uint64_t seeds_of_broken_rules = 1000;
 
-// The first seed from `begin` on that goes wrong when a rule is switched off; 0 when none does.  What is rare is looked
-// for first where it was found last: once the runs have changed it is found elsewhere, after all those before it.
+// The first seed from `begin` on that goes wrong when a rule is switched off; 0 if none does.  For a rare fault `begin`
+// is the seed where it was found last; if the runs have changed, a later seed is found, and at last the earlier ones.
 std::uint64_t first_bad_seed(const Broken& broken, std::uint64_t begin = 1, std::uint64_t step = 1) {
   const Databases redis;
   Coverage coverage;
@@ -111,7 +111,7 @@ std::uint64_t first_bad_seed(const Broken& broken, std::uint64_t begin = 1, std:
   return 0;
 }
 
-// Of those that have caps.
+// The same among the seeds that have caps.
 std::uint64_t first_bad_seed_with_caps(const Broken& broken, std::uint64_t begin = 4) {
   return first_bad_seed(broken, begin, 4);
 }

@@ -33,7 +33,7 @@ Command command_of(const Strings& words) {
   return command;
 }
 
-// As Sidekiq 7 spells it, which renews the key's life each time.
+// In the form of Sidekiq 7, which renews the key's life each time.
 std::vector<Strings> lower(std::vector<Strings> commands) {
   for (Strings& command : commands) {
     for (char& letter : command[0]) letter = static_cast<char>(std::tolower(letter));
@@ -163,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(the_last_states_are_delivered_once_redis_is_back, Site) 
   const SteadyTime before = steady_now();
   BOOST_TEST(!keeper.save("J", {.executions = 1, .cursor = "1"}));
   BOOST_TEST((steady_now() - before < 5s));
-  // It does not wait for that Redis again so soon.
+  // The keeper does not wait for that Redis again so soon.
   const SteadyTime again = steady_now();
   for (int i = 2; i < 1000; ++i) keeper.save("J", {.executions = 1, .cursor = std::to_string(i)});
   keeper.save("K", {.executions = 1, .cursor = "0"});

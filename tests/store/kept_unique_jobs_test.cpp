@@ -85,7 +85,7 @@ BOOST_FIXTURE_TEST_CASE(a_kept_job_that_has_replaced_another_is_not_pushed_again
   BOOST_TEST(replaced_unheard > 0);
 }
 
-// What came through has run before the rest is sent again.
+// The jobs that came through have run before the rest is sent again.
 BOOST_FIXTURE_TEST_CASE(of_a_kept_bulk_each_job_is_pushed_once_whichever_reply_is_lost, Keeping) {
   const Strings wanted{R"(["acme",2])", R"(["amec",2])", R"(["emca",2])"};
   int replaced_unheard = 0;

@@ -22,7 +22,7 @@ struct Later {
 
 struct Watching : LoopWithRedis {
   std::map<std::string, int> changes;
-  std::vector<bool> heard;  // what it has said of itself
+  std::vector<bool> heard;  // the states that it has reported
   std::function<void()> also = [] {};
   KeyChangeListener watch{
       loop,
@@ -154,7 +154,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_refused_is_tried_again, Watching) {
 
 BOOST_FIXTURE_TEST_CASE(a_right_that_is_taken_away_is_noticed, Watching) {
   begin();
-  redis.command({"ACL", "SETUSER", redis.user(), "resetchannels"});  // hangs up on who is subscribed
+  redis.command({"ACL", "SETUSER", redis.user(), "resetchannels"});  // disconnects subscribers
   BOOST_TEST(run_until([&] { return !watch.hears(); }));
   BOOST_TEST(heard == (std::vector<bool>{true, false}), boost::test_tools::per_element());
 }

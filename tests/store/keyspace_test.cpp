@@ -548,7 +548,7 @@ void Shard::repeat() {
   run(remove_periodic_rule("added"));
 }
 
-// Everything but what tells of time.
+// All keys and values without times.
 std::map<std::string, std::string> without_prefix(RedisServer& server, const std::string& prefix) {
   std::map<std::string, std::string> all;
   for (const std::string& key : server.keys(prefix + "*"))

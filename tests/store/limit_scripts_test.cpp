@@ -10,7 +10,7 @@ using namespace brood;
 using namespace std::chrono_literals;
 using Answer = LimitAnswer::Kind;
 
-// What the scripts of limits refuse, keep and forget; how limits are taken and given back is in take_limits_test.cpp.
+// The scripts of limits: what they refuse, keep and forget.  Taking and giving back is tested in take_limits_test.cpp.
 namespace {
 
 const std::string definition = "brood:limit:erp", used = "brood:limit:erp:used", bell = "brood:limit:erp:bell";

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Redis goes away while a part of a shard waits for its answers, and comes back; then the shard tells the part to look.
+// Redis goes away while a part of a shard waits for its answers, and comes back; then the shard makes the part look.
 struct Losing : LoopWithRedis {
   static constexpr int most_turns = 12;  // of the loop: by then the longest of these looks has ended
 
@@ -34,7 +34,7 @@ struct Losing : LoopWithRedis {
       look();
       turn(turns);
       connection.close();
-      // So that nothing that was sent is done after the change; the one that is left asks.
+      // No command that was sent may run after the change; the client that is left is the one that asks.
       BOOST_REQUIRE(run_until([&] { return RedisClient::of(redis, "test").size() == 1; }));
       change(turns);
       open(connection);
@@ -176,7 +176,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_set_aside_is_given_back_once_redis_no_longer_re
   BOOST_TEST(run_until([&] { return redis.size_of("queue:default") == 1; }));
 }
 
-// As when a worker's recovery gives back what it had fetched from there, long after the configuration has changed.
+// As when a recovery gives back jobs that a worker had fetched from there, long after the configuration has changed.
 BOOST_FIXTURE_TEST_CASE(what_is_set_aside_long_after_a_change_is_given_back_too, Losing) {
   SetAsideWatch watch(loop, connection, {.soon_for = 0s, .later = 20ms});
   watch.look({capsule_of("default")});
@@ -238,7 +238,7 @@ BOOST_FIXTURE_TEST_CASE(schedules_of_the_gem_are_served_again, Losing) {
                [&](int) { return redis.size_of("queue:default") > before; });
 }
 
-// It has connections of its own: they are lost before the supervisor's, with it or after it.
+// The listener has connections of its own: they are lost before the supervisor's, with it or after it.
 BOOST_FIXTURE_TEST_CASE(changes_are_heard_again, Losing) {
   int changes = 0;
   KeyChangeListener listener(loop, connection, {{"paused", [&] { ++changes; }}}, [](bool) {});

@@ -60,7 +60,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-// Metrics as the supervisor tells them.
+// Metrics as the supervisor reports them.
 struct Telling : LoopWithRedis {
   Metrics metrics;
   MetricsFlush flush{connection, metrics};
@@ -80,7 +80,7 @@ struct Telling : LoopWithRedis {
     flush.begin(5s, [&] { told = true; });
     return run_until([&] { return told; });
   }
-  // Of all the classes together, in all minutes.
+  // The sum over all classes and all minutes.
   std::int64_t told_runs(const std::string& pattern) {
     std::int64_t runs = 0;
     for (const std::string& key : redis.keys(pattern))

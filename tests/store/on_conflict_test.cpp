@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(of_a_bulk_the_last_replaces_the_others_however_many_wait
   BOOST_TEST(redis.size_of("queue:reports") == 2502u);
 }
 
-// As programs push that name the jid.
+// As programs push that choose the jid.
 BOOST_FIXTURE_TEST_CASE(a_job_that_cannot_replace_one_that_runs_was_not_pushed_however_often_it_is_sent,
                         UniqueFixture) {
   const auto push = [&](const char* jid) {
@@ -173,7 +173,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_cannot_replace_one_that_runs_was_not_pushed_h
   BOOST_TEST(redis.size_of("queue:default") == 0u);
 }
 
-// Who sends it each hour pushes a job each day.
+// A program that sends it each hour pushes one job each day.
 BOOST_FIXTURE_TEST_CASE(a_job_that_names_its_jid_can_be_pushed_again_a_day_after_it_was, UniqueFixture) {
   for (const bool unique : {false, true}) {
     const std::string jid = unique ? "one" : "some";
@@ -220,7 +220,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_run_after_another_is_pushed_without_the_lock,
   BOOST_TEST(only_holder() == first);
   BOOST_TEST(redis.size_of("queue:latest") == 2u);
   BOOST_TEST(redis.size_of("schedule") == 1u);
-  // It holds no lock: a deletion releases none.
+  // The job holds no lock: a deletion releases none.
   Queue latest = Api{redis.url()}.queue("latest");
   const std::vector<JobRecord> waiting = latest.page(0);
   BOOST_REQUIRE(waiting.front().jid == second);

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// A connection that stands, with its server and a record of what it said.
+// An open connection, with its server and a record of its callbacks.
 struct OpenedConnection {
   TurnedLoop loop;
   RedisServer server;

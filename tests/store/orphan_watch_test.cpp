@@ -44,7 +44,7 @@ struct Watching : LoopWithRedis, OrphanWatch::Listener {
   }
   void add_field(const std::string& field) { redis.command({"HSET", "brood:inflight:" + own.name, field, "0 "}); }
 
-  // This process' identity under another name: `start_time` says whether it is the very process.
+  // This process' identity under another name; only with the right `start_time` is it this very process.
   Identity neighbour(std::uint64_t start_time) {
     Identity identity = own;
     identity.name = "neighbour:1:bbbbbbbbbbbb";
@@ -52,7 +52,7 @@ struct Watching : LoopWithRedis, OrphanWatch::Listener {
     return identity;
   }
 
-  // What it would have left here.
+  // The files that it would have left here.
   Scoreboard leave_files(const Identity& identity) { return Scoreboard::create(runtime.path(), identity.name, 1); }
 
   // A field that is reported shows that a look has ended.
@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(one_of_the_same_boot_that_has_left_no_files_here_is_let_
   }
 }
 
-// It was cloned, its machine with it: of two that were one, the one here is dead.
+// Its machine was cloned: of the two processes, the one here is dead.
 BOOST_FIXTURE_TEST_CASE(one_that_has_left_files_here_and_not_the_heartbeat_is_let_be, Watching) {
   add(neighbour(own.start_time + 1));
   leave_files(neighbour(own.start_time + 1)).note_beat_token(1);
@@ -227,7 +227,7 @@ BOOST_FIXTURE_TEST_CASE(the_list_is_read_again_when_it_has_changed, LargeFleet) 
   BOOST_TEST(listed.size() == 498U);
 }
 
-// As the next look shows, which asks for it alone.
+// The next look shows it, which asks only for this one.
 BOOST_FIXTURE_TEST_CASE(one_heartbeat_that_is_missing_among_hundreds_is_found, LargeFleet) {
   redis.command({"DEL", name_of(321)});
   for (int i = 0; i < 6; ++i) BOOST_REQUIRE(look());

@@ -195,7 +195,7 @@ BOOST_FIXTURE_TEST_CASE(a_tick_is_claimed_once_by_whoever_knows_the_last, Site) 
   set_last(last);
   BOOST_TEST((claim(due(last - 1s, last + 60s)) == Outcome::lost));  // a tick was claimed since
   BOOST_TEST((claim(due(last, last)) == Outcome::lost));             // it is not behind the last
-  BOOST_TEST((claim(due(last, last + 9999s)) == Outcome::early));    // Redis' clock is behind that of who asks
+  BOOST_TEST((claim(due(last, last + 9999s)) == Outcome::early));    // Redis' clock is behind the sender's
   BOOST_TEST(redis.size_of("queue:default") == 0u);
   BOOST_TEST(redis.size_of(history) == 0u);
 
@@ -240,7 +240,7 @@ BOOST_FIXTURE_TEST_CASE(a_pause_is_told_once_and_its_end_leaves_out_what_came_in
   BOOST_TEST(pause(false) == 1);
   BOOST_TEST(!serve("{}").paused);
   BOOST_TEST((serve("{}").last >= last));
-  // What was claimed ahead of the clock is not claimed again.
+  // A tick claimed ahead of the clock is not claimed again.
   BOOST_TEST(pause(true) == 1);
   set_last(last + 200s);
   BOOST_TEST(pause(false) == 1);

@@ -9,7 +9,7 @@
 
 using namespace brood;
 
-// Where a job waits, and who looks for it there.
+// The places where a job may wait, and which operations look there.
 //
 //   place               its queue   beside it    in flight   without     schedule,   quarantine,     dead
 //                                   for a cap                a field     retry       paused class
@@ -24,7 +24,7 @@ using namespace brood;
 //   paused              yes         as its home  runs on     -           when due    when released   -
 //   expires             when it is fetched       begins      if fetched  when due    when released   no
 //   a cap is gone       -           given back   given back within a minute          goes home       -
-//   a shard is drained  counted     counted      counted     counted     counted     counted         stays, is told
+//   a shard is drained  counted     counted      counted     counted     counted     counted         stays, reported
 //
 // What waits for its sequence is found by its id, counted by a drain, and shown and removed by `brood sequences`; all else
 // happens to it once it is in its queue.

@@ -14,7 +14,7 @@
 
 using namespace brood;
 
-// Jobs that are dead since they crashed their workers are told to StatsD, as jobs.poison.
+// Jobs that went to the dead set because they crashed their workers are reported to StatsD, as jobs.poison.
 namespace {
 
 const std::string identity = "host:4711:0123456789ab";

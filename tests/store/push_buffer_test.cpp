@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_missing_keeps_the_order_of_what_waits) {
   BOOST_TEST(numbers_in(redis) == numbers(0, 3), boost::test_tools::per_element());
 }
 
-// A frozen Redis takes ten seconds to be told from one that is there.
+// It takes ten seconds to recognise a frozen Redis.
 BOOST_AUTO_TEST_CASE(who_has_just_waited_for_redis_does_not_wait_again_as_soon) {
   RedisServer redis;
   Client client{redis.url()};
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(the_destructor_gives_up_in_time) {
     }
     const auto begin = std::chrono::steady_clock::now();
     client.reset();
-    // Without an end of its own it would wait for 10 s, for as long as a reply may take.
+    // Without a limit of its own it would wait for 10 s, for as long as a reply may take.
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
     if (frozen) redis.resume();
   }

@@ -28,7 +28,7 @@ namespace {
 
 const std::string identity = "host:4711:0123456789ab";
 
-// A worker that died in a job, and what its slot still says.
+// A worker that died in a job, and what is left in its slot.
 struct Death {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_a_cap_had_set_aside_is_retried_in_its_own_queue)
   BOOST_TEST(death.only("retry").string("queue").value() == "default");
 }
 
-// The worker goes by its configuration to its end; by now another holds.
+// The worker keeps its configuration to its end; by now another one applies.
 BOOST_AUTO_TEST_CASE(it_is_retried_there_too_when_the_cap_is_configured_no_more) {
   for (const bool was_set_aside : {true, false}) {
     const std::string payload = payload_text("Segfault", "[]");

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_failed_job_whose_note_was_scribbled_over_goes_back_unchar
   BOOST_TEST(holder.waiting() == Strings{"1"}, boost::test_tools::per_element());
   const auto retries = holder.server.zrange("retry");
   BOOST_REQUIRE(retries.size() == 2u);
-  BOOST_TEST(retries.front().first == "3 charged from a");  // who is guilty is charged all the same
+  BOOST_TEST(retries.front().first == "3 charged from a");  // the guilty job is charged all the same
   BOOST_TEST(retries.back().first == "2 failed");
 }
 
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_that_may_be_waited_for_gets_a_tombstone) {
 
   BOOST_TEST(holder.server.get(list).value() == "dead");
   BOOST_TEST(holder.server.integer({"TTL", list}) > 3500);
-  // What the dead worker's last wait does when it arrives now.
+  // The dead worker's last wait, if it arrives now, does this.
   BOOST_TEST(
       holder.redis.call({"BLMOVE", "queue:a", list, "RIGHT", "LEFT", "1"}).view().error().starts_with("WRONGTYPE"));
   BOOST_TEST(holder.waiting() == Strings{"late"}, boost::test_tools::per_element());

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(the_time_is_that_of_redis_once_it_has_told_whatever_the_clo
   ask_redis_time(connection);
   BOOST_TEST(times_asked(redis) == asked);
 
-  // The host's clock is set: the time goes on as it was, and is asked for again.
+  // The host's clock is set: the time goes on unchanged, and is asked for again.
   seconds_ahead = -a_day;
   BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 30);
   BOOST_TEST(!redis_time_is_fresh());
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(delays_of_the_client_and_deaths_by_the_api_count_from_what_
   }
 }
 
-// What is due at a time that its caller names is the caller's business; what has passed by the clock of Redis is due.
+// A caller that names a time uses its own clock; what is due already is due by Redis's clock.
 BOOST_AUTO_TEST_CASE(a_push_that_has_no_delay_asks_for_no_time) {
   RedisServer redis;
   seconds_ahead = 0;

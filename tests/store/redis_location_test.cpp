@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(jobs_are_told_how_tls_is_spoken_and_no_password) {
   BOOST_TEST(files_told_to_jobs().empty());
   BOOST_TEST(std::getenv("BROOD_REDIS_TLS_SERVER_NAME") == nullptr);
 
-  // The variable that the address came from is told without as well.
+  // The variable that the address came from loses the password too.
   setenv("REDIS_URL", "unix://app:secret@/run/a@b.sock?db=1", 1);
   tell_jobs_of_redis({});
   BOOST_TEST(std::getenv("REDIS_URL") == std::string("unix:///run/a@b.sock?db=1"));

@@ -22,8 +22,8 @@
 #include "tests/support/all_entries.hpp"
 #include "tests/support/redis_server.hpp"
 
-// A user's rights may change in the midst of anything, and Redis rolls nothing back: whatever command a script is
-// refused, no job may be lost or doubled by it, and the same call must do its work once the right is there again.
+// A user's rights may change at any moment, and Redis rolls nothing back.  Whichever command a script is refused, no
+// job may be lost or doubled, and the same call must do its work once the right is there again.
 using namespace brood;
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
@@ -97,7 +97,7 @@ Settlement settlement(std::vector<Outcome> outcomes, Strings draw, int want, std
   return one;
 }
 
-// What a worker holds of queue a, and what waits in a and b.
+// The jobs that a worker holds of queue a, and those that wait in a and b.
 std::vector<Command> held(const Strings& jobs) {
   std::vector<Command> all{{"HSET", hash, field, "1 a"}, {"HSET", "brood:processes", identity, "{}"}};
   for (const std::string& job : jobs) all.push_back({"LPUSH", list_a, job});

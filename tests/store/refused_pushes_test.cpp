@@ -20,7 +20,7 @@ struct HardJob {
   void perform() {}
 };
 
-// What a push of a JSON object is refused for; empty when it is taken.
+// The reason why a push of a JSON object is refused; empty if it is taken.
 std::string why_refused(const std::string& json) {
   try {
     prepare_push(Push::parse(json), wall_now());

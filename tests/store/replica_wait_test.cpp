@@ -118,7 +118,7 @@ struct Worker {
     BOOST_REQUIRE((session->next(outcomes, {.draw = {"a"}, .most = 1, .wait_queue = "a"}) == Session::Next::held));
     return session->batch().entries.size();
   }
-  // As a worker does after a wait that was lost.
+  // As a worker after a lost wait.
   void wait_in_vain() {
     BOOST_TEST((session->wait({}) == Session::Waited::lost));
     session->give_up();
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_an
   BOOST_TEST(redis.master.size_of("queue:default") == 3U);
 }
 
-// A caller who heeds that they are there would lose the rest.
+// The exception means that all are pushed: the caller does not push the rest again.
 BOOST_AUTO_TEST_CASE(of_many_jobs_that_replicas_do_not_confirm_all_are_pushed) {
   Replicated redis;
   Client client = redis.waiting_client(100ms);

@@ -21,7 +21,7 @@ std::string job(int i, const std::string& queue = "default") {
 }
 
 struct Scheduling : LoopWithRedis {
-  // So long that whatever comes before it did not come by polling.
+  // So long that polling explains nothing that comes earlier.
   static constexpr auto never = 1h;
 
   std::optional<Scheduler> scheduler;
@@ -200,7 +200,7 @@ BOOST_FIXTURE_TEST_CASE(one_look_moves_all_but_what_must_stay, Scheduling) {
   }
   start();
 
-  // What stays is looked for no earlier than in an hour, so that one look it was.
+  // The next look would come in an hour, so one look has done it.
   BOOST_TEST(run_until([&] { return !redis.get("brood:scheduler") && scheduler->moved() > 0; }));
   std::map<std::string, std::vector<std::string>> expected;  // queue -> jids, as LPUSH leaves them
   std::size_t no_jobs = 0;

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_old_states_are_gone_before_the_new_number_is_there) {
   worker.slot.begin(0, "jid", "Job", wall_now(), steady_now(), 0);
   worker.slot.end(0, EntryState::succeeded);
 
-  // What a recovery would see after each single write.
+  // The states that a recovery would see after each single write.
   std::vector<std::string> writes;
   struct Watch {
     Worker& worker;
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer_
 
   const std::vector<std::chrono::milliseconds> expected{100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms};
   BOOST_TEST((worker.pauses == expected));
-  // What is wrong is said once.
+  // The problem is logged once.
   log::flush();
   std::ostringstream said;
   said << std::ifstream(log_file).rdbuf();
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_retiring_worker_settles_gives_back_and_leaves_no_trace) {
   BOOST_TEST(worker.seen().retired);
   const std::string list = keys::in_flight_list(identity, "2.17", "a").name();
   BOOST_TEST(worker.server.keys() == (Strings{list, "queue:a", "retry"}), boost::test_tools::per_element());
-  BOOST_TEST(worker.server.get(list).value() == "dead");  // the second sending left it, and it goes by itself
+  BOOST_TEST(worker.server.get(list).value() == "dead");  // left by the second sending; it expires
   BOOST_TEST(worker.server.lrange("queue:a") == (Strings{"3", "2"}), boost::test_tools::per_element());
 }
 

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_batch_ends_at_a_megabyte_but_has_at_least_one_job) {
   worker.next.outcomes = {{}, {}};
   BOOST_TEST((worker.settle().payloads == Strings{half, small}));
   BOOST_TEST(worker.server.size_of("queue:a") == 0u);
-  worker.push("a", {small, half, half, small});  // the size of the first says nothing of the others
+  worker.push("a", {small, half, half, small});  // the size of the first does not predict the others
   worker.next.outcomes = {{}, {}};
   BOOST_TEST((worker.settle().payloads == Strings{small, half}));
   worker.next.outcomes = {{}, {}};
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(more_outcomes_than_jobs_are_fenced) {
   BOOST_TEST(worker.server.size_of(list_of("a")) == 1u);
 }
 
-// Its number is that of another batch which it has never heard of.
+// The number is that of another batch, unknown to the sender.
 BOOST_AUTO_TEST_CASE(outcomes_of_jobs_of_another_queue_are_fenced) {
   Worker worker;
   worker.hold({"1"});

@@ -18,7 +18,7 @@ std::string list_of(const std::string& identity) { return keys::in_flight_list(i
 
 }  // namespace
 
-// It lasts as long as a heartbeat is kept, and the minute behind it.
+// The sweep takes as long as a heartbeat is kept, and a minute more.
 BOOST_AUTO_TEST_CASE(lists_without_a_field_go_back_unless_their_owner_shows_that_it_lives) {
   RedisServer redis;
   for (const std::string& identity : {own, dead, just_dead, flushed})

@@ -52,7 +52,7 @@ BOOST_FIXTURE_TEST_CASE(a_slot_is_taken_once_and_free_when_it_is_given_back, Sit
   BOOST_TEST((take(holder(1), one_slot) == Answer::taken));  // sent again, since the reply was lost
   BOOST_TEST((take(holder(2), one_slot) == Answer::over));
   BOOST_TEST(view().held == 1);
-  give_back(holder(2));  // who has none
+  give_back(holder(2));  // a holder that has none
   BOOST_TEST((take(holder(2), one_slot) == Answer::over));
   give_back(holder(1));
   BOOST_TEST((take(holder(2), one_slot) == Answer::taken));
@@ -149,7 +149,7 @@ BOOST_FIXTURE_TEST_CASE(a_window_never_lets_more_through_in_any_interval, Site) 
       taken_at.push_back((std::chrono::steady_clock::now() - begun) / std::chrono::milliseconds(1));
   }
   BOOST_TEST(taken_at.size() >= 10u);
-  // The fifth after each came when the script had said so: our clock is read later, by what a reply takes.
+  // Counted by whole intervals, since our clock is read later than the script's, by the time that a reply takes.
   BOOST_TEST(view().taken == static_cast<std::int64_t>(taken_at.size()));
   const auto intervals = static_cast<std::size_t>((std::chrono::steady_clock::now() - begun) / 200ms) + 1;
   BOOST_TEST(taken_at.size() <= 5 * intervals);
@@ -245,7 +245,7 @@ BOOST_FIXTURE_TEST_CASE(a_reset_leaves_what_is_held, Site) {
 
 namespace {
 
-// All limits lie in one Redis, unless a test says otherwise.
+// All limits lie in one Redis, unless a test sets `of`.
 struct FixedPlaces : LimitPlaces {
   std::function<Place(const std::string& limit)> of;
   std::function<Channel*(const std::string& shard)> by_name = [](const std::string&) { return nullptr; };
@@ -308,7 +308,7 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_costs_the_same_with_thousands_of_slots_and_fin
   BOOST_TEST(asked <= slots / 128 + 1);
 }
 
-// As a keeper sees it whose connection is lost, and which does not know what still arrives.
+// As for a keeper whose connection is lost, and which does not know which of its commands still arrive.
 BOOST_FIXTURE_TEST_CASE(what_is_given_back_late_does_not_free_what_was_taken_anew_in_the_same_batch, Site) {
   const LimitHolder first = holder(1);
   LimitHolder anew = first;
@@ -380,7 +380,7 @@ BOOST_FIXTURE_TEST_CASE(a_slot_held_from_a_shard_that_is_configured_no_more_is_f
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
 }
 
-// Else each of two jobs could hold what the other waits for.
+// Otherwise each of two jobs could hold what the other waits for.
 BOOST_AUTO_TEST_CASE(limits_in_several_shards_are_taken_in_the_order_of_the_shards_whoever_names_them) {
   Site first, second;
   first.register_worker(holder(1));

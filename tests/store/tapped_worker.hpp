@@ -19,7 +19,7 @@ using Strings = std::vector<std::string>;
 inline const std::string identity = "host:1:0123456789ab";
 inline const std::string hash = keys::in_flight_hash(identity).name();
 
-// Hands commands on, and does to the next ones what the test says.
+// Passes commands on, and treats the next ones as the test sets.
 class Tapped : public Channel {
  public:
   using Treatment = std::function<Reply(Channel&, const Command&)>;

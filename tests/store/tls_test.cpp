@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_plain_server_is_told_from_one_that_is_slow) {
   TcpProxy port_of_web(web.address().socket_path, TcpProxy::Listen::tcp);
   BOOST_TEST(contains(refusal_of(through(port_of_web)), "does not speak TLS"));
 
-  // One that says nothing to anything may be a server that stands still.
+  // A server that never answers may hang: the message only suspects a lack of TLS.
   RedisServer still(tls_server());
   still.pause();
   BOOST_CHECK_EXCEPTION(

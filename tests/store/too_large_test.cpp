@@ -15,8 +15,8 @@
 using namespace brood;
 using namespace std::chrono_literals;
 
-// What Redis refuses for its size, and would refuse for ever: a value beyond proto-max-bulk-len with an error, a
-// command beyond client-query-buffer-limit without a word.  It closes the connection both times.
+// Texts that Redis refuses for their size, and would refuse for ever: a value beyond proto-max-bulk-len with an error,
+// a command beyond client-query-buffer-limit without an answer.  It closes the connection both times.
 
 namespace {
 
@@ -51,7 +51,7 @@ struct LimitedLoop : LoopWithRedis {
     redis.command({"CONFIG", "SET", setting_, std::to_string(limit)});
   }
 
-  // As the scheduler does it: again after a failure.  nullopt: it never ended without one.
+  // As the scheduler does: again after a failure.  nullopt if it never succeeded.
   std::optional<DueMover::Done> move_all() {
     DueMover mover(loop, connection, {});
     for (int i = 0; i < 10; ++i) {

@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// A loop that a test turns by hand.  At the end every handle must have been closed: uv_loop_close() says so.
+// A loop that a test turns by hand.  At the end every handle must be closed, or uv_loop_close() fails.
 class TurnedLoop {
  public:
   TurnedLoop() { BOOST_REQUIRE(uv_loop_init(&loop_) == 0); }
@@ -23,7 +23,7 @@ class TurnedLoop {
   uv_loop_t* get() { return &loop_; }
   void turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
 
-  // As eventually() and within() have it.
+  // As eventually() and within().
   template <typename Predicate>
   bool within(std::chrono::milliseconds time, Predicate holds) {
     return brood::within(time, [&] { return turn(), holds(); });

@@ -80,7 +80,7 @@ BOOST_FIXTURE_TEST_CASE(chosen_fields_alone_make_a_job_unique, UniqueFixture) {
   BOOST_TEST(left <= 600'000);
 }
 
-// Sidekiq's pages print this member as it is, unlike arguments.
+// Sidekiq's pages print this member unescaped, unlike arguments.
 BOOST_FIXTURE_TEST_CASE(what_a_job_is_unique_by_is_no_markup, UniqueFixture) {
   BOOST_TEST(client.enqueue(ReportOfCustomer{"<b>&", 1}) != "");
   BOOST_TEST(client.enqueue(ReportOfCustomer{"<b>&", 2}) == "");
@@ -302,7 +302,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_whose_job_a_ruby_process_runs_is_its_jobs, Unique
   redis.command({"HSET", process, "info", R"({"version":"7.3.0","queues":["reports"]})"});
   Connection connection(redis.address());
   int waits = 0;
-  // As it tells it a moment after it has fetched the job.
+  // The Ruby process publishes it a moment after it has fetched the job.
   const auto told = [&](std::chrono::milliseconds time) {
     ++waits;
     BOOST_TEST(time.count() > 10'000);
@@ -313,7 +313,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_whose_job_a_ruby_process_runs_is_its_jobs, Unique
   BOOST_REQUIRE(let_go.size() == 1u);
   BOOST_TEST(let_go[0].key == lock_of(gone));
   BOOST_TEST(locks() == std::vector{lock_of(running)}, boost::test_tools::per_element());
-  // As releases below 7 write it.
+  // In the form of releases below 7.
   redis.command({"DEL", process + ":work"});
   redis.command({"HSET", process + ":work", "t1", "{\"payload\":" + running + "}"});
   BOOST_TEST(let_go_of_abandoned_locks(connection, [](std::chrono::milliseconds) {}).empty());

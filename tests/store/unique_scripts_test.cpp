@@ -7,7 +7,7 @@
 using namespace brood;
 using namespace std::chrono_literals;
 
-// What the scripts of unique jobs refuse and return; what clients make of it is in unique_jobs_test.cpp.
+// The scripts of unique jobs: what they refuse and return.  Clients are tested in unique_jobs_test.cpp.
 namespace {
 
 const std::string lock_key = "brood:unique:L";
@@ -150,7 +150,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_that_is_refused_takes_no_number, Site) {
   BOOST_TEST(last_batch() == "1");
 }
 
-// It is sent again, or was on its way while others were pushed.
+// The command is sent again, or was on its way while others were pushed.
 BOOST_FIXTURE_TEST_CASE(what_was_pushed_under_its_number_replaces_nothing_any_more, Site) {
   push({job("J1")});
   for (const char* last : {"4", "5"}) {

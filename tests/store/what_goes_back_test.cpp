@@ -10,8 +10,7 @@ using namespace brood;
 using Kind = Outcome::Kind;
 using Strings = std::vector<std::string>;
 
-// What a living worker has fetched and not begun goes back to its queue, and so does the rest of what it holds where
-// its field is lost.
+// Unbegun jobs of a living worker go back to their queue, and so does the rest of its list if its field is lost.
 namespace {
 
 const std::string identity = "host:1:0123456789ab", field = "2.17";

@@ -23,7 +23,7 @@ using namespace brood;
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
-// What the store and the heartbeat leave in Redis, held against what Sidekiq was seen to leave there.  Where a vector
+// Compares what the store and the heartbeat leave in Redis with what Sidekiq was seen to leave there.  If a vector
 // lists commands, their effect counts: our scripts reach it in another way.
 
 namespace {
@@ -418,7 +418,7 @@ BOOST_AUTO_TEST_CASE(the_dead_set_is_trimmed_at_the_age_that_sidekiq_trims_at) {
   BOOST_TEST(left == (Strings{"just above", "x"}), boost::test_tools::per_element());
 }
 
-// What others pushed comes to a worker byte for byte, from the queue that they meant.
+// A worker gets jobs of other programs byte for byte, from the queue that they chose.
 BOOST_FIXTURE_TEST_CASE(jobs_of_other_programs_are_fetched_as_they_are, LoopWithRedis) {
   for (const test::Vector& vector : test::vectors("foreign-")) {
     BOOST_TEST_CONTEXT(vector.id) {

@@ -11,7 +11,7 @@ namespace brood::interleavings {
 // Thrown inside an actor at the point where it is killed.  No std::exception, so that no product code catches it.
 class Killed {};
 
-// A thread that runs only while it holds the one baton: it runs ordinary product code, and hands the baton back
+// A thread that runs only while it holds the one baton.  It runs ordinary product code, and hands the baton back
 // wherever something else could happen in between.  So a run is one sequence of steps, the same for the same seed.
 class Actor {
  public:
@@ -30,13 +30,13 @@ class Actor {
     back_.acquire();
   }
 
-  // The scheduler's: the actor ends where it stands.  Of what it would have done next, nothing happens.
+  // Called by the scheduler: the actor ends at this point and does nothing more.
   void kill() {
     killed_ = true;
     resume();
   }
 
-  // The actor's own.
+  // Called by the actor.
   void yield() {
     back_.release();
     mine_.acquire();
@@ -59,7 +59,7 @@ class Actor {
     back_.release();
   }
 
-  // As std::binary_semaphore, which spins before it sleeps: in vain here, where the other one has work to do first.
+  // As std::binary_semaphore, but does not spin before it sleeps: that is useless while the other one works.
   class Baton {
    public:
     void release() {

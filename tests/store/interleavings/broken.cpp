@@ -53,10 +53,10 @@ void let_go_of_failures(Command& command) {
   command = call.command();
 }
 
-// The cap of a queue that is asked for: of what stands beside it no more is said.
+// Keeps the caps of the queues asked for, but leaves out the queues beside them.
 void forget_what_is_beside(Command& command) {
   const std::size_t keys = std::stoul(command.args[2]);
-  std::size_t at = command.args.size() - 1;  // of the count of caps, and then of what is said of each
+  std::size_t at = command.args.size() - 1;  // of the count of caps, then of each cap's arguments
   const std::size_t caps = std::stoul(command.args[at]);
   for (std::size_t i = 1; i <= caps; ++i) {
     at -= 2;

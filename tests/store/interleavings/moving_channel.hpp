@@ -7,7 +7,7 @@
 
 namespace brood::interleavings {
 
-// A worker's connection, to one shard at a time.  What it has sent to another one is on its way there all the same.
+// A worker's connection, to one shard at a time.  Commands already sent to another shard stay on their way there.
 class MovingChannel : public Channel {
  public:
   MovingChannel(const std::vector<Network*>& shards, const UnreliableChannel::Rewrite& rewrite, int shard)

@@ -26,7 +26,7 @@ inline bool is_refusal(std::string_view error) {
   return error.find("can't run this command") != error.npos || error.find("no permissions to run") != error.npos;
 }
 
-// What one connection has sent and Redis has not read yet.
+// The commands that one connection has sent and Redis has not read yet.
 using Wire = std::deque<std::shared_ptr<Sent>>;
 
 // The network between the actors and a real Redis.  Commands of one connection keep their order; connections overtake
@@ -47,7 +47,7 @@ class Network {
     connect()->push_back(std::make_shared<Sent>(Sent{std::move(command), {}, false, false}));
   }
 
-  // Redis reads one command of one connection.  False when nothing is under way.
+  // Lets Redis read one command of one connection.  Returns false if nothing is under way.
   bool deliver_one(std::mt19937_64& random) {
     std::erase_if(wires_, [](const auto& wire) { return wire->empty() && wire.use_count() == 1; });
     std::vector<Wire*> busy;
@@ -58,7 +58,7 @@ class Network {
     Wire& wire = *busy[random() % busy.size()];
     const std::shared_ptr<Sent> sent = wire.front();
     Reply reply = serve(sent->command);
-    // It waits on, unless its time is up or it is unblocked.  Its client may be long dead.
+    // The command waits on, unless its time is up or it is unblocked.  Its client may be long dead.
     if (waits(sent->command) && reply.view().is_nil() && random() % 4 != 0) return true;
     wire.pop_front();
     refused_ += is_refusal(reply.view().error());
@@ -84,7 +84,7 @@ class Network {
 // An actor's connection, which the test may break at any moment.
 class UnreliableChannel : public Channel {
  public:
-  // `rewrite`, if any, changes what is sent; it is told whether the sender's last command was lost.
+  // `rewrite`, if any, changes the command; it gets whether the sender's last command was lost.
   using Rewrite = std::function<void(Command&, bool last_was_lost)>;
   UnreliableChannel(Network& network, Rewrite rewrite)
       : network_(network), rewrite_(std::move(rewrite)), wire_(network.connect()) {}
@@ -112,7 +112,7 @@ class UnreliableChannel : public Channel {
   }
 
  private:
-  // All of them are on their way at once; Redis reads them one by one, and who knows how far it came.
+  // All of them are on their way at once; Redis reads them one by one, and a loss leaves open how many it has read.
   std::vector<Reply> call_all(const std::vector<Command>& commands) {
     std::vector<std::shared_ptr<Sent>> all;
     for (const Command& command : commands) {

@@ -128,7 +128,7 @@ void World::step(bool calm) {
   }
 }
 
-// Of a shard that can be reached.
+// Delivers one command to a shard that can be reached.
 bool World::deliver_one() {
   const std::size_t first = random_() % shards_.size();
   for (std::size_t i = 0; i < shards_.size(); ++i) {

@@ -89,7 +89,7 @@ class World {
   Channel& server() { return shards_.front()->redis; }
   SlotRecord& record_of_slot(const Worker& worker) { return scoreboard_.slot(worker.slot); }
 
-  // What happens next.
+  // The steps of a run.
   void step(bool calm);
   bool deliver_one();
   void resume_somebody();
@@ -102,7 +102,7 @@ class World {
   void push_a_twin(Shard& at);
   void raise_a_dead(Shard& at);
 
-  // What goes wrong, and what is done about it.
+  // Faults, and brood's reactions to them.
   void break_a_connection();
   void kill(Worker& worker, bool with_its_host);
   void note_what_it_holds(Worker& worker);
@@ -147,7 +147,7 @@ class World {
   void wrote(Worker& worker);
   UnreliableChannel::Rewrite rewrite();
 
-  // What must hold.
+  // The invariants.
   struct Place {
     int shard = 0;
     std::string key, payload;
@@ -188,7 +188,7 @@ class World {
 
   std::map<std::string, Home> home_;           // job -> its queue
   std::map<std::string, std::string> unique_;  // lock -> the job that was pushed with it, until that has ended
-  std::map<std::string, Worker*> running_;     // lock -> who runs a job under it
+  std::map<std::string, Worker*> running_;     // lock -> the worker that runs a job under it
   std::map<std::string, int> ends_;            // job -> how often it succeeded
   std::map<std::string, int> deserved_;        // job -> attempts that failed or crashed
   std::set<std::string> may_run_twice_;        // begun by a worker that was recovered without a scoreboard

@@ -123,7 +123,7 @@ void World::check_nothing_is_held() {
   }
 }
 
-// A payload that a worker or a set holds says how often it was charged; the books say how often it deserved it.
+// A payload held by a worker or a set shows how often it was charged; the books show how often it should be.
 void World::check_charges(const std::string& payload) {
   const std::string job = job_of(payload);
   if (may_run_twice_.contains(job) || charge_unknown_.contains(job)) return;
@@ -137,8 +137,7 @@ void World::finish() {
   let_all_leave();
   for (const auto& one : shards_) {
     look_for_ghosts(*one);
-    // With the last field the reason to remove the identity was lost: that is left to the process that settles its
-    // jobs.
+    // If the last field was lost, the identity stays registered until the process that settles its jobs removes it.
     if (!lost_fields_ && one->redis.call({"HEXISTS", keys::brood_processes, identity}).view().integer() != 0)
       fault(fmt::format("the identity is still registered in shard {}, though it owns nothing", one->number));
   }

@@ -1,4 +1,4 @@
-// What goes wrong, and what is done about it; see world.hpp.
+// Faults, and brood's reactions to them; see world.hpp.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -53,15 +53,15 @@ void World::kill(Worker& worker, bool with_its_host) {
   spawn(worker);
 }
 
-// Of its last incarnation: nothing, if it has not taken that yet.
+// Notes the batch of its last incarnation; nothing, if the worker has not taken that yet.
 void World::note_what_it_holds(Worker& worker) {
   worker.held.clear();
   if (!worker.session || record_of_slot(worker).own_incarnation.load() != worker.incarnation) return;
   for (const std::string& entry : worker.session->batch().entries) worker.held.push_back(entry);
 }
 
-// What the supervisor does when a worker has ended: in the shard for which it has assigned the last incarnation.  What
-// the slot says is of that incarnation, unless the worker has not taken it yet.
+// The supervisor's part when a worker has ended, in the shard for which it has assigned the last incarnation.  The slot
+// describes that incarnation, unless the worker has not taken it yet.
 void World::recover_from(Worker& worker, bool with_its_host) {
   std::erase_if(running_, [&](const auto& one) { return one.second == &worker; });
   if (broken_.places_freed_at_death) free_places_of(worker);
@@ -112,8 +112,8 @@ void World::beat_is_missed(Shard& at) {
     at.beat_is_old = true;
     all_stand_still_ = chance(0.5);
     at.redis.call({"DEL", identity});
-    // A supervisor that was held up since the last time may adopt jobs now: of the living, and of the dead that it took
-    // for living then.  It does not know what the dead had begun.
+    // A supervisor that was held up since the last time may adopt jobs now: those of living workers, and those of dead
+    // ones that it took for living then.  It does not know what the dead had begun.
     for (const auto& recovery : recoveries_) {
       if (recovery->shard != at.number) continue;
       what_is_begun_may_run_twice(at);
@@ -131,8 +131,8 @@ void World::beat_is_missed(Shard& at) {
   ++at.lapses;
 }
 
-// Another supervisor has seen no heartbeat of ours for too long, while our workers live.  What they have begun may run
-// twice, nothing else.
+// Another supervisor has seen no heartbeat of ours for too long, while our workers live.  Jobs that they have begun may
+// run twice, and nothing else may happen.
 void World::host_seems_dead(Shard& at) {
   note(fmt::format("host seems dead in shard {}", at.number));
   what_is_begun_may_run_twice(at);
@@ -232,7 +232,7 @@ bool World::has_field(int where, const std::string& field) {
   return shard(where).redis.call({"HEXISTS", keys::in_flight_hash(identity), field}).view().integer() != 0;
 }
 
-// Their payloads here tell no jid, by which a real recovery without a field knows what was begun.
+// Payloads here have no jid, by which a real recovery without a field knows what was begun.
 void World::judge_unknown(const std::vector<std::string>& held) {
   for (const std::string& payload : held) may_run_twice_.insert(job_of(payload));
 }
@@ -311,7 +311,7 @@ void World::flush(Shard& at) {
 }
 
 void World::sweep(Shard& at) {
-  // It would find what these rules keep from being lost.
+  // The sweep would find what is lost without these rules.
   if (broken_.tombstones_omitted || broken_.dead_without_field_left || broken_.waits_unannounced) return;
   ++coverage_.sweeps;
   OwnIncarnations own{identity, {}, last_incarnation_};

@@ -281,7 +281,7 @@ void World::begin_under(Worker& worker, Lock lock, const std::string& payload) {
   runs = &worker;
 }
 
-// The books are kept without a yield before the write that tells the scoreboard, so that both are always equally old.
+// There is no yield between the entry in the books and the write to the scoreboard, so both are always equally old.
 Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload) {
   const std::string job = job_of(payload);
   const double fortune = calm_ ? 0 : std::uniform_real_distribution<>(0, 1)(random_);

@@ -11,8 +11,7 @@ struct Entry {
   std::string key, payload;
 };
 
-// What all lists and sorted sets of a Redis hold, read in one moment, so that what one key says fits to what the others
-// say.
+// The entries of all lists and sorted sets of a Redis, read in one moment, so that they are consistent.
 std::vector<Entry> all_entries(Channel& redis);
 
 }  // namespace brood

@@ -49,7 +49,7 @@ pid_t spawn(std::vector<std::string> arguments, const std::map<std::string, std:
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
-  // What the machine's owner has set must not lead a test to a real Redis.
+  // The machine's own settings must not lead a test to a real Redis.
   for (const char* name : {"REDIS_URL", "REDIS_PROVIDER", "NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);

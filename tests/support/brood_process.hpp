@@ -33,8 +33,8 @@ struct BroodOptions {
   std::shared_ptr<TemporaryDirectory> home{};
 };
 
-// The last lines of a log, for a failed test to show.  They are read when they are written out: a test's message is
-// made before what it checks has been waited for.
+// The last lines of a log, for a failed test to show.  They are read when they are printed: a test makes its message
+// before it has waited for what it checks.
 class LogTail {
  public:
   explicit LogTail(std::string file) : file_(std::move(file)) {}
@@ -55,7 +55,7 @@ class LogTail {
 class BroodProcess {
  public:
   explicit BroodProcess(const RedisServer& redis, BroodOptions options = {});
-  explicit BroodProcess(BroodOptions options);  // with nothing said about Redis: it starts one of its own
+  explicit BroodProcess(BroodOptions options);  // without options about Redis it starts one of its own
   ~BroodProcess();                              // SIGKILL for what is left of it and its workers
   BroodProcess(const BroodProcess&) = delete;
   BroodProcess& operator=(const BroodProcess&) = delete;
@@ -76,11 +76,11 @@ class BroodProcess {
 
   std::string log() const;  // standard error of all its starts
   LogTail log_tail() const;
-  // What its configuration is when it is started again.
+  // Sets its configuration for the next start.
   void configure(const std::string& config) { options_.config = config; }
   const TemporaryDirectory& home() const { return *options_.home; }
 
-  // What a command of the same user needs to find it.
+  // The environment in which a command of the same user finds it.
   std::map<std::string, std::string> environment() const;
 
  private:
@@ -94,7 +94,7 @@ class BroodProcess {
   std::vector<Survivor> survivors_;  // children of supervisors that were killed
 };
 
-// What `brood <arguments>` printed and how it ended.
+// The output of `brood <arguments>`, and how it ended.
 struct CommandResult {
   int status = -1;
   std::string output;  // standard output
@@ -105,7 +105,7 @@ CommandResult run_brood(const std::vector<std::string>& arguments,
 
 // The pids of `pid`'s children, zombies left out.
 std::vector<pid_t> children_of(pid_t pid);
-std::vector<pid_t> workers_of(pid_t supervisor);  // told by their titles
+std::vector<pid_t> workers_of(pid_t supervisor);  // found by their titles
 bool process_exists(pid_t pid);                   // a zombie does not count
 
 }  // namespace brood

@@ -22,7 +22,7 @@ class ConfirmedPusher {
     int job = 5;    // how many milliseconds each takes
     int first = 0;  // id; the others follow
   };
-  // With `waits` = false every answer is believed.
+  // With `waits` = false it trusts every answer.
   ConfirmedPusher(RedisAddress redis, std::string ledger, bool waits, Pace pace);
   ~ConfirmedPusher() { stop(); }
   ConfirmedPusher(const ConfirmedPusher&) = delete;
@@ -49,7 +49,7 @@ class ConfirmedPusher {
 // A job of the Ledger that takes so long.
 std::string ledger_job(const std::string& path, int id, int milliseconds);
 
-// On the clock by which the Ledger's jobs say when they ran, in nanoseconds.
+// The time on the clock of the Ledger's jobs, in nanoseconds.
 std::int64_t ledger_now();
 
 }  // namespace brood

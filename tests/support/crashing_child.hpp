@@ -27,14 +27,14 @@
 // one file of a program whose functions dladdr can name.
 
 #if defined(__SANITIZE_ADDRESS__)
-// What it finds itself ends by abort(), so that it meets the handler too.
+// Makes its own findings end by abort(), so that they reach the handler too.
 extern "C" const char* __asan_default_options() {
   return "abort_on_error=1:handle_abort=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:"
          "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0";
 }
 #endif
 
-// What jobs do.  Their names are visible to dladdr, and no two of them become one.
+// Code of jobs.  Their names are visible to dladdr, and no two of them are merged.
 #define JOB_CODE extern "C" BROOD_AS_WRITTEN
 
 namespace brood::crashing_child {
@@ -100,7 +100,7 @@ class Child {
   SlotRecord& record() { return board_.slot(0); }
   pid_t pid() const { return pid_; }
 
-  // As waitpid tells it; killed when it takes too long.
+  // The status from waitpid; kills the child if it takes too long.
   int wait() {
     if (status_) return *status_;
     int status = -1;
@@ -131,7 +131,7 @@ class Child {
   }
 
  private:
-  // It handles some of the signals, and its checks are not for a child.
+  // The test framework handles some of the signals, and its checks are not for a child.
   static void stop_the_test_framework() {
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
     const rlimit none{0, 0};

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// A network namespace beside this one, with a line between them that can be cut: what was sent is lost then, and no
-// connection is closed.  It takes root.
+// A network namespace beside this one, with a line between them that can be cut: then packets are lost, and no
+// connection is closed.  Needs root.
 class CutOffNetwork {
  public:
   CutOffNetwork();

@@ -26,11 +26,11 @@ std::size_t jobs_in_flight(RedisServer& redis);
 // How many jobs a queue, all in-flight lists, `retry` and the schedule hold at one moment.
 std::size_t jobs_left(RedisServer& redis, const std::string& queue = "default");
 
-// Whether a queue, all in-flight lists and, unless `but_in_retry`, `retry` are empty at one moment.  With two looks a
-// job could go from where the second looks to where the first has looked.
+// Whether a queue, all in-flight lists and, unless `but_in_retry`, `retry` are empty at one moment.  If they were read
+// one after the other, a job could move from an unread one to one read before.
 bool no_job_is_left(RedisServer& redis, const std::string& queue = "default", bool but_in_retry = false);
 
-// Waits until workers have taken more than `by` jobs out of the default queue, or all; false when they do not get on.
+// Waits until workers have taken more than `by` jobs out of the default queue, or all; false if they do not proceed.
 bool load_goes_on(RedisServer& redis, std::size_t by = 100);
 
 }  // namespace brood

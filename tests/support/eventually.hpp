@@ -21,8 +21,8 @@ bool within(std::chrono::milliseconds time, Predicate holds) {
   }
 }
 
-// The same for what must come to be true.  `time` is for a machine that has little else to do: a busy one is given
-// several times as much, which costs no time if all is well.
+// The same for a condition that must come true.  `time` is for an idle machine: a busy one is given several times as
+// much, which costs no time if all is well.
 template <typename Predicate>
 bool eventually(Predicate holds, std::chrono::milliseconds time = std::chrono::seconds(20)) {
   constexpr int slower = 4;

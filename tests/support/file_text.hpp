@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// As much of a file as can be read; nothing for one that is not there.  Reading about a process that ends at this
+// As much of a file as can be read; empty if it does not exist.  Reading a /proc file of a process that ends at this
 // moment fails; a stream iterator would throw then.
 inline std::string text_of_file(const std::string& path) {
   std::ostringstream text;

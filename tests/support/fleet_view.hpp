@@ -14,7 +14,7 @@ Scoreboard scoreboard_of(const BroodProcess& brood);
 // The living workers of a `brood run`, as its scoreboard has them.
 std::vector<SlotSnapshot> living_workers(const BroodProcess& brood);
 
-// Those of them that are ready and neither quiet nor stopping.
+// The number of workers that are ready and neither quiet nor stopping.
 int fetching_workers(const BroodProcess& brood);
 
 }  // namespace brood

@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// What a process holds at this moment, as /proc tells; root sees all of it, others no descriptors of a supervisor.
+// The resources of a process at this moment, from /proc; only root sees the descriptors of a supervisor.
 struct Footprint {
   long rss_kb = 0;
   std::size_t descriptors = 0;

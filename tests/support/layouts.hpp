@@ -39,7 +39,7 @@ class LoadedLayout {
   std::uint64_t dynamic_section() const { return reinterpret_cast<std::uint64_t>(map_->l_ld); }
   std::uint64_t address(const char* symbol) const { return reinterpret_cast<std::uint64_t>(dlsym(handle_, symbol)); }
 
-  // As the dynamic linker tells it.
+  // The dynamic linker's answer.
   std::vector<ElfW(Phdr)> headers() const {
     struct Search {
       std::uint64_t dynamic_section;

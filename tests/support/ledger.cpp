@@ -9,7 +9,7 @@ namespace brood {
 
 namespace {
 
-// Whether one of the two was still running when the other began.  Of a run that was cut off only the beginning is
+// Whether one of the two was still running when the other began.  For a run that was cut off only the beginning is
 // known.
 bool overlap(const Ledger::Run& one, const Ledger::Run& other) {
   const auto covers = [](const Ledger::Run& run, std::int64_t time) {

@@ -12,9 +12,9 @@
 
 namespace brood {
 
-// What really ran, independent of brood and of Redis: the Ledger example appends `S id pid starttime mono` to a file
-// when it begins and `D id pid mono` when it ends, each by one write, so that a line survives whatever kills its
-// writer.  See worker/examples/ledger.hpp.
+// The runs that really took place, independent of brood and of Redis: the Ledger example appends `S id pid starttime
+// mono` to a file when it begins and `D id pid mono` when it ends, each by one write, so that a line survives whatever
+// kills its writer.  See worker/examples/ledger.hpp.
 class Ledger {
  public:
   struct Run {

@@ -28,7 +28,7 @@ inline std::string name_of(RecoveryMode mode) {
   return mode == RecoveryMode::full ? "full" : mode == RecoveryMode::no_library ? "no_library" : "bury";
 }
 
-// What the children did, a line each, in a file: they share nothing else with the test.
+// The children's actions, a line each, in a file: they share nothing else with the test.
 class Diary {
  public:
   void note(const std::string& line) const {

@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// A connection to a server, as CLIENT LIST tells it.
+// A connection to a server, from CLIENT LIST.
 struct RedisClient {
   std::string id, name;
   std::string last_command;  // as "blmove" or "client|setname"
@@ -17,7 +17,7 @@ struct RedisClient {
   std::chrono::seconds idle{};
 
   static std::vector<RedisClient> read(std::string_view list);
-  // Those whose names begin so.
+  // The connections whose names begin with `name`.
   static std::vector<RedisClient> of(RedisServer& server, std::string_view name = "");
 };
 

@@ -41,8 +41,8 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<std::string> extra{"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port()),
                                    "--cluster-node-timeout", std::to_string(options.node_timeout.count()),
-                                   // A replica that has heard nothing of its master for long counts as out of date, and
-                                   // may not take over.
+                                   // A replica without news of its master for long counts as out of date, and may not
+                                   // take over.
                                    "--repl-ping-replica-period", "1", "--repl-diskless-sync-delay", "0"};
     extra.insert(extra.end(), options.extra.begin(), options.extra.end());
     if (options.tls) extra.insert(extra.end(), {"--tls-cluster", "yes"});

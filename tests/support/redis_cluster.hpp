@@ -37,7 +37,7 @@ class RedisCluster {
   std::size_t size() const { return nodes_.size(); }
   RedisServer& node(std::size_t i) { return *nodes_.at(i); }
 
-  // The node that owns the slot now, as most of the nodes say.
+  // The node that owns the slot now, according to most of the nodes.
   RedisServer& owner(int slot);
   // A living replica of a node; throws std::runtime_error when there is none.
   RedisServer& replica_of(RedisServer& master);
@@ -52,10 +52,10 @@ class RedisCluster {
   void move_keys(int slot, RedisServer& from, RedisServer& to);
   void end_move(int slot, RedisServer& from, RedisServer& to);
 
-  // All living nodes say that all slots are served.
+  // Whether all living nodes report that all slots are served.
   bool works();
 
-  // Of all keys in the whole cluster that fit the pattern.
+  // All keys in the whole cluster that match the pattern.
   std::vector<std::string> keys(const std::string& pattern = "*");
 
  private:

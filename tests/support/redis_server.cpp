@@ -30,7 +30,8 @@ std::vector<std::string> sorted(std::vector<std::string> texts) {
   return texts;
 }
 
-// With the commands that tests send on the connection of the code under test, and that brood itself never sends.
+// Writes the users of etc/redis-users.acl, with the additional commands that tests send on the connection of the code
+// under test, and that brood itself never sends.
 void write_users(const std::string& file, bool for_tests_of_the_store) {
   std::string users = text_of_file(BROOD_SOURCE_DIR "/etc/redis-users.acl");
   for (std::size_t at = 0; (at = users.find(">PASSWORD", at)) != std::string::npos;) users.replace(at, 9, ">secret");
@@ -102,7 +103,7 @@ void RedisServer::start() {
   throw std::runtime_error("redis-server does not start: " + text_of_file(directory_ / "redis.log"));
 }
 
-// True once it answers, false when it exits instead.
+// Returns true once it answers, false if it exits instead.
 bool RedisServer::launch() {
   std::vector<std::string> args = {"redis-server",
                                    options_.tls ? "--tls-port" : "--port",

@@ -35,9 +35,9 @@ class RedisServer {
     std::vector<std::string> extra{};  // further arguments of redis-server
     bool tcp = false;                  // listens on a free loopback port too; url() then names that
     std::string password{};
-    // Those of etc/redis-users.acl are there too, each with the password "secret".
+    // Adds the users of etc/redis-users.acl, each with the password "secret".
     bool users = false;
-    // Speaks TLS alone on the port that url() names, and to servers that it follows; its Unix socket does not.
+    // Speaks only TLS on the port that url() names, and to servers that it follows; its Unix socket does not.
     std::optional<TlsFiles> tls{};
     std::string host = "127.0.0.1";     // that it listens on
     std::vector<std::string> prefix{};  // a command that executes it, such as ip netns exec
@@ -45,12 +45,12 @@ class RedisServer {
 
   RedisServer() : RedisServer(Options()) {}
   explicit RedisServer(Options options);
-  // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.  By
-  // TLS: that trusts the `ca`.
+  // The address for the user of etc/redis-users.acl that BROOD_TEST_USER names, unless the options set a password.  By
+  // TLS it trusts the `ca`.
   RedisAddress address() const;
   std::string url() const;  // with the password
   std::string url_of(const std::string& user) const;
-  std::string user() const;         // that address() comes as
+  std::string user() const;         // of address()
   std::string socket_path() const;  // also when it listens on TCP
   std::uint16_t port() const { return port_; }
   std::string directory() const { return directory_.path(); }
@@ -66,11 +66,11 @@ class RedisServer {
   // On a connection of its own, not counted among what a test opens; error replies are returned.
   Reply command(const Command& command);
 
-  // Of INFO: a number, and how many commands it has processed, of the test and of all others.
+  // A number from INFO; and how many commands the server has processed, from the test and all others.
   long figure(const std::string& section, const std::string& name);
   long commands_processed() { return figure("stats", "total_commands_processed"); }
 
-  // What a test asks of a key; each throws UnexpectedReply when the key is of another type.
+  // Reads of a key; each throws UnexpectedReply if the key has another type.
   std::size_t size_of(const std::string& key);  // elements of a list, set, sorted set or hash; 0 when there is none
   std::optional<std::string> get(const std::string& key);
   std::optional<std::string> hget(const std::string& key, const std::string& field);
@@ -88,7 +88,7 @@ class RedisServer {
   bool launch();
 
   Options options_;
-  std::string user_;  // as whom address() comes
+  std::string user_;  // the user of address()
   TemporaryDirectory directory_;
   std::uint16_t port_ = 0;
   ServerProcess process_;

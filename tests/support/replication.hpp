@@ -12,7 +12,7 @@ namespace brood {
 struct Replication {
   bool is_master = false;
   std::uint16_t master_port = 0;    // 0: it is a master
-  bool has_data_of_master = false;  // and hears what changes there
+  bool has_data_of_master = false;  // and gets its changes
   std::size_t replicas_in_step = 0;
 
   static Replication read(std::string_view info);

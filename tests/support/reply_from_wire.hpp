@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// What hiredis makes of these bytes.
+// The reply that hiredis reads from these bytes.
 inline Reply reply_from_wire(const std::string& wire) {
   const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader(redisReaderCreate(), &redisReaderFree);
   void* reply = nullptr;

@@ -70,7 +70,8 @@ class SentinelSetup {
   RedisServer& server(std::size_t i, std::size_t group = 0) { return *servers_.at(group * of_each() + i); }
   Sentinel& sentinel(std::size_t i) { return *sentinels_.at(i); }
 
-  // Who says that it is the group's master and takes writes; waits for one, for half a minute, other than `but`.
+  // The server that reports to be the group's master and takes writes; waits for one, for half a minute, other than
+  // `but`.
   RedisServer& master(const RedisServer* but = nullptr, std::size_t group = 0);
   bool is_master(RedisServer& server);
   // Whether all others of its group follow `master` and are in step.

@@ -35,7 +35,7 @@ struct ShardedLedger {
       text += fmt::format("[[redis.shard]]\nurl = \"{}\"\ndrain = {}\n", servers[i].url(), drained.contains(i));
     return text;
   }
-  // Those that stay keep their names, which are otherwise their places.
+  // The remaining shards keep their names, which are otherwise their places.
   std::string config_without(const std::set<std::size_t>& some) const {
     std::string text;
     for (std::size_t i = 0; i < servers.size(); ++i) {

@@ -33,8 +33,8 @@ struct Load {
   void keep_up();  // pushes 2,000 more when fewer than 1,000 are left in the queue
 };
 
-// Waits until what `count` counts is no more than `wanted`, however long that takes: false when the fewest that it has
-// been have not become fewer for two minutes.
+// Waits until `count` returns no more than `wanted`, however long that takes.  Returns false if its lowest value has
+// not fallen for two minutes.
 bool falls_to(std::size_t wanted, const std::function<std::size_t()>& count);
 
 // Waits so until the default queue, `retry`, the schedule and all in-flight lists are empty; makes retries due
@@ -47,8 +47,7 @@ bool queue_falls_to(RedisServer& redis, std::size_t left);
 // Workers that a test has killed, and when each had begun: a pid comes again after 32,768 processes.
 using KilledWorkers = std::map<pid_t, std::uint64_t>;
 
-// Kills a worker, one that the dice choose of those that are not in `killed`, and adds it.  False when for ten seconds
-// there is none.
+// Kills a random worker that is not in `killed`, and adds it.  Returns false if there is none for ten seconds.
 bool kill_a_worker(const BroodProcess& brood, Dice& dice, KilledWorkers& killed);
 
 // Tells a supervisor to stop as soon as it is up: before that it has no handler for SIGTERM.  The last supervisor of a

@@ -45,7 +45,7 @@ struct Pair {
   Way requests, replies;
 };
 
-// What applies to one direction of all connections.
+// The rules for one direction of all connections.
 struct Rules {
   bool stalled = false;
   std::optional<std::size_t> cut_after;
@@ -81,7 +81,7 @@ UniqueFd connection_to(const std::string& target) {
   return server;
 }
 
-// Closing with unread bytes or with this option tells the other end of a reset rather than of an orderly end.
+// Closing with unread bytes or with this option sends the other end a reset rather than an orderly end.
 void reset(UniqueFd& socket) {
   const linger at_once{1, 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

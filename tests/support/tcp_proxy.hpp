@@ -27,8 +27,8 @@ class TcpProxy {
   void delay(std::chrono::milliseconds each_way);  // from now on, bytes arrive so much later
   void split_into(std::size_t bytes);              // no more bytes than that at a time; 0: as they come
 
-  // So many bytes a second each way, of each connection, as over a slow line: what does not get through is not taken in
-  // either, so that the sender's buffers fill.  0: as fast as they come.
+  // Lets so many bytes a second through each way on each connection, like a slow line.  The proxy does not read the
+  // rest, so the sender's buffers fill.  0: no limit.
   void limit_rate(std::size_t bytes_per_second);
 
   // Connections that are opened from now on reach another server, as with a name or an address that moves; the open

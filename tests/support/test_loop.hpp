@@ -10,7 +10,7 @@ namespace brood {
 struct TestLoop {
   EventLoop loop;
 
-  // Runs the loop until `holds` is true.  Returns false if it never was.  As eventually() does, it gives a busy machine
+  // Runs the loop until `holds` is true.  Returns false if it never was.  Like eventually(), it gives a busy machine
   // several times as much as `timeout`.
   template <typename Predicate>
   bool run_until(Predicate holds, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {

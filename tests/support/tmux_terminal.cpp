@@ -39,7 +39,7 @@ pid_t start(std::vector<std::string> words, int output, const std::map<std::stri
   _exit(127);
 }
 
-// What the command printed; nothing when it failed.
+// The command's output; empty if it failed.
 std::string output_of(const std::vector<std::string>& words) {
   std::array<int, 2> ends{};
   check("pipe2", pipe2(ends.data(), O_CLOEXEC));

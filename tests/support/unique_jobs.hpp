@@ -22,7 +22,7 @@ struct MonthlyReport {
   void perform() {}
 };
 
-// Of each customer the latest counts.
+// A customer's later job replaces the earlier one.
 struct LatestOfCustomer {
   std::string customer;
   int version = 0;

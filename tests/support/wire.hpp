@@ -8,7 +8,7 @@
 
 #include "tests/support/reply_from_wire.hpp"
 
-// Replies as Redis writes them, for tests of those who read them without a Redis.
+// Replies as Redis writes them, for tests of code that reads them without a Redis.
 namespace brood::wire {
 
 inline std::string text(std::string_view text) {

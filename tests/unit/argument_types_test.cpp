@@ -81,7 +81,7 @@ Type read_as(std::string_view args) {
   return read_arguments<Holding<Type>>("Holder", args).value;
 }
 
-// It travels as this and comes back as it was.
+// Checks that the value is written like this and read back unchanged.
 template <typename Type>
 void check_travels(const Type& value, const std::string& args) {
   BOOST_TEST(written(value) == args);

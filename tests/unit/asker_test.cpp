@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_kernel_shows_the_mark_of_a_child_and_of_what_it_starts)
 
   BOOST_CHECK(seen_from_outside([] {}) == file_locks_of(0));
   BOOST_CHECK(seen_from_outside(as_a_job) == expected);
-  // It hides, gets a user namespace of its own, in which it is root, and wants the mark off.
+  // It hides, becomes root in a user namespace of its own, and tries to remove the mark.
   BOOST_CHECK(seen_from_outside([&] {
                 if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(1);
                 as_a_job();
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_kernel_shows_the_mark_of_a_child_and_of_what_it_starts)
               }) == expected);
 }
 
-// As of an operator who is of another group than the supervisor's.
+// As a job of an operator whose group is not the supervisor's.
 BOOST_AUTO_TEST_CASE(a_process_of_the_same_user_and_another_group_shows_its_mark_too) {
   if (geteuid() != 0) {
     BOOST_TEST_MESSAGE("skipped: only root can become another group");

@@ -7,7 +7,7 @@
 
 using namespace brood;
 
-// What people see of batches.
+// Batches as operators see them.
 namespace {
 
 BatchRecord batch_of(std::int64_t total, std::int64_t succeeded, std::int64_t dead) {

@@ -47,7 +47,8 @@ void run(RunTally& tally, std::uint64_t runs, std::uint64_t failed = 0, std::uin
   tally.crashed += crashed;
 }
 
-// A fleet whose jobs go wrong at random.  Whatever is a chance may depend on the second and on who runs the job.
+// A fleet whose jobs go wrong at random.  Each probability may depend on the second and on the generation that runs the
+// job.
 struct Fleet {
   double jobs_a_second = 20;
   int classes = 1;

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(arguments_are_told_as_far_as_the_page_s_section_or_the_clas
   BOOST_TEST((args.of({"Charge", "Charge"}) == ShowArgs::none));
   BOOST_TEST((args.of({"Other", "Other"}) == ShowArgs::keys));
   BOOST_TEST((args.of({"Mail", "Wrapper"}) == ShowArgs::all));
-  BOOST_TEST((args.of({"Charge", "Wrapper"}) == ShowArgs::none));  // of two names the one that tells less
+  BOOST_TEST((args.of({"Charge", "Wrapper"}) == ShowArgs::none));  // the stricter one of two names
   BOOST_TEST((args.of({"Wrapper", "Charge"}) == ShowArgs::none));
   BOOST_TEST((args.of_any() == ShowArgs::none));
   BOOST_TEST(complaint("[web]\nshow_args = \"some\"\n").find("none") != std::string::npos);

@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_smashed_stack_is_told_as_far_as_it_can_be_read) {
 }
 
 #if defined(__x86_64__)
-// As assemblers' libraries often are: nothing tells the unwinder how to leave it.
+// As often in assembler code: nothing tells the unwinder how to leave it.
 asm(R"(
     .text
     .globl crash_without_tables

@@ -235,7 +235,7 @@ void go_to(const std::string& zone) {
 std::vector<std::vector<time_t>> enumerate(const std::vector<SlowRule>& rules, sys_seconds begin, sys_seconds end) {
   std::vector<std::vector<time_t>> found(rules.size());
   const time_t first = begin.time_since_epoch().count(), last = end.time_since_epoch().count();
-  // As many minutes as the clock shows.
+  // The minutes on the clock's face, counted without a zone.
   const auto counted = [](const tm& shown) { return timegm(const_cast<tm*>(&shown)); };
   time_t highest = 0;
   for (time_t now = first - 2 * 86'400; now < last; now += 60) {

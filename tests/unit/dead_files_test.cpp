@@ -30,7 +30,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_stays_until_each_shard_has_done_all_for_its_super
   BOOST_TEST(!is_there());
 }
 
-// It may have listed itself there since.
+// The process may have listed itself there since.
 BOOST_FIXTURE_TEST_CASE(a_look_before_the_death_was_seen_does_not_count, Files) {
   files.note_look(0, {});
   files.note_look(1, {"dead"});

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_job_of_a_class_in_quarantine_waits_with_the_time_of_now) 
   BOOST_TEST(outcome.score == 1.7e9);
 }
 
-// Every way back into a queue or a set, and what the clocks of a payload say when the job is fetched the next time.
+// Every way back into a queue or a set, and the clocks of the payload when the job is fetched the next time.
 //
 //   the way back                              by                               expires_in  enqueued_at  at
 //   interrupted, to the back of its queue     defer                            goes on     now
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(no_way_back_begins_a_clock_anew_but_that_out_of_the_dead) {
   BOOST_TEST((expiry_of(raised) == now + lives));
 }
 
-// Only the payload tells the queue then.
+// Only the payload names the queue then.
 BOOST_AUTO_TEST_CASE(a_job_that_waits_in_the_schedule_names_the_queue_it_came_from) {
   const Payload unnamed = Payload::parse(R"({"class":"A","args":[],"jid":"1"})");
   for (const Outcome& outcome : {interrupted(unnamed, "q", 5s, 1s), over_limit(unnamed, "q", 1s),

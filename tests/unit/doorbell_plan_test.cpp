@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(an_idle_worker_of_no_capsule_is_passed_over) {
   BOOST_TEST(!worker_to_free("low", two_capsules, {{0, 9}, {1, -1}}).has_value());
 }
 
-// ---- Whom to free
+// ---- Which worker to free
 
 BOOST_AUTO_TEST_CASE(only_a_worker_whose_capsule_has_the_queue_is_freed) {
   BOOST_TEST(worker_to_free("images", two_capsules, {{0, 0, "critical"}, {3, 1, "low"}}).value_or(-1) == 3);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(among_waiters_alone_the_one_of_the_last_queue_is_freed) {
   BOOST_TEST(worker_to_free("low", two_capsules, {{0, 0, "critical"}, {1, 0, "default"}}).value_or(-1) == 1);
 }
 
-// ---- Who is idle
+// ---- Idle workers
 
 BOOST_FIXTURE_TEST_CASE(a_worker_that_holds_nothing_is_idle, OneSlot) {
   BOOST_TEST(idle());

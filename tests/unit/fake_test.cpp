@@ -64,7 +64,7 @@ struct Failing {
   }
 };
 
-// As in a library, within which its middleware runs.
+// As in a library: its middleware runs around it.
 struct Traced {
   void perform(Context& job) { seen.push_back("performs with " + std::string(job.payload()).substr(0, 1)); }
 };
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_push_is_found_by_its_arguments_its_queue_and_its_time) {
   BOOST_TEST(fake.was_enqueued(later, {.at = std::chrono::system_clock::now() + 10min}));
   BOOST_TEST(!fake.was_enqueued(later, {.in = 11min}));
   BOOST_TEST(!fake.was_enqueued(later, {.at = std::chrono::system_clock::now()}));
-  BOOST_TEST(fake.was_enqueued(Resize{.path = "c", .width = 3}));  // however it is spelled
+  BOOST_TEST(fake.was_enqueued(Resize{.path = "c", .width = 3}));  // in any spelling
 }
 
 BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_the_struct_are_refused_with_a_sentence) {

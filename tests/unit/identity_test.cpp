@@ -61,8 +61,8 @@ BOOST_AUTO_TEST_CASE(a_process_that_proc_hides_is_another_users_unless_it_can_be
   BOOST_TEST(may_be_hidden({.error = EPERM, .asking_is_refused = true}, own, own));
 }
 
-// As under ProtectProc=invisible.  The processes: one of root's, one of our user's, and one of that which hides, as
-// supervisors do.
+// As under ProtectProc=invisible.  The processes: one of root's, one of our user's, and one of our user's that hides,
+// as supervisors do.
 BOOST_AUTO_TEST_CASE(where_proc_hides_processes_a_pid_that_another_user_has_now_is_not_ours) {
   if (geteuid() != 0) {
     BOOST_TEST_MESSAGE("skipped: only root can mount a /proc that hides processes");

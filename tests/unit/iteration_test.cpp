@@ -143,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(between_two_saves_lies_the_interval, Site) {
   BOOST_TEST(saves.size() < 20u);
 }
 
-// A run that is killed has ended nothing: what its last save said is all that the next one hears of it.
+// A killed run saves nothing more: the next run knows only its last save.
 BOOST_FIXTURE_TEST_CASE(the_time_of_a_run_counts_until_its_last_save_however_it_ends, Site) {
   double at_last_save = 0;
   while_saving = [&] { at_last_save = state.run_seconds; };

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_failure_whose_outcome_is_not_of_that_very_job_is_refused)
     BOOST_TEST(is_refused(encode(failed_with({Outcome::Kind::retry, job.text(), score}))));
 }
 
-// Nor may it add other members: markup, for example, which Sidekiq's pages would print without escaping.
+// It may not add other members: markup, for example, which Sidekiq's pages would print without escaping.
 BOOST_AUTO_TEST_CASE(a_failure_adds_to_its_job_what_failures_add_and_no_more) {
   const Payload plain = Payload::parse(
       R"({"class":"Resize", "args":[1, 2.50],"retry_queue":"low","jid":"0123456789abcdef01234567","retry":5,"crash":7})");

@@ -128,7 +128,7 @@ std::string output_line(const std::string& jid, const std::string& text) {
   return "event=job_output slot=3 worker_pid=4711 jid=" + jid + " class=C text=" + text;
 }
 
-// As a worker runs a job.
+// Runs a job as a worker does.
 void run_job(StandardOutput& output, WorkerSlot& slot, const std::string& jid, const std::function<void()>& job) {
   slot.clear_entries();
   slot.set_fetched(1);

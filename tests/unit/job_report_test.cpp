@@ -18,7 +18,7 @@ namespace {
 
 std::string report_of(const std::string& members) { return R"({"jid":"j","state":"done","result":1,)" + members + "}"; }
 
-// What is let go with a job of this payload that ends so.
+// The things let go with a job of this payload that ends like this.
 std::vector<LetGo> let_go(const std::string& payload, const Outcome* outcome) {
   std::vector<LetGo> all;
   append_report(all, payload, 3, outcome);

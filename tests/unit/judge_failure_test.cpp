@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(retry_false_stores_nothing_and_changes_nothing) {
   }
 }
 
-// It was pushed for another server, Ruby's for example, which has performed nothing of it.
+// The job was pushed for another server, Ruby's for example, which has performed nothing of it.
 BOOST_AUTO_TEST_CASE(a_job_that_nothing_here_performs_is_dead_without_retries_and_not_gone) {
   Attempt attempt;
   attempt.failure = {

@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_process_seen_here_is_not_asked_for_and_one_that_died_here
   BOOST_CHECK((SupervisorDeathJudge(own, left_files, everybody_lives).standing(neighbour) == Standing::lives));
   BOOST_CHECK((SupervisorDeathJudge(own, left_files, nobody_lives).standing(own) == Standing::lives));
   BOOST_CHECK((SupervisorDeathJudge(own, left_files, nobody_lives).standing(neighbour) == Standing::suspected));
-  // It may live beside another machine of the same boot.
+  // The process may live on another machine of the same boot.
   BOOST_CHECK((SupervisorDeathJudge(own, left_no_files, nobody_lives).standing(neighbour) == Standing::beats));
 }
 

@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_about_to_begin_pays_for_its_workers_own_memo
   const SlotSnapshot about_to_begin = exit.last;
   exit.last = in_a_job();
   BOOST_TEST(!judge_worker_end(exit).cause_before_begin.has_value());
-  // It may have been what another has left behind, or the handlers of an event, which run between two jobs.
+  // The memory may be that of an earlier job's threads, or of an event's handlers, which run between two jobs.
   exit.last = about_to_begin;
   exit.last.class_flags |= job_left_threads;
   BOOST_TEST(!judge_worker_end(exit).cause_before_begin.has_value());

@@ -47,7 +47,7 @@ const brood::abi::Library jobs_library = [] {
   return library;
 }();
 
-// As the first headers did it: all of a changed payload comes from the payload's text.
+// As the first headers did: all of a changed payload comes from the payload's text.
 void change_by_first_headers(const brood::abi::Call* call, const brood::abi::Inside* inside,
                              brood::abi::Result* result) {
   const Payload changed = Payload::parse(text(call->payload)).with({{"seen", "1"}});

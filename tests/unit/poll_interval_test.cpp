@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(no_process_counts_as_one) { check_range({}, 0, 2.5, 7.5); }
 
 BOOST_AUTO_TEST_CASE(the_setting_scales_every_pause) { check_range({.average_scheduled = 200ms}, 1, 0.1, 0.3); }
 
-// So that a fleet registers first; short when the number of processes does not matter.
+// It lets a fleet register first; it is short when the number of processes does not matter.
 BOOST_AUTO_TEST_CASE(the_first_wait_is_that_of_the_vectors) {
   for (const test::Vector& vector : test::vectors("initial-wait")) {
     BOOST_TEST_CONTEXT(vector.id) {

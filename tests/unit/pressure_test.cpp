@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(only_new_events_count) {
   BOOST_TEST((!reading.at_limit && !reading.killed));
 }
 
-// It is below ours, and the kernel counts what happens there with ours.
+// The job's group is below ours, and the kernel counts its events with ours.
 BOOST_AUTO_TEST_CASE(a_job_that_is_over_a_limit_of_its_own_says_nothing_of_the_others) {
   FakeKernel kernel;
   const auto own = [&](int max, int oom) {

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(what_a_generation_told_that_was_taken_back_makes_way_for_wh
   BOOST_TEST(!told.jobs.look(1, false));
   BOOST_TEST(told.in_force("a"));
   BOOST_TEST(text_of_file(told.path) == "1\n" + line_of("a"));
-  // Another program that takes over finds it there, and the present generation is heard again.
+  // A program that takes over finds it there, and the present generation may register again.
   RegisteredPeriodicJobs of_another(told.path);
   BOOST_TEST(of_another.look(1, false));
   BOOST_TEST(of_another.jobs().contains("a"));

@@ -14,7 +14,7 @@ BOOST_TEST_DONT_PRINT_LOG_VALUE(Outcome::Kind)
 
 namespace {
 
-// As a run writes it.
+// A log line as a run writes it.
 std::string line(std::string_view event, std::initializer_list<log::Fact> facts, pid_t pid = 4711) {
   return log::format_line({}, log::Level::info, wall_now(), pid, event, facts);
 }

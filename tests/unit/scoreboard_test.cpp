@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_new_incarnation_starts_with_nothing) {
   BOOST_TEST(seen.entries.empty());
 }
 
-// As after a kill at each of the writes by which a job begins.
+// As seen after a kill at each of the writes that begin a job.
 BOOST_AUTO_TEST_CASE(what_is_begun_is_never_called_by_the_name_of_what_was_begun_before) {
   Slot slot;
   slot.hold(5, 2);

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_borrows_the_run_id_of_another_takes_no_vote
   BOOST_TEST((named.front().at == a));
   BOOST_TEST(named.front().votes == 3);
   BOOST_TEST(named.back().votes == 2);
-  // Nor by saying that the master is down.
+  // It takes no vote by reporting that the master is down, either.
   SentinelAnswer down = says(a, 1, true);
   down.run_id = honest.run_id;
   BOOST_TEST(rank_masters({honest, down}).front().votes == 1);

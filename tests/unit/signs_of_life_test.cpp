@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_heartbeat_that_is_newer_than_the_look_proves_life) {
   BOOST_TEST(signs.silent(begun + 62s).empty());
 }
 
-// It is not looked at again while another is in doubt.
+// A supervisor that has beaten is not checked again while another is in doubt.
 BOOST_AUTO_TEST_CASE(a_supervisor_that_has_proved_its_life_need_not_do_so_again) {
   SignsOfLife signs({"a", "b"}, begun);
   signs.seen("a", begun + 61s);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_that_has_proved_its_life_need_not_do_so_again)
   BOOST_TEST((signs.silent(begun + 122s) == Names{"b"}));
 }
 
-// As after a flush: the first is missing until the next beat.
+// As after a flush: the first heartbeat is missing until the next beat.
 BOOST_AUTO_TEST_CASE(a_supervisor_that_beats_again_before_the_minute_is_over_lives) {
   SignsOfLife signs({"a", "b"}, begun);
   for (auto at = 10s; at <= 62s; at += 2s) signs.seen("a", begun + at);

@@ -1,4 +1,4 @@
-// A process that is asked where it is tells it, and goes on.
+// A process that is asked for its stack writes it, and goes on.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/resource.h>

@@ -66,7 +66,7 @@ std::string log_of(const TemporaryDirectory& directory) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// As the supervisor's loop does it.
+// Looks as the supervisor's loop does.
 bool look_until_none_is_left(Strays& strays) {
   return eventually([&] {
     strays.look(steady_now());

@@ -43,13 +43,13 @@ struct State {
   // Redis
   bool paused = false;
   bool unblock_is_under_way = false;
-  // The supervisor, who has one thread and may be slow
+  // The supervisor, which has one thread and may be slow
   bool ready_byte = false, has_read_ready_byte = false;
   bool asked_for_incarnation = false;
   bool looking = false, answer = false;  // an answer that it has not read yet
   bool knows = false, known = false;
   Telling telling = Telling::nobody;
-  bool for_incarnation = false;  // what it tells: else a pause
+  bool for_incarnation = false;  // the news: an incarnation, else a pause
   std::uint8_t counter = 0;
   // The worker
   At at = At::starts;

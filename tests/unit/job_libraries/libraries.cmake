@@ -37,9 +37,9 @@ add_custom_command(TARGET stack_site POST_BUILD VERBATIM
                    COMMAND ${CMAKE_OBJCOPY} --only-keep-debug $<TARGET_FILE:stack_site> $<TARGET_FILE:stack_site>.debug
                    COMMAND ${CMAKE_OBJCOPY} --strip-all $<TARGET_FILE:stack_site> $<TARGET_FILE:stack_site>.stripped)
 
-# The same, laid out in memory by each linker there is, with gaps between the segments: each begins at 64 KB of its own, as
-# on a machine with such pages.  Those of GNU ld also with code and constants in one segment, and as of a file that was
-# linked for an address.
+# The same, laid out in memory by each available linker, with gaps between the segments: each begins at its own 64 KB,
+# as on a machine with such pages.  With GNU ld also with code and constants in one segment, and as a file that was
+# linked for a fixed address.
 set(layouts)
 function(brood_test_layout name linker)
   find_program(BROOD_TEST_LD_${linker} ld.${linker})

@@ -113,7 +113,7 @@ struct PutsItselfOff {
   void perform() { throw brood::Interrupted{.in = std::chrono::seconds(seconds)}; }
 };
 
-// The exception that leaves was thrown once, however often it was caught on its way.
+// The exception that leaves was thrown once, though it was caught often on its way.
 struct Rethrows {
   [[gnu::noinline]] static void first() { throw std::logic_error("as it was"); }
   [[gnu::noinline]] static void again(std::exception_ptr thrown) { std::rethrow_exception(std::move(thrown)); }

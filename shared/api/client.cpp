@@ -59,7 +59,7 @@ struct Client::State {
   explicit State(const KnownRedis& known)
       : times(known.times), shards(known), addresses(known.shards), encryption(known.encryption) {}
 
-  // Throws what keeps this client from every Redis.
+  // Throws the error that keeps this client from every Redis, if there is one.
   ClientShards& reach() {
     if (!nowhere.empty()) throw RedisError(nowhere);
     return shards;

@@ -6,7 +6,7 @@
 
 namespace brood {
 
-// Whether `part` stands in `text`.  For long texts this is faster than std::string_view::find.
+// Whether `text` contains `part`.  For long texts this is faster than std::string_view::find.
 inline bool contains_text(std::string_view text, std::string_view part) {
   return memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }

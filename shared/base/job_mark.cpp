@@ -10,7 +10,7 @@
 namespace brood {
 namespace {
 
-// A 32-bit kernel takes larger limits for none at all.
+// A 32-bit kernel reads larger limits as no limit.
 constexpr bool marks_can_name = sizeof(long) == 8;
 constexpr FileLocks mark_without_a_name = 0x7fffffff;
 

@@ -16,8 +16,8 @@ constexpr std::uint64_t signal_set_size = 8;  // the kernel's
 
 std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-// Whether the page of `address` can be read.  The kernel reads the set, if it is given one, before it looks at what to
-// do with it, and there is no such thing to do as ~0.
+// Whether the page of `address` can be read.  The kernel reads the set before it checks the operation, and ~0 is no
+// operation.
 bool can_be_read(std::uint64_t address) {
   const std::uint64_t within_one_page = address & ~(signal_set_size - 1);
   if (within_one_page == 0) return false;

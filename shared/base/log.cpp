@@ -171,8 +171,8 @@ class RingSink : public spdlog::sinks::sink {
     return options;
   }
 
-  // Log rotation has moved the file away: this process opens its name anew, as each other does for itself.  Where that
-  // fails, the old file stays in use, and has a line of it.
+  // Log rotation has moved the file away: this process opens it anew under its name, as every other process does for
+  // itself. If that fails, the old file stays in use, and gets a line about it.
   void follow_rotation() {
     if (options_.file.empty() || written_of_first_ > 0 || destination_->is_called(options_.file)) return;
     try {

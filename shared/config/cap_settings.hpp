@@ -11,9 +11,9 @@ namespace brood {
 // At most so many workers, over all machines, hold jobs of these queues at a time; if classes are named, jobs of these
 // classes.  No queue as a whole is in two caps, and no class in two for one queue.
 //
-// The class of a job cannot be seen from outside of the queue.  So the worker that finds a job of such a class sets it
-// aside, into a queue beside its own: "<queue>@<cap>".  The cap holds for that one as a whole, and a worker that serves
-// the queue serves it too.
+// A job's class cannot be seen from outside its queue.  So the worker that finds a job of such a class sets it aside,
+// into a queue beside its own: "<queue>@<cap>".  The cap applies to all of that queue, and a worker that serves the
+// queue serves it too.
 struct CapSettings {
   std::string name;
   std::vector<std::string> queues;  // with classes: none stands for all
@@ -43,8 +43,7 @@ std::vector<std::string> asides_of(const std::vector<CapSettings>& caps, std::st
 // Where a job of this class waits that was fetched from `queue`, or from beside it; empty: it may be run as fetched.
 std::string aside_for(const std::vector<CapSettings>& caps, std::string_view queue, std::string_view job_class);
 
-// The share of these caps that one of several shards has: places are shared out, so that all shards together have no
-// more.
+// One shard's share of these caps: places are shared out, so that all shards together have no more.
 std::vector<CapSettings> share_of(std::vector<CapSettings> caps, std::size_t shard, std::size_t shards);
 
 }  // namespace brood

@@ -52,7 +52,7 @@ struct SentinelSettings {
   std::string user, password_file;  // empty: they ask for none
 };
 
-// Where Redis is and who we are to it.  `url` is redis://, rediss://, unix://, sentinel:// or "embedded"; empty: not
+// Where Redis is and who we are there.  `url` is redis://, rediss://, unix://, sentinel:// or "embedded"; empty: not
 // configured.
 struct RedisSettings {
   std::string url;
@@ -142,7 +142,7 @@ struct CompatibilitySettings {
   std::optional<TimeUnit> timestamps = {};
   bool serves_unique_jobs_gem = false;  // locks of the gem sidekiq-unique-jobs are let go with their jobs
 
-  std::optional<TimeUnit> time_unit() const;  // nullopt: not said
+  std::optional<TimeUnit> time_unit() const;  // nullopt: neither is set
 };
 
 // How a rolling restart is judged after its new workers were ready.
@@ -161,7 +161,7 @@ struct CrashSettings {
 // When fewer workers may fetch, for want of memory.
 struct PressureSettings {
   int memory = 10;  // percent of the time in which every process stalls for want of memory; 0: never
-  std::string proc = "/proc", cgroup = "/sys/fs/cgroup";  // where the kernel tells that
+  std::string proc = "/proc", cgroup = "/sys/fs/cgroup";  // where the kernel shows that
 };
 
 // The page that shows all of this to a browser ([web]).
@@ -174,7 +174,7 @@ struct WebSettings {
   std::string user_header;         // in which a proxy names the user; empty: none does
   std::string proxy_user;          // the proxy's user, by name or number: no other process's header is believed
   enum class Metrics {
-    elected,  // what this host does; and what is true of the whole Redis where no other host tells it
+    elected,  // this host's numbers; and those of the whole Redis unless another host reports them
     all,
     host,
     redis,
@@ -184,7 +184,7 @@ struct WebSettings {
   int api_rate = 100;     // requests a second that each user may send to /api; 0: any number
 };
 
-// Longer than any set, and in seconds than any clock.
+// Longer than any set, and in seconds beyond any clock.
 inline constexpr std::int64_t no_limit_of_dead = INT64_MAX;
 
 // Every setting of etc/brood.toml as a plain value.

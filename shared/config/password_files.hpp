@@ -26,8 +26,9 @@ class PasswordFiles {
   PasswordFiles(const PasswordFiles&) = delete;
   PasswordFiles& operator=(const PasswordFiles&) = delete;
 
-  // Sets private_password_file in settings that have the same addresses, and perhaps more shards behind them: for these
-  // it writes files, and drops those that it wrote for earlier settings and that were not kept.  Throws as above.
+  // Sets private_password_file in settings that have the same addresses, and perhaps more shards behind them.  Writes
+  // files for the new ones, and drops those that it wrote for earlier settings and that were not kept.  Throws as
+  // above.
   void name_in(RedisSettings& settings);
   // The files for the shards of the last settings stay.
   void keep() { kept_ = files_.size(); }

@@ -61,7 +61,7 @@ std::string registered_periodic_path(const std::string& runtime_directory, const
 // In a worker: leaves a file of a later generation alone.
 void tell_registered_periodic(const std::string& path, std::uint32_t generation, const std::string& lines);
 
-// In the supervisor.  Which generation has written this text; 0: none can be read.
+// In the supervisor: returns the generation that has written this text; 0 if none can be read.
 std::uint32_t generation_of_registered_periodic(const std::string& text);
 // Undoes what a generation that was rolled back has written.  If `text` is empty, removes the file.
 void put_back_registered_periodic(const std::string& path, const std::string& text);

@@ -14,7 +14,7 @@ namespace brood {
 // those that stay in another order: why_not_served() reports that.
 RedisSettings with_empty_places(const RedisSettings& now, RedisSettings wanted);
 
-// The same for a program that takes over: at these numbers the places are empty.
+// The same for a program that takes over: the places with these numbers are empty.
 RedisSettings with_empty_places(const std::vector<int>& numbers, RedisSettings wanted);
 
 bool is_empty_place(const RedisSettings& settings, int number);

@@ -13,7 +13,7 @@ namespace brood {
 // The new text of a member of `retry` or `schedule` whose time has come.
 struct RewrittenJob {
   std::string queue;    // bare name; empty: no queue can take it, it goes to the dead set
-  std::string payload;  // with what Sidekiq's client fills in at a push, or, for the dead set, with why
+  std::string payload;  // with the members that Sidekiq's client adds at a push; for the dead set with the reason
   std::string reason;   // why it goes to the dead set, a sentence
 };
 

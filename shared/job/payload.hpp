@@ -71,7 +71,7 @@ class Payload {
   double latency_seconds(WallTime now) const;
 
   // Sets the clear text of encrypted arguments, also for the payloads that with() makes of this one.  No byte of the
-  // text changes: what is retried, given back or dead is what was fetched.
+  // text changes: a job is retried, given back or dead as it was fetched.
   void open(Secret args) { opened_ = std::move(args); }
   bool is_open() const { return !opened_.empty(); }
 

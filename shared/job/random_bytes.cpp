@@ -11,7 +11,7 @@ namespace brood {
 unsigned char RandomBytes::next() {
   if (at_ == size_) {
     size_ = size_ == 0 ? first_helping : bytes_.size();
-    // getrandom(2) returns up to 256 bytes whole, whatever signal arrives.
+    // getrandom(2) returns up to 256 bytes whole, even if a signal arrives.
     if (getrandom(bytes_.data(), size_, 0) != static_cast<ssize_t>(size_))
       throw std::system_error(errno, std::generic_category(), "getrandom");
     at_ = 0;

@@ -8,7 +8,7 @@ namespace brood {
 namespace {
 
 // The finaliser of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): each bit of
-// what goes in turns about half of what comes out.
+// the input turns about half of the output.
 std::uint64_t scrambled(std::uint64_t word) {
   word += 0x9e3779b97f4a7c15;
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;

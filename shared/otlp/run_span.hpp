@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// Which run this is.  No two have all of it in common, and after a crash the recovery knows it too: so it finds the
-// same ids that the worker gave, and that the job's own pushes carry, without a byte kept anywhere.
+// Identifies a run.  No two runs agree in all of it, and after a crash the recovery knows it too.  So the recovery
+// finds the same ids that the worker gave, and that the job's own pushes carry, without anything being stored.
 struct RunKey {
   std::string_view identity;  // of the supervisor
   std::int64_t slot = 0;

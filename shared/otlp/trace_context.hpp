@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// A span by which others know it, as W3C's Trace Context (https://www.w3.org/TR/trace-context/) writes it.
+// The identity of a span, as W3C's Trace Context (https://www.w3.org/TR/trace-context/) writes it.
 struct SpanContext {
   std::array<std::uint8_t, 16> trace{};
   std::array<std::uint8_t, 8> span{};

@@ -37,14 +37,14 @@ struct ReplicaWait {
 struct RedisAddress {
   std::string shard;            // what the shard is called; empty: it is the only one
   std::string key_prefix;       // of every key in it; empty: the keys are Sidekiq's own
-  bool is_drained = false;      // what lies there is served, and nothing new is pushed there
+  bool is_drained = false;      // its jobs are performed, and no new ones are pushed there
   bool is_empty_place = false;  // of a shard that was taken out: there is no server
   std::string host;             // empty for a Unix socket
   std::uint16_t port = 6379;
   std::string socket_path;
   std::string user;
   Secret password;
-  std::string password_file;  // holds another, perhaps, by now: see password_now()
+  std::string password_file;  // may hold another by now: see password_now()
   int db = 0;
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
   std::vector<RedisSeed> seeds;            // where to ask for the server; then `host` is empty: see find_server.hpp

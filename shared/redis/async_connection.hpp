@@ -94,15 +94,15 @@ class AsyncConnection {
   std::shared_ptr<State> state_;
 };
 
-// For a sender that may be gone when the answer comes: no callback of what was sent through a Scope runs once the Scope
-// is destroyed or cancelled.  A callback of its own may do either.  The connection must outlive it.
+// For a sender that may be gone when the answer comes: once its Scope is destroyed or cancelled, no callback of its
+// commands runs.  A callback of its own may do either.  The connection must outlive it.
 class AsyncConnection::Scope {
  public:
   explicit Scope(AsyncConnection& connection) : connection_(connection) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  // `callback` for as long as this scope is open, and afterwards nothing.
+  // Returns a function that calls `callback` while this scope is open, and does nothing afterwards.
   template <typename Function>
   auto guard(Function callback) const {
     return [open = std::weak_ptr<const Open>(open_), callback = std::move(callback)](auto&&... answers) mutable {
@@ -110,7 +110,7 @@ class AsyncConnection::Scope {
     };
   }
 
-  // As the connection's.
+  // As AsyncConnection::send().
   void send(Command command, std::chrono::milliseconds deadline, Callback callback) {
     connection_.send(std::move(command), deadline, guard(std::move(callback)));
   }
@@ -123,7 +123,7 @@ class AsyncConnection::Scope {
   bool connected() const { return connection_.connected(); }
   AsyncConnection& connection() { return connection_; }
 
-  // Answers to what was sent until now are dropped; those to what is sent from now on are not.
+  // Drops the answers to all commands sent so far; those to later ones still arrive.
   void cancel() { open_ = std::make_shared<Open>(); }
 
  private:

@@ -86,8 +86,7 @@ class Connection : public Channel {
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
 
-  // Whether the server at the other end is the one that is found now.  With sentinels, at least one has to confirm
-  // that.
+  // Whether a search now would find the server at the other end.  With sentinels, at least one has to confirm that.
   bool is_at_master();
 
   // Waiting also ends, within a second, when `moves` has grown since this connection began: the server is elsewhere by

@@ -58,8 +58,8 @@ Memory& memory() {
   return memory;
 }
 
-// Only tries: a child may have been forked while another thread of its parent held the lock, and none of this is
-// needed.
+// Only tries the lock: a child may have been forked while another thread of its parent held it, and this knowledge is
+// optional.
 Known recall(const RedisAddress& address) {
   const std::unique_lock lock(memory().mutex, std::try_to_lock);
   if (!lock) return {};
@@ -190,7 +190,7 @@ class Question {
 // All sentinels that are asked.
 class Inquiry {
  public:
-  // Name servers are asked until `deadline` at most: none is begun with after that.
+  // Asks no name server after `deadline`.
   Inquiry(const RedisAddress& address, std::vector<Teller> known, SteadyTime deadline)
       : address_(address), known_(std::move(known)), begun_(steady_now()) {
     // Those that need no name server first.
@@ -446,7 +446,7 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
       return found;
     } catch (const IsReplica& replica) {
       why = replica.what();
-      // After FAILOVER the sentinels name the old master for half a minute, and that one knows better.
+      // After FAILOVER the sentinels name the old master for half a minute; its own answer is right.
       const bool is_named =
           std::any_of(named.begin(), named.end(), [&](const NamedMaster& other) { return other.at == replica.master; });
       if (!is_named && !replica.master.host.empty() && i < most_followed)

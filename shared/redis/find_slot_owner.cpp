@@ -112,8 +112,8 @@ RedisAddress node_address(const RedisAddress& shard, const RedisSeed& node, cons
   return address;
 }
 
-// Only tries: a child may have been forked while another thread of its parent held the lock, and none of this is
-// needed.
+// Only tries the lock: a child may have been forked while another thread of its parent held it, and this knowledge is
+// optional.
 void remember_nodes(const RedisAddress& shard, const std::vector<RedisSeed>& nodes) {
   const std::unique_lock lock(node_memory().mutex, std::try_to_lock);
   if (lock) node_memory().nodes[shard.without_password()] = nodes;
@@ -251,7 +251,7 @@ std::optional<SlotOwner> read_slot_owner(int slot, std::span<const Reply> replie
     }
     if (owner || slot < range[0].integer() || slot > range[1].integer() || range.size() < 3) continue;
     owner = SlotOwner{.node = read_node(range[2])};
-    // Where a user may not ask for the nodes, there is no epoch, and the node that answers first is believed.
+    // If our user may not ask for the nodes, there is no epoch, and the node that answers first is believed.
     if (nodes.is_string() && range[2].size() > 2) {
       const NodeLine line = line_of(range[2][2].text(), nodes.text());
       owner->epoch = line.epoch;

@@ -43,7 +43,7 @@ std::vector<RedisSeed> known_nodes(const RedisAddress& shard);
 
 inline constexpr int cluster_slots = 16'384;
 
-// The slot that a key lies in: computed of what stands in its first pair of braces, if anything does, else of the whole
+// The slot that a key lies in: computed from the text in its first pair of braces, if it has any, else from the whole
 // key.
 int slot_of(std::string_view key);
 
@@ -58,7 +58,7 @@ struct SlotOwner {
   std::vector<RedisSeed> others{};  // all nodes that are known, the owner too, but no more than 1,000
 };
 
-// Asks a node which node owns a slot. nullopt: none does.  Throws UnexpectedReply.
+// Asks a node which node owns a slot; nullopt if none does.  Throws UnexpectedReply.
 std::vector<Command> ask_slot_owners();
 std::optional<SlotOwner> read_slot_owner(int slot, std::span<const Reply> replies);
 // Whether that node takes commands: one that sees too few of the others does not, and may be mistaken in all of this.

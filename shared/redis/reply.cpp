@@ -46,7 +46,7 @@ std::string_view words(const redisReply* reply) { return {reply->str, reply->len
 
 std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
 
-// Redis 6.2 wraps what a command inside a script was refused with, the first for the client, the second for pcall():
+// Redis 6.2 wraps the error of a command inside a script, the first form for the client, the second for pcall():
 //   ERR Error running script (call to f_...): @user_script:3: -OOM command not allowed ...
 //   @user_script: 3: -NOPERM The user executing the script can't run this command or subcommand
 // Redis refuses such commands before the script's first write, so the wrapped word means what it means bare.
@@ -56,8 +56,8 @@ std::string_view unwrap_script_error(std::string_view error) {
   return inner == std::string_view::npos ? error : error.substr(inner + 3);
 }
 
-// Each release refuses a user's right in words of its own, and not by NOPERM where a script runs the command: 7.0, then
-// 7.2 and later, and Valkey.
+// Each release has its own words for a missing right, and no NOPERM if a script runs the command: 7.0, then 7.2 and
+// later, and Valkey.
 bool is_right_missing_in_script(std::string_view error) {
   return error.starts_with("ERR The user executing the script can't") || error.starts_with("ERR ACL failure in script");
 }

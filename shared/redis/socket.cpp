@@ -68,7 +68,7 @@ bool connected_to_itself(int fd) {
   return our_length == their_length && std::memcmp(&ours, &theirs, our_length) == 0;
 }
 
-// The kernel itself forbids it: waiting mends that no more than a wrong password.
+// The kernel itself forbids it: as with a wrong password, waiting does not help.
 [[noreturn]] void throw_connect_error(int error, bool is_unix) {
   if (error != EACCES && error != EPERM) throw std::system_error(error, std::generic_category(), "connect");
   throw ConnectionLost(

@@ -19,8 +19,8 @@
 
 namespace brood {
 
-// The ways in which a run does not survive, as crashes are counted: what its retry has as error_class.  A signal that
-// is not among them is counted with the last one.
+// The ways of crashing by which crashes are counted: the error_class of the retry.  Other signals are counted with the
+// last one.
 inline constexpr std::array<std::string_view, 16> crash_ways{
     "SIGSEGV", "SIGABRT", "SIGBUS",  "SIGFPE",         "SIGILL",      "SIGSYS",     "SIGTRAP",   "SIGKILL",
     "SIGTERM", "SIGXCPU", "SIGXFSZ", "UnexpectedExit", "OutOfMemory", "JobTimeout", "JobKilled", "other"};
@@ -35,8 +35,8 @@ class Scoreboard;
 
 inline constexpr int max_usage_classes = 256;
 
-// How many places a class has for what is counted of each generation.  Generations share the places by their number: no
-// more than two are ever compared.
+// How many places a class has for the counts of generations, which share them by their number: no more than two
+// generations are ever compared.
 inline constexpr std::uint32_t generations_counted = 4;
 struct GenerationCounts {
   std::atomic<std::uint64_t> runs, failed, crashed;
@@ -84,14 +84,14 @@ struct SpanCounts {
   std::atomic<std::uint64_t> refused;    // by the collector
 };
 
-// Every worker adds to it, so every byte may have been scribbled over.  Whatever does not fit any more is counted
+// Every worker adds to it, so every byte may have been scribbled over.  Classes that do not fit any more are counted
 // together.
 struct alignas(64) UsageTable {
   std::array<UsageEntry, max_usage_classes> entries;
   UsageEntry others;
   QueueTable queues;
   std::atomic<std::uint64_t> datagrams_dropped;  // for StatsD, that the kernel did not take
-  std::atomic<std::uint64_t> died;               // jobs that others than their workers moved to the dead set
+  std::atomic<std::uint64_t> died;               // jobs moved to the dead set by other processes than their workers
   SpanCounts spans;
 
   UsageEntry& at(int index);  // the others for max_usage_classes, and for any number that is no index
@@ -178,8 +178,8 @@ struct ClassUsage : ClassTotals {
   std::array<std::uint64_t, crash_ways.size()> crashed_by = {};
 };
 
-// By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for,
-// and those whose counts cannot be: a job has scribbled over them.
+// By name; at most max_usage_classes and the rest.  Leaves out entries that a job has scribbled over: their name is not
+// the claimed one, or their counts are impossible.
 std::vector<ClassUsage> read_class_usage(const Scoreboard& board);
 
 // How the runs of one class have ended in the workers of one generation.  Each count only grows.

@@ -6,9 +6,9 @@
 
 namespace brood {
 
-// The mark that a worker writes into the output of its jobs, after each job that printed anything: what stands before
-// it was printed by that job.  The token is random for each worker, so that no job prints a mark by accident; a job
-// that forges a mark misleads only about its own output.
+// The mark that a worker writes into the output of its jobs, after each job that printed anything: the output before it
+// is that job's.  The token is random for each worker, so that no job prints a mark by accident; a job that forges a
+// mark misleads only about its own output.
 
 // One line, short enough for a pipe to take in one piece.  Control characters of jid and class are escaped, long ones
 // cut.
@@ -18,8 +18,7 @@ struct EndedJob {
   std::string_view jid, job_class;
 };
 
-// Finds a mark at the end of `line`, which has no newline.  The mark stands behind what the job printed last without a
-// newline.
+// Finds a mark at the end of `line`, which has no newline.  Before the mark is the job's last output without a newline.
 struct FoundMark {
   std::size_t at;  // where in the line it begins
   EndedJob end;

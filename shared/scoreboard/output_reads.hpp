@@ -7,9 +7,10 @@
 
 namespace brood {
 
-// Has a job printed?  Its worker asks at the job's end: what was printed is either still in the pipe, or the supervisor
-// has read it.  SlotRecord::output_reads counts the reads that brought output of a job whose end was not marked yet;
-// its highest bit is set while a read goes on, since what is being read is in neither.  The supervisor alone writes it.
+// Shows whether a job has printed.  Its worker asks at the job's end: output is either still in the pipe, or the
+// supervisor has read it.  SlotRecord::output_reads counts the reads that brought output of a job whose end was not
+// marked yet; its highest bit is set during a read, when the output is in neither place.  Only the supervisor writes
+// it.
 class OutputReads {
  public:
   static constexpr std::uint32_t going_on = 1U << 31;
@@ -28,8 +29,8 @@ class OutputReads {
   std::uint32_t count_;  // not read back: a job may have written over it
 };
 
-// The worker, after it has asked what is still in the pipe.  Waits for a read that goes on, which takes microseconds;
-// if that takes longer, the supervisor is held up, and the answer is yes: a mark too many is better than one too few.
+// For the worker, after it has looked into the pipe.  Waits for a read to end, which takes microseconds.  If that takes
+// longer, the supervisor is held up, and the answer is yes: a mark too many is better than one too few.
 class OutputSeen {
  public:
   bool was_read(const SlotRecord& record) {

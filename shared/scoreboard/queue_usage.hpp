@@ -51,8 +51,8 @@ struct QueueUsage : QueueRuns {
   std::string queue;  // empty: all that found no room in the table
 };
 
-// By name; at most max_usage_queues and the rest.  Leaves out an entry whose counts cannot be: a job has scribbled over
-// it.
+// By name; at most max_usage_queues and the rest.  Leaves out entries with impossible counts, which a job has scribbled
+// over.
 std::vector<QueueUsage> read_queue_usage(const Scoreboard& board);
 
 }  // namespace brood

@@ -47,8 +47,8 @@ using RunNotes = std::array<NotedRun, max_run_notes>;
 
 inline constexpr std::size_t recent_classes_kept = 8;
 
-// Which job classes have run in a worker's own process last: what one job has done to the process's memory, a later one
-// may crash of.  In shared memory, written by the worker as each job begins.
+// The job classes that ran last in a worker's own process: a later job may crash from the damage that an earlier one
+// did to its memory.  In shared memory, written by the worker as each job begins.
 struct RecentClasses {
   // The class' index in the table of usage, and above its 16 bits the run's number plus one; 0: none.
   std::array<std::atomic<std::uint64_t>, recent_classes_kept> runs;

@@ -174,8 +174,8 @@ bool Scoreboard::mend() {
   if (path_.empty()) return false;
   struct stat status {};
   const bool cut = ::stat(path_.c_str(), &status) == 0 && static_cast<std::size_t>(status.st_size) < mapping_.size;
-  // To touch what was cut off brings all of it back (see mapped_file.hpp); the last byte of the records is as good as
-  // any.
+  // Touching a part that was cut off brings all of it back (see mapped_file.hpp); this touches the last byte of the
+  // records.
   if (cut) [[maybe_unused]]
     const char back = static_cast<volatile char*>(mapping_.memory)[mapping_.size - 1];
   const Header& header = this->header();

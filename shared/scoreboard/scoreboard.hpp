@@ -173,7 +173,7 @@ class WorkerSlot {
   void set_queue(std::string_view queue);
   void set_fetched(int count);  // entries 0..count-1 become `fetched`, tagged with the number
 
-  // fetched -> interrupted by compare-and-swap: it is to wait elsewhere, and its code does not run; false as below.
+  // fetched -> interrupted by compare-and-swap: it is to wait elsewhere, and does not run; false as below.
   bool defer(int entry);
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
@@ -295,8 +295,8 @@ class Scoreboard {
   // Redis has answered a heartbeat that was sent at that time.
   void note_beat(BootTime sent, int shard = 0);
   const std::atomic<std::uint32_t>& lapses(int shard = 0) const { return beat(shard).lapses; }
-  // Call it before a heartbeat with this token is sent: so every token of this supervisor that Redis may hold stands
-  // here.
+  // Call it before a heartbeat with this token is sent, so that every token of this supervisor that Redis may hold is
+  // listed here.
   void note_beat_token(std::uint64_t token, int shard = 0);
   std::vector<std::uint64_t> beat_tokens() const;  // of all shards
   std::atomic<std::uint32_t>& queue_changes();

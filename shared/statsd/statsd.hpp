@@ -28,7 +28,7 @@ class StatsdSocket {
   socklen_t to_size_ = 0;
 };
 
-// Tells a StatsD server what becomes of jobs.
+// Reports the ends of jobs to a StatsD server.
 class Statsd {
  public:
   // `settings` must have an address.  `dropped` counts lost datagrams; may be nullptr.

@@ -40,7 +40,7 @@ std::string random_text(std::size_t bytes) {
   return base64url_of({reinterpret_cast<const char*>(random.data()), bytes});
 }
 
-// A command would take one that begins with a hyphen for an option.
+// A command would take a bid with a leading hyphen for an option.
 std::string new_bid() {
   std::string bid;
   do {

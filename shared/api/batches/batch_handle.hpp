@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// One batch as the process that pushes into it knows it; of a Batch and of a Flow.
+// One batch in the process that pushes into it; used by Batch and Flow.
 class BatchHandle {
  public:
   // A new one, made by the job with this payload; empty: by no job.  Throws std::invalid_argument.

@@ -15,8 +15,8 @@
 
 namespace brood {
 
-// Sends what one batch does, over a client's connection to the shard that the batch lies on.  Each call may be sent
-// again after a lost reply, and does what it does once.  Throws RedisError; BatchClosed where the batch takes no more
+// Sends the operations of one batch, over a client's connection to the shard that the batch lies on.  Each call may be
+// sent again after a lost reply, and takes effect once.  Throws RedisError; BatchClosed if the batch takes no more
 // jobs.
 class BatchSender {
  public:

@@ -47,8 +47,8 @@ class ClientShards {
   // Tries once; false when some Redis is away.
   bool drain(std::chrono::milliseconds longest);
 
-  // For what belongs together on one shard.  choose(): one that answers, in a job its own.  at(): gives `talk` sole use
-  // of that shard's part.
+  // For jobs that belong together on one shard.  choose(): one that answers, in a job its own.  at(): gives `talk` sole
+  // use of that shard's part.
   std::size_t choose();
   std::size_t count() const { return shards_.size(); }
   template <typename Talk>

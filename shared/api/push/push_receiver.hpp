@@ -20,13 +20,13 @@
 
 namespace brood {
 
-// Takes what every Client of this process would send, in place of Redis: <brood/testing.hpp> is built on it.  Called
-// from any thread, and never while a Client holds its lock: the receiver may use that Client.
+// Takes the pushes of every Client of this process, in place of Redis: <brood/testing.hpp> is built on it.  Called from
+// any thread, and never while a Client holds its lock: the receiver may use that Client.
 class BROOD_API PushReceiver {
  public:
   virtual ~PushReceiver();
 
-  // Whether a test stands in for all of Redis, so that what else a program asks of Redis is an error.
+  // Whether a test replaces all of Redis, so that other uses of Redis by the program are errors.
   virtual bool stands_for_redis() const { return true; }
   // Its exceptions come out of the push.
   virtual void push(std::vector<ClientPush> jobs) = 0;

@@ -215,7 +215,7 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
 
 TimeUnit PushSender::times_of_fleet() {
   const auto ask = [this](const std::vector<Command>& commands) { return redis_.pipeline(commands); };
-  // Behind jobs that wait for Redis another is not asked for first.
+  // While pushes wait for Redis, does not ask it about the fleet: the release last known has to do.
   const bool waits = buffer_ && buffer_->size() > 0;
   return times_beside(waits ? fleet_.known() : fleet_.oldest(ask));
 }

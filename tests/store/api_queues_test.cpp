@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(jobs_are_listed_from_the_newest) {
   const Queue queue = api.queue("q");
   Strings met;
   queue.each([&](const JobRecord& job) {
-    BOOST_TEST(job.queue == "q");  // its own word for it does not count
+    BOOST_TEST(job.queue == "q");  // the payload's own queue does not count
     met.push_back(job.payload);
     return true;
   });

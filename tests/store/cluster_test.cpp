@@ -121,7 +121,7 @@ class Load {
       Connection redis(address_, patient);
       while (pushing_) {
         const std::string job = std::to_string(pushed_);
-        // Put there by a name of its own first: as often as it takes, and then moved.
+        // Pushed under a name of its own first, again and again until it is there, and then moved.
         deliver(redis, [&] {
           return redis.call(
               {"EVAL",

@@ -139,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
   worker.join();
   const SteadyTime let_go = steady_now();
   run_for(50ms);
-  // After 250 ms it counts as idle again, for its record goes on saying that it waits.
+  // After 250 ms it counts as idle again, since its record still shows that it waits.
   BOOST_TEST((woken.empty() || steady_now() - let_go > 200ms));
 }
 
@@ -416,7 +416,7 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_after_a_stop_in_which_nothing_changed, Li
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
-// Which may be another by now: a peek that waits at the one before would never ring.
+// The server may be another by now: a peek that waits at the earlier one would never ring.
 BOOST_FIXTURE_TEST_CASE(it_peeks_anew_at_the_server_that_is_back, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));

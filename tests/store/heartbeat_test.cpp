@@ -468,7 +468,7 @@ BOOST_FIXTURE_TEST_CASE(where_another_beats_nothing_is_written_any_more, Cloned)
   redis.command({"LPUSH", name + "-signals", "TERM"});
   redis.command({"SREM", "processes", name});
   const auto hash = redis.hgetall(name), shown = work();
-  seen[0].seen.entries[0] = EntryState::succeeded;  // to be shown no more, and to be counted
+  seen[0].seen.entries[0] = EntryState::succeeded;  // no longer shown, and counted
   seen[0].seen.processed = 7;
 
   BOOST_TEST(finds_out());
@@ -488,7 +488,7 @@ BOOST_FIXTURE_TEST_CASE(where_another_beats_nothing_is_written_any_more, Cloned)
   BOOST_TEST(times_taken == 1);
 }
 
-// Two that were cloned before the first beat of either have no token in common.
+// Two processes that were cloned before their first beat have no token in common.
 BOOST_FIXTURE_TEST_CASE(who_begins_knows_no_token_that_is_there_already, Cloned) {
   another_beats();
   BOOST_TEST(finds_out());

@@ -114,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(who_has_a_slot_of_its_job_before_takes_it_for_this_one, 
   BOOST_TEST((take(holder(1, 1), one_slot) == Answer::taken));
   BOOST_TEST((take(holder(2), one_slot) == Answer::over));
   BOOST_TEST(view()->reclaimed == 0);
-  give_back(holder(1, 7), LimitKind::concurrent);  // late: of a job of before
+  give_back(holder(1, 7), LimitKind::concurrent);  // late: from an earlier job
   BOOST_TEST(redis.size_of(used) == 1u);
   BOOST_TEST(ttl(used) > 89 * 86400);
 }

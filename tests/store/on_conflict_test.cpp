@@ -62,8 +62,8 @@ BOOST_FIXTURE_TEST_CASE(what_replaces_a_job_runs_when_it_says, UniqueFixture) {
   BOOST_TEST(only_holder() == after_failure);
 }
 
-// Beside its queue for a place of its class's cap, in quarantine or since its class is paused, and in the queue of its
-// retries and beside that.
+// A job may wait in its queue; beside it, for a place of its class's cap; in quarantine, or for its paused class; and
+// in or beside the queue of its retries.
 BOOST_FIXTURE_TEST_CASE(a_job_is_replaced_wherever_it_waits, UniqueFixture) {
   redis.command({"SADD", RedisKey("brood:set_aside"), "latest@heavy", "again@heavy"});
   const EnqueueOptions retried_elsewhere{.retry_queue = "again"};
@@ -84,7 +84,8 @@ BOOST_FIXTURE_TEST_CASE(a_job_is_replaced_wherever_it_waits, UniqueFixture) {
       const std::string newest = client.enqueue(LatestOfCustomer{"acme", 2}, retried_elsewhere);
       BOOST_TEST(newest != "");
       BOOST_TEST(client.holder(LatestOfCustomer{"acme", 0}) == newest);
-      // In its own queue, unless that is the one beside which the other waits: there it stands where that stood.
+      // The new job waits in its own queue.  If the other waits beside that queue, the new job takes its position
+      // there.
       const bool stays = there.name() == "queue:latest@heavy";
       BOOST_TEST(redis.size_of(place) == (stays ? 2u : 1u));
       BOOST_REQUIRE(redis.size_of(stays ? place : "queue:latest") == (stays ? 2u : 1u));

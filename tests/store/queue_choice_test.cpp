@@ -29,7 +29,7 @@ struct LostOnce : Channel {
 
 }  // namespace
 
-// The fetch that follows may connect where the look did not.
+// The fetch that follows may connect even if the look could not.
 BOOST_AUTO_TEST_CASE(who_has_not_heard_of_pauses_yet_draws_nothing) {
   RedisServer redis;
   Connection connection(redis.address());

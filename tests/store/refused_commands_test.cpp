@@ -63,7 +63,7 @@ const Strings commands{"ltrim",
                        "zremrangebyscore"};
 const Strings patterns{"queue:*", "retry", "dead", "schedule", "queues", "brood:*"};
 
-// Payloads are "<job>" or "<job>#<what became of it>".
+// Payloads are "<job>" or "<job>#<its fate>".
 std::string job_of(std::string_view payload) { return std::string(payload.substr(0, payload.find('#'))); }
 
 using Places = std::map<std::string, Strings>;  // job -> "<key> <payload>" of each place

@@ -41,7 +41,7 @@ struct Replicated {
   Replicated() {
     follow(replica, master);
     BOOST_REQUIRE(eventually([&] { return Replication::of(master).replicas_in_step == 1; }, 30s));
-    // Only with its next word, up to a second later, does a replica get what is written from now on.
+    // A replica gets later writes only after its next message, up to a second later.
     BOOST_REQUIRE(eventually(
         [&] {
           master.command({"SET", "x", "1"});
@@ -51,7 +51,7 @@ struct Replicated {
     master.command({"DEL", "x"});
     master.command({"CONFIG", "RESETSTAT"});
   }
-  // One that waits until the replica has what it pushes.
+  // A client that waits until the replica has what it pushes.
   Client waiting_client(std::chrono::milliseconds longest) {
     RedisSettings settings{.url = master.url(), .user = {}, .password_file = {}};
     settings.wait = 1;
@@ -68,7 +68,7 @@ struct Replicated {
   }
 };
 
-// Hands commands on; before each script, the test may do something.
+// Passes commands on; before each script, the test may do something.
 class Tapped : public Channel {
  public:
   explicit Tapped(Channel& redis) : redis_(redis) {}

@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(what_a_blocking_move_brought_is_the_batch) {
   BOOST_TEST(worker.held() == "2 b");
 }
 
-// By a blocking move that came late.
+// A blocking move that came late brought it.
 BOOST_AUTO_TEST_CASE(what_is_in_the_list_already_is_of_the_batch) {
   Worker worker;
   worker.redis.call({"LPUSH", list_of("b"), "late"});
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(each_outcome_puts_its_job_where_it_belongs) {
   BOOST_TEST(worker.server.size_of(list_of("a")) == 0u);
 }
 
-// Which is what it is when no text comes with the outcome.
+// A job goes as it was fetched if its outcome has no text.
 BOOST_AUTO_TEST_CASE(each_job_that_goes_as_it_was_fetched_goes_by_its_place_in_the_batch) {
   using Kind = Outcome::Kind;
   Worker worker;

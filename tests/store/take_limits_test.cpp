@@ -114,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(the_definition_that_was_made_last_holds, Site) {
   BOOST_TEST((take(holder(3), old) == Answer::over));
   BOOST_TEST(view().amount == 2);
   give_back(holder(1));
-  BOOST_TEST((take(holder(3), old) == Answer::taken));  // a worker of before keeps to what came after it
+  BOOST_TEST((take(holder(3), old) == Answer::taken));  // an older worker keeps to the later definition
   BOOST_TEST(view().amount == 2);
   // Another kind begins anew.
   BOOST_TEST((take(holder(3), limit(LimitKind::bucket, 1, 1h)) == Answer::taken));

@@ -258,7 +258,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_that_the_busy_page_prints_raw_is_markup, Supervi
          facts.capsules[0].queues = QueueOrder({{"default", 0}, {markup, 0}});
        }},
       {"version", [&](SlotSnapshot&) { facts.version = markup; }},
-      {"tid", [&](SlotSnapshot& seen) { seen.pid = ::getpid(); }},  // no text of anybody's
+      {"tid", [&](SlotSnapshot& seen) { seen.pid = ::getpid(); }},  // no foreign text
       {"class", [&](SlotSnapshot& seen) { seen.job_class = markup; }},
       {"jid", [&](SlotSnapshot& seen) { seen.jid = markup; }}};
   const ProcessFacts harmless = facts;
@@ -269,7 +269,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_that_the_busy_page_prints_raw_is_markup, Supervi
       start_anew();
       be("app-1:7:aaaaaaaaaaaa");
       facts = harmless;
-      // The worker marks a job whose own words are markup.
+      // The worker marks a job whose own texts are markup.
       const bool of_the_job = name == "class" || name == "jid";
       const Payload plain = Payload::parse(R"({"class":"A","args":[],"jid":"j1"})");
       SlotSnapshot& seen =

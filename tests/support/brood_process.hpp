@@ -19,7 +19,7 @@ namespace brood {
 // How a test wants its `brood run`.
 struct BroodOptions {
   int workers = 2;
-  bool says_workers = true;              // by -c; else the configuration does
+  bool says_workers = true;              // by -c; else the configuration sets them
   std::vector<std::string> queues{};     // as -q takes them; none: brood's default
   std::vector<std::string> libraries{};  // job libraries; none: the examples
   std::string shutdown_timeout{};        // as -t takes it

@@ -47,7 +47,7 @@ bool ConfirmedPusher::push(int first) {
   // Another connection may be to another server, which has nothing to confirm.
   const std::uint64_t connection = redis_.connections();
   const Reply confirmed = redis_.call({"WAIT", "1", "500"});
-  // One that has just become a replica refuses it.
+  // A server that has just become a replica refuses it.
   return confirmed.view().is_integer() && confirmed.view().integer() >= 1 && redis_.connections() == connection;
 }
 

@@ -23,8 +23,8 @@
 #include "tests/support/eventually.hpp"
 #include "worker/crash/crash_handler.hpp"
 
-// A process that runs a job and crashes, or is asked where it is, and the crash handler's record of it.  For the
-// one file of a program whose functions dladdr can name.
+// A process that runs a job and crashes, or is asked for its stack, and the crash handler's record of it.  To be
+// included by one file of a program only, whose functions dladdr can name.
 
 #if defined(__SANITIZE_ADDRESS__)
 // Makes its own findings end by abort(), so that they reach the handler too.
@@ -45,7 +45,7 @@ using Call = void (*)();
 
 inline volatile int zero = 0;
 
-// Keeps a call from being the last thing that a function does.
+// Keeps a call from being the last instruction of a function.
 inline void after_call() { asm volatile(""); }
 
 }  // namespace brood::crashing_child

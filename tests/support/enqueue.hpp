@@ -9,7 +9,7 @@
 namespace brood {
 
 // A payload as Sidekiq's client writes it.  `args` is a JSON array; `more` is further members, such as `"retry":3`,
-// and wins over the defaults; the jid is the 24 digits of `number`.
+// which override the defaults; the jid is the 24 digits of `number`.
 std::string payload_text(const std::string& job_class, const std::string& args, long number = 1,
                          const std::string& more = "");
 

@@ -48,7 +48,7 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
     if (options.tls) extra.insert(extra.end(), {"--tls-cluster", "yes"});
     const bool apart = i == 0 && !options.first_host.empty();
     const std::string& host = apart ? options.first_host : options.host;
-    // Others would take it for the one that its packets come from.
+    // Otherwise other nodes would take it for the host that its packets come from.
     extra.insert(extra.end(), {"--cluster-announce-ip", host, "--protected-mode", "no"});
     nodes_.push_back(std::make_unique<RedisServer>(
         RedisServer::Options{.append_only = options.append_only,
@@ -59,7 +59,7 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
                              .prefix = apart ? options.first_prefix : std::vector<std::string>()}));
     must(node(i), {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     const std::string bus = extra[3];
-    // Everyone meets the first.
+    // All others meet the first.
     if (i == 0) {
       first_bus_ = bus;
     } else {

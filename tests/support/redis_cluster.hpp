@@ -17,10 +17,10 @@ class RedisCluster {
  public:
   struct Options {
     std::size_t masters = 3, replicas_of_each = 1;
-    std::chrono::milliseconds node_timeout{1'500};  // after which a silent node is taken for dead
+    std::chrono::milliseconds node_timeout{1'500};  // then a silent node counts as dead
     bool append_only = true;
     std::vector<std::string> extra{};            // further arguments of each redis-server
-    std::optional<RedisServer::TlsFiles> tls{};  // everybody speaks it, and nothing else but on Unix sockets
+    std::optional<RedisServer::TlsFiles> tls{};  // all speak it, and nothing else except on Unix sockets
     std::string host = "127.0.0.1";
     // Where the first node is, if not beside the others, and what executes it there.
     std::string first_host{};

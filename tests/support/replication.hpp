@@ -19,10 +19,10 @@ struct Replication {
   static Replication of(RedisServer& server);
 };
 
-// Makes one a replica of the other; it then needs a while until it is in step.
+// Makes one server a replica of the other; it then needs a while until it is in step.
 void follow(RedisServer& replica, RedisServer& master);
 
-// Whether one is a replica of the other by now, and has its data.  Before that it may not take over in a cluster: Redis
+// Whether one is a replica of the other by now, and has its data.  Earlier it may not take over in a cluster: Redis
 // counts its data as too old.
 bool is_in_step(RedisServer& replica, const RedisServer& master);
 

@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A sentinel connects anew at most once a second: with less than that it takes every master that has just been chosen,
-// or that it meets after its own start, for dead, and chooses again.
+// A sentinel connects anew at most once a second.  With a shorter time it would take every master that was just chosen,
+// or that it meets after its own start, for dead, and choose again.
 constexpr std::chrono::milliseconds down_after = 2000ms;
 
 RedisAddress address_at(std::uint16_t port, const Sentinel::Options& options) {

@@ -27,7 +27,7 @@ class Sentinel {
     std::string host = "127.0.0.1";
     std::string master_password{}, password{};  // of the masters, and its own
     int quorum = 2;
-    std::optional<RedisServer::TlsFiles> tls{};  // speaks it alone, to everybody
+    std::optional<RedisServer::TlsFiles> tls{};  // speaks only this, with all
   };
   explicit Sentinel(Options options);
 
@@ -58,7 +58,7 @@ class SentinelSetup {
     std::string first_host{};
     std::vector<std::string> first_prefix{};
     std::size_t groups = 1, replicas = 2;
-    std::optional<RedisServer::TlsFiles> tls{};  // everybody speaks it, and nothing else but on Unix sockets
+    std::optional<RedisServer::TlsFiles> tls{};  // all speak it, and nothing else except on Unix sockets
   };
   SentinelSetup() : SentinelSetup(Options()) {}
   explicit SentinelSetup(Options options);

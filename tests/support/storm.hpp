@@ -17,7 +17,7 @@
 
 namespace brood {
 
-// How many times as long as usual the storms are to be: BROOD_STORM in the environment, else 1.
+// How many times longer than usual the storms are: BROOD_STORM in the environment, else 1.
 int storm_factor();
 
 // Work for the workers while things happen to them: Ledger jobs, as many as are asked for.
@@ -37,11 +37,11 @@ struct Load {
 // not fallen for two minutes.
 bool falls_to(std::size_t wanted, const std::function<std::size_t()>& count);
 
-// Waits so until the default queue, `retry`, the schedule and all in-flight lists are empty; makes retries due
-// meanwhile.
+// Waits, as falls_to(), until the default queue, `retry`, the schedule and all in-flight lists are empty; makes retries
+// due meanwhile.
 bool drained(RedisServer& redis);
 
-// Waits so until the default queue has no more than `left` jobs.
+// Waits, as falls_to(), until the default queue has no more than `left` jobs.
 bool queue_falls_to(RedisServer& redis, std::size_t left);
 
 // Workers that a test has killed, and when each had begun: a pid comes again after 32,768 processes.

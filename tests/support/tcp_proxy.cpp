@@ -59,7 +59,7 @@ sockaddr_un unix_address(const std::string& path) {
   return address;
 }
 
-// Nothing if no process listens there.
+// Empty if no process listens there.
 UniqueFd connection_to(const std::string& target) {
   const bool is_path = target.starts_with('/');
   UniqueFd server(check("socket", socket(is_path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_batch_is_held_by_the_dead_only_where_one_of_these_certain
   BOOST_TEST(!is_held(1, {"here 1 1"}));
   BOOST_TEST(!is_held(1, {"other 1 1"}));
   BOOST_TEST(!is_held(0, {"gone 1 1"}));              // of a job that pushed into its own batch
-  BOOST_TEST(!is_held(1, {"here 1 1", "gone 2 1"}));  // likewise, perhaps
+  BOOST_TEST(!is_held(1, {"here 1 1", "gone 2 1"}));  // perhaps also
   BOOST_TEST(!is_held(1, {}));
 }
 

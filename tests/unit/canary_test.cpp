@@ -12,7 +12,7 @@ using Way = Canary::Way;
 
 namespace {
 
-// Arithmetic that a sanitizer makes ten times slower, and finds nothing more in by the hundredth fleet.
+// A sanitizer makes this arithmetic ten times slower, and finds nothing more by the hundredth fleet.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr unsigned rolls_made = 10;
 #else
@@ -91,7 +91,7 @@ struct Fleet {
 std::function<double(int, bool)> always(double chance) {
   return [=](int, bool) { return chance; };
 }
-// Nothing but for `length` seconds now and then, other ones for each seed.
+// Zero except for `length` seconds now and then, which differ with the seed.
 std::function<double(int, bool)> in_bursts(double chance, int length, int apart, unsigned seed) {
   return [=](int second, bool) {
     const int slot = (second + 1'000'000) / apart;

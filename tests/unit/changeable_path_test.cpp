@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_as_safe_as_each_directory_and_link_that_leads_to_
   check("chmod", chmod(inner.c_str(), 01777));  // as /tmp: files of other users cannot be replaced there
   BOOST_TEST(changeable_by_nobody(file) == "");
   check("chmod", chmod(inner.c_str(), 0755));
-  // A link is as good as where it lies.
+  // A link is only as safe as its directory.
   const std::string theirs = directory / "theirs";
   std::filesystem::create_directory(theirs);
   std::filesystem::create_symlink(file, theirs + "/users");

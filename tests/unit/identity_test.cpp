@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_proc_hides_is_another_users_unless_it_can_be
   BOOST_TEST(!may_be_hidden({.error = EPERM}, own, own));
   BOOST_TEST(may_be_hidden({.error = EPERM}, another, own));
   BOOST_TEST(may_be_hidden({.error = EPERM}, std::nullopt, own));
-  // A job asks of its own supervisor, which its filter keeps it from.
+  // A job asks about its own supervisor, which the job's filter hides.
   BOOST_TEST(may_be_hidden({.error = EPERM, .asking_is_refused = true}, own, own));
 }
 

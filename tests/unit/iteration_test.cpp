@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(the_elements_of_a_range_are_found_by_their_index) {
 #endif
 }
 
-// Each kind of range, as a temporary that is gone when it is walked.
+// Each kind of range, as a temporary that is gone when the items are walked.
 BOOST_AUTO_TEST_CASE(items_own_the_range_that_they_walk) {
   using Cursor = std::optional<int>;
   using Texts = Items<std::string, int>;

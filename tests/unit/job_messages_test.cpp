@@ -35,7 +35,7 @@ bool is_refused(const std::string& body) {
   }
 }
 
-// How many messages come of it; -1: it was refused.
+// The number of messages read; -1 if it was refused.
 int read_all(MessageReader reader, const std::string& bytes) {
   reader.add(bytes);
   int count = 0;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(messages_are_found_however_their_bytes_arrive) {
   BOOST_TEST((kinds == std::vector{MessageKind::load_iteration, MessageKind::save_iteration, MessageKind::end}));
 }
 
-// Each loses the job, or makes it another's.
+// Each of these would lose the job, or make it another's.
 BOOST_AUTO_TEST_CASE(a_failure_whose_outcome_is_not_of_that_very_job_is_refused) {
   BOOST_TEST(!is_refused(retried(job.text())));
   BOOST_TEST(!is_refused(retried(job.with({{"retry_count", "0"}}).text())));

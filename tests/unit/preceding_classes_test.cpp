@@ -86,7 +86,7 @@ struct Workshop {
 
 constexpr int an_hour = 3600;
 
-// Arithmetic that a sanitizer makes thirty times slower, and finds nothing more in by the hundredth fleet.
+// A sanitizer makes this arithmetic thirty times slower, and finds nothing more by the hundredth fleet.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int fleets = 3;
 constexpr unsigned workshops = 3;

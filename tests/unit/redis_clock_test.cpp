@@ -14,7 +14,7 @@ void note(std::chrono::nanoseconds ahead, SteadyTime from, SteadyTime until) {
   note_redis_time(WallTime(asked.time_since_epoch() + ahead), from, until);
 }
 
-// How far ahead Redis is taken to be, in milliseconds; what has passed since cancels out.
+// How far ahead Redis is believed to be, in milliseconds; the time passed since cancels out.
 long known() {
   const SteadyTime before = steady_now();
   const auto ahead = redis_now().time_since_epoch() - before.time_since_epoch();

@@ -38,7 +38,7 @@ struct Fleet {
     for (const int key : step.give_up) at(key).state = State::given_up;
     return step;
   }
-  // Steps as a supervisor does that looks all the time; what all of them did.
+  // Steps as a supervisor that looks all the time.  Returns the sum of all steps.
   RollStep look_on(std::chrono::milliseconds time) {
     RollStep all = step();
     for (const SteadyTime end = now + time; now < end;) {
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(one_that_died_while_the_supervisor_stood_still_has_stood_no
   BOOST_TEST(last.give_up.empty());
 }
 
-// Its look may come before the word of a death.
+// The supervisor's look may come before the news of a death.
 BOOST_AUTO_TEST_CASE(time_in_which_a_supervisor_stood_still_is_no_part_of_a_trial) {
   Fleet fleet;
   fleet.add(1, false);

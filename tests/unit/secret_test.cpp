@@ -11,7 +11,7 @@ namespace {
 
 constexpr char secret[65] = "correct-horse-battery-staple-correct-horse-battery-staple-corre!";
 
-// Where each register goes, one behind the other.
+// The content of all registers, one after the other.
 char held[32][64];
 
 #define BROOD_LOW(with)                                                                                               \

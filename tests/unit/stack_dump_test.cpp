@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_holds_the_lock_of_the_dynamic_linker_tells_w
   BOOST_TEST(whole(child.crash()));
 }
 
-// A broken stack that its job would still repair: to look at it must not be the end.
+// A broken stack that its job would still repair: looking at it must not end the process.
 JOB_CODE void spin_on_a_smashed_stack(SlotRecord& record) {
   auto* const frame = static_cast<volatile std::uint64_t*>(__builtin_frame_address(0));
   const std::uint64_t caller = frame[0], return_address = frame[1];

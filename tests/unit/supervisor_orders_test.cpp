@@ -40,7 +40,7 @@ struct Ends {
 
 }  // namespace
 
-// Each incarnation that it asks for is answered with a byte, which may come when it has seen the answer already.
+// Each request for an incarnation is answered with a byte, which may come after the worker has seen the answer.
 BOOST_AUTO_TEST_CASE(a_pause_is_as_long_as_it_is_whatever_the_supervisor_says) {
   Ends ends;
   SupervisorOrders orders(ends.setup(), 1s);

@@ -28,7 +28,7 @@ struct OneShard : WorkerShards {
   int moves = 0;
 };
 
-// A worker that reports that it is ready, waits for one word of its supervisor, and ends.
+// A worker that reports that it is ready, waits for one byte of its supervisor, and ends.
 int listen_once(const WorkerSetup& worker_setup) {
   const char ready = static_cast<char>(ControlByte::ready);
   if (write(worker_setup.control, &ready, 1) != 1) return was_not_told;
@@ -56,7 +56,7 @@ class OneBody final : public IdleProgram {
   const WorkerBody body_;
 };
 
-// A supervisor of one such worker, until that has ended: how it has.
+// Runs a supervisor of one such worker until that has ended.  Returns how it ended.
 int end_of(const WorkerBody& body, OneShard& shard) {
   const TemporaryDirectory directory;
   EventLoop loop;

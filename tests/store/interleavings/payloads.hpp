@@ -7,7 +7,7 @@
 
 namespace brood::interleavings {
 
-// A payload here is "<job>#<attempts charged>"; of a job that holds something JSON, with these two as its jid.
+// A payload here is "<job>#<attempts charged>"; for a job that holds something it is JSON, with these two as its jid.
 std::string name_of(const std::string& payload);
 std::string job_of(const std::string& payload);
 int charges_of(const std::string& payload);
@@ -17,7 +17,7 @@ Outcome retried(const std::string& payload);
 // The text of a member, of a payload that is JSON; empty: it has none.
 std::string member_of(const std::string& payload, std::string_view key);
 
-// A job of which there is to be one, and a job of which one is to run at a time.
+// A unique job, and a job of which only one runs at a time.
 std::string unique_job(const std::string& job, const std::string& lock);
 std::string one_at_a_time(const std::string& job, const std::string& lock);
 

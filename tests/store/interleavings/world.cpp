@@ -89,7 +89,7 @@ void World::step(bool calm) {
   } else if (what < 0.269 && !calm) {
     worker.told_to_retire = true;
   } else if (what < 0.27 && !calm) {
-    server().call({"SCRIPT", "FLUSH"});  // as after a restart of Redis: everybody is answered NOSCRIPT
+    server().call({"SCRIPT", "FLUSH"});  // as after a restart of Redis: every script gets NOSCRIPT
   } else if (what < 0.285 && !calm) {
     break_a_connection();
   } else if (what < 0.31) {

@@ -56,7 +56,7 @@ void World::check_caps(const std::vector<Place>& places) {
   }
 }
 
-// By a supervisor whose workers know no such cap.
+// As done by a supervisor whose workers have no such cap.
 void World::return_set_aside(Shard& at) {
   if (at.is_away) return;
   const std::string home = queues[random_() % queues.size()], aside = home + "@k";

@@ -258,7 +258,7 @@ void World::lose_fields(Shard& at) {
   at.redis.call({"HDEL", keys::in_flight_hash(identity), field});
 }
 
-// Then nothing else may leave any.
+// These broken rules leave locks; no other fault may leave any then.
 bool World::leaves_locks() const {
   return broken_.takes_unfenced || broken_.late_takes_unseen || broken_.holdings_unheeded || broken_.kept_without_field;
 }

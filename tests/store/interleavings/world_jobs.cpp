@@ -12,7 +12,7 @@ namespace {
 
 constexpr int jobs = 36;
 
-// One of those that are in `dead`, and empty where none is.
+// One of the jobs in `dead`; empty if there is none.
 std::string some_dead(Channel& redis, std::uint64_t dice) {
   const Reply dead = redis.call({"ZRANGE", keys::dead, "0", "-1"});
   const std::size_t count = dead.view().size();
@@ -21,18 +21,18 @@ std::string some_dead(Channel& redis, std::uint64_t dice) {
 
 }  // namespace
 
-// To all of them where none is named.
+// Pushes to all shards if `to` is null.
 void World::push_jobs(Shard* to) {
   for (int i = 0; i < jobs; ++i) {
     Shard& at = to ? *to : any_shard();
     const std::string job = fmt::format("J{}", pushed_++);
     home_[job] = {at.number, home_queues()[random_() % home_queues().size()]};
     std::string payload = job + "#0";
-    if (i % 4 == 0) {  // of which there is to be one
+    if (i % 4 == 0) {  // a unique job
       payload = unique_job(job, "of-" + job);
       unique_["of-" + job] = job;
       at.redis.call({"SET", keys::unique_lock("of-" + job), job});
-    } else if (i % 4 == 1) {  // of which one is to run at a time
+    } else if (i % 4 == 1) {  // only one runs at a time
       payload = one_at_a_time(job, fmt::format("{}-{}", i % 3 == 0 ? "one" : "other", at.number));
     }
     if (has_caps_ && i % 4 == 2) payload = capped_job(job);

@@ -131,7 +131,7 @@ void World::move(Worker& worker) {
   session.begin(assign(worker));
 }
 
-// The supervisor's: a new incarnation, in the shard to which the worker was called.
+// Called by the supervisor: a new incarnation, in the shard to which the worker was called.
 std::uint64_t World::assign(Worker& worker) {
   ++coverage_.fenced;
   if (worker.wanted != worker.shard) {

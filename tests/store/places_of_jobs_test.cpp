@@ -26,8 +26,8 @@ using namespace brood;
 //   a cap is gone       -           given back   given back within a minute          goes home       -
 //   a shard is drained  counted     counted      counted     counted     counted     counted         stays, reported
 //
-// What waits for its sequence is found by its id, counted by a drain, and shown and removed by `brood sequences`; all else
-// happens to it once it is in its queue.
+// What waits for its sequence is found by its id, counted by a drain, and shown and removed by `brood sequences`; all
+// else happens to it once it is in its queue.
 //
 // What waits for a unique lock, over a limit, after an interruption or for its time waits in the schedule.  Its payload
 // names its queue there, as in the other sets, and never one beside that.

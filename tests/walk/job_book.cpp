@@ -342,8 +342,8 @@ void JobBook::judge_order(const std::map<std::string, std::vector<const WalkRun*
                           std::vector<Finding>& findings) const {
   std::map<std::string, std::vector<const WalkJob*>> sequences;
   for (const auto& [jid, job] : jobs_) {
-    const bool has_place = !job.sequence.empty() && !job.is_scheduled && !job.was_kept && !job.was_touched &&
-                           job.bid.empty();
+    const bool has_place =
+        !job.sequence.empty() && !job.is_scheduled && !job.was_kept && !job.was_touched && job.bid.empty();
     if (has_place && runs_of_job.contains(jid)) sequences[job.sequence].push_back(&job);
   }
   for (const auto& [name, jobs] : sequences) {

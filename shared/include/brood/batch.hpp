@@ -109,8 +109,8 @@ class BROOD_API BatchClosed : public std::runtime_error {
 // that is retried, from whatever page, and succeeds makes its batch whole again.
 //
 // All jobs of a batch lie on one shard, which the batch chooses when it is made: shard_by is ignored.  With several
-// shards neither a unique job nor one of a sequence may be in a batch, since its lock or its sequence may lie on another
-// one.
+// shards neither a unique job nor one of a sequence may be in a batch, since its lock or its sequence may lie on
+// another one.
 //
 // A batch is kept for 30 days after the last push into it, for a day after its success, and for dead_timeout after a
 // death.  Two threads may not use one Batch at the same time.

@@ -109,7 +109,9 @@ std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid) {
   JobSearch search(redis, jid);
   if (jid.empty()) return {};
   for_each_place_of_jobs(redis, [&](const PlaceOfJobs& at) {
-    search.look(at.key, {.place = at.kind, .queue = at.queue, .sequence = at.sequence, .identity = at.identity, .field = at.field});
+    search.look(
+        at.key,
+        {.place = at.kind, .queue = at.queue, .sequence = at.sequence, .identity = at.identity, .field = at.field});
   });
   search.look(keys::dead, {.place = Place::dead});
   return std::move(search).found();

@@ -130,7 +130,8 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
     push.members.emplace_back("expires_in", detail::json_seconds(read_duration("--expires-in", *options.expires_in)));
   if (options.if_failed && !options.sequence) throw UsageError("--if-failed needs --sequence");
   if (options.sequence) push.members.emplace_back("sequence", detail::json_text(std::string_view(*options.sequence)));
-  if (options.if_failed) push.members.emplace_back("if_failed", detail::json_text(std::string_view(*options.if_failed)));
+  if (options.if_failed)
+    push.members.emplace_back("if_failed", detail::json_text(std::string_view(*options.if_failed)));
   add_uniqueness(options, push);
   if (const auto time = due(options))
     push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(*time);

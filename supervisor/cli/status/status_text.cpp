@@ -295,11 +295,11 @@ std::string waiting_aside_text(const RedisStatus& redis) {
 
 std::string sequences_text(const RedisStatus& redis, const Style& style) {
   if (redis.in_sequences == 0) return "";
-  return "\n" + style.dim(fmt::format("{} for the jobs before {} in {}: \"brood sequences\"",
-                                     redis.in_sequences == 1 ? "1 job waits"
-                                                             : fmt::format("{} jobs wait", redis.in_sequences),
-                                     redis.in_sequences == 1 ? "it" : "them",
-                                     redis.in_sequences == 1 ? "its sequence" : "their sequences")) +
+  return "\n" +
+         style.dim(fmt::format(
+             "{} for the jobs before {} in {}: \"brood sequences\"",
+             redis.in_sequences == 1 ? "1 job waits" : fmt::format("{} jobs wait", redis.in_sequences),
+             redis.in_sequences == 1 ? "it" : "them", redis.in_sequences == 1 ? "its sequence" : "their sequences")) +
          "\n";
 }
 
@@ -394,7 +394,8 @@ std::string status_text(const StatusReport& report, const Style& style) {
   std::string text = style.bold("Redis ") + where + "\n" + totals(redis, style) + shards_text(report.shards, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
                      periodic_text(redis, style) + limits_text(redis.limits, style) + quarantine_text(redis, style) +
-                     sequences_text(redis, style) + paused_classes_text(redis, style) + crashes_text(redis.crashes, style);
+                     sequences_text(redis, style) + paused_classes_text(redis, style) +
+                     crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
   return text;
 }

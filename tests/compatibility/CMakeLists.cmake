@@ -5,8 +5,7 @@ if(BROOD_RUBY)
                   RESULT_VARIABLE ruby_lacks OUTPUT_QUIET ERROR_QUIET)
 endif()
 if(BROOD_RUBY AND ruby_lacks EQUAL 0)
-  foreach(test IN ITEMS active_job api_bytes batches client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
-  foreach(test IN ITEMS api_bytes batches classes client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
+  foreach(test IN ITEMS active_job api_bytes batches classes client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
                         sidekiq_unique_jobs unique_jobs web_ui fugit)
     add_test(NAME compatibility_${test} COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.rb)
     set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")

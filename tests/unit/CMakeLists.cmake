@@ -227,5 +227,4 @@ brood_test(unit/active_job LINK brood_store)
 brood_test(unit/published_classes LINK brood_classes ALONE)  # it specialises a template of brood
 brood_test(unit/periodic_by_class LINK brood_supervisor)
 brood_test(unit/sequence LINK brood_store)
-brood_test(unit/tenants LINK brood_store)
 brood_test(unit/tenants LINK brood_store brood_test_support)

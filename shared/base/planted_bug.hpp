@@ -22,15 +22,16 @@ enum class PlantedBug {
   failed_job_counts_as_done,
   callbacks_wait_for_no_push,
   step_waits_for_one_less,
+  failed_job_lets_its_sequence_pass,
 };
 
 // Their names, in that order.
-inline constexpr std::array<std::string_view, 14> planted_bugs{
+inline constexpr std::array<std::string_view, 15> planted_bugs{
     "dead_job_keeps_its_lock",      "running_lock_outlives_its_run", "unbegun_job_is_charged",
     "unbegun_job_is_forgotten",     "requeued_job_gets_more_time",   "cap_has_a_place_more",
     "dead_job_gives_no_reason",     "new_worker_knows_no_pause",     "lost_push_is_pushed_twice",
     "set_aside_jobs_are_forgotten", "dead_job_is_not_counted",       "failed_job_counts_as_done",
-    "callbacks_wait_for_no_push",   "step_waits_for_one_less"};
+    "callbacks_wait_for_no_push",   "step_waits_for_one_less",       "failed_job_lets_its_sequence_pass"};
 
 bool planted(PlantedBug bug);
 // As planted(), but only the first four times that a process asks.

@@ -45,7 +45,8 @@ void append_lock(std::vector<LetGo>& all, const std::optional<NamedLock>& held, 
 
 void append_sequence(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end) {
   const auto sequence = sequence_named_by(payload);
-  if (!sequence || (end == JobEnding::failed && !sequence->lets_pass)) return;
+  const bool lets_pass = sequence && (sequence->lets_pass || planted(PlantedBug::failed_job_lets_its_sequence_pass));
+  if (!sequence || (end == JobEnding::failed && !lets_pass)) return;
   all.push_back({entry, "sequence", keys::brood_sequences, sequence->jid, sequence->name});
 }
 

@@ -21,7 +21,7 @@ namespace brood {
 class TenantWatch {
  public:
   struct Pace {
-    std::chrono::nanoseconds pass = std::chrono::milliseconds(1200);           // over all names, if they are many
+    std::chrono::nanoseconds pass = std::chrono::milliseconds(1500);           // over all names, if they are many
     std::chrono::nanoseconds between_slices = std::chrono::milliseconds(500);  // at most
     std::chrono::nanoseconds census = std::chrono::hours(1);  // how often tenants without jobs are noted
     std::chrono::seconds idle_for = std::chrono::hours(24);   // after which one is forgotten

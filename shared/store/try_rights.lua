@@ -31,7 +31,7 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory; without this r
                          {"BITFIELD", "GET", "u2", 0}, {"EXPIRE", 60}, {"PEXPIRE", 60000}, {"PTTL"}, {"INCR"}, {"TYPE"}, {"EXISTS"},
                          {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"}, {"ZCOUNT", 0, 0}, {"ZRANGE", 0, 0},
                          {"ZRANGEBYSCORE", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},
-                         {"SADD", "a"}, {"SCARD"}, {"SMEMBERS"}, {"SREM", "a"}, {"UNLINK"}}) do
+                         {"SADD", "a"}, {"SCARD"}, {"SISMEMBER", "a"}, {"SMEMBERS"}, {"SREM", "a"}, {"UNLINK"}}) do
     try(call[1], own, unpack(call, 2))
   end
   redis.pcall("DEL", own, other)

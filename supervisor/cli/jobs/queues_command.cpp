@@ -86,7 +86,7 @@ std::string state_of(bool paused, bool served) {
 int list_queues(const QueuesOrder& order) {
   refuse_arguments(order.words);
   Api api = open_api(order.redis);
-  const std::vector<QueueSummary> queues = with_tenants_together(api.queue_summaries());
+  const std::vector<QueueSummary> queues = queues_with_tenants_together(api);
   const ServedQueues served = served_queues(order.redis);
   if (order.json) {
     JsonArray array;
@@ -222,7 +222,9 @@ int set_paused(const QueuesOrder& order, bool paused) {
     const bool is_known =
         !served.known ||
         served.names.contains(queue.name()) ||  // by this exact name: a pattern could match a misspelled one
-        std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });
+        std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) {
+          return one.name == queue.name() || (is_tenants(queue.name()) && matches(queue.name(), one.name));
+        });
     if (!is_known) warn_of_unknown(queue.name(), known, served);
     if (order.json)
       array.add(JsonWriter().text("name", queue.name()).truth("paused", paused).object());

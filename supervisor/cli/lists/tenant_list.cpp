@@ -10,9 +10,9 @@
 
 namespace brood {
 
-std::vector<QueueSummary> with_tenants_together(const std::vector<QueueSummary>& queues) {
+std::vector<QueueSummary> queues_with_tenants_together(Api& api) {
   std::map<std::string, QueueSummary> all;
-  for (const QueueSummary& queue : queues) {
+  for (const QueueSummary& queue : api.queue_summaries()) {
     const auto tenant = tenant_in(queue.name);
     const std::string name = tenant ? all_tenants_of(tenant->base) : queue.name;
     const auto [known, is_new] = all.try_emplace(name, queue);
@@ -21,10 +21,12 @@ std::vector<QueueSummary> with_tenants_together(const std::vector<QueueSummary>&
     QueueSummary& sum = known->second;
     sum.size += queue.size;
     sum.latency = std::max(sum.latency, queue.latency);
-    sum.paused = sum.paused && queue.paused;
   }
   std::vector<QueueSummary> summaries;
-  for (auto& [name, summary] : all) summaries.push_back(std::move(summary));
+  for (auto& [name, summary] : all) {
+    if (is_tenants(name)) summary.paused = api.queue(name).paused();
+    summaries.push_back(std::move(summary));
+  }
   return summaries;
 }
 

@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// The same queues with one for all tenants of a base, "images~*", by name.
-std::vector<QueueSummary> with_tenants_together(const std::vector<QueueSummary>& queues);
+// All queues by name, with one for all tenants of a base, "images~*".
+std::vector<QueueSummary> queues_with_tenants_together(Api& api);
 
 // The queues of the tenants that an entry such as "images~*" stands for, the fullest first.
 std::vector<QueueSummary> tenants_among(const std::vector<QueueSummary>& queues, std::string_view entry);

@@ -119,8 +119,10 @@ HttpResponse answer_crashes(Call& call) {
 
 HttpResponse answer_queues(Call& call) {
   const std::string tenants = call.query.value("tenants");
-  std::vector<QueueSummary> queues = call.site.api().queue_summaries();
-  queues = tenants.empty() ? with_tenants_together(queues) : tenants_among(queues, all_tenants_of(tenants));
+  Api& api = call.site.api();
+  const std::vector<QueueSummary> queues = tenants.empty()
+                                               ? queues_with_tenants_together(api)
+                                               : tenants_among(api.queue_summaries(), all_tenants_of(tenants));
   const ServedQueues served = ask_served_queues(call.site.shards());
   return json_answer(200, json_array(queues, [&](const QueueSummary& queue) { return queue_json(queue, served); }));
 }

@@ -268,6 +268,15 @@ BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
              std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_pause_of_a_periodic_job_says_where_it_stands) {
+  const Config config = load(
+      "[periodic.a]\ncron = '@daily'\nclass = 'A'\npaused = true\n"
+      "[periodic.b]\ncron = '@daily'\nclass = 'A'\npaused = false\n");
+  BOOST_TEST(config.periodic.at("a").paused_at.ends_with(":4: periodic.a.paused"), config.periodic.at("a").paused_at);
+  BOOST_TEST(config.periodic.at("b").paused_at.empty());
+  BOOST_TEST(!complaint("[periodic.a]\ncron = '@daily'\nclass = 'A'\npaused = 'yes'").empty());
+}
+
 // A name that matches no request is refused.
 BOOST_AUTO_TEST_CASE(names_of_the_page_are_whole_names) {
   const auto hosts = [](const std::string& name) { return load("[web]\nhosts = [\"" + name + "\"]\n").web.hosts; };

@@ -14,7 +14,7 @@ void show_periodic_jobs(const PeriodicJobSettings& jobs) {
     const auto next = next_tick(job.rule, Zone::find(job.zone).value_or(Zone()),
                                 std::chrono::floor<std::chrono::seconds>(wall_now()));
     std::cout << "periodic " << name << ": " << log::printable(job.cron) << " in " << job.zone << ", next "
-              << (next ? iso_time(WallTime(*next)) : "never") << std::endl;
+              << (next ? iso_time(WallTime(*next)) : "never") << (job.paused_at.empty() ? "" : ", paused") << std::endl;
   }
 }
 

@@ -246,3 +246,17 @@ BOOST_FIXTURE_TEST_CASE(names_of_tenants_that_stay_empty_are_forgotten_but_no_jo
   Worker one = worker(1);
   BOOST_TEST(run(one, 2).size() == 2u);
 }
+
+BOOST_FIXTURE_TEST_CASE(jobs_of_a_tenant_in_sequence_wait_for_each_other_and_others_pass, Site) {
+  const auto job = [](const std::string& jid, const std::string& more = "") {
+    return R"({"class":"A","args":[],"queue":"images~a","jid":")" + jid + "\"" + more + "}";
+  };
+  const std::string in_sequence = R"(,"sequence":"s")";
+  for (const std::string& one : {job("1", in_sequence), job("2", in_sequence), job("3")})
+    redis.command({"LPUSH", "queue:images~a", one});
+  connection.run(enter_filled_tenants({"images~a"}));
+  Worker one = worker(1), two = worker(2);
+  BOOST_TEST(fetch(one) == Strings{job("1", in_sequence)});
+  BOOST_TEST(fetch(two) == Strings{job("3")});
+  BOOST_TEST(two.queue == "images~a");
+}

@@ -52,6 +52,8 @@ local function sequences(prefix)
     end
     if is_refused(redis.pcall("RPUSH", prefix .. "queue:" .. queue, payload)) then return end
     redis.pcall("SADD", prefix .. "queues", queue)
+    local base, tenant = queue:match("^([^~]+)~(.+)$")
+    if base then redis.pcall("ZADD", prefix .. "brood:tenants:" .. base, "NX", 0, tenant) end
     hold(name, jid)
     redis.call("LTRIM", list, 1, -1)
   end

@@ -8,7 +8,6 @@
 #include "shared/store/lenient.hpp"
 #include "shared/store/report/fleet_word.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/work_entries.hpp"
 

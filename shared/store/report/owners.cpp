@@ -37,10 +37,6 @@ bool list_if_unlisted(Channel& redis, const std::string& name) {
 
 }  // namespace
 
-Command ask_is_owner(std::string_view identity) { return {"HEXISTS", keys::brood_processes, identity}; }
-
-bool read_is_owner(ReplyView reply) { return reply.is_integer() && reply.integer() != 0; }
-
 Command ask_owner_records() { return {"HGETALL", keys::brood_processes}; }
 
 std::vector<OwnerRecord> read_owner_records(ReplyView reply) {

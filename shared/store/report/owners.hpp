@@ -14,10 +14,6 @@ namespace brood {
 // The list of brood's processes that own something in flight, brood:processes.  Each process lists itself, with its
 // workers and its heartbeats.
 
-// Whether this identity is in the list; also false if Redis refuses to answer.
-Command ask_is_owner(std::string_view identity);
-bool read_is_owner(ReplyView reply);
-
 // All of them with their records.  Reading throws UnexpectedReply.
 struct OwnerRecord {
   std::string name;

@@ -9,6 +9,10 @@ Command ask_processes() { return {"SMEMBERS", keys::processes}; }
 
 Command ask_owners() { return {"HKEYS", keys::brood_processes}; }
 
+Command ask_is_owner(std::string_view identity) { return {"HEXISTS", keys::brood_processes, identity}; }
+
+bool read_is_owner(ReplyView reply) { return reply.is_integer() && reply.integer() != 0; }
+
 Command ask_is_process(std::string_view identity) { return {"SISMEMBER", keys::processes, identity}; }
 
 Command ask_leader() { return {"GET", keys::leader}; }

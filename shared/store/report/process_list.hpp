@@ -17,6 +17,10 @@ Command ask_processes();
 // The brood processes that own something in flight, brood:processes; read likewise.  See owners.hpp.
 Command ask_owners();
 
+// Whether this one is among them; also false if Redis refuses to answer.
+Command ask_is_owner(std::string_view identity);
+bool read_is_owner(ReplyView reply);
+
 // Whether this one is among all processes; answers 1 or 0.
 Command ask_is_process(std::string_view identity);
 

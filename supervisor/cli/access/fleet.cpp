@@ -5,7 +5,6 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/scan.hpp"

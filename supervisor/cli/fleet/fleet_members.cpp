@@ -9,7 +9,6 @@
 #include "shared/api/process_record.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/scan.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"

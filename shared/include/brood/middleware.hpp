@@ -75,6 +75,12 @@ class Run {
     members_.emplace(context_.payload());
     // The payload of an encrypted job is as Redis holds it; its arguments are in clear.
     if (members_->find("encrypt") != nullptr) members_->set("args", std::string(fetched_args()));
+    // Active Job has wrapped the class that runs, and its arguments.
+    const std::string* const stored = members_->find("class");
+    if (stored != nullptr && *stored != detail::quoted(context_.job_class())) {
+      members_->set("class", detail::quoted(context_.job_class()));
+      members_->set("args", std::string(fetched_args()));
+    }
     return *members_;
   }
   void note_change() {

@@ -18,7 +18,7 @@ struct Sequence {
 };
 
 inline constexpr std::size_t longest_sequence = 255;
-inline constexpr std::string_view mark_of_sequence = "\"sequence\"";
+inline constexpr std::string_view mark_of_sequence = "quence\"";
 
 // nullopt: the job is in no sequence, or it says something wrong.  Also for a payload that cannot be read.
 std::optional<Sequence> sequence_named_by(std::string_view payload);

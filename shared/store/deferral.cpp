@@ -51,7 +51,10 @@ Deferral Deferral::interrupted(std::chrono::nanoseconds ran_for, std::chrono::mi
 }
 
 Outcome defer(const Payload& job, const Deferral& deferral, const std::string& queue, WallTime now) {
-  const Outcome::Kind place = place_of(deferral);
+  Outcome::Kind place = place_of(deferral);
+  // The fetch could enter this job and did not: it is not asked for again at once.
+  const bool comes_later = deferral.why == Why::sequence && job.string("queue") == queue;
+  if (comes_later) place = Outcome::Kind::schedule;
   if (place == Outcome::Kind::beside) return {place, "", 0, deferral.into};
 
   std::vector<Payload::Edit> edits;
@@ -68,8 +71,9 @@ Outcome defer(const Payload& job, const Deferral& deferral, const std::string& q
   Outcome outcome{place, edits.empty() ? "" : job.with(edits).text(), 0};
   if (place == Outcome::Kind::quarantine) outcome.score = epoch_seconds(now);
   if (place == Outcome::Kind::schedule)
-    outcome.score = epoch_seconds(
-        now + (deferral.why == Why::lock ? until_next_turn(job, now) : std::chrono::nanoseconds(deferral.delay)));
+    outcome.score = epoch_seconds(now + (deferral.why == Why::lock ? until_next_turn(job, now)
+                                         : comes_later             ? next_turn
+                                                                   : std::chrono::nanoseconds(deferral.delay)));
   return outcome;
 }
 

@@ -8,6 +8,7 @@
 #include "shared/base/planted_bug.hpp"
 #include "shared/job/batch_membership.hpp"
 #include "shared/job/sequence.hpp"
+#include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/kept_report.hpp"
@@ -45,6 +46,9 @@ void append_lock(std::vector<LetGo>& all, const std::optional<NamedLock>& held, 
 
 void append_sequence(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end) {
   const auto sequence = sequence_named_by(payload);
+  // The scripts read some payloads that are unreadable here, such as one with NaN: it may hold a sequence.
+  if (!sequence && end != JobEnding::failed && contains_text(payload, mark_of_sequence) && !is_json(payload))
+    all.push_back({entry, "sequence", keys::brood_sequences, "", std::string(payload)});
   const bool lets_pass = sequence && (sequence->lets_pass || planted(PlantedBug::failed_job_lets_its_sequence_pass));
   if (!sequence || (end == JobEnding::failed && !lets_pass)) return;
   all.push_back({entry, "sequence", keys::brood_sequences, sequence->jid, sequence->name});

@@ -32,6 +32,9 @@ struct SequenceWatch::State {
   std::function<void()> step;           // what follows
   std::vector<SequenceState> missed;    // their holders were not found yet, by this look
   std::set<std::string> missed_before;  // fields of those that the last look has missed
+  // A look asks for a hundred sequences at most.  After two looks at these the next ones have their turn.
+  std::string window = std::string(first_sequence_page), next_window = window;
+  bool is_second_look = false;
   std::vector<RedisKey> places;         // to be searched
   std::size_t place = 0, position = 0;  // of the search
 
@@ -88,7 +91,7 @@ void SequenceWatch::State::take_turn() {
   ask(turn[1], [this](ReplyView who) {
     if (who.is_string() && who.text() == identity) {
       redis.send(keep_turn_to_watch(), longest_answer_time, [](const Result&) {});
-      return read_page(std::string(first_sequence_page));
+      return read_page(window);
     }
     missed_before.clear();
     rest();
@@ -103,6 +106,7 @@ void SequenceWatch::State::read_page(std::string cursor) {
       const bool is_old = redis_now() - sequence.since >= pace.held_for;
       if (sequence.waiting > 0 && is_old && missed.size() < most_at_once) missed.push_back(std::move(sequence));
     }
+    next_window = page.next;
     if (page.next != first_sequence_page && missed.size() < most_at_once)
       return go_on(pace.between_pages, [this, cursor = page.next] { read_page(cursor); });
     find_in_flight();
@@ -176,6 +180,11 @@ void SequenceWatch::State::pass_on() {
                               {{"sequence", name}, {"jid", jid}, {"reason", "this job held it and exists no more"}});
                   });
   }
+  if (is_second_look) {
+    window = next_window;
+    now.clear();
+  }
+  is_second_look = !is_second_look;
   missed_before = std::move(now);
   rest();
 }

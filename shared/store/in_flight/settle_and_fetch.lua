@@ -216,7 +216,7 @@ if left == 0 then
     for j = 1, jobs and #jobs or 0 do
       if find(jobs[j], 'quence"', 1, true) then    -- as names_sequence()
         local name, from, some_are_left = tenant or name_of(i), tenant and group.before .. "queue:" .. tenant or KEYS[i], nil
-        jobs, some_are_left = sequences(from:sub(1, -#name - #"queue:" - 1)).keep(jobs, from, list, name, take)
+        jobs, some_are_left = sequences(from:sub(1, -#name - #"queue:" - 1)).keep(jobs, from, list, name, take, not cap and not tenant)
         length, status = nil, some_are_left or status
         break
       end

@@ -38,9 +38,11 @@ if going > 0 then
     gem_text = {"string", {"DEL"}, with_last(delete)},
     gem_primed = {"list", {"DEL"}, with_last(delete)},
     gem_index = {"zset", {"ZREM", "~"}, with_last(function(one) redis.call("ZREM", one.key, one.member) end)},
-    -- The sequence `verdict`, which the job `member` holds: it goes to the next that waits.
+    -- The sequence `verdict`, which the job `member` holds: it goes to the next that waits.  Without a member, `verdict` is a
+    -- payload that no worker could read.
     sequence = {"hash", {"HDEL", "~"}, function(one)
-      sequences(one.key:sub(1, -#"brood:sequences" - 1)).release(one.verdict, one.member)
+      local order = sequences(one.key:sub(1, -#"brood:sequences" - 1))
+      if one.member == "" then order.release_unreadable(one.verdict) else order.release(one.verdict, one.member) end
     end},
     -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict` what
     -- remains of it.

@@ -29,38 +29,45 @@ local function sequences(prefix)
     return held and (held:match("^%d+ (.*)$") or held)
   end
 
-  local function hold(name, jid)
-    local time = redis.call("TIME")
+  local function hold(name, jid, time)
+    time = time or redis.pcall("TIME")
+    if is_refused(time) then return false end
     local since = string.format("%.0f", time[1] * 1000 + math.floor(time[2] / 1000))
     return not is_refused(redis.pcall("HSET", holders, name, since .. " " .. jid))
   end
 
-  -- The next that waits goes to the head of its queue and holds the sequence; without one the sequence is gone.  Where that
-  -- is refused all stays as it is, and the supervisor's watch tries it again.
+  -- The next that waits goes to the head of its queue and holds the sequence; without one the sequence is gone.  Returns
+  -- false if that is refused: then all stays as it is, and the supervisor's watch tries it again.
   local function pass_on(name)
-    local list = waiting_in(name)
+    local list, time = waiting_in(name), redis.pcall("TIME")
     local payload = redis.pcall("LINDEX", list, 0)
-    if type(payload) == "table" then return end
-    if not payload then return redis.pcall("HDEL", holders, name) end
-    if is_refused(redis.pcall("LTRIM", list, 0, -1)) then return end
+    if type(payload) == "table" or is_refused(time) then return false end
+    if not payload then return not is_refused(redis.pcall("HDEL", holders, name)) end
+    if is_refused(redis.pcall("LTRIM", list, 0, -1)) then return false end
     local _, jid, queue = read(payload)
     if not jid or type(queue) ~= "string" then    -- not put there by us
-      local time = redis.call("TIME")
-      if is_refused(redis.pcall("ZADD", prefix .. "dead", time[1], payload)) then return end
+      if is_refused(redis.pcall("ZADD", prefix .. "dead", time[1], payload)) then return false end
       redis.call("LTRIM", list, 1, -1)
       return pass_on(name)
     end
-    if is_refused(redis.pcall("RPUSH", prefix .. "queue:" .. queue, payload)) then return end
+    if is_refused(redis.pcall("RPUSH", prefix .. "queue:" .. queue, payload)) then return false end
     redis.pcall("SADD", prefix .. "queues", queue)
     local base, tenant = queue:match("^([^~]+)~(.+)$")
     if base then redis.pcall("ZADD", prefix .. "brood:tenants:" .. base, "NX", 0, tenant) end
-    hold(name, jid)
+    hold(name, jid, time)
     redis.call("LTRIM", list, 1, -1)
+    return true
   end
 
   -- A job has ended, or lets the others pass.
   local function release(name, jid)
     if holder_of(name) == jid then pass_on(name) end
+  end
+
+  -- The same for one that no worker could read.
+  local function release_unreadable(payload)
+    local name, jid = read(payload)
+    if name then release(name, jid) end
   end
 
   -- Whether the job may run.  Nothing changes for one that may not.
@@ -69,7 +76,9 @@ local function sequences(prefix)
     if holder == nil then return nil end
     if holder then return holder == jid end
     if redis.pcall("EXISTS", waiting_in(name)) == 0 then return hold(name, jid) or nil end
-    pass_on(name)    -- its holder was lost
+    -- Its holder was lost: the next that waits holds it now, unless that is refused.
+    pass_on(name)
+    if holder_of(name) == false then return hold(name, jid) or nil end
     return false
   end
 
@@ -93,12 +102,13 @@ local function sequences(prefix)
   -- worker's connection runs, and what was behind it in the queue may not enter before.
   local function some_arrive(queue, own_list)
     local ending = " " .. queue
-    for _, identity in ipairs(redis.call("HKEYS", prefix .. "brood:processes")) do
+    for _, identity in ipairs(redis.pcall("HKEYS", prefix .. "brood:processes")) do
       local hash = prefix .. "brood:inflight:" .. identity
       local fields = redis.pcall("HGETALL", hash)
       for i = 1, #fields, 2 do
         local list = hash .. ":" .. fields[i] .. ":" .. queue
-        if fields[i + 1]:sub(-#ending) == ending and list ~= own_list then
+        -- What a wait has brought lies there alone.
+        if fields[i + 1]:sub(-#ending) == ending and list ~= own_list and redis.pcall("LLEN", list) == 1 then
           local payload = redis.pcall("LINDEX", list, -1)
           local name, jid
           if type(payload) == "string" then name, jid = read(payload) end
@@ -121,10 +131,14 @@ local function sequences(prefix)
 
   -- Lets jobs enter that were just moved from the queue `from` to `list`, the oldest first; and if all of them wait now,
   -- those that `take` moves after them.  Returns those that may run, or false; and "MORE" or "SOON" if the queue is to be
-  -- asked again, because many have gone to wait, or because another worker's job comes first.
+  -- asked again, because many have gone to wait, or because another worker's job comes first.  Workers wait on the queue
+  -- only if `is_waited_on`.
   local most_moved = 256
-  local function keep(jobs, from, list, queue, take)
-    if some_arrive(queue, list) and put_back(from, list, jobs) then return false, "SOON" end
+  local function keep(jobs, from, list, queue, take, is_waited_on)
+    local some_name = false
+    for _, job in ipairs(jobs) do some_name = some_name or read(job) ~= nil end
+    if not some_name then return jobs end
+    if is_waited_on and some_arrive(queue, list) and put_back(from, list, jobs) then return false, "SOON" end
     local moved = 0
     while true do
       local kept = {}
@@ -138,5 +152,5 @@ local function sequences(prefix)
     end
   end
 
-  return {enter = enter, enter_from = enter_from, keep = keep, release = release, pass_on = pass_on}
+  return {enter = enter, enter_from = enter_from, keep = keep, release = release, release_unreadable = release_unreadable, pass_on = pass_on}
 end

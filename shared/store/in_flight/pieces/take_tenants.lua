@@ -59,11 +59,26 @@ local function caps_of_tenant(group, tenant)
   return caps
 end
 
+-- The tenant whose jobs these are: those of "acme@heavy" were set aside for a cap.
+local function home_of_tenant(group, tenant)
+  for _, cap in ipairs(group.caps) do
+    if cap.of == "ends" and #tenant > #cap.name and tenant:sub(-#cap.name) == cap.name then
+      return tenant:sub(1, -#cap.name - 1)
+    end
+  end
+  return tenant
+end
+
 -- Takes jobs of this tenant by `take`, unless it may not run now.  Returns what `take` returns.
 local function take_of_tenant(group, turns, take, tenant, score)
-  local queue = group.base .. "~" .. tenant
-  if redis.pcall("SISMEMBER", group.before .. "paused", queue) == 1 then return leave_turns(group, turns, tenant, score) end
-  if not is_tenant_of(group, tenant) then    -- it is another worker's
+  local queue, home = group.base .. "~" .. tenant, home_of_tenant(group, tenant)
+  local paused = group.before .. "paused"
+  if redis.pcall("SISMEMBER", paused, queue) == 1 then return leave_turns(group, turns, tenant, score) end
+  if home ~= tenant and redis.pcall("SISMEMBER", paused, group.base .. "~" .. home) == 1 then
+    redis.pcall("ZADD", turns, turn_text(score + 1), tenant)
+    return
+  end
+  if not is_tenant_of(group, home) then    -- it is another worker's
     redis.pcall("ZADD", turns, turn_text(score + 1), tenant)
     return
   end
@@ -76,7 +91,7 @@ local function take_of_tenant(group, turns, take, tenant, score)
   end
   local jobs, length = take(group.before .. "queue:" .. queue, list)
   if jobs and not jobs.err then
-    local weight = tonumber(group.weights:match("\n" .. tenant:gsub("%p", "%%%0") .. " (%d+)\n") or 1)
+    local weight = tonumber(group.weights:match("\n" .. tenant:gsub("%p", "%%%0") .. " (%d+)\n")) or 1
     redis.pcall("ZADD", turns, turn_text(score + #jobs / weight), tenant)
     return jobs, length
   end

@@ -91,7 +91,7 @@ class DataApiTest < CompatibilityTest
       jid = push(wrapper, { "job_class" => "Resize", "arguments" => [] }, wrapped: "Resize")
       entry = retried(jid)
       assert_equal "NameError", entry.item["error_class"]
-      assert_match(/\AResize is an Active Job.*let a Ruby Sidekiq serve its queue.*"class" => "Resize"/, entry.item["error_message"])
+      assert_match(/\Ano job class "Resize" is loaded.*it is an Active Job.*let a Ruby Sidekiq serve its queue/, entry.item["error_message"])
       entry.delete
     end
   end

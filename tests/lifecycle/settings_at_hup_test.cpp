@@ -46,7 +46,9 @@ bool is_section(const std::string& kind) {
 void add_settings(const std::string& kind, const std::string& shown, std::set<std::string>& all) {
   for (const std::string& key : keys_of_section(kind)) {
     const std::string below = kind.empty() ? key : kind + "." + key, name = shown.empty() ? key : shown + "." + key;
-    if (key == "*")
+    if (key == "*" && kind == "tenants.*")
+      all.insert("tenants.BASE.TENANT");
+    else if (key == "*")
       add_settings(below, shown + ".NAME", all);
     else if (is_section(below))
       add_settings(below, name, all);
@@ -116,6 +118,7 @@ const std::map<std::string, std::string> changed = {
     {"periodic.NAME.overlap", "'skip'"},
     {"periodic.NAME.jitter", "'1s'"},
     {"periodic.NAME.enabled_on", "['changed']"},
+    {"periodic.NAME.paused", "true"},
     {"limits.NAME.queues", "['other']"},
     {"limits.NAME.concurrent", "3"},
     {"log.level", "'debug'"},
@@ -172,12 +175,13 @@ const std::map<std::string, std::string> changed_of_workers = {
 // Tested in other files, which have what these need: several shards, a cluster, certificates, accounts, caps of
 // classes.
 const std::set<std::string> tried_elsewhere = {
-    "redis.shard.name",  "redis.shard.url",     "redis.shard.user",  "redis.shard.password_file",
-    "redis.shard.drain", "redis.shards",        "redis.drain",       "redis.wait",
-    "redis.tls.ca",      "redis.tls.cert",      "redis.tls.key",     "web.users",
-    "limits.NAME.per",   "limits.NAME.classes", "otlp.headers_file", "otlp.propagation",
-    "otlp.tls.ca",       "otlp.tls.cert",       "otlp.tls.key",      "otlp.tls.server_name",
-    "statsd.tags",       "web.user_header",     "web.proxy_user",    "otlp.tls.min_version"};
+    "redis.shard.name",     "redis.shard.url", "redis.shard.user",    "redis.shard.password_file",
+    "redis.shard.drain",    "redis.shards",    "redis.drain",         "redis.wait",
+    "redis.tls.ca",         "redis.tls.cert",  "redis.tls.key",       "web.users",
+    "tenants.BASE.TENANT",  "limits.NAME.per", "limits.NAME.classes", "otlp.headers_file",
+    "otlp.propagation",     "otlp.tls.ca",     "otlp.tls.cert",       "otlp.tls.key",
+    "otlp.tls.server_name", "statsd.tags",     "web.user_header",     "web.proxy_user",
+    "otlp.tls.min_version"};
 
 std::map<std::string, std::string> all_changes() {
   std::map<std::string, std::string> all = changed;

@@ -38,17 +38,20 @@
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/report/published_builds.hpp"
 #include "shared/store/report/supervisor_state.hpp"
 #include "shared/store/report/totals.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/rights.hpp"
 #include "shared/store/scan.hpp"
+#include "shared/store/sequences/sequences.hpp"
 #include "shared/store/sets/due_entries.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/scheduler_lock.hpp"
 #include "shared/store/sets/set_entries.hpp"
 #include "shared/store/take_aside.hpp"
+#include "shared/store/tenants/tenant_look.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -127,6 +130,7 @@ struct Shard {
   void keep_iteration();
   void hold();
   void limit();
+  void keep_order(const Fence& fence);
   void repeat();
   void do_everything() {
     fetch_and_settle();
@@ -489,6 +493,7 @@ void Shard::hold() {
   IncarnationHoldings held;
   held.add(running_lock(fence, "running", "u1"));
   BOOST_TEST((read_taken(run(take_running_lock(fence, held)).view()) == Taken::yes));
+  keep_order(fence);
   BOOST_TEST((read_taken(run(take_unique_lock(fence, "waited for", "u1", {})).view()) == Taken::yes));
   BOOST_TEST((read_taken(run(take_unique_lock(fence, "waited for", "u1", {})).view()) == Taken::yes));
   BOOST_TEST((read_taken(run(take_unique_lock(fence, "waited for", "u2", {})).view()) == Taken::no));
@@ -527,6 +532,19 @@ void Shard::limit() {
   run(return_set_aside("a@cap", "a", 1));
   run(free_places({"a"}, {{.name = "cap", .queues = {"a"}, .most = 1}}));
   run(show_cap("cap"));
+}
+
+// What tenants, sequences and published classes keep.
+void Shard::keep_order(const Fence& fence) {
+  BOOST_TEST((read_taken(run(enter_sequence(fence, "orders", "first")).view()) == Taken::yes));
+  BOOST_TEST((read_taken(run(enter_sequence(fence, "orders", "second")).view()) == Taken::no));
+  BOOST_TEST(read_held_in_flight(run(held_in_flight({"first"})).view()).empty());
+  const SequencePage page = read_sequence_page(run(sequence_page(first_sequence_page)).view());
+  BOOST_REQUIRE(page.sequences.size() == 1u);
+  run(pass_sequence_on(page.sequences[0]));
+  run(publish_classes("build", "{}"));
+  run(enter_filled_tenants({"a~acme"}));
+  run(forget_idle_tenants({"a~acme"}, 1'700'000'000));
 }
 
 void Shard::repeat() {

@@ -455,7 +455,8 @@ BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
       "remove_periodic_rule", "queue_page", "queue_sizes", "register_incarnation", "release_lock", "reset_limit",
       "save_iteration", "serve_periodic", "set_page", "show_cap", "show_limit", "take_limits", "take_running_lock",
       "take_unique_lock", "try_rights", "work", "keep_probe", "first_score", "take_aside", "fleet_lease",
-      "enter_sequence", "sequence_page", "held_in_flight", "enter_filled_tenants", "forget_idle_tenants",
+      "enter_sequence", "publish_classes", "sequence_page", "held_in_flight", "enter_filled_tenants",
+      "forget_idle_tenants",
       // What these push comes with no job: callbacks, and steps of flows.
       "add_steps", "cancel_batch", "close_push", "delete_batch", "end_in_batch", "find_states", "open_batch",
       "release_steps", "reopen_batch"};  // of jobs that are to be deleted

@@ -329,6 +329,7 @@ void Supervisor::follow(const Generation& present) {
   follow_shards();
   shards_.each([&](Shard& shard) { shard.redis().sync(config_->redis.appendfsync); });
   for (Shard& shard : shards_) shard.follow_config(shard_settings());
+  look_at_classes();  // before a tick is claimed by the new rules
 }
 
 // ---- Shards
@@ -421,15 +422,8 @@ PeriodicJobSettings Supervisor::periodic_jobs() const {
     for (const auto& [name, job] : shard.stored_periodic()) jobs.try_emplace(name, job);
   });
   std::erase_if(jobs, [&](const auto& job) { return !job.second.is_enabled_on(config_->labels); });
-  return by_class(std::move(jobs), classes_of_present());
-}
-
-// What the workers of this generation have told of their classes.
-PublishedClasses Supervisor::classes_of_present() const {
-  PublishedClasses classes;
-  if (const BuildOfClasses* told = builds_.of(fleet_.generations.present_number()))
-    classes.add({.name = told->build, .runs = true}, told->document);
-  return classes;
+  if (!rule_classes_.are_known()) std::erase_if(jobs, [](const auto& job) { return job.second.goes_by_class; });
+  return by_class(std::move(jobs), rule_classes_.classes());
 }
 
 // The file must be the present generation's before workers of another generation write theirs, and before another
@@ -442,10 +436,15 @@ void Supervisor::look_at_registered_periodic() {
 void Supervisor::look_at_classes() {
   std::set<std::uint32_t> generations;
   for (const auto& [number, generation] : fleet_.generations.known()) generations.insert(number);
-  if (!builds_.look(generations)) return;
+  const bool has_workers =
+      std::ranges::any_of(config_->capsules, [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
+  const std::chrono::nanoseconds patience = has_workers && !config_->require.empty() ? config_->boot_timeout : 0ms;
+  const bool others = builds_.look(generations);
+  const BuildOfClasses* const told = builds_.of(fleet_.generations.present_number());
+  const bool others_for_rules = rule_classes_.look(told == nullptr ? nullptr : &told->document, steady_now(), patience);
   for (Shard& shard : shards_) {
-    shard.follow_classes(builds_.builds());
-    shard.follow_periodic(periodic_jobs());
+    if (others) shard.follow_classes(builds_.builds());
+    if (others_for_rules) shard.follow_periodic(periodic_jobs());
   }
 }
 

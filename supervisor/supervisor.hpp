@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "shared/base/identity.hpp"
-#include "shared/classes/published_classes.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "supervisor/fleet.hpp"
@@ -22,6 +21,7 @@
 #include "supervisor/redis/embedded_redis.hpp"
 #include "supervisor/report/known_builds.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
+#include "supervisor/schedule/rule_classes.hpp"
 #include "supervisor/shards/shard.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
@@ -91,7 +91,6 @@ class Supervisor {
   void note_moved(int shard);
   Shard::Settings shard_settings() const;
   PeriodicJobSettings periodic_jobs() const;
-  PublishedClasses classes_of_present() const;
   void look_at_registered_periodic();
   void follow_periodic_rules();
   void look_at_classes();
@@ -134,6 +133,7 @@ class Supervisor {
   DeadFiles dead_files_;
   RegisteredPeriodicJobs registered_periodic_;
   KnownBuilds builds_;
+  RuleClasses rule_classes_;
   Metrics metrics_;  // of all shards
   Shards shards_;
   Phases phases_;

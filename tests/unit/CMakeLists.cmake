@@ -228,3 +228,4 @@ brood_test(unit/published_classes LINK brood_classes ALONE)  # it specialises a 
 brood_test(unit/periodic_by_class LINK brood_supervisor)
 brood_test(unit/sequence LINK brood_store)
 brood_test(unit/tenants LINK brood_store brood_test_support)
+brood_test(unit/rule_classes LINK brood_supervisor)

@@ -19,12 +19,15 @@ BOOST_AUTO_TEST_CASE(a_pause_is_read_with_its_times_and_its_reason) {
 }
 
 BOOST_AUTO_TEST_CASE(what_another_program_has_written_is_a_pause_without_end) {
-  for (const std::string text : {"", " ", "x", "x y z", "-5 -7 a", "99999999999999999999 99999999999999999999 a"}) {
+  for (const std::string text : {"", " ", "x", "x y z", "-5 -7 a", "99999999999999999999 99999999999999999999 a",
+                                 "9223372036854775807 9223372036854775807 a", "9000000001 9000000001 a"}) {
     const ClassPause pause = ClassPause::read(text);
     BOOST_TEST(!pause.since.has_value(), text);
     BOOST_TEST(!pause.until.has_value(), text);
     BOOST_TEST(pause.text == text);
   }
+  BOOST_TEST(ClassPause::read("9000000000 9000000000 a").since.value() == 9'000'000'000);
+  BOOST_TEST(ClassPause::read("9000000000 9000000000 a").until.value() == 9'000'000'000);
   BOOST_TEST(ClassPause::read("1 2 " + std::string(10'000, 'x')).reason.size() == longest_pause_reason);
 }
 

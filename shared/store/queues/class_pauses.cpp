@@ -13,6 +13,8 @@ extern const Script pause_class, end_class_pause;
 
 namespace {
 
+constexpr std::int64_t latest_pause_time = 9'000'000'000;  // the clock counts to 9223372036
+
 // The word before the next space, which is taken away with it.
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
@@ -27,8 +29,8 @@ ClassPause ClassPause::read(std::string_view text) {
   pause.text = text;
   const auto since = leading_number<std::int64_t>(take_word(text)),
              until = leading_number<std::int64_t>(take_word(text));
-  if (since > 0) pause.since = since;
-  if (until > 0) pause.until = until;
+  if (since > 0 && since <= latest_pause_time) pause.since = since;
+  if (until > 0 && until <= latest_pause_time) pause.until = until;
   pause.reason = text.substr(0, longest_pause_reason);
   return pause;
 }

@@ -11,11 +11,14 @@
 #include <optional>
 #include <string_view>
 
+#include "shared/classes/published_classes.hpp"
 #include "shared/config/http_endpoint.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "supervisor/schedule/periodic_by_class.hpp"
+#include "worker/job/class_descriptions.hpp"
 #include "worker/job/perform.hpp"
 
 namespace brood {
@@ -88,7 +91,9 @@ void look_for_host(const std::string& setting, const std::string& host, Findings
 Findings unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered) {
   Findings found;
   if (registry.class_names().empty()) return found;  // no job runs at all, which the check reports
-  for (const auto& [name, job] : config.periodic) look_at(job, job.place, config, registry, found);
+  PublishedClasses classes;
+  classes.add({.name = "checked", .runs = true}, describe_classes(registry));
+  for (const auto& [name, job] : by_class(config.periodic, classes)) look_at(job, job.place, config, registry, found);
   for (const auto& [name, job] : registered)
     look_at(job, "the periodic job " + name + " of a library", config, registry, found);
   look_at_classes(config, registry, found);

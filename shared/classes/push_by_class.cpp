@@ -69,6 +69,17 @@ bool is_sealed(const Push& push) {
 
 }  // namespace
 
+std::string why_no_rule_encrypts(const std::string& job_class) {
+  return job_class +
+         " encrypts its last argument, and a periodic job has its arguments in clear, so workers refuse it: let the "
+         "rule run another class that pushes this one, or set [encryption] require = false";
+}
+
+void check_class_of_rule(const PublishedClasses& published, const std::string& job_class) {
+  const std::vector<PublishedClasses::Said> said = published.find(job_class);
+  if (!said.empty() && said.front().known.encrypts) throw PushRefused(why_no_rule_encrypts(job_class));
+}
+
 void make_common(Push& push) {
   std::erase_if(push.members, [](const auto& member) { return is_of_uniqueness(member.first); });
 }

@@ -35,6 +35,12 @@ using RubyServes = std::function<bool(const std::string& queue)>;
 std::string go_by_class(Push& push, const SaidByPush& said, const PublishedClasses& published,
                         const RubyServes& ruby_serves, bool unchecked = false);
 
+// Why a periodic rule cannot run this class, which encrypts its last argument: a sentence.
+std::string why_no_rule_encrypts(const std::string& job_class);
+
+// Throws PushRefused if the newest build says that the class encrypts its last argument.
+void check_class_of_rule(const PublishedClasses& published, const std::string& job_class);
+
 // Takes the members of unique jobs out: a callback of a batch runs once anyway.
 void make_common(Push& push);
 

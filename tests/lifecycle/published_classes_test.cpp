@@ -204,3 +204,25 @@ BOOST_AUTO_TEST_CASE(hostile_contents_are_ignored_with_a_warning_and_published_a
   site.redis.command({"SET", "brood:classes", "x"});
   BOOST_TEST(site.enqueue({"ResizeImge", "cat.png", "320"}).status == 0);  // nothing is known, so nothing is refused
 }
+
+BOOST_AUTO_TEST_CASE(a_periodic_rule_of_a_class_that_encrypts_is_refused) {
+  Publisher site;
+  const auto add = [&] {
+    return site.command(
+        {"periodic", "add", "added", "--cron", "0 3 * * *", "--class", "Tell", "--args", R"(["p","w"])"});
+  };
+  const CommandResult added = add();
+  BOOST_TEST(added.status == 64);
+  BOOST_TEST(tells(added.errors, "Tell encrypts its last argument"), added.errors);
+
+  std::ofstream(site.config, std::ios::app)
+      << "\n[periodic.tell]\ncron = \"0 3 * * *\"\nclass = \"Tell\"\nargs = [\"p\", \"w\"]\nqueue = \"served\"\n"
+         "[periodic.resize]\ncron = \"0 3 * * *\"\nclass = \"ResizeImage\"\nargs = [\"a\", 1]\n";
+  const CommandResult checked = site.command({"run", "--check", "-r", site.library});
+  BOOST_TEST(checked.status == 78, checked.output + checked.errors);
+  BOOST_TEST(tells(checked.errors, "periodic.tell: Tell encrypts its last argument"), checked.errors);
+  BOOST_TEST(tells(checked.output, "periodic.resize: no capsule fetches the queue images"), checked.output);
+
+  std::ofstream(site.config, std::ios::app) << "[encryption]\nrequire = false\n";
+  BOOST_TEST(add().status == 0);
+}

@@ -315,3 +315,18 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_left_out_with_a_reason) {
   for (int i = 0; i < 40; ++i) nested = R"({"type":"array","items":)" + nested + "}";
   BOOST_CHECK_THROW(FieldType::parse(nested), BadJson);
 }
+
+BOOST_AUTO_TEST_CASE(a_periodic_rule_of_a_class_that_encrypts_is_refused) {
+  const auto refuses = [](const PublishedClasses& all, const std::string& job_class) {
+    try {
+      check_class_of_rule(all, job_class);
+    } catch (const PushRefused& error) {
+      return tells(error.what(), job_class + " encrypts its last argument");
+    }
+    return false;
+  };
+  BOOST_TEST(refuses(two_classes(), "Charge"));
+  BOOST_TEST(!refuses(two_classes(), "Resize"));
+  BOOST_TEST(!refuses(two_classes(), "Ruby"));
+  BOOST_TEST(!refuses({}, "Charge"));
+}

@@ -20,6 +20,7 @@
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/periodic/periodic_rule.hpp"
+#include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
@@ -327,6 +328,15 @@ void tell_added(const PeriodicOrder& order, const ListedPeriodic& one, PutRule::
                     replaced ? "replaced" : "added"));
 }
 
+void refuse_class_that_encrypts(const PeriodicOrder& order) try {
+  if (!order.redis.configuration().encryption.require) return;
+  ShardConnections shards = connect_to_shards(order.redis);
+  shards.on_away([](const std::string&, const std::string&) {});  // the rule itself reports that Redis is away
+  check_class_of_rule(published_classes_for_push(shards), *order.job_class);
+} catch (const PushRefused& error) {
+  throw UsageError(log::printable(error.what()));
+}
+
 // The ticks are shown before it is added, so that a person sees a rule that means something else.
 int add_periodic(const PeriodicOrder& order) {
   const std::string& name = only_name(order);
@@ -336,6 +346,7 @@ int add_periodic(const PeriodicOrder& order) {
   if (const std::string place = place_in_configuration(order, name); !place.empty()) return refuse_name(name, place);
   if (!order.json || order.dry_run) print_ticks(one, order.json);
   if (order.dry_run) return exit_status::ok;
+  refuse_class_that_encrypts(order);
   Periodic periodic = detail::PeriodicRules::open(order.redis.known());
   const std::string by = fmt::format("brood periodic add on {}", Identity::of_this_process().hostname);
   const PutRule answer = [&] {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "shared/classes/published_classes.hpp"
+#include "shared/classes/push_by_class.hpp"
 #include "shared/config/http_endpoint.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/job/payload.hpp"
@@ -43,6 +44,9 @@ void look_at(const PeriodicSettings& job, const std::string& place, const Config
     found.warnings.push_back(fmt::format("{}: no capsule fetches the queue {}, so another process must perform {}",
                                          place, job.queue, job.job_class));
   if (!is_ours && !is_known) return;
+  const auto* const in_library = registry.find(job.job_class);
+  if (is_ours && config.encryption.require && in_library != nullptr && in_library->job_class.encrypts != 0)
+    found.refusals.push_back(place + ": " + why_no_rule_encrypts(job.job_class));
   if (const auto why = why_not_performable(registry, payload_of(job)))
     found.refusals.push_back(fmt::format("{}: {}", place, why->message));
 }

@@ -10,6 +10,7 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
+#include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/lists/periodic_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/json_answer.hpp"
@@ -196,9 +197,11 @@ HttpResponse accept_periodic(Call& call) try {
   const JsonObject body = JsonObject::parse(call.request.body);
   const std::string name = body.string("name").value_or("");
   call.on = "name=" + name;
-  const auto configured = call.site.configuration().periodic;
-  if (const auto one = configured.find(name); one != configured.end())
+  const Config config = call.site.configuration();
+  if (const auto one = config.periodic.find(name); one != config.periodic.end())
     throw refused_put(name, {PutRule::Outcome::is_elsewhere, one->second.place});
+  if (config.encryption.require)
+    check_class_of_rule(published_classes_for_push(call.site.shards()), body.string("class").value_or(""));
   Periodic periodic = call.site.api().periodic();
   const std::string by = call.user.empty() ? "brood web" : "brood web: " + call.user;
   const PutRule answer =

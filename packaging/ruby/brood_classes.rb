@@ -43,6 +43,7 @@ module Brood
       # `check`: false takes the options alone, and refuses nothing.
       def install(check: true)
         @checks = check
+        Sidekiq::Client.prepend(PushedBefore) unless Sidekiq::Client.ancestors.include?(PushedBefore)
         Sidekiq.configure_client { |config| add_to(config) }
         Sidekiq.configure_server { |config| add_to(config) }
       end
@@ -226,15 +227,33 @@ module Brood
       def first_misfit(types, values) = values.each_with_index.lazy.filter_map { |value, i| misfit(types[i], value) }.first
     end
 
+    # A job that was pushed before has its jid and its time.  Ruby's scheduler and Sidekiq's pages have taken it from where
+    # it lay: if its push were refused, it would be lost.  A bulk push makes new jobs.
+    module PushedBefore
+      def self.jid = Thread.current[:brood_pushed_before]
+
+      def push(item)
+        outer = PushedBefore.jid
+        Thread.current[:brood_pushed_before] = (item["jid"] if item.is_a?(Hash) && item["created_at"])
+        super
+      ensure
+        Thread.current[:brood_pushed_before] = outer
+      end
+    end
+
     # The client's middleware.
     class Client
       include Sidekiq::ClientMiddleware if defined?(Sidekiq::ClientMiddleware)
 
       def call(_job_class, job, _queue, _pool)
-        # One that was pushed before has its options.
-        Classes.go_by(job) unless job.key?("retry_count") || job.key?("enqueued_at") || job.key?("wrapped")
+        Classes.go_by(job) unless pushed_before?(job) || job.key?("wrapped")
         yield
       end
+
+      private
+
+      # It has its options, and is never refused.
+      def pushed_before?(job) = job["jid"] == PushedBefore.jid || job.key?("retry_count") || job.key?("enqueued_at")
     end
   end
 end

@@ -1,5 +1,6 @@
 # Ruby's pushes go by what brood's workers publish: packaging/ruby/brood_classes.rb.
 require_relative "support"
+require "sidekiq/scheduled"
 require_relative "../../packaging/ruby/brood_classes"
 
 Brood::Classes.install
@@ -35,6 +36,22 @@ class ClassesTest < CompatibilityTest
     refute_includes error.message, "4711"
     assert_raises(Brood::Classes::Refused) { push("Tell", ["path", "x"], "encrypt" => false) }
     assert_equal 0, Sidekiq::Queue.new("images").size
+  end
+
+  def test_a_job_that_was_pushed_before_is_never_refused_and_keeps_its_options
+    record = { "class" => "ResizeImage", "args" => ["cat.png", "wide"], "queue" => "mine", "jid" => "a" * 24, "created_at" => 1.5 }
+    { "schedule" => record, "retry" => record.merge("retry_count" => 0), "dead" => record }.each do |set, job|
+      redis.command("ZADD", set, 1, JSON.generate(job))
+      set == "dead" ? Sidekiq::DeadSet.new.first.retry : run_scheduler
+      eventually("#{set} is empty") { redis.command("ZCARD", set).zero? }
+      assert_equal [["cat.png", "wide"], nil], only_job("mine").values_at("args", "expires_in"), set
+      redis.command("DEL", "queue:mine")
+    end
+    assert_raises(Brood::Classes::Refused) { push("ResizeImage", ["cat.png", "wide"], "jid" => "b" * 24) }
+  end
+
+  def run_scheduler
+    (SIDEKIQ < 7 ? Sidekiq::Scheduled::Enq.new : Sidekiq::Scheduled::Enq.new(Sidekiq.default_configuration)).enqueue_jobs
   end
 
   def test_other_classes_are_pushed_as_ever

@@ -34,13 +34,15 @@ module Brood
     MEMBERS = %w[retry_queue dead backtrace tags retry_for expires_in encrypt keep_result unique_until unique_for on_conflict].freeze
     UNIQUE = %w[unique_until unique_for unique_by on_conflict].freeze
 
+    ENVELOPE = /\Abrood1\.[1-9][0-9]{0,6}\.[A-Za-z0-9_-]+\z/ # as brood_encryption.rb has it
+
     # A push that the class would not take.
     class Refused < ArgumentError; end
 
     @lock = Mutex.new
 
     class << self
-      # `check`: false takes the options alone, and refuses nothing.
+      # `check`: false takes the options alone, and refuses only an argument that would lie in clear as if it were encrypted.
       def install(check: true)
         @checks = check
         Sidekiq::Client.prepend(PushedBefore) unless Sidekiq::Client.ancestors.include?(PushedBefore)
@@ -60,8 +62,9 @@ module Brood
         problems.first if problems.any? && problems.all?
       end
 
-      # The push with the options of its class.  Raises Refused.
-      def go_by(job)
+      # The push with the options of its class.  `encrypts`: whether its last argument is encrypted behind this.  Raises
+      # Refused.
+      def go_by(job, encrypts: true)
         said = said_of(job["class"].to_s)
         return job if said.empty?
 
@@ -70,6 +73,7 @@ module Brood
         raise Refused, problem if problem
         raise Refused, "#{job["class"]} encrypts its last argument, and this push has it in clear" if checks? && in_clear?(job, known)
 
+        must_be_encrypted(job) if known.dig("options", "encrypt") && !job.key?("encrypt") && !encrypts
         take_options(job, known)
       end
 
@@ -155,8 +159,17 @@ module Brood
 
       def in_clear?(job, known) = known.dig("options", "encrypt") && job.key?("encrypt") && !job["encrypt"]
 
+      def must_be_encrypted(job)
+        return if job["args"].empty? || envelope?(job["args"].last)
+
+        raise Refused, "#{job["class"]} encrypts its last argument, and this client does not: require brood_encryption.rb, " \
+                       "and call BroodEncryption.install"
+      end
+
       # Its last argument is encrypted already, and cannot be checked.
-      def sealed?(job) = job["encrypt"] && job["args"].last.is_a?(String) && job["args"].last.start_with?("brood1.")
+      def sealed?(job) = job["encrypt"] && envelope?(job["args"].last)
+
+      def envelope?(value) = value.is_a?(String) && value.match?(ENVELOPE)
     end
 
     # Whether arguments fit the fields of a class, as its worker would judge.
@@ -246,11 +259,16 @@ module Brood
       include Sidekiq::ClientMiddleware if defined?(Sidekiq::ClientMiddleware)
 
       def call(_job_class, job, _queue, _pool)
-        Classes.go_by(job) unless pushed_before?(job) || job.key?("wrapped")
+        Classes.go_by(job, encrypts: encrypts?) unless pushed_before?(job) || job.key?("wrapped")
         yield
       end
 
       private
+
+      def encrypts?
+        chain = (respond_to?(:config) ? config : Sidekiq).client_middleware
+        defined?(BroodEncryption::Client) && chain.exists?(BroodEncryption::Client)
+      end
 
       # It has its options, and is never refused.
       def pushed_before?(job) = job["jid"] == PushedBefore.jid || job.key?("retry_count") || job.key?("enqueued_at")

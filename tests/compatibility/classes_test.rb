@@ -2,6 +2,7 @@
 require_relative "support"
 require "sidekiq/scheduled"
 require_relative "../../packaging/ruby/brood_classes"
+require_relative "../../packaging/ruby/brood_encryption"
 
 Brood::Classes.install
 
@@ -25,8 +26,26 @@ class ClassesTest < CompatibilityTest
     assert_equal [1, []], only_job("mine").values_at("retry", "tags")
     push("NightlyReport", [7, "monday"])
     assert_equal ["done", [7]], only_job("reports").values_at("unique_until", "unique_by")
+  end
+
+  def test_an_argument_of_a_class_that_encrypts_never_lies_in_clear
+    [-> { push("Tell", ["path", "secret"]) }, -> { Sidekiq::Client.push_bulk("class" => "Tell", "args" => [["path", "secret"]]) }].each do |pushes|
+      assert_match(/call BroodEncryption.install/, assert_raises(Brood::Classes::Refused, &pushes).message)
+    end
+    assert_equal 0, Sidekiq::Queue.new("tales").size
+    key = File.join(redis.directory, "key")
+    File.write(key, "k" * 32, perm: 0o400)
+    BroodEncryption.install(keys: { 1 => key })
     push("Tell", ["path", "secret"])
     assert_equal true, only_job("tales")["encrypt"]
+    assert_match(/\Abrood1\.1\./, only_job("tales")["args"].last)
+    sealed = only_job("tales")["args"]
+    Sidekiq.configure_client { |config| config.client_middleware { |chain| chain.remove(BroodEncryption::Client) } }
+    redis.command("DEL", "queue:tales")
+    push("Tell", sealed)
+    assert_equal [true, sealed], only_job("tales").values_at("encrypt", "args")
+  ensure
+    Sidekiq.configure_client { |config| config.client_middleware { |chain| chain.remove(BroodEncryption::Client) } }
   end
 
   def test_what_the_class_would_not_take_is_refused

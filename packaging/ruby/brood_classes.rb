@@ -63,18 +63,15 @@ module Brood
       end
 
       # The push with the options of its class.  `encrypts`: whether its last argument is encrypted behind this.  Raises
-      # Refused.
+      # Refused.  A class that cannot be read changes nothing.
       def go_by(job, encrypts: true)
         said = said_of(job["class"].to_s)
-        return job if said.empty?
-
-        known = said.first
-        problem = checks? && !sealed?(job) && check(job["class"].to_s, job["args"])
-        raise Refused, problem if problem
-        raise Refused, "#{job["class"]} encrypts its last argument, and this push has it in clear" if checks? && in_clear?(job, known)
-
-        must_be_encrypted(job) if known.dig("options", "encrypt") && !job.key?("encrypt") && !encrypts
-        take_options(job, known)
+        said.empty? ? job : job.replace(judged(job.dup, said.first, encrypts))
+      rescue Refused
+        raise
+      rescue StandardError => e
+        Sidekiq.logger.warn("brood_classes: what is published of #{job["class"]} cannot be read, and is ignored: #{e.class}")
+        job
       end
 
       # Redis is asked again at the next push.
@@ -141,6 +138,15 @@ module Brood
       end
 
       def pairs(words, reply) = words.first == "HGETALL" && reply.is_a?(Array) ? Hash[*reply] : reply
+
+      def judged(job, known, encrypts)
+        problem = checks? && !sealed?(job) && check(job["class"].to_s, job["args"])
+        raise Refused, problem if problem
+        raise Refused, "#{job["class"]} encrypts its last argument, and this push has it in clear" if checks? && in_clear?(job, known)
+
+        must_be_encrypted(job) if known.dig("options", "encrypt") && !job.key?("encrypt") && !encrypts
+        take_options(job, known)
+      end
 
       def take_options(job, known)
         options = known["options"].is_a?(Hash) ? known["options"] : {}

@@ -80,6 +80,23 @@ class ClassesTest < CompatibilityTest
     assert_nil Brood::Classes.check("Ruby::HardWorker", [1])
   end
 
+  def test_a_class_that_cannot_be_read_leaves_the_push_as_it_is
+    field = { "name" => "a", "type" => "integer" }
+    classes = { "A" => { "required" => 1, "fields" => [1, 2] }, "B" => { "options" => "x" }, "C" => { "required" => 1, "fields" => [field.merge("min" => "0", "max" => 7)] },
+                "D" => { "options" => { "queue" => "images", "unique_by" => ["x"] } }, "E" => { "required" => [], "fields" => [field] } }
+    redis.command("HSET", "brood:classes", "odd", JSON.generate("classes" => classes))
+    redis.command("HSET", "brood:classes:seen", "odd", "1 #{Time.now.to_i}")
+    Brood::Classes.forget
+    classes.each_key do |name|
+      push(name, [1])
+      assert_equal [name, nil], only_job("default").values_at("class", "unique_by")
+    end
+    assert_equal 0, Sidekiq::Queue.new("images").size
+  ensure
+    redis.command("HDEL", "brood:classes:seen", "odd")
+    redis.command("HDEL", "brood:classes", "odd")
+  end
+
   def test_hostile_contents_are_ignored
     redis.command("HSET", "brood:classes", "evil", "{\"classes\":", "odd", "{\"classes\":{\"ResizeImage\":7}}")
     redis.command("HSET", "brood:classes:seen", "evil", "1 9999999999", "odd", "9999999998 9999999999", "x", "y")

@@ -67,6 +67,18 @@ bool is_sealed(const Push& push) {
   return !args.empty() && args.back().starts_with("\"brood1.");
 }
 
+// One that a client has made is pushed as it is: its client has encrypted it, or it lies in clear.
+void must_encrypt(const Push& push, bool was_made) {
+  const auto encrypt = member_of(push, "encrypt");
+  const bool says_no = encrypt && !is_truthy(encrypt);
+  if (was_made ? is_sealed(push) : !says_no) return;
+  throw PushRefused(push.job_class + " encrypts its last argument, and this push has it in clear; leave out " +
+                    (says_no && was_made ? "\"encrypt\" and \"created_at\""
+                     : says_no           ? "\"encrypt\""
+                                         : "\"created_at\"") +
+                    ", and it is encrypted");
+}
+
 }  // namespace
 
 std::string why_no_rule_encrypts(const std::string& job_class) {
@@ -107,12 +119,7 @@ std::string go_by_class(Push& push, const SaidByPush& said, const PublishedClass
   }
   if (!verdict.goes_by) return "";
   const PublishedClass& known = *verdict.goes_by;
-  if (known.encrypts && !unchecked) {
-    const auto encrypt = member_of(push, "encrypt");
-    if (!is_truthy(encrypt) && (encrypt || was_made))
-      throw PushRefused(push.job_class + " encrypts its last argument, and this push has it in clear; leave out " +
-                        (encrypt ? "\"encrypt\"" : "\"created_at\"") + ", and it is encrypted");
-  }
+  if (known.encrypts && !unchecked) must_encrypt(push, was_made);
   if (!was_made) take_options(push, said, known);
   if (verdict.is_gone)
     return "no worker that runs now has the job class " + push.job_class + "; it goes by what the last ones published";

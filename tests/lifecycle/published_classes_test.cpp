@@ -143,6 +143,9 @@ BOOST_AUTO_TEST_CASE(an_argument_of_a_class_that_encrypts_is_encrypted_at_the_pu
   const CommandResult refused = site.enqueue({"--bulk", bulk});
   BOOST_TEST(refused.status == 64);
   BOOST_TEST(tells(refused.errors, "in clear"), refused.errors);
+  const std::string made = site.directory.write(
+      "made", R"({"class":"Tell","args":["x","secret-4116"],"encrypt":true,"jid":"j2","created_at":1.5})");
+  BOOST_TEST(site.enqueue({"--bulk", made}).status == 64);
   BOOST_TEST(site.enqueue({"Tell", told, "4114"}).status == 64);
   BOOST_TEST(!tells(site.enqueue({"Tell", told, "4114"}).errors, "4114"));
 

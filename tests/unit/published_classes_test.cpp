@@ -261,7 +261,12 @@ BOOST_AUTO_TEST_CASE(a_class_that_encrypts_refuses_an_argument_in_clear_and_show
   in_clear.members = {{"created_at", "1.5"}};
   BOOST_TEST(tells(refusal_of(in_clear, all), "in clear"));
   in_clear.members = {{"created_at", "1.5"}, {"encrypt", "true"}};
-  BOOST_TEST(refusal_of(in_clear, all) == "");
+  BOOST_TEST(tells(refusal_of(in_clear, all), R"(leave out "created_at")"));
+  Push made = push_of("Charge", R"(["me","brood1.1.AAAA"])");
+  made.members = in_clear.members;
+  BOOST_TEST(refusal_of(made, all) == "");
+  made.members = {{"created_at", "1.5"}, {"encrypt", "false"}};
+  BOOST_TEST(tells(refusal_of(made, all), R"(leave out "encrypt" and "created_at")"));
 
   const std::string refusal = refusal_of(push_of("Charge", R"(["me",4111])"), all);
   BOOST_TEST(tells(refusal, "expected string"));

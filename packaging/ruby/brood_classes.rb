@@ -57,7 +57,7 @@ module Brood
 
       # Why no build would take these arguments: a sentence; nil: one would, or no worker publishes the class.
       def check(job_class, args)
-        said = said_of(job_class)
+        said = encrypting_as_any_does(said_of(job_class))
         problems = said.map { |known| Arguments.problem(job_class, known, args) }
         problems.first if problems.any? && problems.all?
       end
@@ -65,7 +65,7 @@ module Brood
       # The push with the options of its class.  `encrypts`: whether its last argument is encrypted behind this.  Raises
       # Refused.  A class that cannot be read changes nothing.
       def go_by(job, encrypts: true)
-        said = said_of(job["class"].to_s)
+        said = encrypting_as_any_does(said_of(job["class"].to_s))
         said.empty? ? job : job.replace(judged(job.dup, said.first, encrypts))
       rescue Refused
         raise
@@ -90,6 +90,14 @@ module Brood
         having = builds.select { |build| build[:classes].is_a?(Hash) && build[:classes][job_class].is_a?(Hash) }
         running = having.select { |build| build[:runs] }
         (running.empty? ? having.first(1) : running).map { |build| build[:classes][job_class] }
+      end
+
+      # A secret of one build is one of all.
+      def encrypting_as_any_does(said)
+        all = said.map { |known| known["options"].is_a?(Hash) ? known["options"] : {} }
+        return said if all.none? { |options| options["encrypt"] }
+
+        said.zip(all).map { |known, options| known.merge("options" => options.merge("encrypt" => true)) }
       end
 
       def builds
@@ -117,7 +125,8 @@ module Brood
 
       def known_build(name, text, time)
         since, seen = text.to_s.match(/\A(\d{1,12}) (\d{1,12})\z/)&.captures&.map(&:to_i)
-        { name: name, since: since, seen: seen, runs: time - seen <= GONE_AFTER } if since
+        # A time that lies ahead was written by a clock that has been set back, or by another program.
+        { name: name, since: [since, seen, time].min, seen: [seen, time].min, runs: (time - seen).abs <= GONE_AFTER } if since
       end
 
       def read_document(name, text)

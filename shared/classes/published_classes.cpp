@@ -16,6 +16,19 @@ std::string_view part_of(std::string_view text, const JsonOutline::Part& part) {
   return text.substr(part.value_begin, part.value_end - part.value_begin);
 }
 
+void make_encrypting(PublishedClass& known) {
+  if (known.encrypts) return;
+  known.encrypts = true;
+  std::erase_if(known.members, [](const auto& member) { return member.first == "encrypt"; });
+  known.members.emplace_back("encrypt", "true");
+}
+
+// A secret of one build is one of all: workers decrypt by what the payload says.
+void encrypt_as_any_does(std::vector<PublishedClasses::Said>& said) {
+  if (std::ranges::none_of(said, [](const auto& one) { return one.known.encrypts; })) return;
+  for (PublishedClasses::Said& one : said) make_encrypting(one.known);
+}
+
 }  // namespace
 
 void PublishedClasses::add(Build build, std::string document) {
@@ -77,16 +90,18 @@ PushVerdict judge_push(const PublishedClasses& published, const std::string& job
     return {.kind = Kind::misspelt,
             .problem = "no worker has a job class \"" + job_class + "\"; did you mean \"" + *meant + "\"?"};
   }
-  PushVerdict verdict{.kind = Kind::fits, .is_gone = !said.front().build.runs};
+  encrypt_as_any_does(said);
+  PushVerdict verdict{.kind = Kind::wrong, .is_gone = !said.front().build.runs};
   for (const PublishedClasses::Said& one : said) {
     const auto problem = problem_of_arguments(one.known, args);
     if (!problem) {
-      verdict.goes_by = std::move(said.front().known);
-      return verdict;
+      verdict.kind = Kind::fits;
+      verdict.problem.clear();
+      break;
     }
     if (verdict.problem.empty()) verdict.problem = *problem;
   }
-  verdict.kind = Kind::wrong;
+  verdict.goes_by = std::move(said.front().known);
   return verdict;
 }
 

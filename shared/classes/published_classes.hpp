@@ -55,8 +55,8 @@ struct PushVerdict {
     wrong,        // workers of no build would take the arguments
   } kind = Kind::unpublished;
   std::string problem = {};                    // of misspelt and wrong: a sentence
-  std::optional<PublishedClass> goes_by = {};  // of fits: what the newest build says
-  bool is_gone = false;                        // of fits: no worker that runs now has the class
+  std::optional<PublishedClass> goes_by = {};  // of fits and wrong: as the newest build; encrypts if any of them does
+  bool is_gone = false;                        // likewise: no worker that runs now has the class
 };
 PushVerdict judge_push(const PublishedClasses& published, const std::string& job_class, std::string_view args);
 

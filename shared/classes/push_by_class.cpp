@@ -112,11 +112,8 @@ std::string go_by_class(Push& push, const SaidByPush& said, const PublishedClass
       throw PushRefused(verdict.problem + how_to_push_all_the_same);
     return verdict.problem;
   }
-  if (verdict.kind == Kind::wrong) {
-    if (!unchecked && !is_sealed(push)) throw PushRefused(verdict.problem + how_to_push_all_the_same);
-    std::vector<PublishedClasses::Said> newest = published.find(push.job_class);
-    if (!newest.empty()) verdict.goes_by = std::move(newest.front().known);
-  }
+  if (verdict.kind == Kind::wrong && !unchecked && !is_sealed(push))
+    throw PushRefused(verdict.problem + how_to_push_all_the_same);
   if (!verdict.goes_by) return "";
   const PublishedClass& known = *verdict.goes_by;
   if (known.encrypts && !unchecked) must_encrypt(push, was_made);

@@ -80,6 +80,23 @@ class ClassesTest < CompatibilityTest
     assert_nil Brood::Classes.check("Ruby::HardWorker", [1])
   end
 
+  def test_an_older_build_that_encrypts_counts_and_one_that_was_seen_far_ahead_does_not
+    time = redis.command("TIME").first.to_i
+    told = { "new" => { "A" => { "options" => { "queue" => "mine" } } }, "old" => { "A" => { "options" => { "encrypt" => true } } },
+             "ahead" => { "A" => { "options" => { "queue" => "images" } } } }
+    told.each { |name, classes| redis.command("HSET", "brood:classes", name, JSON.generate("classes" => classes)) }
+    { "new" => [time - 5, time], "old" => [time - 50, time], "ahead" => [time + 999, time + 999] }.each do |name, times|
+      redis.command("HSET", "brood:classes:seen", name, times.join(" "))
+    end
+    Brood::Classes.forget
+    assert_raises(Brood::Classes::Refused) { push("A", ["secret"]) }
+    push("A", ["brood1.1.AAAA"])
+    assert_equal true, only_job("mine")["encrypt"]
+  ensure
+    %w[brood:classes brood:classes:seen].each { |key| redis.command("HDEL", key, "new", "old", "ahead") }
+    Brood::Classes.forget
+  end
+
   def test_a_class_that_cannot_be_read_leaves_the_push_as_it_is
     field = { "name" => "a", "type" => "integer" }
     classes = { "A" => { "required" => 1, "fields" => [1, 2] }, "B" => { "options" => "x" }, "C" => { "required" => 1, "fields" => [field.merge("min" => "0", "max" => 7)] },

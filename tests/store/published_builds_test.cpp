@@ -97,3 +97,21 @@ BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_forgets_no_build_that_runs) {
   BOOST_TEST(board.builds().size() == 1u);
   BOOST_TEST(board.builds().front().since <= board.now());
 }
+
+BOOST_AUTO_TEST_CASE(a_build_that_was_seen_far_ahead_is_gone_and_none_began_later_than_it_was_seen) {
+  Board board;
+  const std::int64_t now = board.now();
+  board.set("ahead", now + 5'000, now + 5'000);
+  board.set("evil", 9'999'999'998, 9'999'999'999);
+  board.set("late", now + 5'000, now);
+  for (const SeenBuild& build : board.builds()) {
+    BOOST_TEST(build.runs == (build.build == "late"), build.build);
+    BOOST_TEST(build.since <= board.now(), build.build);
+    BOOST_TEST(build.seen <= board.now(), build.build);
+  }
+  BOOST_TEST(board.publish("a", "{}"));
+  std::vector<std::string> names;
+  for (const SeenBuild& build : board.builds()) names.push_back(build.build);
+  BOOST_TEST(names.size() == 3u);
+  BOOST_TEST(names.back() == "ahead");  // it is forgotten after a week, and "evil" at once
+}

@@ -276,6 +276,27 @@ BOOST_AUTO_TEST_CASE(a_class_that_encrypts_refuses_an_argument_in_clear_and_show
   BOOST_TEST(refusal_of(sealed, all) == "");
 }
 
+BOOST_AUTO_TEST_CASE(a_push_is_encrypted_if_any_running_build_encrypts) {
+  const std::string fields = R"("required":1,"fields":[{"name":"a","type":"string"}]})";
+  PublishedClasses all;
+  all.add({"b2", 20, 30, true}, document({{"Job", R"({"options":{"encrypt":false},)" + fields}, {"Old", "{}"}}));
+  all.add({"b1", 10, 30, true}, document({{"Job", R"({"options":{"encrypt":true},)" + fields}}));
+  all.add({"b0", 5, 6, false}, document({{"Old", R"({"options":{"encrypt":true}})"}}));
+  Push push = push_of("Job", R"(["secret"])");
+  go_by_class(push, {}, all, {});
+  BOOST_TEST(member_of(push, "encrypt") == "true");
+  BOOST_TEST(!tells(refusal_of(push_of("Job", "[4111]"), all), "4111"));
+  Push unchecked = push_of("Job", "[4111]");
+  go_by_class(unchecked, {}, all, {}, true);
+  BOOST_TEST(member_of(unchecked, "encrypt") == "true");
+  Push in_clear = push_of("Job", R"(["secret"])");
+  in_clear.members = {{"encrypt", "false"}};
+  BOOST_TEST(tells(refusal_of(in_clear, all), "in clear"));
+  Push of_gone = push_of("Old", "[1]");
+  go_by_class(of_gone, {}, all, {});
+  BOOST_TEST(member_of(of_gone, "encrypt") == "");
+}
+
 BOOST_AUTO_TEST_CASE(what_any_running_build_takes_is_pushed_and_the_newest_gives_the_options) {
   const std::string old = R"({"options":{"queue":"old"},"required":1,"fields":[{"name":"a","type":"string"}]})";
   const std::string now = R"({"options":{"queue":"new"},"required":1,"fields":[{"name":"a","type":"integer"}]})";

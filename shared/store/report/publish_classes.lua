@@ -17,7 +17,7 @@ local since, gone, known = now, {}, {}
 local seen = redis.call("HGETALL", KEYS[2])
 for i = 1, #seen, 2 do
   local first, last = string.match(seen[i + 1], "^(%d+) (%d+)$")
-  local age = last and math.max(0, now - tonumber(last)) or math.huge
+  local age = last and math.abs(now - tonumber(last)) or math.huge    -- seen far ahead is gone too
   local is_gone = age > tonumber(ARGV[3])
   known[seen[i]] = true
   if seen[i] == ARGV[1] then

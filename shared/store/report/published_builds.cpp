@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <tuple>
 #include <utility>
 
@@ -56,7 +57,10 @@ std::vector<SeenBuild> read_seen_builds(ReplyView reply, std::int64_t now) {
     SeenBuild build{.build = lenient_text(reply[i])};
     if (build.build.empty() || build.build.size() > longest_build_name) continue;
     if (!read_times(lenient_text(reply[i + 1]), build)) continue;
-    build.runs = now - build.seen <= gone_after.count();
+    // A time that lies ahead was written by a clock that has been set back, or by another program.
+    build.runs = std::abs(now - build.seen) <= gone_after.count();
+    build.seen = std::min(build.seen, now);
+    build.since = std::min(build.since, build.seen);
     builds.push_back(std::move(build));
   }
   std::ranges::sort(builds, is_before);

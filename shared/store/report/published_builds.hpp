@@ -15,7 +15,8 @@ namespace brood {
 // What job classes say, as supervisors publish it for those who push: a document by build.  A build is one set of job
 // libraries and commands; workers of several run during a rolling restart.
 
-// A supervisor says so once in this time, and a build that has not been seen for three times as long is gone.
+// A supervisor says so once in this time, and a build that has not been seen for three times as long is gone.  So is
+// one that was seen later than in three times as long from now.
 inline constexpr std::chrono::seconds between_publications{60};
 
 // `document` is JSON; empty: it is published already.  The answer is false if it is not, and must be sent.

@@ -25,7 +25,7 @@ module Brood
   module Classes
     DOCUMENTS = "brood:classes"
     SEEN = "brood:classes:seen"
-    GONE_AFTER = 180 # seconds
+    GONE_AFTER = 900 # seconds
     KEPT_FOR = 30 # seconds, until Redis is asked again
     LONGEST_DOCUMENT = 1 << 20
     MOST_BUILDS = 64

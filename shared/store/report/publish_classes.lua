@@ -4,21 +4,31 @@
 -- ARGV[3] after how many seconds unseen a build counts as gone    ARGV[4] for how many one that is gone is kept
 -- ARGV[5] how many of these are kept
 -- Returns 1; 0 when the document is not known and must be sent.
+local now = tonumber(redis.call("TIME")[1])
+local function is_recent(last) return math.abs(now - tonumber(last)) <= tonumber(ARGV[3]) end    -- far ahead is gone, too
+-- Most often only the time changes.
+if ARGV[2] == "" then
+  if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return 0 end
+  local first, last = (redis.call("HGET", KEYS[2], ARGV[1]) or ""):match("^(%d+) (%d+)$")
+  if last and is_recent(last) then
+    redis.call("HSET", KEYS[2], ARGV[1], string.format("%d %d", math.min(now, tonumber(first)), now))
+    return 1
+  end
+end
+
 local function must_be_hash(key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= "hash" and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
 end
 local refusal = must_be_hash(KEYS[1]) or must_be_hash(KEYS[2])
 if refusal then return refusal end
-if ARGV[2] == "" and redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return 0 end
 
-local now = tonumber(redis.call("TIME")[1])
 local since, gone, known = now, {}, {}
 local seen = redis.call("HGETALL", KEYS[2])
 for i = 1, #seen, 2 do
   local first, last = string.match(seen[i + 1], "^(%d+) (%d+)$")
-  local age = last and math.abs(now - tonumber(last)) or math.huge    -- seen far ahead is gone too
-  local is_gone = age > tonumber(ARGV[3])
+  local age = last and math.abs(now - tonumber(last)) or math.huge
+  local is_gone = not last or not is_recent(last)
   known[seen[i]] = true
   if seen[i] == ARGV[1] then
     if not is_gone then since = math.min(now, tonumber(first)) end

@@ -17,7 +17,7 @@ namespace brood {
 
 // A supervisor says so once in this time, and a build that has not been seen for three times as long is gone.  So is
 // one that was seen later than in three times as long from now.
-inline constexpr std::chrono::seconds between_publications{60};
+inline constexpr std::chrono::seconds between_publications{300};
 
 // `document` is JSON; empty: it is published already.  The answer is false if it is not, and must be sent.
 ScriptCall publish_classes(std::string_view build, std::string_view document);

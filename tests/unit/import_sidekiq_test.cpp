@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::map<std::string, std::string> variables = {{"THREADS", "7"}};
+const std::map<std::string, std::string> variables = {{"THREADS", "7"}, {"BROKER", "redis://:hunter2@cache:6379/1"}};
 
 std::optional<std::string> variable(const std::string& name) {
   const auto known = variables.find(name);
@@ -127,6 +127,27 @@ BOOST_AUTO_TEST_CASE(variables_of_the_environment_are_evaluated_and_no_other_erb
   BOOST_TEST(notes_of(other).find("sidekiq.yml:2 ERB: `Etc.nprocessors` cannot be evaluated") != std::string::npos);
   BOOST_TEST(other.toml.find("\nconcurrency") == std::string::npos);
   BOOST_TEST(notes_of(import("<%# a comment\n of two lines %>\nfoo: 1")) == "sidekiq.yml:3 foo: has no counterpart\n");
+}
+
+BOOST_AUTO_TEST_CASE(no_value_of_the_environment_is_shown) {
+  const Imported imported =
+      import("concurrency: 2\nredis:\n  url: <%= ENV['BROKER'] %>\ntimeout: <%= ENV.fetch('NONE', 6) %>\n");
+  const std::string notes = notes_of(imported);
+  BOOST_TEST(imported.toml.find("hunter2") == std::string::npos, imported.toml);
+  BOOST_TEST(notes.find("hunter2") == std::string::npos, notes);
+  BOOST_TEST(notes.find("sidekiq.yml:3 ERB: `ENV['BROKER']` is taken from the environment here") != std::string::npos);
+  BOOST_TEST(notes.find("sidekiq.yml:4 ERB: `ENV.fetch('NONE', 6)` is 6 here") != std::string::npos, notes);
+}
+
+BOOST_AUTO_TEST_CASE(of_two_rules_with_one_name_the_first_is_kept) {
+  const Imported imported = import("schedule:\n  report:\n    cron: '0 3 * * *'\n    class: First\n",
+                                   "report:\n  cron: '0 4 * * *'\n  class: Second\nother:\n  cron: '0 5 * * *'\n"
+                                   "  class: Other\n");
+  const Config config = config_of(imported);
+  BOOST_TEST(config.periodic.size() == 2u);
+  BOOST_TEST(config.periodic.at("report").job_class == "First");
+  BOOST_TEST(notes_of(imported).find("schedule.yml:1 periodic.report: left out: another rule has this name") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(each_setting_without_a_counterpart_is_named_with_its_line) {

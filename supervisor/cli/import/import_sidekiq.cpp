@@ -66,14 +66,7 @@ class Import {
 
   YamlValue read(const SidekiqFile& file) {
     SidekiqYaml yaml = read_sidekiq_yaml(file.path, file.text, request_.variable);
-    for (const ErbTag& tag : yaml.tags) {
-      const std::string code = log::printable(tag.code.substr(0, 80));
-      note(tag.line, "ERB",
-           tag.value
-               ? fmt::format("`{}` is {} here; brood.toml reads no environment, so set it there", code, *tag.value)
-               : fmt::format("`{}` cannot be evaluated without Ruby: pipe the output of `erb {}` to `brood import -`",
-                             code, file.path));
-    }
+    for (const ErbTag& tag : yaml.tags) note(tag.line, "ERB", remark_on(tag, file.path));
     if (yaml.root.kind == YamlValue::Kind::none) return {};
     if (yaml.root.kind == YamlValue::Kind::list && request_.schedule && file.path == request_.schedule->path)
       return yaml.root;
@@ -81,6 +74,16 @@ class Import {
       setting::Place{fmt::format("{}:{}", file.path, yaml.root.line)}.refuse(
           "is no map of settings: is it Sidekiq's file?");
     return yaml.root;
+  }
+
+  // Shows no value of a variable, which may be a password or a URL with one.
+  static std::string remark_on(const ErbTag& tag, const std::string& path) {
+    const std::string code = log::printable(tag.code.substr(0, 80));
+    if (!tag.value)
+      return fmt::format("`{}` cannot be evaluated without Ruby: pipe the output of `erb {}` to `brood import -`", code,
+                         path);
+    return fmt::format("`{}` is {} here; brood.toml reads no environment, so set it there", code,
+                       tag.is_of_environment ? "taken from the environment" : *tag.value);
   }
 
   // The settings for all environments, overridden by those of ours.
@@ -264,9 +267,9 @@ class Import {
     const ImportedRule imported = import_rule(rule);
     for (const std::string& problem : imported.problems) note(rule.line, shown, problem);
     if (imported.lines.empty()) return;
-    if (!has_rules_)
+    if (!rules_.insert(name).second) return note(rule.line, shown, "left out: another rule has this name, see above");
+    if (rules_.size() == 1)
       note(rule.line, "periodic", "a rule without tz is in UTC here, and in the server's or Rails' time zone there");
-    has_rules_ = true;
     std::vector<std::string>& lines = section("periodic." + key(name));
     if (const YamlValue* text = rule.find("description"); text != nullptr && !text->word().empty())
       lines.push_back("# " + log::printable(text->word().substr(0, 200)));
@@ -324,7 +327,8 @@ class Import {
   std::vector<Queue> queues_;
   std::vector<std::string> further_queues_;  // after those, as TOML
   int queues_line_ = 0;
-  bool is_strict_ = false, has_rules_ = false;
+  std::set<std::string> rules_;  // their names
+  bool is_strict_ = false;
   std::size_t translated_ = 0;
   std::vector<ImportNote> notes_;
 };

@@ -134,27 +134,28 @@ class RubyCode {
   std::string_view rest_;
 };
 
-// The value of `ENV["NAME"]`, `ENV.fetch("NAME")`, `ENV["NAME"] || DEFAULT`, `ENV.fetch("NAME", DEFAULT)` or
-// `ENV.fetch("NAME") { DEFAULT }`, also within `Integer(...)` or with `.to_i` behind it.
-std::optional<std::string> evaluate(const std::string& text,
-                                    const std::function<std::optional<std::string>(const std::string&)>& environment) {
-  RubyCode code(text);
+// Sets the value of a tag whose code is `ENV["NAME"]`, `ENV.fetch("NAME")`, `ENV["NAME"] || DEFAULT`,
+// `ENV.fetch("NAME", DEFAULT)` or `ENV.fetch("NAME") { DEFAULT }`, also within `Integer(...)` or with `.to_i` behind
+// it.
+void evaluate(ErbTag& tag, const std::function<std::optional<std::string>(const std::string&)>& environment) {
+  RubyCode code(tag.code);
   const bool is_wrapped = code.take("Integer(") || code.take("(");
   const bool is_fetch = code.take("ENV.fetch(");
-  if (!is_fetch && !code.take("ENV[")) return std::nullopt;
+  if (!is_fetch && !code.take("ENV[")) return;
   const std::optional<std::string> name = code.literal();
-  if (!name) return std::nullopt;
+  if (!name) return;
   std::optional<std::string> value;
-  if (is_fetch && code.take(",") && !(value = code.literal())) return std::nullopt;
-  if (!code.take(is_fetch ? ")" : "]")) return std::nullopt;
+  if (is_fetch && code.take(",") && !(value = code.literal())) return;
+  if (!code.take(is_fetch ? ")" : "]")) return;
   const bool is_block = code.take("{");
-  if ((is_block || code.take("||")) && !(value = code.literal())) return std::nullopt;
-  if (is_block && !code.take("}")) return std::nullopt;
-  if (is_wrapped && !code.take(")")) return std::nullopt;
+  if ((is_block || code.take("||")) && !(value = code.literal())) return;
+  if (is_block && !code.take("}")) return;
+  if (is_wrapped && !code.take(")")) return;
   if (!code.take(".to_i")) code.take(".to_s");
-  if (!code.at_end()) return std::nullopt;
-  if (auto set = environment(*name)) return set;
-  return value;
+  if (!code.at_end()) return;
+  tag.value = environment(*name);
+  tag.is_of_environment = tag.value.has_value();
+  if (!tag.is_of_environment) tag.value = value;
 }
 
 // Whether it is a JSON number, which YAML reads as a number too.
@@ -186,7 +187,8 @@ std::string without_erb(const std::string& text, std::vector<ErbTag>& tags,
     while (!code.empty() && (code.back() == '-' || code.back() == ' ')) code.pop_back();
     code.erase(0, std::min(code.find_first_not_of("=- "), code.size()));
     if (!is_comment) {
-      ErbTag found{line, code, is_output ? evaluate(code, environment) : std::nullopt};
+      ErbTag found{.line = line, .code = code};
+      if (is_output) evaluate(found, environment);
       if (found.value) clean += *found.value;
       tags.push_back(std::move(found));
     }

@@ -32,6 +32,7 @@ struct ErbTag {
   int line = 0;
   std::string code;
   std::optional<std::string> value = {};  // its replacement; nullopt if it cannot be evaluated
+  bool is_of_environment = false;         // the value is a variable's, perhaps a secret, and no default in the file
 };
 
 struct SidekiqYaml {

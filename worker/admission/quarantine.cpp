@@ -24,6 +24,10 @@ QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_vie
   return crashed_with_these ? QuarantineAnswer::defer : QuarantineAnswer::probe;
 }
 
+bool is_of_paused_class(const Payload& job, const NameSet& paused) {
+  return paused.contains(job.job_class()) || paused.contains(job.counted_class());
+}
+
 void Quarantine::set_libraries(std::uint64_t digest, SteadyTime now) {
   libraries_ = fmt::format("{:016x}", digest);
   begun_ = now;
@@ -36,9 +40,7 @@ void Quarantine::forget() {
   has_ended_trial_ = false;
 }
 
-bool Quarantine::is_paused(const Payload& job) const {
-  return !paused_.empty() && (paused_.contains(job.code_class()) || paused_.contains(job.counted_class()));
-}
+bool Quarantine::is_paused(const Payload& job) const { return !paused_.empty() && is_of_paused_class(job, paused_); }
 
 void Quarantine::note_pauses(const NameSet* paused) {
   if (paused != nullptr && *paused != paused_) paused_ = *paused;

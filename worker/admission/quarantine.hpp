@@ -24,6 +24,9 @@ enum class QuarantineAnswer {
 };
 QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries);
 
+// By the class of the payload or by the one that it wraps: a pause of Active Job's wrapper holds all its jobs.
+bool is_of_paused_class(const Payload& job, const NameSet& paused);
+
 // How long Redis may take to answer.
 inline constexpr std::chrono::milliseconds quarantine_patience(2000);
 

@@ -31,7 +31,7 @@ QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
   try {
     const Payload job = Payload::parse(waiting.payload);
     waiting.job_class = job.code_class();
-    waiting.classes = {job.code_class(), job.counted_class()};
+    waiting.classes = {job.job_class(), job.counted_class()};
     waiting.jid = job.jid();
     waiting.queue = job.string("queue").value_or("default");
   } catch (const BadPayload&) {  // another program put it there

@@ -1,7 +1,6 @@
 #include "shared/classes/published_classes.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "shared/base/nearest.hpp"
@@ -48,8 +47,8 @@ void PublishedClasses::add(Build build, std::string document) {
       }
     }
   } catch (const BadJson& error) {
-    problems_.push_back("what build " + known->build.name +
-                        " publishes of its job classes cannot be read, and is ignored: " + error.what());
+    problems_.insert("what build " + known->build.name +
+                     " publishes of its job classes cannot be read, and is ignored: " + error.what());
     return;
   }
   builds_.push_back(std::move(known));
@@ -64,8 +63,8 @@ std::vector<PublishedClasses::Said> PublishedClasses::find(std::string_view job_
     try {
       found.push_back({known->build, PublishedClass::parse(one->first, one->second)});
     } catch (const BadJson& error) {
-      problems_.push_back("what build " + known->build.name + " publishes of " + one->first +
-                          " cannot be read, and is ignored: " + error.what());
+      problems_.insert("what build " + known->build.name + " publishes of " + one->first +
+                       " cannot be read, and is ignored: " + error.what());
     }
   }
   return found;

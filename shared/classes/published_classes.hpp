@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,8 @@ class PublishedClasses {
   };
   std::vector<Said> find(std::string_view job_class) const;
 
-  std::vector<std::string> names() const;  // sorted
-  const std::vector<std::string>& problems() const { return problems_; }
+  std::vector<std::string> names() const;                              // sorted
+  const std::set<std::string>& problems() const { return problems_; }  // each once
 
  private:
   struct Known {
@@ -43,7 +44,7 @@ class PublishedClasses {
     std::map<std::string, std::string_view, std::less<>> classes;  // within the document
   };
   std::vector<std::unique_ptr<const Known>> builds_;
-  mutable std::vector<std::string> problems_;
+  mutable std::set<std::string> problems_;
 };
 
 // What becomes of a push of this class with these arguments, a JSON array.

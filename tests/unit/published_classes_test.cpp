@@ -333,7 +333,10 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_left_out_with_a_reason) {
   }
   BOOST_TEST(all.find("E").size() == 1u);
   BOOST_TEST(refusal_of(push_of("E", "[1]"), all) == "");
-  BOOST_TEST(all.problems().size() >= 8u);
+  const std::size_t problems = all.problems().size();
+  BOOST_TEST(problems >= 8u);
+  for (int i = 0; i < 3; ++i) all.find("A");
+  BOOST_TEST(all.problems().size() == problems);
   BOOST_TEST(all.find("Resize").size() == 1u);
   const std::string deep(200, '[');
   all.add({"deep", 1, 2, true}, document({{"F", deep}}));

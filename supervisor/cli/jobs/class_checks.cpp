@@ -24,25 +24,28 @@ void ClassChecks::ask() {
   if (asked_ && steady_now() - *asked_ < ask_again) return;
   asked_ = steady_now();
   published_ = published_classes_for_push(shards_);
+  problems_told_ = 0;
   ruby_serves_ = ask_ruby_serves(shards_);
 }
 
-void ClassChecks::go_by(Push& push, const SaidByPush& said) {
+void ClassChecks::warn(const std::string& warning) {
+  if (warned_.insert(warning).second) fmt::print(stderr, "{}: {}\n", command_, log::printable(warning));
+}
+
+void ClassChecks::warn_of_problems() {
+  if (published_.problems().size() == problems_told_) return;
+  for (const std::string& problem : published_.problems()) warn(problem);
+  problems_told_ = published_.problems().size();
+}
+
+void ClassChecks::go_by(Push& push, const SaidByPush& said) try {
   ask();
-  std::set<std::string> warnings(published_.problems().begin(), published_.problems().end());
-  const auto tell = [&] {
-    for (const std::string& warning : warnings) {
-      if (warned_.insert(warning).second) fmt::print(stderr, "{}: {}\n", command_, log::printable(warning));
-    }
-  };
-  try {
-    warnings.insert(go_by_class(push, said, published_, ruby_serves_, unchecked_));
-    warnings.erase("");
-    tell();
-  } catch (const PushRefused&) {
-    tell();
-    throw;
-  }
+  const std::string warning = go_by_class(push, said, published_, ruby_serves_, unchecked_);
+  warn_of_problems();
+  if (!warning.empty()) warn(warning);
+} catch (const PushRefused&) {
+  warn_of_problems();
+  throw;
 }
 
 }  // namespace brood

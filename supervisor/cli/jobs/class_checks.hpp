@@ -22,11 +22,14 @@ class ClassChecks {
 
  private:
   void ask();
+  void warn(const std::string& warning);
+  void warn_of_problems();
 
   ShardConnections shards_;
   const std::string command_;
   const bool unchecked_;
   PublishedClasses published_;
+  std::size_t problems_told_ = 0;  // of published_
   RubyServes ruby_serves_;
   std::optional<SteadyTime> asked_;  // a long bulk asks again: workers may have been deployed since
   std::set<std::string> warned_;

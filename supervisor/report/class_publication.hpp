@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// Publishes in Redis the options of the job classes of this supervisor's workers, for programs that push, and again every
-// five minutes while these workers run.  See shared/store/report/published_builds.hpp.
+// Publishes in Redis the options of the job classes of this supervisor's workers, for programs that push, and again
+// every five minutes while these workers run.  See shared/store/report/published_builds.hpp.
 class ClassPublication {
  public:
   ClassPublication(EventLoop& loop, AsyncConnection& redis);

@@ -192,6 +192,18 @@ BOOST_AUTO_TEST_CASE(periodic_rules_and_callbacks_of_batches_go_by_their_classes
   BOOST_TEST(push("NightlyRaport:[7,\"monday\"]").status == 64);
 }
 
+BOOST_AUTO_TEST_CASE(no_tick_goes_elsewhere_before_workers_have_told_their_classes) {
+  Publisher site("[periodic.resize]\ncron = \"* * * * * *\"\nclass = \"ResizeImage\"\nargs = [\"a\", 1]\n");
+  BOOST_TEST(eventually([&] { return site.redis.size_of("queue:images") >= 1u; }), site.brood.log_tail());
+  site.brood.kill9();
+  const std::size_t before = site.redis.size_of("queue:images");
+  site.brood.start();
+  BOOST_REQUIRE_MESSAGE(site.brood.wait_ready(), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return site.redis.size_of("queue:images") > before; }), site.brood.log_tail());
+  BOOST_TEST(site.redis.size_of("queue:default") == 0u);
+  BOOST_TEST(member(site.waiting_in("images"), "retry") == "5");
+}
+
 BOOST_AUTO_TEST_CASE(hostile_contents_are_ignored_with_a_warning_and_published_again) {
   Publisher site;
   site.redis.command({"HSET", "brood:classes", "evil", "{\"classes\":{\"ResizeImage\":", "odd",

@@ -9,6 +9,6 @@ struct CountWords {
   void perform(const brood::Context& job) const;
 };
 
-void wait(brood::Client& client, const CountWords& job) {
+void wait(brood::Client& client, [[maybe_unused]] const CountWords& job) {
   // SNIPPET
 }

@@ -1,6 +1,7 @@
 #include <brood/ambient.hpp>
 #include <brood/api.hpp>
 #include <brood/client.hpp>
+#include <brood/global_id.hpp>
 #include <fstream>
 
 #include "expect.hpp"
@@ -48,6 +49,14 @@ void perform(brood::Client& client) {
                 "jid whole, class Consumer::Everything, queue images, capsule images, attempt 1 after 0, going on, "
                 "timeout moved, payload whole",
                 "measured Consumer::Everything for 42 in de, 00-01-02-01"});
+}
+
+// A record of a Rails application as an argument.
+void name_a_record() {
+  const brood::GlobalId order = brood::GlobalId::parse("gid://shop/Order/7");
+  EXPECT(order.app == "shop" && order.model == "Order" && order.id == "7" && order.text() == "gid://shop/Order/7");
+  const brood::Argument<brood::GlobalId>::Wire text = brood::Argument<brood::GlobalId>::write(order);
+  EXPECT(brood::Argument<brood::GlobalId>::read(text) == order);
 }
 
 void run_middleware(brood::Client& client) {
@@ -136,6 +145,7 @@ void use_jobs(const std::string& redis_url, const std::string& ledger) {
   brood::Client client(redis_url);
   brood::Api api(redis_url);
   perform(client);
+  name_a_record();
   run_middleware(client);
   fail(client, api);
   iterate(client, api);

@@ -103,7 +103,7 @@ class Import {
     if (own == nullptr) return settings;
     for (const auto& [name, value] : own->map) {
       if (value.kind == YamlValue::Kind::none) continue;
-      std::erase_if(settings, [&](const auto& known) { return known.first == name; });
+      std::erase_if(settings, [&own_name = name](const auto& known) { return known.first == own_name; });
       settings.emplace_back(name, value);
     }
     return settings;

@@ -20,7 +20,7 @@ void note(const std::string& path, const std::string& line) {
 // As `perform(path, order, at, wait, kind, options = {})` in Ruby.
 struct AllKinds {
   struct Options {
-    std::int64_t width = 0;
+    std::int64_t width;
     std::string format;
   };
 

@@ -62,7 +62,7 @@ std::vector<std::string> queues_of_pattern(const std::string& pattern, const std
     queues.push_back(std::move(*tenants));
   };
   // Tenants that nobody has pushed for yet are asked for too.
-  if (const auto named_base = tenant_in(pattern.substr(0, pattern.find('!')))) {
+  if (const auto named_base = tenant_in(std::string_view(pattern).substr(0, pattern.find('!')))) {
     add_tenants_of(named_base->base);
     return queues;
   }

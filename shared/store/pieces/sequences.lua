@@ -107,8 +107,7 @@ local function sequences(prefix)
       local fields = redis.pcall("HGETALL", hash)
       for i = 1, #fields, 2 do
         local list = hash .. ":" .. fields[i] .. ":" .. queue
-        -- What a wait has brought lies there alone.
-        if fields[i + 1]:sub(-#ending) == ending and list ~= own_list and redis.pcall("LLEN", list) == 1 then
+        if fields[i + 1]:sub(-#ending) == ending and list ~= own_list then
           local payload = redis.pcall("LINDEX", list, -1)
           local name, jid
           if type(payload) == "string" then name, jid = read(payload) end

@@ -47,17 +47,17 @@ class PublishedClasses {
   mutable std::set<std::string> problems_;
 };
 
-// What becomes of a push of this class with these arguments, a JSON array.
+// Whether a job of this class with these arguments, a JSON array, may be pushed.
 struct PushVerdict {
   enum class Kind {
     fits,         // a worker of some build would take it
     unpublished,  // no worker publishes the class, and its name is near none
-    misspelt,     // likewise, and its name is nearly that of a published one
+    misspelt,     // no worker publishes the class, and its name is near that of a published one
     wrong,        // workers of no build would take the arguments
   } kind = Kind::unpublished;
   std::string problem = {};                    // of misspelt and wrong: a sentence
   std::optional<PublishedClass> goes_by = {};  // of fits and wrong: as the newest build; encrypts if any of them does
-  bool is_gone = false;                        // likewise: no worker that runs now has the class
+  bool is_gone = false;                        // of fits and wrong: no running worker has the class
 };
 PushVerdict judge_push(const PublishedClasses& published, const std::string& job_class, std::string_view args);
 

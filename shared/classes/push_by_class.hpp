@@ -25,7 +25,7 @@ class PushRefused : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Whether a Ruby Sidekiq fetches from this queue: its classes are published by nobody.
+// Whether a Ruby Sidekiq fetches from this queue.  No worker publishes its classes.
 using RubyServes = std::function<bool(const std::string& queue)>;
 
 // Checks the push by what workers publish, and gives it the options of its class where it says nothing else.  A name

@@ -26,7 +26,7 @@ void tell_described_classes(const std::string& path, const DescribedClasses& cla
 // nullopt: there is none, or it cannot be read.  A job may have written it.
 std::optional<DescribedClasses> read_described_classes(const std::string& path);
 
-// By which one document is told from another: 16 hex digits.
+// Identifies a document: 16 hex digits.
 std::string build_of_classes(const std::string& document);
 
 }  // namespace brood

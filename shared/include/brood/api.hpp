@@ -306,7 +306,7 @@ struct BROOD_API DeployMark {
 // A job class that is paused: no worker of brood begins a job of it.  Ruby's Sidekiq ignores that.
 struct BROOD_API PausedClass {
   std::string job_class;           // its name
-  std::string reason;              // why it is paused; empty: nobody said
+  std::string reason;              // why it is paused; empty: no reason was given
   std::optional<Time> since = {};  // nullopt: unknown
   std::optional<Time> until = {};  // when it is unpaused by itself; nullopt: never
   std::string shard = {};          // the shard in which it is paused; empty: only one Redis

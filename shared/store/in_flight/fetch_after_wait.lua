@@ -6,7 +6,7 @@
 -- ARGV[4] jobs wanted    ARGV[5] bytes wanted
 -- Returns {status, number, queue, {}, {fetched payloads, oldest first}}; status is OK, NOTHING (the wait itself brought a job,
 -- or no queue has one: nothing was fetched), MOVED (the wait brought a job that waits for its sequence now: nothing is
--- held), MORE (settle_and_fetch is to take what there is) or FENCED (somebody has recovered this incarnation).
+-- held), MORE (the worker must fetch by settle_and_fetch) or FENCED (a recovery has taken this incarnation).
 -- include: pieces/sequences.lua
 if redis.call("HGET", KEYS[1], ARGV[1]) ~= ARGV[2] .. " " .. ARGV[3] then return {"FENCED", "0", "", {}, {}} end
 local nothing = {"NOTHING", ARGV[2], ARGV[3], {}, {}}

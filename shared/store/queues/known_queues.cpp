@@ -61,7 +61,7 @@ std::vector<std::string> queues_of_pattern(const std::string& pattern, const std
     if (!tenants || known.paused.contains(*tenants) || known.paused.contains(all_tenants_of(base))) return;
     queues.push_back(std::move(*tenants));
   };
-  // Tenants that nobody has pushed for yet are asked for too.
+  // Asks for the tenants of this base, even if none is known yet.
   if (const auto named_base = tenant_in(std::string_view(pattern).substr(0, pattern.find('!')))) {
     add_tenants_of(named_base->base);
     return queues;

@@ -151,6 +151,10 @@ inline RedisKey laid_aside(std::string_view name) { return RedisKey(std::string(
 inline RedisKey in_flight_hash(std::string_view identity) {
   return RedisKey("brood:inflight:" + std::string(identity));
 }
+// That a worker's BLMOVE has found a job and will not wait: see fetch_after_wait.lua, which spells it too.
+inline RedisKey wait_found_job(std::string_view identity, std::string_view field) {
+  return RedisKey("brood:wait_found_job:" + std::string(identity) + ":" + std::string(field));
+}
 inline RedisKey in_flight_list(std::string_view identity, std::string_view field, std::string_view queue) {
   return RedisKey(in_flight_hash(identity).name() + ":" + std::string(field) + ":" + std::string(queue));
 }

@@ -115,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(idle_workers_keep_the_order_of_jobs_that_come_all_at_onc
         enqueue(redis, payloads);
       else
         for (const std::string& payload : payloads) enqueue(redis, {payload});
-      BOOST_TEST(all_done(), brood.log_tail());
+      if (round % 5 != 4) BOOST_TEST(all_done(), brood.log_tail());  // otherwise the next burst comes while they end
     }
     BOOST_TEST(all_done(), brood.log_tail());
     BOOST_TEST(out_of_order() == "");

@@ -16,7 +16,7 @@ struct Waiter : Worker {
   Waiter() {
     server.command({"SCRIPT", "LOAD", scripts::fetch_after_wait.text});
     next({}, {.draw = {"a", "b"}, .most = 1, .wait_queue = "a"});
-    channel.next = {hand_on};  // CLIENT ID
+    channel.next = {hand_on, hand_on};  // CLIENT ID and the script before the wait
   }
   Session::Waited wait() { return Worker::wait({"a", "b"}, 2); }
 };

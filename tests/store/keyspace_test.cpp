@@ -202,6 +202,7 @@ void Shard::wait() {
   BOOST_TEST(settled.queue == "a");
   push("a", {"1"});
   BOOST_TEST(read_peek(ask(peek("a", 1s)).view()) == job("1"));
+  run(before_wait({.identity = identity, .field = "0.1", .wait_queue = "a", .draw = {}}));
   BOOST_TEST(read_arrived(ask(wait_on_queue(identity, "0.1", "a", 1s)).view()).value() == job("1"));
   settle("0.1", settled.number, {Outcome{}}, 0, "a", "a");
   push("b", {"2"});

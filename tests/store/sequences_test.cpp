@@ -72,10 +72,23 @@ struct Worker {
 
   // What Redis does once the queue that it waits on has a job.
   Settled wait(const Strings& draw = {}) {
-    const auto arrived =
-        read_arrived(connection.call(wait_on_queue(identity, field(), queue, std::chrono::seconds(1))).view());
-    if (arrived) held = {*arrived};
+    arrive();
     return after_wait(draw);
+  }
+  void arrive() {
+    held = {*read_arrived(connection.call(wait_on_queue(identity, field(), queue, std::chrono::seconds(1))).view())};
+  }
+  // Returns whether the wait will find a job at once.
+  bool before_wait(bool lets_others_enter = true) {
+    return connection
+               .run(brood::before_wait({.identity = identity,
+                                        .field = field(),
+                                        .number = number,
+                                        .wait_queue = queue,
+                                        .draw = {},
+                                        .lets_others_enter = lets_others_enter}))
+               .view()
+               .integer() == 1;
   }
   Settled after_wait(const Strings& draw = {}) {
     return read_settled(connection.run(fetch_after_wait({identity, field(), number, queue, draw, 10})).view());
@@ -223,9 +236,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_that_waits_bring_enter_in_the_order_in_which_they_c
   Worker one = worker(1), two = worker(2), three = worker(3);
   for (Worker* const waiter : {&one, &two}) BOOST_TEST(waiter->settle({}, 1, {"default"}, "default") == Strings{});
   for (const char* const jid : {"a", "b", "c"}) push(job(jid, "s"));
-  for (Worker* const waiter : {&one, &two})
-    waiter->held = {*read_arrived(
-        connection.call(wait_on_queue(identity, waiter->field(), "default", std::chrono::seconds(1))).view())};
+  for (Worker* const waiter : {&one, &two}) waiter->arrive();
   // "c" is not to overtake those that are on their way.
   BOOST_TEST(three.fetch() == Strings{});
   BOOST_TEST(three.last.has_more_soon);
@@ -240,6 +251,36 @@ BOOST_FIXTURE_TEST_CASE(jobs_that_waits_bring_enter_in_the_order_in_which_they_c
   BOOST_TEST((two.enter("s", "b") == Taken::no));
   BOOST_TEST(redis.integer({"EXISTS", keys::in_flight_list(identity, two.field(), "default")}) == 0);
   BOOST_TEST(one.done() == Strings{"b"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_a_wait_finds_at_once_lets_those_before_it_enter_first, Site) {
+  Worker one = worker(1), two = worker(2), late = worker(3);
+  for (Worker* const waiter : {&one, &two, &late})
+    BOOST_TEST(waiter->settle({}, 1, {"default"}, "default") == Strings{});
+  for (Worker* const waiter : {&one, &two}) BOOST_TEST(!waiter->before_wait());
+  for (const char* const jid : {"a", "b", "c", "d"}) push(job(jid, "s"));
+  for (Worker* const waiter : {&one, &two}) waiter->arrive();
+  BOOST_TEST(late.before_wait());
+  BOOST_TEST(late.wait().gone_to_wait);
+  BOOST_TEST(redis.lrange("queue:default").size() == 2u);
+  BOOST_TEST(jid_of(redis.lrange("queue:default").back()) == "c");
+  BOOST_TEST(holder("s") == "none");
+  BOOST_TEST(one.after_wait().nothing);  // though the one behind it has not entered
+  BOOST_TEST(two.after_wait().gone_to_wait);
+  BOOST_TEST(late.before_wait());
+  BOOST_TEST(late.wait().gone_to_wait);
+  BOOST_TEST(holder("s") == "a");
+  BOOST_TEST(waiting("s") == (Strings{"b", "c"}), boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_never_enters_is_not_waited_for_by_those_that_have_waited_long, Site) {
+  Worker lost = worker(1), other = worker(2);
+  for (Worker* const waiter : {&lost, &other}) BOOST_TEST(waiter->settle({}, 1, {"default"}, "default") == Strings{});
+  for (const char* const jid : {"a", "b"}) push(job(jid, "s"));
+  lost.arrive();
+  BOOST_TEST(other.before_wait(false));
+  BOOST_TEST(other.wait().nothing);
+  BOOST_TEST(holder("s") == "b");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_fetch_behind_a_wait_leaves_sequences_to_the_next_settle, Site) {

@@ -23,8 +23,11 @@ constexpr auto short_wait = 5s;
 constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see shared/redis/socket.cpp
 constexpr auto reply_slack = 5s;
 
-// A job that was brought by a wait enters its sequence at once, unless its worker is dead or cannot send the script.
+// A job that a wait has brought enters its sequence within a millisecond, unless its worker is dead or cannot send the
+// script.  Then the others wait for it no longer, for a while.
 constexpr int most_soon_in_a_row = 20;
+constexpr auto longest_soon = 1s;
+constexpr auto others_are_late = 60s;
 
 // Whether the wait, or the fetch behind it, brought a job.
 bool brought_a_job(const std::vector<Reply>& replies) {
@@ -199,8 +202,8 @@ void Session::hold(Settled settled) {
       batch_.entries.push_back(std::move(payload));
   }
   number_ = settled.number;
-  soon_in_a_row_ = settled.has_more_soon ? soon_in_a_row_ + 1 : 0;
-  const bool again_soon = settled.has_more_soon && soon_in_a_row_ <= most_soon_in_a_row;
+  const bool again_soon = settled.has_more_soon && note_soon();
+  if (!settled.has_more_soon) soon_in_a_row_ = 0;
   has_more_ = batch_.entries.empty() && (settled.has_more || again_soon);
 
   slot_.clear_entries();
@@ -208,6 +211,14 @@ void Session::hold(Settled settled) {
   slot_.set_queue(batch_.queue);
   slot_.set_fetched(static_cast<int>(batch_.entries.size()));
   report_skipped(settled.skipped);
+}
+
+// Another worker's job comes first.  Returns whether to ask again at once; otherwise the worker asks behind a wait.
+bool Session::note_soon() {
+  const SteadyTime now = steady_now();
+  if (soon_in_a_row_++ == 0) soon_since_ = now;
+  if (now - soon_since_ > longest_soon) others_late_until_ = now + others_are_late;
+  return soon_in_a_row_ <= most_soon_in_a_row && now >= others_late_until_;
 }
 
 // Either a recovery has taken this incarnation, and its jobs are elsewhere and will run again; or its field alone is
@@ -288,9 +299,16 @@ void Session::report_no_lock(const RedisKey& key) {
 
 Session::Waited Session::wait(const Wait& how) {
   const auto longest = how.looks_again_soon ? short_wait : longest_wait;
-  std::vector<Command> commands{
-      wait_on_queue(setup_.identity, field_, batch_.queue, longest),
-      fetch_after_wait({setup_.identity, field_, number_, batch_.queue, how.draw, how.most}).command()};
+  const FetchAfterWait fetch{.identity = setup_.identity,
+                             .field = field_,
+                             .number = number_,
+                             .wait_queue = batch_.queue,
+                             .draw = how.draw,
+                             .want = how.most,
+                             .lets_others_enter = steady_now() >= others_late_until_};
+  std::vector<Command> commands{before_wait(fetch).command(),
+                                wait_on_queue(setup_.identity, field_, batch_.queue, longest),
+                                fetch_after_wait(fetch).command()};
   bool woken = false;
   const Patience patience{.longest = longest + reply_slack,
                           .wake_fd = how.wake_fd,
@@ -308,8 +326,9 @@ Session::Waited Session::wait(const Wait& how) {
       return Waited::nothing;
     }
     // Redis must know the script when the wait ends: one that is sent again comes after those of other workers.
-    if (fetch_known_on_ != redis_.connections()) commands.back() = by_text(std::move(commands.back()));
-    const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
+    if (fetch_known_on_ != redis_.connections()) commands.front() = by_text(std::move(commands.front()));
+    std::vector<Reply> replies = redis_.call_patiently(commands, patience);
+    replies.erase(replies.begin());
     const std::uint64_t written_on = fetch_known_on_ = redis_.connections();
     slot_.set_waiting_client(0);
     if (delivery_.asks_replicas() && brought_a_job(replies) && !delivery_.is_confirmed(written_on)) {

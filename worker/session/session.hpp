@@ -150,6 +150,7 @@ class Session {
   void leave_incarnation();
   std::size_t settle_without_field(const std::vector<Outcome>& outcomes);
   void hold(Settled settled);
+  bool note_soon();
   FencedBackoff::Fenced leave_fenced(const std::vector<Outcome>& outcomes);
   void back_off(const FencedBackoff::Fenced& fenced);
   void report_skipped(const std::vector<std::string>& queues);
@@ -163,6 +164,7 @@ class Session {
   IncarnationHoldings held_;
   bool has_more_ = false;
   int soon_in_a_row_ = 0;
+  SteadyTime soon_since_{}, others_late_until_{};
   std::uint64_t incarnation_ = 0;  // 0: none, begin() one
   std::string field_;
   std::uint64_t number_ = 0;
@@ -170,7 +172,7 @@ class Session {
   struct {
     std::uint64_t id = 0, connection = 0;  // of which it is the id
   } client_;
-  std::uint64_t fetch_known_on_ = 0;  // the connection that has sent the text of the fetch behind a wait
+  std::uint64_t fetch_known_on_ = 0;  // the connection that has sent the text of fetch_after_wait.lua
   SteadyTime skipped_reported_{};
   struct {
     SteadyTime since{};

@@ -1,21 +1,35 @@
 -- Fetches for a worker that was let go: sent right behind its BLMOVE, so that Redis runs it the moment that the wait
 -- ends, however it ends, and the worker need not come back to ask.  A job that the wait has brought enters its sequence here:
--- Redis runs the scripts of several workers in the order in which it has served their waits.
--- KEYS[1] in-flight hash    KEYS[2] list of the queue waited on    KEYS[3...] queue and list for each queue asked, in order
+-- Redis runs the scripts of several workers in the order in which it has served their waits.  A BLMOVE that finds a job does
+-- not wait, and its script runs before those of waits that were served earlier.  So the script is also sent right in front of
+-- the BLMOVE, and notes that there is a job; then the script behind it lets the jobs of the others enter first.
+-- In front of the BLMOVE: KEYS[1] the queue waited on    KEYS[2] "brood:wait_found_job:<identity>:<slot>.<incarnation>"
+-- ARGV[1] number of the last applied settle.  Returns 1 if it has noted a job.
+-- Behind the BLMOVE: KEYS[1] in-flight hash    KEYS[2] list of the queue waited on    KEYS[3...] queue and list for each queue asked, in order
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle    ARGV[3] queue waited on
 -- ARGV[4] jobs wanted    ARGV[5] bytes wanted
 -- Returns {status, number, queue, {}, {fetched payloads, oldest first}}; status is OK, NOTHING (the wait itself brought a job,
--- or no queue has one: nothing was fetched), MOVED (the wait brought a job that waits for its sequence now: nothing is
--- held), MORE (the worker must fetch by settle_and_fetch) or FENCED (a recovery has taken this incarnation).
+-- or no queue has one: nothing was fetched), MOVED (the wait brought a job that waits for its sequence now, or is back in its
+-- queue: nothing is held), MORE (the worker must fetch by settle_and_fetch) or FENCED (a recovery has taken this incarnation).
 -- include: pieces/sequences.lua
+if #ARGV == 1 then
+  local next = redis.call("LINDEX", KEYS[1], -1)
+  if not next or not names_sequence(next) then return 0 end
+  redis.call("SET", KEYS[2], ARGV[1], "EX", 1)
+  return 1
+end
 if redis.call("HGET", KEYS[1], ARGV[1]) ~= ARGV[2] .. " " .. ARGV[3] then return {"FENCED", "0", "", {}, {}} end
 local nothing = {"NOTHING", ARGV[2], ARGV[3], {}, {}}
 local arrived = redis.call("LINDEX", KEYS[2], -1)
 if arrived then
   if names_sequence(arrived) then
     redis.call("HDEL", KEYS[1], "~")    -- changes nothing: a full Redis lets the rest through
-    local order = sequences(KEYS[1]:sub(1, KEYS[1]:find("brood:inflight:", 1, true) - 1))
-    if not order.enter_from(KEYS[2], ARGV[3], arrived) then nothing[1] = "MOVED" end
+    local at = KEYS[1]:find("brood:inflight:", 1, true)
+    local prefix, identity = KEYS[1]:sub(1, at - 1), KEYS[1]:sub(at + #"brood:inflight:")
+    local found_job = redis.call("GET", prefix .. "brood:wait_found_job:" .. identity .. ":" .. ARGV[1]) == ARGV[2]
+    local order = sequences(prefix)
+    local enters = not found_job or not order.comes_too_early({arrived}, prefix .. "queue:" .. ARGV[3], KEYS[2], ARGV[3])
+    if not enters or not order.enter_from(KEYS[2], ARGV[3], arrived) then nothing[1] = "MOVED" end
   end
   return nothing
 end

@@ -92,6 +92,12 @@ std::optional<std::string> read_arrived(ReplyView reply) {
   return std::string(reply.text());
 }
 
+ScriptCall before_wait(const FetchAfterWait& fetch) {
+  return {&scripts::fetch_after_wait,
+          {keys::queue(fetch.wait_queue), keys::wait_found_job(fetch.identity, fetch.field)},
+          {fetch.lets_others_enter ? std::to_string(fetch.number) : "none"}};
+}
+
 ScriptCall fetch_after_wait(const FetchAfterWait& fetch) {
   ScriptCall call;
   call.script = &scripts::fetch_after_wait;

@@ -65,7 +65,8 @@ Command wait_on_queue(const std::string& identity, const std::string& field, con
 std::optional<std::string> read_arrived(ReplyView reply);
 
 // A fetch without a settlement, for a worker that holds nothing: to be sent right behind the command with which it
-// waits on `wait_queue`, and never again.  A job that the wait brings enters its sequence by it.
+// waits on `wait_queue`, and never again.  A job that the wait brings enters its sequence by it, if before_wait() was
+// sent right in front of that command, on the same connection.
 struct FetchAfterWait {
   std::string identity;
   std::string field;
@@ -73,8 +74,10 @@ struct FetchAfterWait {
   std::string wait_queue;
   std::vector<std::string> draw;  // at most max_queues_asked_after_wait are sent; none: what the wait brings is entered
   int want = 1;
+  bool lets_others_enter = true;  // jobs that other workers' waits have brought before; false: they are not waited for
 };
 inline constexpr std::size_t max_queues_asked_after_wait = 64;  // sent once a wait, not once a fetch
+ScriptCall before_wait(const FetchAfterWait& fetch);
 ScriptCall fetch_after_wait(const FetchAfterWait& fetch);
 
 // The answer of these scripts.

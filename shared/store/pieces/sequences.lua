@@ -128,6 +128,12 @@ local function sequences(prefix)
     return true
   end
 
+  -- Whether another worker's job has to enter before these, which were just moved from the queue `from` to `list`.  Then
+  -- they are back.
+  local function comes_too_early(jobs, from, list, queue)
+    return some_arrive(queue, list) and put_back(from, list, jobs)
+  end
+
   -- Lets jobs enter that were just moved from the queue `from` to `list`, the oldest first; and if all of them wait now,
   -- those that `take` moves after them.  Returns those that may run, or false; and "MORE" or "SOON" if the queue is to be
   -- asked again, because many have gone to wait, or because another worker's job comes first.  Workers wait on the queue
@@ -137,7 +143,7 @@ local function sequences(prefix)
     local some_name = false
     for _, job in ipairs(jobs) do some_name = some_name or read(job) ~= nil end
     if not some_name then return jobs end
-    if is_waited_on and some_arrive(queue, list) and put_back(from, list, jobs) then return false, "SOON" end
+    if is_waited_on and comes_too_early(jobs, from, list, queue) then return false, "SOON" end
     local moved = 0
     while true do
       local kept = {}
@@ -151,5 +157,5 @@ local function sequences(prefix)
     end
   end
 
-  return {enter = enter, enter_from = enter_from, keep = keep, release = release, release_unreadable = release_unreadable, pass_on = pass_on}
+  return {enter = enter, enter_from = enter_from, keep = keep, comes_too_early = comes_too_early, release = release, release_unreadable = release_unreadable, pass_on = pass_on}
 end

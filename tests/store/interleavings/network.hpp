@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -96,7 +97,8 @@ class UnreliableChannel : public Channel {
   // A wait that ends without a job was ended to wake the worker.
   std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override {
     std::vector<Reply> replies = call_all(commands);
-    if (replies.front().view().is_nil()) patience.woken();
+    if (std::any_of(replies.begin(), replies.end(), [](const Reply& reply) { return reply.view().is_nil(); }))
+      patience.woken();
     return replies;
   }
 

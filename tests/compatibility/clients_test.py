@@ -67,7 +67,7 @@ def main():
                        "REDIS_URL": f"redis://127.0.0.1:{redis_port}/0", "BROOD_URL": f"http://127.0.0.1:{web_port}"}
         (directory / "users").write_text(f"shop operate sha256:{hashlib.sha256(b'a token').hexdigest()}\n")
         (directory / "brood.toml").write_text(f'[redis]\nurl = "{environment["REDIS_URL"]}"\n[web]\nusers = "{directory}/users"\n')
-        children.append(subprocess.Popen(["redis-server", "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--dir", directory],
+        children.append(subprocess.Popen([os.environ.get("BROOD_REDIS_SERVER") or "redis-server", "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--dir", directory],
                                          stdout=subprocess.DEVNULL))
         wait_for(redis_port)
         children.append(subprocess.Popen([build / "bin/brood", "web", "-C", directory / "brood.toml", "--listen", f"127.0.0.1:{web_port}"],

@@ -68,6 +68,9 @@ class Child
   end
 end
 
+# The server that all tests start.
+def redis_program = ENV["BROOD_REDIS_SERVER"].to_s.empty? ? "redis-server" : ENV["BROOD_REDIS_SERVER"]
+
 # A scratch directory with a Redis on a Unix socket; Sidekiq's API in this process speaks to it.
 class PrivateRedis
   attr_reader :directory, :url
@@ -76,7 +79,7 @@ class PrivateRedis
     @directory = Dir.mktmpdir("brood-ruby-")
     socket = File.join(directory, "redis.sock")
     @url = "unix://#{socket}"
-    @server = Child.new(File.join(directory, "redis.log"), {}, "redis-server", "--port", "0", "--unixsocket", socket,
+    @server = Child.new(File.join(directory, "redis.log"), {}, redis_program, "--port", "0", "--unixsocket", socket,
                         "--save", "", "--appendonly", "no", "--dir", directory)
     eventually("redis answers") { UNIXSocket.new(socket).close || true rescue nil }
     SIDEKIQ < 7 ? Sidekiq.redis = { url: url, size: 3 } : Sidekiq.configure_client { |config| config.redis = { url: url, size: 3 } }

@@ -14,6 +14,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/redis_program.hpp"
 
 namespace brood {
 
@@ -100,12 +101,12 @@ void RedisServer::start() {
     kill9();
     if (attempt > 2) port_ = 0;
   }
-  throw std::runtime_error("redis-server does not start: " + text_of_file(directory_ / "redis.log"));
+  throw std::runtime_error(redis_program() + " does not start: " + text_of_file(directory_ / "redis.log"));
 }
 
 // Returns true once it answers, false if it exits instead.
 bool RedisServer::launch() {
-  std::vector<std::string> args = {"redis-server",
+  std::vector<std::string> args = {redis_program(),
                                    options_.tls ? "--tls-port" : "--port",
                                    std::to_string(port_),
                                    "--bind",

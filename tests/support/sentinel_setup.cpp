@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "tests/support/eventually.hpp"
+#include "tests/support/redis_program.hpp"
 #include "tests/support/replication.hpp"
 
 namespace brood {
@@ -69,7 +70,7 @@ Sentinel::Sentinel(Options options)
 }
 
 void Sentinel::start() {
-  process_.start({"redis-server", directory_ / "sentinel.conf", "--sentinel"});
+  process_.start({redis_program(), directory_ / "sentinel.conf", "--sentinel"});
   const bool answers = eventually(
       [&] {
         try {

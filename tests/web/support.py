@@ -68,7 +68,7 @@ class Redis:
     def __init__(self, directory):
         self.path = f"{directory}/redis.sock"
         self.url = f"unix://{self.path}"
-        self.child = Child(f"{directory}/redis.log", "redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir", directory)
+        self.child = Child(f"{directory}/redis.log", os.environ.get("BROOD_REDIS_SERVER") or "redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir", directory)
         self.socket = eventually("redis answers", self.connected)
         self.file = self.socket.makefile("rb")
 

@@ -5,8 +5,9 @@ if(BROOD_RUBY)
                   RESULT_VARIABLE ruby_lacks OUTPUT_QUIET ERROR_QUIET)
 endif()
 if(BROOD_RUBY AND ruby_lacks EQUAL 0)
-  foreach(test IN ITEMS active_job api_bytes batches classes client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
-                        sidekiq_unique_jobs unique_jobs web_ui fugit)
+  set(ruby_tests active_job api_bytes batches classes client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
+                 sidekiq_unique_jobs unique_jobs web_ui fugit rails)
+  foreach(test IN LISTS ruby_tests)
     add_test(NAME compatibility_${test} COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.rb)
     set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")
   endforeach()
@@ -25,6 +26,7 @@ else()
 endif()
 
 brood_test_job_library(active_jobs ${CMAKE_CURRENT_LIST_DIR}/active_jobs.cpp)
+brood_test_job_library(rails_jobs ${CMAKE_CURRENT_LIST_DIR}/rails_jobs.cpp)
 
 # The same operations by brood's data API, for a comparison of what they leave.
 # The same operations with brood's data API, to compare the results.

@@ -6,8 +6,8 @@ begin
   require "globalid"
   require "active_job/queue_adapters/sidekiq_adapter"
 rescue LoadError => error
-  puts "Left out: Active Job is not installed (#{error.message})"
-  exit! 0
+  puts "Skipped: Active Job is not installed (#{error.message})"
+  exit! 77
 end
 
 GlobalID.app = "shop"

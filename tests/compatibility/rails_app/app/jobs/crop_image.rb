@@ -1,0 +1,3 @@
+class CropImage < ApplicationJob
+  def perform(path, number, width:, format:) = Journal.work(path, "crop-#{number}", "#{width}#{format}")
+end

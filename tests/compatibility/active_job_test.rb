@@ -6,7 +6,7 @@ begin
   require "globalid"
   require "active_job/queue_adapters/sidekiq_adapter"
 rescue LoadError => error
-  puts "Skipped: Active Job is not installed (#{error.message})"
+  warn "Skipped: Active Job is not installed (#{error.message})"
   exit! 77
 end
 

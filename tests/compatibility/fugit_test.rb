@@ -4,7 +4,7 @@ require "timeout"
 begin
   require "fugit"
 rescue LoadError
-  puts "Skipped: the gem fugit is not installed"
+  warn "Skipped: the gem fugit is not installed"
   exit! 77
 end
 

@@ -13,7 +13,7 @@ begin
   ENV["RAILS_ENV"] = "production"
   require_relative "rails_app/config/environment"
 rescue LoadError => error
-  puts "Skipped: Rails is not installed (#{error.message})"
+  warn "Skipped: Rails is not installed (#{error.message})"
   exit! 77
 end
 

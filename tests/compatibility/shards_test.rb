@@ -52,9 +52,10 @@ class ShardsTest < Minitest::Test
     assert_equal [0, 1], NAMES.map { |name| in_pool(name, &size) }
   end
 
-  # Sidekiq's own API uses the default pool; inside this block that is the shard's.
+  # Sidekiq's own API uses the default pool, and from Sidekiq 7 on that of Client.via.  Inside this block it is the shard's.
   def in_pool(name)
-    SIDEKIQ < 7 ? Sidekiq.redis = { url: @redis[name].url, size: 2 } : Sidekiq.configure_client { |config| config.redis = { url: @redis[name].url, size: 2 } }
+    return Sidekiq::Client.via(@pools[name]) { yield } unless SIDEKIQ < 7
+    Sidekiq.redis = { url: @redis[name].url, size: 2 }
     yield
   end
 end

@@ -4,6 +4,8 @@ require_relative "browser"
 
 class WebUiTest < CompatibilityTest
   HOSTILE = %(<script>alert(1)</script><img src=x onerror=alert(2)>"'&)
+  # Sidekiq 7's pages write a tag into a link without escaping it, whoever performs its job.
+  TAGS = [SIDEKIQ < 7 ? HOSTILE : "plain"]
 
   REPORTER = File.join(Dir.mktmpdir("brood-hostile-"), "hostile")
   File.write(REPORTER, "#!/bin/sh\necho 'first <script>alert(1)</script>' >&2\nprintf '%s\\n' \"$1\" >&2\nexit 1\n", perm: 0o755)
@@ -74,12 +76,12 @@ class WebUiTest < CompatibilityTest
   def test_5_no_page_holds_markup_that_brood_wrote
     only_brood
     jids = { "Hostile" => [HOSTILE], "Fail" => [HOSTILE], "FailOddly" => [], "Segfault" => [] }.flat_map do |job_class, args|
-      [true, 0].map { |again| Sidekiq::Client.push("class" => job_class, "args" => args, "retry" => again, "backtrace" => true, "tags" => [HOSTILE]) }
+      [true, 0].map { |again| Sidekiq::Client.push("class" => job_class, "args" => args, "retry" => again, "backtrace" => true, "tags" => TAGS) }
     end
     sets = { "/retries" => Sidekiq::RetrySet, "/morgue" => Sidekiq::DeadSet }
     eventually("all failed", 60) { (jids - sets.values.flat_map { |set| set.new.map(&:jid) }).empty? }
     details = sets.flat_map { |path, set| set.new.map { |entry| "#{path}/#{entry.score}-#{entry.jid}" } }
-    sleeping = Sidekiq::Client.push("class" => "Sleep", "args" => [30_000], "tags" => [HOSTILE])
+    sleeping = Sidekiq::Client.push("class" => "Sleep", "args" => [30_000], "tags" => TAGS)
     eventually("one is busy") { busy?(sleeping) }
     (%w[/ /busy /queues /queues/default /retries /scheduled /morgue] + details).each do |path|
       ["<script>alert", "<img src=x", "onerror=alert(2)>"].each { |markup| refute_includes page(path), markup, path }

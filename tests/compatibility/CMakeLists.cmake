@@ -11,6 +11,13 @@ if(BROOD_RUBY AND ruby_lacks EQUAL 0)
     add_test(NAME compatibility_${test} COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.rb)
     set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")
   endforeach()
+  # The same with the Ruby of a Debian 13, where there is a root of one.
+  if(NOT BROOD_SANITIZE)
+    foreach(test IN LISTS ruby_tests)
+      add_test(NAME compatibility_${test}_in_trixie COMMAND ${CMAKE_CURRENT_LIST_DIR}/in_trixie ${test}_test.rb)
+      set_tests_properties(compatibility_${test}_in_trixie PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR}")
+    endforeach()
+  endif()
   # The files for Ruby run with Sidekiq 6 and with later ones: see newer_sidekiq.rb.
   execute_process(COMMAND ${BROOD_RUBY} -e "require 'sidekiq'; exit Sidekiq::VERSION.to_i < 7" RESULT_VARIABLE sidekiq_is_newer)
   if(sidekiq_is_newer EQUAL 0)

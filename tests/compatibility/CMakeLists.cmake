@@ -63,6 +63,11 @@ if(TARGET reference)
 else()
   message(STATUS "Left out: the test of the reference, which needs doxygen and python3")
 endif()
+if(TARGET site)
+  brood_test_once(compatibility_site COMMAND ${CMAKE_CURRENT_LIST_DIR}/site_test.py ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+else()
+  message(STATUS "Left out: the test of the site, which needs mkdocs with its theme Material, mandoc and python3")
+endif()
 
 # The documents: each code block is compiled or tried, and walkthroughs are followed to the letter, with an installed
 # brood.

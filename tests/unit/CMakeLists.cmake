@@ -170,6 +170,7 @@ brood_test(unit/config_mistakes LINK brood_base brood_test_support)
 
 # Man pages and completions agree with the program.
 brood_test_once(unit_man_pages COMMAND ${PROJECT_SOURCE_DIR}/tests/support/lint_man_pages ${PROJECT_SOURCE_DIR})
+brood_test_once(unit_messages COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_messages ${PROJECT_SOURCE_DIR})
 brood_test_once(unit_manual COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_manual $<TARGET_FILE:brood> ${PROJECT_SOURCE_DIR})
 brood_test_once(unit_completion COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_completion ${PROJECT_SOURCE_DIR})
 brood_test_once(unit_completion_in_shells COMMAND ${PROJECT_SOURCE_DIR}/tests/support/press_tab ${PROJECT_SOURCE_DIR})

@@ -65,7 +65,10 @@ bool Walk::run() {
   let_go();
   const bool rests = come_to_rest();
   scene_.book.read();
-  if (rests) check_status();
+  if (rests) {
+    wait_until_dead_are_inherited();
+    check_status();
+  }
   const std::vector<Whereabouts> left = scene_.site.whereabouts();
   const std::vector<FoundBatch> batches = scene_.site.batches();
   stop_all();
@@ -274,14 +277,18 @@ void Walk::let_go() {
   }
 }
 
+// brood itself leaves some things to a look that comes once a minute.  A supervisor that was killed while it did not
+// serve the spare shard has no files any more when that shard is served again: then its heartbeat must expire, and
+// stay away for a minute.  The patience for a planted bug is shorter, but more than the 30 seconds after which jobs
+// come back that a worker sets aside for a cap that no longer exists.
+std::chrono::seconds Walk::longest_rest() const {
+  return !scene_.options.planted.empty() ? 40s : scene_.shape.has_spare ? 150s : 80s;
+}
+
 // Waits until no job is left except in `dead`; returns false if none has moved for more than a minute.
 bool Walk::come_to_rest() {
   std::size_t before = SIZE_MAX;
-  // brood itself leaves some things to a look that comes once a minute.  A supervisor that was killed while it did not
-  // serve the spare shard has no files any more when that shard is served again: then its heartbeat must expire, and
-  // stay away for a minute.  The patience for a planted bug is shorter, but more than the 30 seconds after which jobs
-  // come back that a worker sets aside for a cap that no longer exists.
-  const auto patience = !scene_.options.planted.empty() ? 40s : scene_.shape.has_spare ? 150s : 80s;
+  const auto patience = longest_rest();
   const auto began = std::chrono::steady_clock::now();
   auto moved = began, free_since = began;
   std::string last;
@@ -320,6 +327,24 @@ bool Walk::come_to_rest() {
     }
     std::this_thread::sleep_for(100ms);
   }
+}
+
+// The jobs of a dead supervisor may all have run elsewhere before a living one has removed its record.
+void Walk::wait_until_dead_are_inherited() {
+  std::string dead;
+  const auto are_inherited = [&] {
+    dead.clear();
+    for (Shard& shard : scene_.site.shards) {
+      for (const auto& [identity, record] : shard.server.hgetall("brood:processes")) {
+        const bool lives = std::any_of(scene_.site.fleets.begin(), scene_.site.fleets.end(), [&](Fleet& fleet) {
+          return identity.find(fmt::format(":{}:", fleet.process().pid())) != identity.npos;
+        });
+        if (!lives) dead += " " + identity;
+      }
+    }
+    return dead.empty();
+  };
+  if (!eventually(are_inherited, longest_rest())) scene_.find("", "no supervisor inherits from" + dead);
 }
 
 void Walk::check_status() {

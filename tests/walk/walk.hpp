@@ -33,7 +33,9 @@ class Walk {
   void fill_or_make_room();
   void lose_reply();
   void let_go();
+  std::chrono::seconds longest_rest() const;
   bool come_to_rest();
+  void wait_until_dead_are_inherited();
   void check_status();
   void stop_all();
   DrawnConfig with_site(DrawnConfig config, Spare spare);

@@ -33,6 +33,7 @@ Outcome::Kind place_of(const Deferral& deferral) {
     case Why::pause:
       return Outcome::Kind::quarantine;
     case Why::sequence:
+    case Why::behind:
       return Outcome::Kind::requeue_head;
     case Why::interrupted:
       return deferral.delay == 0ms ? Outcome::Kind::requeue_back : Outcome::Kind::schedule;
@@ -69,6 +70,7 @@ Outcome defer(const Payload& job, const Deferral& deferral, const std::string& q
   }
 
   Outcome outcome{place, edits.empty() ? "" : job.with(edits).text(), 0};
+  outcome.lets_lock_go_first = deferral.why == Why::behind;
   if (place == Outcome::Kind::quarantine) outcome.score = epoch_seconds(now);
   if (place == Outcome::Kind::schedule)
     outcome.score = epoch_seconds(now + (deferral.why == Why::lock ? until_next_turn(job, now)

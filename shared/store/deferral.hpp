@@ -19,6 +19,7 @@ namespace brood {
 //   pause        `brood:quarantined`              a worker, once its class is resumed
 //   sequence     the head of its queue            the next fetch, which lets it wait for its sequence
 //   lock         `schedule`                       the scheduler, in 1 to 10 s
+//   behind       its sequence, as the next        the end of the job that has its lock and waited behind it
 //   limit        `schedule`                       the scheduler, after `delay`
 //   interrupted  `schedule`; the back of its      the scheduler, after `delay`; a fetch
 //                queue where `delay` is 0
@@ -27,7 +28,7 @@ namespace brood {
 // job waits: a job that goes to `schedule`, or is enqueued anew, stores its end as `expiry`.  A payload in a set names
 // the queue that it came from, since nothing else there does.
 struct Deferral {
-  enum class Why { cap, quarantine, pause, sequence, lock, limit, interrupted } why = Why::cap;
+  enum class Why { cap, quarantine, pause, sequence, lock, behind, limit, interrupted } why = Why::cap;
   std::string into = {};               // cap: the name of the queue that it waits in
   std::chrono::milliseconds delay{0};  // limit, interrupted
 

@@ -95,6 +95,12 @@ void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t
   append_lock(all, lock_named_by(job), entry);
 }
 
+void append_turn_for_lock(std::vector<LetGo>& all, std::string_view payload) {
+  const auto lock = lock_named_by(payload);
+  const auto sequence = sequence_named_by(payload);
+  if (lock && sequence) all.push_back({0, "turn_for_lock", keys::unique_lock(lock->lock), lock->jid, sequence->name});
+}
+
 // Many jobs of one batch that end together are one thing.
 void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                   std::int64_t dead_timeout_s) {

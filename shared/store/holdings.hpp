@@ -64,6 +64,9 @@ void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t 
 // The batch that counts the job alone.
 void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                   std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds);
+// The job goes to the head of its queue, and holds its sequence: that goes to the job that has its lock and waits for
+// it. Only in a settle_and_fetch.
+void append_turn_for_lock(std::vector<LetGo>& all, std::string_view payload);
 // The unique lock alone.
 void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry);
 // Each job that holds something has one of these in its text.

@@ -37,6 +37,7 @@ struct Outcome {
   double score = 0;          // seconds; for retry, move_to_dead, schedule, quarantine
   std::string into = {};     // the name of a queue; for beside
   std::shared_ptr<const EndOfRun> last_run = {};  // of a job that ends and keeps a report; null: unknown
+  bool lets_lock_go_first = false;                // with requeue_head: see append_turn_for_lock() in holdings.hpp
 
   bool leaves_nothing() const { return kind == Kind::acknowledge || kind == Kind::discard; }
 };

@@ -371,7 +371,7 @@ foreach(build IN ITEMS 1 2)
 endforeach()
 brood_test(lifecycle/published_classes LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_published_classes_test brood described_jobs_1 described_jobs_2)
-brood_test(lifecycle/sequences LINK brood_test_support)
+brood_test(lifecycle/sequences LINK brood_api brood_test_support)
 add_dependencies(lifecycle_sequences_test brood brood_examples)
 # Tenants of queues.
 brood_test(lifecycle/tenants LINK brood_test_support)

@@ -1,5 +1,6 @@
 // Jobs of one sequence run one after the other, in the order in which they were pushed, whatever dies meanwhile.
 #include <boost/test/unit_test.hpp>
+#include <brood/client.hpp>
 
 #include <signal.h>
 
@@ -162,5 +163,35 @@ BOOST_FIXTURE_TEST_CASE(the_shell_pushes_shows_and_deletes_jobs_of_a_sequence, S
   BOOST_TEST(shell({"sequences", "delete", "s", "second"}).status == 75);
   BOOST_TEST(eventually([&] { return ledger.has_done(2); }), brood.log_tail());
   BOOST_TEST(!ledger.done().contains("1"));
+  BOOST_TEST(leaves_no_key());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_failed_job_that_lets_others_pass_is_not_waited_for_by_the_one_that_wants_its_lock,
+                        SequencedJobs) {
+  BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"100ms\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  Client client(redis.url());
+  const auto push = [&](const std::string& job_class, const std::string& args, bool is_unique) {
+    Push one{.job_class = job_class,
+             .args = args,
+             .members = {{"sequence", R"("s")"}, {"if_failed", R"("pass")"}, {"unique_by", "[1]"}}};
+    if (is_unique) {
+      one.members.emplace_back("unique_until", R"("done")");
+      one.members.emplace_back("on_conflict", R"("after")");
+    }
+    client.push(one);
+  };
+  const auto ledger_args = [&](const std::string& id) { return R"([")" + ledger.path() + R"(",")" + id + R"(",0])"; };
+  push("FailOnce", R"([")" + (directory / "made") + R"("])", true);
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("retry") == 1; }));
+  push("Ledger", ledger_args("0"), true);
+  push("Ledger", ledger_args("1"), false);
+  pushed = 2;
+  BOOST_TEST(all_done(), brood.log_tail());
+  const std::vector<Ledger::Run> runs = ledger.runs();
+  BOOST_REQUIRE(runs.size() == 2u);
+  BOOST_TEST(runs[0].id == "0");
+  BOOST_TEST(runs[1].id == "1");
+  BOOST_TEST(eventually([&] { return redis.keys("brood:unique:*").empty(); }));
   BOOST_TEST(leaves_no_key());
 }

@@ -4,6 +4,7 @@
 #include <brood/client.hpp>
 
 #include "shared/job/sequence.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/running_lock.hpp"
@@ -12,6 +13,7 @@
 #include "shared/store/sequences/sequences.hpp"
 #include "supervisor/queues/sequence_watch.hpp"
 #include "tests/store/loop_with_redis.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -55,6 +57,7 @@ struct Worker {
                           .caps = nullptr};
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       if (const auto end = end_of_job(outcomes[i].kind)) append_held(settlement.let_go, held[i], 0, *end);
+      if (outcomes[i].lets_lock_go_first) append_turn_for_lock(settlement.let_go, held[i]);
     }
     last = read_settled(connection.run(settle_and_fetch(settlement, wall_now())).view());
     BOOST_REQUIRE(!last.fenced);
@@ -68,6 +71,15 @@ struct Worker {
   Strings fetch(int want = 1) { return settle({}, want); }
   Strings done(int want = 1) { return settle(std::vector<Outcome>(held.size()), want); }
   Strings fails(int want = 1) { return settle({{Outcome::Kind::retry, held.front(), 5}}, want); }
+  Strings lets_lock_go_first(int want = 1) {
+    Outcome outcome{Outcome::Kind::requeue_head};
+    outcome.lets_lock_go_first = true;
+    return settle({outcome}, want);
+  }
+  Taken take_lock(const std::string& sequence) {
+    return read_taken(
+        connection.run(take_unique_lock({identity, field(), number}, "l", jid_of(held.front()), 0ms, sequence)).view());
+  }
   Strings dies(int want = 1) { return settle({{Outcome::Kind::move_to_dead, held.front(), 5}}, want); }
 
   // What Redis does once the queue that it waits on has a job.
@@ -188,6 +200,55 @@ BOOST_FIXTURE_TEST_CASE(a_failed_job_may_let_the_others_pass, Site) {
   BOOST_TEST(one.done() == Strings{"a"});
   BOOST_TEST(one.done() == Strings{});
   BOOST_TEST(leaves_no_key());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_wants_a_lock_lets_the_one_behind_it_go_first_that_has_the_lock, Site) {
+  Worker one = worker(1), two = worker(2);
+  const std::string unique = R"(,"unique_lock":"l")";
+  redis.command({"SET", "brood:unique:l", "a"});
+  push(job("a", "s", R"(,"if_failed":"pass")" + unique));
+  push(job("b", "s", unique));
+  push(job("c", "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  const std::string failed = one.held.front();
+  BOOST_TEST(one.fails() == Strings{"b"});
+  BOOST_TEST((one.take_lock("s") == Taken::no));  // "a" waits for its retry
+  BOOST_TEST((one.take_lock("") == Taken::no));
+  push(failed);
+  BOOST_TEST(two.fetch() == Strings{});
+  BOOST_TEST(waiting("s") == (Strings{"c", "a"}), boost::test_tools::per_element());
+  BOOST_TEST((one.take_lock("") == Taken::no));
+  BOOST_TEST((one.take_lock("s") == Taken::behind));
+  BOOST_TEST(one.lets_lock_go_first(0) == Strings{});
+  BOOST_TEST(holder("s") == "a");
+  BOOST_TEST(waiting("s") == (Strings{"b", "c"}), boost::test_tools::per_element());
+  BOOST_TEST(two.fetch() == Strings{"a"});
+  BOOST_TEST(two.done() == Strings{"b"});
+  BOOST_TEST((two.take_lock("s") == Taken::yes));
+  BOOST_TEST(two.done() == Strings{"c"});
+  BOOST_TEST(two.done() == Strings{});
+  BOOST_TEST(leaves_no_key());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_whose_lock_became_free_meanwhile_keeps_its_turn, Site) {
+  Worker one = worker(1);
+  push(job("b", "s", R"(,"unique_lock":"l")"));
+  push(job("c", "s"));
+  BOOST_TEST(one.fetch() == Strings{"b"});
+  BOOST_TEST(one.lets_lock_go_first() == Strings{"b"});
+  redis.command({"SET", "brood:unique:l", "a"});  // of a job that is elsewhere
+  BOOST_TEST(one.lets_lock_go_first() == Strings{"b"});
+  BOOST_TEST(holder("s") == "b");
+}
+
+BOOST_FIXTURE_TEST_CASE(the_job_that_has_a_lock_is_found_among_many_that_wait, Site) {
+  Worker one = worker(1);
+  redis.command({"SET", "brood:unique:l", "a"});
+  push(job("b", "s", R"(,"unique_lock":"l")"));
+  BOOST_TEST(one.fetch() == Strings{"b"});
+  redis.command({"RPUSH", "brood:sequence:s", job("a", "s")});
+  for (int i = 0; i < 3'000; ++i) redis.command({"RPUSH", "brood:sequence:s", job("j" + std::to_string(i), "s")});
+  BOOST_TEST(eventually([&] { return one.take_lock("s") == Taken::behind; }));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_recovered_job_still_holds_its_sequence, Site) {

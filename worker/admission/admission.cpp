@@ -134,10 +134,10 @@ Admission::Answer Admission::turn() {
   if (turn == UniqueTurn::begins) return std::nullopt;
   if (turn == UniqueTurn::fenced) return Decision{.kind = Kind::not_now};
   asked_for_lock_ = true;
-  const bool waits = turn == UniqueTurn::waits && !expired_;
-  if (!waits && turn != UniqueTurn::dropped) return std::nullopt;
+  if (turn == UniqueTurn::holds || (expired_ && turn != UniqueTurn::dropped)) return std::nullopt;
   quarantine_.does_not_begin(job_);
-  return waits ? deferred(Why::lock) : Decision{.kind = Kind::drop};
+  if (turn == UniqueTurn::dropped) return Decision{.kind = Kind::drop};
+  return deferred(turn == UniqueTurn::behind ? Why::behind : Why::lock);
 }
 
 }  // namespace brood

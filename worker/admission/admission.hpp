@@ -38,7 +38,9 @@ struct Decision {
 
   // It waits for its class: the jobs behind it may be looked at too.
   bool waits_for_class() const {
-    return kind == Kind::defer && deferral.why != Deferral::Why::lock && deferral.why != Deferral::Why::sequence;
+    using Why = Deferral::Why;
+    return kind == Kind::defer && deferral.why != Why::lock && deferral.why != Why::behind &&
+           deferral.why != Why::sequence;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "shared/job/sequence.hpp"
 #include "shared/job/uniqueness.hpp"
 #include "shared/store/gem_lock.hpp"
 #include "shared/store/holdings.hpp"
@@ -19,7 +20,9 @@ UniqueTurn take_turn_of_ours(Session& session, const Payload& job) {
     // Its lock is the one that its push named: it may be encrypted since.
     const auto lock = job.string("unique_lock");
     if (lock && unique->on_conflict == OnConflict::after) {
-      const Taken taken = session.take_for_job(*lock, job.jid(), unique->longest);
+      const std::optional<Sequence> sequence = sequence_named_by(job);
+      const Taken taken = session.take_for_job(*lock, job.jid(), unique->longest, sequence ? sequence->name : "");
+      if (taken == Taken::behind) return UniqueTurn::behind;
       if (taken != Taken::yes) return taken == Taken::fenced ? UniqueTurn::fenced : UniqueTurn::waits;
     }
     if (unique->until != Uniqueness::Until::start) return UniqueTurn::begins;
@@ -32,6 +35,7 @@ UniqueTurn take_turn_of_ours(Session& session, const Payload& job) {
       return UniqueTurn::holds;
     case Taken::no:
       return unique->on_conflict == OnConflict::after ? UniqueTurn::waits : UniqueTurn::dropped;
+    case Taken::behind:   // of locks that jobs hold while they wait
     case Taken::no_lock:  // no other job can have it, so none runs or waits in this one's place
       return UniqueTurn::waits;
     case Taken::fenced:

@@ -154,7 +154,8 @@ std::optional<Outcome> Runner::defer_job(const Deferral& deferral, int entry, co
   // Before the slot has it: there may be no memory for it.
   Outcome outcome = defer(job, deferral, queue, needs_time ? services_.redis_time() : WallTime{});
   if (!place_.slot.defer(entry)) return std::nullopt;
-  if (deferral.why == Deferral::Why::lock) log_.deferred("job_waits_for_its_turn", job, queue);
+  if (deferral.why == Deferral::Why::lock || deferral.why == Deferral::Why::behind)
+    log_.deferred("job_waits_for_its_turn", job, queue);
   return outcome;
 }
 

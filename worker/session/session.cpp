@@ -120,10 +120,11 @@ Taken Session::take(IncarnationHoldings::Held wanted, AskToTake asking) {
   return taken;
 }
 
-Taken Session::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest) {
-  const ScriptCall call = take_unique_lock(fence(), lock, jid, longest);
+Taken Session::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest,
+                            std::string_view sequence) {
+  const ScriptCall call = take_unique_lock(fence(), lock, jid, longest, sequence);
   const Taken taken = read_taken(delivery_.send(call).view());
-  if (taken == Taken::no_lock) report_no_lock(call.keys.back());
+  if (taken == Taken::no_lock) report_no_lock(call.keys.at(1));
   return taken;
 }
 
@@ -180,6 +181,7 @@ std::vector<LetGo> Session::ends_with(const std::vector<Outcome>& outcomes) cons
   for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i) {
     if (const auto end = end_of_job(outcomes[i].kind))
       append_held(let_go, batch_.entries[i], 0, *end, setup_.dead_limits.timeout_seconds, &outcomes[i]);
+    if (outcomes[i].lets_lock_go_first) append_turn_for_lock(let_go, batch_.entries[i]);
   }
   append_held(let_go, held_, setup_.identity);
   return let_go;

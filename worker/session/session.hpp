@@ -117,7 +117,8 @@ class Session {
   // Lets go of what was taken for a job that is not begun after all.
   void let_go_of_taken();
   // Takes the lock of a job that was pushed while another held it: the job holds it then, not this incarnation.
-  Taken take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest);
+  Taken take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest,
+                     std::string_view sequence);
   // Asks whether a job is the next one of its sequence: it holds the sequence then.
   Taken enter_sequence(std::string_view name, std::string_view jid);
   // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.

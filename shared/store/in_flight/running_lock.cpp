@@ -35,10 +35,15 @@ ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all)
 }
 
 ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::string_view jid,
-                            std::chrono::milliseconds longest) {
-  return {&scripts::take_unique_lock,
-          {keys::in_flight_hash(fence.identity), keys::unique_lock(lock)},
-          {fence.field, std::to_string(fence.number), std::string(jid), std::to_string(longest.count())}};
+                            std::chrono::milliseconds longest, std::string_view sequence) {
+  ScriptCall call{&scripts::take_unique_lock,
+                  {keys::in_flight_hash(fence.identity), keys::unique_lock(lock)},
+                  {fence.field, std::to_string(fence.number), std::string(jid), std::to_string(longest.count())}};
+  if (!sequence.empty()) {
+    call.keys.push_back(keys::brood_sequences);
+    call.args.emplace_back(sequence);
+  }
+  return call;
 }
 
 ScriptCall enter_sequence(const Fence& fence, std::string_view name, std::string_view jid) {
@@ -58,6 +63,7 @@ Taken read_taken(ReplyView reply) {
   const std::string_view word = reply.text();
   if (word == "TAKEN") return Taken::yes;
   if (word == "NO LOCK") return Taken::no_lock;
+  if (word == "BEHIND") return Taken::behind;
   return word == "HELD" ? Taken::no : Taken::fenced;
 }
 

@@ -29,6 +29,7 @@ IncarnationHoldings::Held running_lock(const Fence& fence, std::string_view dige
 enum class Taken {
   yes,
   no,       // another has it
+  behind,   // another has it that waits for the sequence of which this one is the next
   no_lock,  // it cannot be taken: a key of another type lies in its place
   fenced,   // the incarnation is not the sender's any more
 };
@@ -38,9 +39,9 @@ ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all)
 Taken read_taken(ReplyView reply);  // throws UnexpectedReply
 
 // For a unique job that was pushed while another held its lock: the job holds it from then on, and lets go of it as any
-// other does.  `longest` is 0 for as long as the job lives.
+// other does.  `longest` is 0 for as long as the job lives; `sequence` is that of the job, "" for none.
 ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::string_view jid,
-                            std::chrono::milliseconds longest);
+                            std::chrono::milliseconds longest, std::string_view sequence = {});
 
 // Whether a job may begin as the next one of its sequence; it holds the sequence then.  Read with read_taken().
 ScriptCall enter_sequence(const Fence& fence, std::string_view name, std::string_view jid);

@@ -44,6 +44,13 @@ if going > 0 then
       local order = sequences(one.key:sub(1, -#"brood:sequences" - 1))
       if one.member == "" then order.release_unreadable(one.verdict) else order.release(one.verdict, one.member) end
     end},
+    -- The turn in the sequence `verdict`, which goes to the job that has this lock, if that waits for it.  The job that wants the
+    -- lock went to the head of its queue: KEYS[3].
+    turn_for_lock = {"string", {"DEL"}, function(one)
+      local holder = redis.call("GET", one.key)
+      if not holder then return end
+      sequences(KEYS[1]:sub(1, KEYS[1]:find("brood:inflight:", 1, true) - 1)).let_first(one.verdict, holder, KEYS[3])
+    end},
     -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict` what
     -- remains of it.
     note = {"hash", {"HDEL", "~"}, function(one)

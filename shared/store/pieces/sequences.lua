@@ -36,8 +36,22 @@ local function sequences(prefix)
     return not is_refused(redis.pcall("HSET", holders, name, since .. " " .. jid))
   end
 
+  -- A job that has waited goes to the head of its queue and holds the sequence.  Returns false if that is refused, with the
+  -- key and why.
+  local function give_turn(name, payload, jid, queue, time)
+    local key = prefix .. "queue:" .. queue
+    local pushed = redis.pcall("RPUSH", key, payload)
+    if is_refused(pushed) then return false, key, pushed.err end
+    redis.pcall("SADD", prefix .. "queues", queue)
+    local base, tenant = queue:match("^([^~]+)~(.+)$")
+    if base then redis.pcall("ZADD", prefix .. "brood:tenants:" .. base, "NX", 0, tenant) end
+    hold(name, jid, time)
+    return true
+  end
+
   -- The next that waits goes to the head of its queue and holds the sequence; without one the sequence is gone.  Returns
-  -- false if that is refused: then all stays as it is, and the supervisor's watch tries it again.
+  -- false if that is refused, with the key of the queue and why: then all stays as it is, and the supervisor's watch tries
+  -- it again.
   local function pass_on(name)
     local list, time = waiting_in(name), redis.pcall("TIME")
     local payload = redis.pcall("LINDEX", list, 0)
@@ -50,13 +64,51 @@ local function sequences(prefix)
       redis.call("LTRIM", list, 1, -1)
       return pass_on(name)
     end
-    if is_refused(redis.pcall("RPUSH", prefix .. "queue:" .. queue, payload)) then return false end
-    redis.pcall("SADD", prefix .. "queues", queue)
-    local base, tenant = queue:match("^([^~]+)~(.+)$")
-    if base then redis.pcall("ZADD", prefix .. "brood:tenants:" .. base, "NX", 0, tenant) end
-    hold(name, jid, time)
+    local given, key, why = give_turn(name, payload, jid, queue, time)
+    if not given then return false, key, why end
     redis.call("LTRIM", list, 1, -1)
     return true
+  end
+
+  -- The payload, the jid and the queue of the job `jid`, if it waits.  Of a long list the last 2000 are looked at, and
+  -- another 2000 each time.
+  local function find_waiting(name, jid)
+    local list, time, at_once, most = waiting_in(name), redis.pcall("TIME"), 250, 2000
+    local length = redis.pcall("LLEN", list)
+    if type(length) ~= "number" or length == 0 or is_refused(time) then return nil end
+    local function find(first, last)
+      for from = first, last, at_once do
+        for _, payload in ipairs(redis.call("LRANGE", list, from, math.min(from + at_once - 1, last))) do
+          if payload:find(jid, 1, true) then
+            local _, its_jid, queue = read(payload)
+            if its_jid == jid and type(queue) == "string" then return payload, jid, queue end
+          end
+        end
+      end
+    end
+    local tail = math.max(length - most, 0)
+    local payload, found, queue = find(tail, length - 1)
+    if payload or tail == 0 then return payload, found, queue end
+    local first = time[2] % math.ceil(tail / most) * most
+    return find(first, math.min(first + most, tail) - 1)
+  end
+
+  -- The job at the head of the queue `from` holds the sequence, and wants a lock that the waiting job `jid` has.  So that one
+  -- goes first, and this one comes next.
+  local function let_first(name, jid, from)
+    local payload, _, queue = find_waiting(name, jid)
+    local head, time = redis.pcall("LINDEX", from, -1), redis.pcall("TIME")
+    if not payload or type(head) ~= "string" or is_refused(time) then return end
+    local own_name, own_jid = read(head)
+    if own_name ~= name or holder_of(name) ~= own_jid then return end
+    local list = waiting_in(name)
+    if is_refused(redis.pcall("LREM", list, 0, "\0")) then return end    -- changes nothing
+    if is_refused(redis.pcall("LMOVE", from, list, "RIGHT", "LEFT")) then return end
+    if not give_turn(name, payload, jid, queue, time) then
+      redis.pcall("LMOVE", list, from, "LEFT", "RIGHT")
+      return
+    end
+    redis.call("LREM", list, 1, payload)
   end
 
   -- A job has ended, or lets the others pass.
@@ -157,5 +209,6 @@ local function sequences(prefix)
     end
   end
 
-  return {enter = enter, enter_from = enter_from, keep = keep, comes_too_early = comes_too_early, release = release, release_unreadable = release_unreadable, pass_on = pass_on}
+  return {read = read, enter = enter, enter_from = enter_from, keep = keep, comes_too_early = comes_too_early, release = release,
+          release_unreadable = release_unreadable, pass_on = pass_on, find_waiting = find_waiting, let_first = let_first}
 end

@@ -127,6 +127,8 @@ inline RedisKey batch_children(std::string_view bid) { return RedisKey(batch(bid
 // pieces/sequences.lua.
 inline constexpr FixedKey brood_sequences{"brood:sequences"};
 inline constexpr FixedKey brood_sequence_watch{"brood:watch:sequences"};  // the supervisor whose turn it is to watch
+inline constexpr FixedKey brood_stray_sequence_watch{
+    "brood:watch:stray_sequences"};  // who has looked for strays lately
 inline RedisKey sequence(std::string_view name) { return RedisKey("brood:sequence:" + std::string(name)); }
 
 // Those of the gem sidekiq-cron, of its releases 1 and 2.  A schedule is named by its whole key.

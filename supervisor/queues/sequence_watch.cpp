@@ -20,6 +20,12 @@ namespace brood {
 
 using Result = AsyncConnection::Result;
 
+namespace {
+
+constexpr std::size_t most_at_once = 100;  // sequences of one look, and strays
+
+}  // namespace
+
 struct SequenceWatch::State {
   State(EventLoop& loop, AsyncConnection& connection, std::string name, Pace its_pace)
       : redis(connection), identity(std::move(name)), pace(its_pace), next(loop, [this] { take(step); }) {}
@@ -35,6 +41,9 @@ struct SequenceWatch::State {
   // A look asks for a hundred sequences at most.  After two looks at these the next ones have their turn.
   std::string window = std::string(first_sequence_page), next_window = window;
   bool is_second_look = false;
+  SteadyTime next_search_for_strays{};
+  std::vector<std::string> strays;      // in which jobs wait for no holder; until the second look
+  std::set<std::string> reported;       // keys that Redis refuses, each once
   std::vector<RedisKey> places;         // to be searched
   std::size_t place = 0, position = 0;  // of the search
 
@@ -49,39 +58,50 @@ struct SequenceWatch::State {
   void rest() {
     go_on(jittered(pace.between_looks), [this] { look(); });
   }
+  void begin_anew() {
+    missed_before.clear();
+    rest();
+  }
   // Whatever is refused or lost is looked at again a minute later.
   void ask(Command command, std::function<void(ReplyView)> then) {
     redis.send(std::move(command), longest_answer_time, [this, then = std::move(then)](const Result& result) {
-      if (result.ok()) return then(result.reply.view());
-      missed_before.clear();
-      rest();
+      if (!result.ok()) return begin_anew();
+      then(result.reply.view());
     });
   }
   void run(ScriptCall call, std::function<void(ReplyView)> then) {
+    run_or(std::move(call), std::move(then), [this](const std::string&) { begin_anew(); });
+  }
+  // `refused` is called if Redis answers by an error.
+  void run_or(ScriptCall call, std::function<void(ReplyView)> then, std::function<void(const std::string&)> refused) {
     redis.run_all({std::move(call)}, longest_answer_time,
-                  [this, then = std::move(then)](const std::vector<Result>& results) {
-                    if (results.front().ok()) return then(results.front().reply.view());
-                    missed_before.clear();
-                    rest();
+                  [this, then = std::move(then), refused = std::move(refused)](const std::vector<Result>& results) {
+                    const Result& result = results.front();
+                    if (result.ok()) return then(result.reply.view());
+                    if (!result.error.empty()) return begin_anew();
+                    refused(result.why());
                   });
   }
 
   void look();
   void take_turn();
+  void find_strays();
+  void read_strays(std::string cursor);
   void read_page(std::string cursor);
   void find_in_flight();
   void list_places();
   void search();
   void note_found(std::string_view payload);
   void pass_on();
+  void report_refusal(const std::string& key, const std::string& why);
 };
 
 void SequenceWatch::State::look() {
   missed.clear();
   ask(ask_any_sequence(), [this](ReplyView there) {
-    if (there.is_integer() && there.integer() > 0) return take_turn();
-    missed_before.clear();
-    rest();
+    const bool are_some = there.is_integer() && there.integer() > 0;
+    if (are_some || !strays.empty() || steady_now() >= next_search_for_strays) return take_turn();
+    begin_anew();
   });
 }
 
@@ -89,17 +109,44 @@ void SequenceWatch::State::take_turn() {
   const std::vector<Command> turn = take_turn_to_watch(identity);
   redis.send(turn[0], longest_answer_time, [](const Result&) {});
   ask(turn[1], [this](ReplyView who) {
-    if (who.is_string() && who.text() == identity) {
-      redis.send(keep_turn_to_watch(), longest_answer_time, [](const Result&) {});
+    const bool searches = steady_now() >= next_search_for_strays;
+    if (searches) next_search_for_strays = steady_now() + jittered(pace.between_searches);
+    if (!who.is_string() || who.text() != identity) {
+      strays.clear();
+      return begin_anew();
+    }
+    // Where Redis refuses us a queue, another supervisor may have the right: the turn runs out, and that one may take
+    // it.
+    if (reported.empty()) redis.send(keep_turn_to_watch(), longest_answer_time, [](const Result&) {});
+    if (searches && strays.empty()) return find_strays();
+    read_page(window);
+  });
+}
+
+void SequenceWatch::State::find_strays() {
+  // Another one may have had its turn just before.
+  ask(take_turn_to_find_strays(identity, pace.between_searches * 9 / 10), [this](ReplyView answer) {
+    if (!read_has_turn(answer)) return read_page(window);
+    read_strays(std::string(first_sequence_page));
+  });
+}
+
+void SequenceWatch::State::read_strays(std::string cursor) {
+  run(stray_sequences(cursor), [this](ReplyView reply) {
+    StraySequences page = read_stray_sequences(reply);
+    for (std::string& name : page.names) {
+      if (strays.size() < most_at_once) strays.push_back(std::move(name));
+    }
+    if (page.next == first_sequence_page || strays.size() == most_at_once) {
+      is_second_look = false;
+      missed_before.clear();
       return read_page(window);
     }
-    missed_before.clear();
-    rest();
+    go_on(pace.between_pages, [this, next = page.next] { read_strays(next); });
   });
 }
 
 void SequenceWatch::State::read_page(std::string cursor) {
-  constexpr std::size_t most_at_once = 100;
   run(sequence_page(cursor), [this](ReplyView reply) {
     SequencePage page = read_sequence_page(reply);
     for (SequenceState& sequence : page.sequences) {
@@ -109,18 +156,17 @@ void SequenceWatch::State::read_page(std::string cursor) {
     next_window = page.next;
     if (page.next != first_sequence_page && missed.size() < most_at_once)
       return go_on(pace.between_pages, [this, cursor = page.next] { read_page(cursor); });
+    for (const std::string& name : strays) missed.push_back({.name = name});
     find_in_flight();
   });
 }
 
 void SequenceWatch::State::find_in_flight() {
   if (missed.empty()) return pass_on();
-  std::vector<std::string> jids;
-  for (const SequenceState& sequence : missed) jids.push_back(sequence.holder);
-  run(held_in_flight(jids), [this](ReplyView reply) {
+  run(held_in_flight(missed), [this](ReplyView reply) {
     const std::vector<std::string> found = read_held_in_flight(reply);
     std::erase_if(missed, [&](const SequenceState& sequence) {
-      return std::find(found.begin(), found.end(), sequence.holder) != found.end();
+      return std::find(found.begin(), found.end(), sequence.name) != found.end();
     });
     list_places();
   });
@@ -143,25 +189,43 @@ void SequenceWatch::State::list_places() {
   });
 }
 
+// A queue that may not be read is passed over: its sequences cannot be passed on, for that writes to it.
 void SequenceWatch::State::search() {
   if (missed.empty() || place == places.size()) return pass_on();
-  std::vector<std::string_view> jids;
-  for (const SequenceState& sequence : missed) jids.push_back(sequence.holder);
-  run(marked_jobs(places[place], position, jids), [this](ReplyView reply) {
-    const MarkedJobs page = read_marked_jobs(reply);
-    for (const MarkedJob& job : page.jobs) note_found(job.payload);
-    position += page.looked_at;
-    if (page.looked_at == 0) {
-      ++place;
-      position = 0;
-      return search();
-    }
-    go_on(pace.between_pages, [this] { search(); });
-  });
+  std::vector<std::string_view> marks;
+  for (const SequenceState& sequence : missed)
+    marks.push_back(sequence.holder.empty() ? std::string_view(sequence.name) : sequence.holder);
+  const auto next_place = [this] {
+    ++place;
+    position = 0;
+    search();
+  };
+  run_or(
+      marked_jobs(places[place], position, marks),
+      [this, next_place](ReplyView reply) {
+        const MarkedJobs page = read_marked_jobs(reply);
+        for (const MarkedJob& job : page.jobs) note_found(job.payload);
+        position += page.looked_at;
+        if (page.looked_at == 0) return next_place();
+        go_on(pace.between_pages, [this] { search(); });
+      },
+      [this, next_place](const std::string& why) {
+        report_refusal(places[place].name(), why);
+        go_on(pace.between_pages, next_place);
+      });
 }
 
 void SequenceWatch::State::note_found(std::string_view payload) {
-  std::erase_if(missed, [&](const SequenceState& sequence) { return payload.find(sequence.holder) != payload.npos; });
+  std::erase_if(missed, [&](const SequenceState& sequence) { return is_holder(sequence, payload); });
+}
+
+void SequenceWatch::State::report_refusal(const std::string& key, const std::string& why) {
+  if (reported.size() >= most_at_once || !reported.insert(key).second) return;
+  log::warn("sequences_not_passed_on",
+            {{"key", key},
+             {"reason", why},
+             {"hint", "allow the user of Redis to read and write the keys ~" + key +
+                          " (+@read +@write): jobs of sequences may wait there for jobs that were deleted elsewhere"}});
 }
 
 void SequenceWatch::State::pass_on() {
@@ -173,15 +237,23 @@ void SequenceWatch::State::pass_on() {
       continue;
     }
     redis.run_all({pass_sequence_on(sequence)}, longest_answer_time,
-                  [name = sequence.name, jid = sequence.holder](const std::vector<Result>& results) {
-                    const Result& passed = results.front();
-                    if (!passed.ok() || !passed.reply.view().is_integer() || passed.reply.view().integer() == 0) return;
-                    log::warn("sequence_passed_on",
-                              {{"sequence", name}, {"jid", jid}, {"reason", "this job held it and exists no more"}});
+                  [this, name = sequence.name, jid = sequence.holder](const std::vector<Result>& results) {
+                    const Result& answer = results.front();
+                    if (!answer.ok()) return;
+                    const PassedOn passed = read_passed_on(answer.reply.view());
+                    if (!passed.refused_key.empty()) return report_refusal(passed.refused_key, passed.why);
+                    if (!passed.is_done) return;
+                    log::warn(
+                        "sequence_passed_on",
+                        {{"sequence", name},
+                         {"jid", jid},
+                         {"reason", jid.empty() ? "its holder was not known: its field of brood:sequences was deleted"
+                                                : "this job held it and exists no more"}});
                   });
   }
   if (is_second_look) {
     window = next_window;
+    strays.clear();
     now.clear();
   }
   is_second_look = !is_second_look;
@@ -196,6 +268,7 @@ SequenceWatch::~SequenceWatch() = default;
 
 void SequenceWatch::start() {
   state_->is_stopped = false;
+  state_->reported.clear();
   state_->rest();
 }
 

@@ -15,12 +15,17 @@ namespace brood {
 // Looks once a minute, by one supervisor of all that serve this Redis, and only at sequences that jobs wait for and
 // that have had the same holder for that long.  A holder that is found neither in flight nor in a queue or set by two
 // looks in a row is gone.  It searches page by page, and where holders usually are first.
+//
+// Jobs may also wait for a sequence without a holder, where a field of brood:sequences was deleted.  One supervisor
+// looks for these every ten minutes, over all keys, page by page.  Such a sequence is passed on if two looks find no
+// job of it elsewhere.
 class SequenceWatch {
  public:
   struct Pace {
     std::chrono::nanoseconds between_looks = std::chrono::seconds(60);
     std::chrono::nanoseconds between_pages = std::chrono::milliseconds(10);
-    std::chrono::nanoseconds held_for = std::chrono::seconds(60);  // before a holder is looked for
+    std::chrono::nanoseconds held_for = std::chrono::seconds(60);          // before a holder is looked for
+    std::chrono::nanoseconds between_searches = std::chrono::minutes(10);  // for sequences without a holder
   };
   SequenceWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, Pace pace);
   SequenceWatch(EventLoop& loop, AsyncConnection& redis, std::string identity)

@@ -539,10 +539,14 @@ void Shard::limit() {
 void Shard::keep_order(const Fence& fence) {
   BOOST_TEST((read_taken(run(enter_sequence(fence, "orders", "first")).view()) == Taken::yes));
   BOOST_TEST((read_taken(run(enter_sequence(fence, "orders", "second")).view()) == Taken::no));
-  BOOST_TEST(read_held_in_flight(run(held_in_flight({"first"})).view()).empty());
+  BOOST_TEST(read_held_in_flight(run(held_in_flight({{.name = "orders", .holder = "first"}})).view()).empty());
   const SequencePage page = read_sequence_page(run(sequence_page(first_sequence_page)).view());
   BOOST_REQUIRE(page.sequences.size() == 1u);
-  run(pass_sequence_on(page.sequences[0]));
+  ask({"RPUSH", RedisKey("brood:sequence:stray"), job("s")});
+  BOOST_TEST(read_stray_sequences(run(stray_sequences(first_sequence_page)).view()).names ==
+             std::vector<std::string>{"stray"});
+  ask({"DEL", RedisKey("brood:sequence:stray")});
+  BOOST_TEST(read_passed_on(run(pass_sequence_on(page.sequences[0])).view()).is_done);
   run(publish_classes("build", "{}"));
   run(enter_filled_tenants({"a~acme"}));
   run(forget_idle_tenants({"a~acme"}, 1'700'000'000));

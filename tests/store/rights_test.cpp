@@ -85,7 +85,8 @@ BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
                                               "read_periodic_rules.lua",
                                               "push_unique.lua",
                                               "replace_unique.lua",
-                                              "take_aside.lua"};
+                                              "take_aside.lua",
+                                              "stray_sequences.lua"};
   const std::regex call(R"re((?:redis\.p?call|try)\(\s*"([A-Z]+)")re");
   std::size_t seen = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(scripts)) {

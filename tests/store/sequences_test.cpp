@@ -3,6 +3,10 @@
 
 #include <brood/client.hpp>
 
+#include <fstream>
+#include <sstream>
+
+#include "shared/base/log.hpp"
 #include "shared/job/sequence.hpp"
 #include "shared/store/holdings.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
@@ -15,6 +19,7 @@
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -385,8 +390,10 @@ namespace {
 
 struct Watched : LoopWithRedis {
   Connection plain{redis.address()};
-  SequenceWatch watch{
-      loop, connection, "host:1:0123456789ab", {.between_looks = 20ms, .between_pages = 1ms, .held_for = 50ms}};
+  SequenceWatch watch{loop,
+                      connection,
+                      "host:1:0123456789ab",
+                      {.between_looks = 20ms, .between_pages = 1ms, .held_for = 50ms, .between_searches = 100ms}};
 
   void hold(const std::string& sequence, const std::string& jid) {
     redis.command({"HSET", "brood:sequences", sequence, "5 " + jid});
@@ -421,6 +428,63 @@ BOOST_FIXTURE_TEST_CASE(a_sequence_whose_holder_was_deleted_elsewhere_goes_on, W
   redis.command({"DEL", "retry"});
   BOOST_TEST(run_until([&] { return has_moved("retried"); }));
   BOOST_TEST(!has_moved("queued"));
+  watch.stop();
+}
+
+BOOST_FIXTURE_TEST_CASE(jobs_that_wait_for_no_holder_go_on, Watched) {
+  for (const char* const name : {"s", "runs", "t*?"})
+    redis.command({"RPUSH", "brood:sequence:" + std::string(name), job("next of " + std::string(name), name)});
+  redis.command({"SET", "brood:sequence:text", "no list"});
+  redis.command({"ZADD", "retry", "5", job("j1", "runs")});
+  for (int i = 0; i < 3'000; ++i) redis.command({"SET", "other" + std::to_string(i), "x"});
+  watch.start();
+  BOOST_TEST(run_until([&] { return has_moved("s") && has_moved("t*?"); }));
+  run_for(200ms);
+  BOOST_TEST(!has_moved("runs"));  // it goes on when this one is fetched
+  redis.command({"DEL", "retry"});
+  BOOST_TEST(run_until([&] { return has_moved("runs"); }));
+  watch.stop();
+}
+
+BOOST_FIXTURE_TEST_CASE(only_a_job_with_the_very_jid_of_a_holder_counts_as_it, Watched) {
+  hold("s", "j1");
+  redis.command({"ZADD", "retry", "5", job("j12", "s")});
+  redis.command({"ZADD", "schedule", "5", R"({"class":"C","args":["j1"],"jid":"x","sequence":"s"})"});
+  redis.command({"HSET", "brood:processes", identity, "{}"});
+  redis.command({"HSET", keys::in_flight_hash(identity), "0.1", "7 default"});
+  redis.command({"LPUSH", keys::in_flight_list(identity, "0.1", "default"), job("j12", "s"), job("j1", "other")});
+  watch.start();
+  BOOST_TEST(run_until([&] { return has_moved("s"); }));
+  watch.stop();
+}
+
+BOOST_FIXTURE_TEST_CASE(the_watch_goes_on_with_other_sequences_where_it_may_not_write, LoopWithRedis) {
+  redis.command({"ACL", "SETUSER", "some", "on", ">secret", "~brood:*", "~queues", "~retry", "~schedule",
+                 "~queue:default", "+@all"});
+  RedisAddress address = redis.address();
+  address.user = "some";
+  address.password = Secret("secret");
+  AsyncConnection limited{loop.raw(), "limited", {}};
+  limited.open(address);
+  BOOST_REQUIRE(run_until([&] { return limited.connected(); }));
+  redis.command({"SADD", "queues", "default", "private"});
+  redis.command({"LPUSH", "queue:private", "{}"});
+  for (const char* const queue : {"private", "default"}) {
+    redis.command({"HSET", "brood:sequences", queue, "5 lost"});
+    redis.command({"RPUSH", "brood:sequence:" + std::string(queue), job("next", queue, "", queue)});
+  }
+  const TemporaryDirectory directory;
+  log::open({.file = directory / "log"});
+  const auto is_logged = [&](const std::string& words) {
+    log::flush();
+    std::ostringstream said;
+    said << std::ifstream(directory / "log").rdbuf();
+    return said.str().find(words) != std::string::npos;
+  };
+  SequenceWatch watch{loop, limited, identity, {.between_looks = 20ms, .between_pages = 1ms, .held_for = 50ms}};
+  watch.start();
+  BOOST_TEST(run_until([&] { return is_logged("~queue:private (+@read +@write)"); }));
+  BOOST_TEST(redis.size_of("brood:sequence:private") == 1);
   watch.stop();
 }
 

@@ -1,14 +1,11 @@
--- Which of some jobs lie in lists in flight.
--- KEYS[1] "brood:processes"    ARGV[1] "brood:inflight:"    ARGV[2...] jids
--- Returns those that do.
+-- Which holders of sequences lie in lists in flight.
+-- KEYS[1] "brood:processes"    ARGV[1] "brood:inflight:"    ARGV[2...] of each sequence its name and the jid of its holder, "": any job
+-- of the sequence
+-- Returns the names of those whose holder does.
 -- include: pieces/sequences.lua
 local prefix = KEYS[1]:sub(1, -#"brood:processes" - 1)
-local found = {}
-local function look(payload)
-  for i = 2, #ARGV do
-    if payload:find(ARGV[i], 1, true) then found[ARGV[i]] = true end
-  end
-end
+local read, wanted, found = sequences(prefix).read, {}, {}
+for i = 2, #ARGV, 2 do wanted[ARGV[i]] = ARGV[i + 1] end
 for _, identity in ipairs(redis.call("HKEYS", KEYS[1])) do
   local hash = prefix .. ARGV[1] .. identity
   local fields = redis.pcall("HGETALL", hash)
@@ -16,10 +13,11 @@ for _, identity in ipairs(redis.call("HKEYS", KEYS[1])) do
     local queue = fields[i + 1]:match("^%d+ (.+)$")
     local held = queue and redis.pcall("LRANGE", hash .. ":" .. fields[i] .. ":" .. queue, 0, 999) or {}
     for _, payload in ipairs(held) do
-      if names_sequence(payload) then look(payload) end
+      local name, jid = read(payload)
+      if name and (wanted[name] == jid or wanted[name] == "") then found[name] = true end
     end
   end
 end
-local jids = {}
-for jid in pairs(found) do jids[#jids + 1] = jid end
-return jids
+local names = {}
+for name in pairs(found) do names[#names + 1] = name end
+return names

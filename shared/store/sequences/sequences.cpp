@@ -1,18 +1,25 @@
 #include "shared/store/sequences/sequences.hpp"
 
+#include <set>
+
+#include "shared/base/contains_text.hpp"
 #include "shared/base/plain_number.hpp"
+#include "shared/job/sequence.hpp"
+#include "shared/json/json.hpp"
 #include "shared/store/holdings.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 
 namespace scripts {
-extern const Script sequence_page, pass_sequence_on, held_in_flight, remove_job;
+extern const Script sequence_page, pass_sequence_on, held_in_flight, stray_sequences, remove_job;
 }
 
 namespace {
 
 constexpr int sequences_a_page = 500;
+constexpr int keys_a_page = 1000;
 constexpr const char* turn_ms = "150000";  // longer than from one look to the next
 
 SequenceState state_of(std::string_view name, std::string_view field, std::int64_t waiting) {
@@ -52,6 +59,14 @@ std::int64_t jobs_waiting_in_sequences(Channel& redis) {
   return jobs;
 }
 
+std::int64_t jobs_in_all_lists_of_sequences(Channel& redis) {
+  std::set<std::string> names;  // a scan may meet one twice
+  for_each_key(redis, keys::sequence("*"), "list", [&](const std::string& key) { names.insert(key); });
+  std::int64_t jobs = 0;
+  for (const std::string& name : names) jobs += redis.call({"LLEN", RedisKey(name)}).view().integer();
+  return jobs;
+}
+
 std::vector<Command> ask_sequence(std::string_view name, std::size_t most) {
   return {{"HGET", keys::brood_sequences, name},
           {"LLEN", keys::sequence(name)},
@@ -83,20 +98,54 @@ std::vector<Command> take_turn_to_watch(std::string_view identity) {
 
 Command keep_turn_to_watch() { return {"PEXPIRE", keys::brood_sequence_watch, turn_ms}; }
 
-ScriptCall held_in_flight(const std::vector<std::string>& jids) {
+Command take_turn_to_find_strays(std::string_view identity, std::chrono::nanoseconds between_looks) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(between_looks).count();
+  return {"SET", keys::brood_stray_sequence_watch, identity, "NX", "PX", std::to_string(ms)};
+}
+
+bool read_has_turn(ReplyView reply) { return !reply.is_nil() && reply.error().empty(); }
+
+ScriptCall stray_sequences(std::string_view cursor) {
+  return {&scripts::stray_sequences, {keys::brood_sequences}, {std::string(cursor), std::to_string(keys_a_page)}};
+}
+
+StraySequences read_stray_sequences(ReplyView reply) {
+  StraySequences page{std::string(reply[0].text()), {}};
+  for (std::size_t i = 1; i < reply.size(); ++i) page.names.emplace_back(reply[i].text());
+  return page;
+}
+
+// The scripts read some payloads that are unreadable here, such as one with NaN.
+bool is_holder(const SequenceState& sequence, std::string_view payload) {
+  if (const auto named = sequence_named_by(payload))
+    return named->name == sequence.name && (sequence.holder.empty() || named->jid == sequence.holder);
+  return contains_text(payload, mark_of_sequence) && !is_json(payload) &&
+         contains_text(payload, sequence.holder.empty() ? sequence.name : sequence.holder);
+}
+
+ScriptCall held_in_flight(const std::vector<SequenceState>& sequences) {
   ScriptCall call{&scripts::held_in_flight, {keys::brood_processes}, {keys::in_flight_hash("").name()}};
-  call.args.insert(call.args.end(), jids.begin(), jids.end());
+  for (const SequenceState& sequence : sequences) {
+    call.args.push_back(sequence.name);
+    call.args.push_back(sequence.holder);
+  }
   return call;
 }
 
 std::vector<std::string> read_held_in_flight(ReplyView reply) {
-  std::vector<std::string> jids;
-  for (std::size_t i = 0; i < reply.size(); ++i) jids.emplace_back(reply[i].text());
-  return jids;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < reply.size(); ++i) names.emplace_back(reply[i].text());
+  return names;
 }
 
 ScriptCall pass_sequence_on(const SequenceState& as_it_was) {
   return {&scripts::pass_sequence_on, {keys::brood_sequences}, {as_it_was.name, as_it_was.field}};
+}
+
+PassedOn read_passed_on(ReplyView reply) {
+  if (reply[0].integer() == -1)
+    return {.refused_key = std::string(reply[1].text()), .why = std::string(reply[2].text())};
+  return {.is_done = reply[0].integer() == 1};
 }
 
 }  // namespace brood

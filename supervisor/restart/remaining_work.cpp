@@ -97,7 +97,7 @@ RemainingWork look_for_remaining_work(Connection& redis, const std::vector<std::
   left.in_flight = jobs_in_flight(redis);
   left.scheduled = size_of_set(redis, scheduled_set);
   left.retries = size_of_set(redis, retry_set);
-  left.waiting = jobs_waiting_in_sequences(redis) + jobs_in_queues(redis, queues);
+  left.waiting = jobs_in_all_lists_of_sequences(redis) + jobs_in_queues(redis, queues);
   left.quarantined = size_of_set(redis, quarantined_set);
   left.locks = static_cast<std::int64_t>(all_locks(redis).size());
   left.slots = slots_held(redis);

@@ -80,3 +80,10 @@ BOOST_AUTO_TEST_CASE(it_is_said_in_words) {
   BOOST_TEST(describe({.retries = 1, .quarantined = 1, .locks = 1, .slots = 2}) ==
              "1 job that is to be retried, 1 job in quarantine, 1 lock of a unique job, 2 slots of limits");
 }
+
+BOOST_AUTO_TEST_CASE(jobs_that_wait_for_a_sequence_without_a_holder_count) {
+  RedisServer redis;
+  redis.command({"RPUSH", "brood:sequence:s", payload_text("A", "[]", 1), payload_text("A", "[]", 2)});
+  BOOST_TEST(look(redis).waiting == 2);
+  BOOST_TEST(why_not(redis) != "");
+}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "shared/store/holdings.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/queues/push_commands.hpp"
@@ -31,7 +32,7 @@ struct Site {
     std::string field;
     std::uint64_t number = 0;
     std::string queue = {};
-    std::size_t held = 0;
+    Strings held = {};
   };
   Worker worker(int incarnation) {
     Worker one{"0." + std::to_string(incarnation)};
@@ -44,20 +45,23 @@ struct Site {
                           .field = worker.field,
                           .number = worker.number,
                           .held_queue = worker.queue,
-                          .outcomes = std::vector<Outcome>(worker.held, Outcome{as, "", 0}),
+                          .outcomes = std::vector<Outcome>(worker.held.size(), Outcome{as, "", 0}),
                           .draw = want > 0 ? draw : Strings{},
                           .want = want,
                           .wait_queue = "",
                           .dead_limits = {},
                           .caps = &caps,
                           .tenants = &served};
+    for (const std::string& payload : worker.held) {
+      if (const auto end = end_of_job(as)) append_held(settlement.let_go, payload, 0, *end);
+    }
     const Reply reply = connection.run(settle_and_fetch(settlement, wall_now()));
     BOOST_REQUIRE_MESSAGE(!reply.view().is_error(), reply.view().error());
     const Settled settled = read_settled(reply.view());
     BOOST_REQUIRE(!settled.fenced);
     worker.number = settled.number;
     worker.queue = settled.queue;
-    worker.held = settled.payloads.size();
+    worker.held = settled.payloads;
     return settled.payloads;
   }
   // As brood's client does it.
@@ -259,4 +263,68 @@ BOOST_FIXTURE_TEST_CASE(jobs_of_a_tenant_in_sequence_wait_for_each_other_and_oth
   BOOST_TEST(fetch(one) == Strings{job("1", in_sequence)});
   BOOST_TEST(fetch(two) == Strings{job("3")});
   BOOST_TEST(two.queue == "images~a");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tenant_pays_once_for_a_job_that_waits_for_its_sequence, Site) {
+  const auto job = [](const std::string& tenant, int number, const std::string& more = "") {
+    return R"({"class":"A","args":[],"queue":"images~)" + tenant + R"(","jid":")" + tenant + std::to_string(number) +
+           "\"" + more + "}";
+  };
+  for (int i = 0; i < 60; ++i) {
+    redis.command({"LPUSH", "queue:images~a", job("a", i, R"(,"sequence":"s")")});
+    redis.command({"LPUSH", "queue:images~b", job("b", i)});
+  }
+  connection.run(enter_filled_tenants({"images~a", "images~b"}));
+  Worker one = worker(1);
+  std::map<std::string, int> ran;
+  for (int i = 0; i < 60; ++i) {
+    for (const std::string& text : fetch(one, 5)) ++ran[text.find("images~a") != text.npos ? "a" : "b"];
+  }
+  // Each fetch from "a" brings one job, and each from "b" five.
+  BOOST_TEST(std::abs(ran["a"] - ran["b"]) <= 10, "a " << ran["a"] << ", b " << ran["b"]);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_place_that_one_tenant_leaves_is_another_tenants_at_once, Site) {
+  caps = {{.name = "both", .queues = {"images~a", "images~b"}, .most = 1}};
+  Worker one = worker(1), two = worker(2);
+  push("a", 1);
+  BOOST_TEST(fetch(one) == Strings{"a"});
+  push("b", 1);
+  BOOST_TEST(fetch(two).empty());
+  BOOST_TEST(fetch(one, 0).empty());
+  BOOST_TEST(fetch(two) == Strings{"b"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_cap_of_a_tenant_that_stays_full_does_not_expire, Site) {
+  caps = {{.name = "each", .queues = {"images~*"}, .most = 1, .per_tenant = true}};
+  Worker one = worker(1), two = worker(2);
+  push("a", 2);
+  BOOST_TEST(fetch(one) == Strings{"a"});
+  redis.command({"EXPIRE", "brood:cap:each~a", "60"});
+  BOOST_TEST(fetch(two).empty());
+  BOOST_TEST(redis.integer({"TTL", "brood:cap:each~a"}) > 3'600);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_cap_of_each_queue_is_listed_by_its_whole_name, Site) {
+  caps = {{.name = "each.images~a", .queues = {"images~a"}, .most = 1},
+          {.name = "of~b", .queues = {"images~b"}, .most = 2}};
+  Worker one = worker(1), two = worker(2);
+  push("a", 1);
+  push("b", 1);
+  fetch(one);
+  fetch(two);
+  BOOST_TEST((redis.hgetall("brood:caps") == std::map<std::string, std::string>{{"each.images~a", "1"}, {"of", "2"}}));
+}
+
+BOOST_FIXTURE_TEST_CASE(jobs_of_a_tenant_that_were_set_aside_count_as_its_own, Site) {
+  caps = {{.name = "each", .queues = {"images~*"}, .most = 1, .per_tenant = true},
+          {.name = "heavy", .queues = {}, .most = 5, .classes = {"H"}}};
+  Worker one = worker(1), two = worker(2);
+  push("a@heavy", 1);
+  BOOST_TEST(fetch(one) == Strings{"a@heavy"});
+  push("a", 1);
+  BOOST_TEST(fetch(two).empty());
+  BOOST_TEST(redis.keys("brood:cap:each~*") == Strings{"brood:cap:each~a"});
+  BOOST_TEST(fetch(one, 0).empty());
+  BOOST_TEST(fetch(two) == Strings{"a"});
 }

@@ -200,9 +200,9 @@ if left == 0 then
   queue, held_list = ARGV[5], KEYS[1] .. ":" .. ARGV[1] .. ":" .. ARGV[5]
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local cap, jobs, length = caps[i / 2 - 1], nil, nil
-    local group, tenant, list = tenants[i / 2 - 1], nil, KEYS[i + 1]
+    local group, tenant, charge, list = tenants[i / 2 - 1], nil, nil, KEYS[i + 1]
     if group and (not cap or places_of(cap)) then
-      jobs, length, tenant = take_of_tenants(group, KEYS[i], function(from, to)
+      jobs, length, tenant, charge = take_of_tenants(group, KEYS[i], function(from, to)
         if cap and not note_places(cap, to) then return end
         return take(from, to)
       end)
@@ -221,6 +221,7 @@ if left == 0 then
         break
       end
     end
+    if charge then charge(jobs and not jobs.err and #jobs or 0) end
     if jobs and not jobs.err then
       queue, held_list = tenant or name_of(i), list
       if held_list == emptied or (length or redis.call("LLEN", held_list)) == #jobs then fetched = jobs end

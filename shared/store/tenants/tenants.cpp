@@ -29,7 +29,9 @@ void add_caps_of_tenants(ScriptCall& call, const std::vector<CapSettings>& caps,
     if (cap.per_tenant && cap.names(all_tenants_of(base))) add(cap, "each", "");
     for (const std::string& queue : cap.queues) {
       const auto tenant = tenant_in(queue);
-      if (tenant && !is_tenants(queue) && tenant->base == base) add(cap, "is", std::string(tenant->tenant));
+      // A place that another tenant leaves must be found by this one, too.
+      const char* const of = cap.queues.size() == 1 ? "is" : "among";
+      if (tenant && !is_tenants(queue) && tenant->base == base) add(cap, of, std::string(tenant->tenant));
     }
   }
   call.args.push_back(std::to_string(count));

@@ -2,7 +2,7 @@
 -- anything; before that how many of the queues asked are tenants of a base, and for each of these: which names are taken, how many
 -- patterns that are (none: all names), which are skipped, how many patterns that are, their caps, how many of these there are, the
 -- weights, the base, and the place of the queue among those asked.  A cap has its key at the end of KEYS, and is of "each" tenant,
--- of the one whose name "is" the next argument, or of those whose name "ends" so; and last the most.
+-- of the one whose name "is" the next argument, of that one "among" other queues, or of those whose name "ends" so; and last the most.
 local tenants = {}
 if ARGV[#ARGV] == "~" then
   table.remove(ARGV)

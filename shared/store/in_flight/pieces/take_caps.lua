@@ -15,11 +15,11 @@ end
 local function note_place(cap, list)
   if #cap.gone > 0 then redis.pcall("SREM", cap.key, unpack(cap.gone, 1, math.min(#cap.gone, 1000))) end
   if type(redis.pcall("SADD", cap.key, list)) == "table" then return false end
-  local name = cap.key:match("brood:cap:(.*)$")
-  local known = cap.key:sub(1, -#name - 2) .. "s"    -- "brood:caps"
-  local is_tenants = name:find("~", 1, true)         -- of one tenant
-  redis.pcall("EXPIRE", cap.key, is_tenants and 86400 or 2592000)
-  if is_tenants then name = name:sub(1, is_tenants - 1) end
+  local key = cap.base_key or cap.key
+  local name = key:match("brood:cap:(.*)$")
+  local known = key:sub(1, -#name - 2) .. "s"    -- "brood:caps"
+  redis.pcall("EXPIRE", cap.key, life_of(cap))
+  name = name:match("^([^.~]+)~") or name        -- of one tenant that a configuration names; not "each.images~acme"
   if redis.pcall("HGET", known, name) ~= tostring(cap.most) then redis.pcall("HSET", known, name, cap.most) end
   return true
 end

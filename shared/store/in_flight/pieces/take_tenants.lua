@@ -45,15 +45,16 @@ local function drop_tenants(group, turns, names)
   if #had_some > 0 then redis.pcall("ZREM", idle, unpack(had_some)) end
 end
 
--- The caps that hold for a tenant; nil for none.
-local function caps_of_tenant(group, tenant)
+-- The caps that hold for a tenant; nil for none.  Jobs of `home` that were set aside count as its own.
+local function caps_of_tenant(group, tenant, home)
   local caps
   for _, cap in ipairs(group.caps) do
-    local holds = cap.of == "each" or cap.of == "is" and tenant == cap.name or cap.of == "ends" and tenant:sub(-#cap.name) == cap.name
+    local holds = cap.of == "each" or (cap.of == "is" or cap.of == "among") and home == cap.name or
+      cap.of == "ends" and tenant:sub(-#cap.name) == cap.name
     if holds then
       caps = caps or {}
-      caps[#caps + 1] = cap.of == "each" and {key = cap.key .. "~" .. tenant, most = cap.most} or cap
-      caps.are_shared = caps.are_shared or cap.of == "ends"
+      caps[#caps + 1] = cap.of == "each" and {key = cap.key .. "~" .. home, base_key = cap.key, most = cap.most} or cap
+      caps.are_shared = caps.are_shared or cap.of == "ends" or cap.of == "among" or home ~= tenant
     end
   end
   return caps
@@ -69,7 +70,8 @@ local function home_of_tenant(group, tenant)
   return tenant
 end
 
--- Takes jobs of this tenant by `take`, unless it may not run now.  Returns what `take` returns.
+-- Takes jobs of this tenant by `take`, unless it may not run now.  Returns what `take` returns, and what charges the tenant: it
+-- is called with how many of the jobs may run.
 local function take_of_tenant(group, turns, take, tenant, score)
   local queue, home = group.base .. "~" .. tenant, home_of_tenant(group, tenant)
   local paused = group.before .. "paused"
@@ -82,7 +84,7 @@ local function take_of_tenant(group, turns, take, tenant, score)
     redis.pcall("ZADD", turns, turn_text(score + 1), tenant)
     return
   end
-  local caps, list = caps_of_tenant(group, tenant), KEYS[1] .. ":" .. ARGV[1] .. ":" .. queue
+  local caps, list = caps_of_tenant(group, tenant, home), KEYS[1] .. ":" .. ARGV[1] .. ":" .. queue
   if caps and not (places_of(caps) and note_places(caps, list)) then
     -- The settle that frees a place of its own brings it back.
     if not caps.are_shared then return leave_turns(group, turns, tenant, score) end
@@ -92,14 +94,15 @@ local function take_of_tenant(group, turns, take, tenant, score)
   local jobs, length = take(group.before .. "queue:" .. queue, list)
   if jobs and not jobs.err then
     local weight = tonumber(group.weights:match("\n" .. tenant:gsub("%p", "%%%0") .. " (%d+)\n")) or 1
-    redis.pcall("ZADD", turns, turn_text(score + #jobs / weight), tenant)
-    return jobs, length
+    -- Jobs that wait for their sequences are charged when they run.  To have moved these costs a turn, too.
+    local function charge(run) redis.pcall("ZADD", turns, turn_text(score + math.max(run, 1) / weight), tenant) end
+    return jobs, length, charge
   end
   redis.pcall("ZREM", turns, tenant)    -- empty, or no list
 end
 
--- Takes jobs of the tenant whose turn it is by `take`.  Returns what that returns, and the name of the queue; nothing if no tenant
--- has a job.  It drops up to 640 that have none, and passes over up to 64 that may not run: they do not come first the next time.
+-- Takes jobs of the tenant whose turn it is by `take`.  Returns what that returns, the name of the queue, and what charges the
+-- tenant; nothing if no tenant has a job.  It drops up to 640 that have none, and passes over up to 64 that may not run: they do not come first the next time.
 local function take_of_tenants(group, turns, take)
   group.before = turns:sub(1, -#group.base - #"brood:tenants:" - 1)
   local first = redis.pcall("ZRANGE", turns, 0, 15, "WITHSCORES")
@@ -122,8 +125,8 @@ local function take_of_tenants(group, turns, take)
         if i > 1 and redis.call("EXISTS", queues[i]) == 0 then
           drop_tenants(group, turns, {tenant})
         else
-          local jobs, length = take_of_tenant(group, turns, take, tenant, tonumber(page[2 * i]))
-          if jobs then return jobs, length, group.base .. "~" .. tenant end
+          local jobs, length, charge = take_of_tenant(group, turns, take, tenant, tonumber(page[2 * i]))
+          if jobs then return jobs, length, group.base .. "~" .. tenant, charge end
         end
       end
     end
@@ -134,5 +137,7 @@ end
 local function note_settled_tenant(key, others)
   local before, base, tenant = key:match("^(.-)queue:([^~]+)~(.+)$")
   if not before then return end
-  if others or redis.pcall("ZSCORE", before .. "brood:tenants_away:" .. base, tenant) then enter_tenant(key) end
+  local away, home = before .. "brood:tenants_away:" .. base, tenant:match("^(.+)@[^@]*$")
+  if others or redis.pcall("ZSCORE", away, tenant) then enter_tenant(key) end
+  if home and redis.pcall("ZSCORE", away, home) then enter_tenant(before .. "queue:" .. base .. "~" .. home) end
 end

@@ -59,9 +59,8 @@ bool Api::unpause_class(std::string_view job_class) {
   bool was_paused = false;
   shards_->each([&](detail::ApiState& shard) {
     shard.converse([&](ClientConnection& redis) {
-      const Reply unpaused = redis.call(brood::unpause_class(job_class));
+      const Reply unpaused = redis.run(brood::unpause_class(job_class));
       was_paused |= unpaused.view().integer() == 1;
-      redis.call(forget_class_pause(job_class));
     });
   });
   return was_paused;

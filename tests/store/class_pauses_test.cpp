@@ -84,9 +84,19 @@ BOOST_FIXTURE_TEST_CASE(a_program_pauses_and_unpauses_a_class, Site) {
   BOOST_TEST(!classes[1].until.has_value());
   BOOST_TEST(api.unpause_class("A"));
   BOOST_TEST(!api.unpause_class("A"));
+  BOOST_TEST(!redis.hget(why, "A").has_value());
   BOOST_TEST(api.paused_classes().size() == 1u);
   BOOST_TEST(redis.size_of(why) == 1u);
   BOOST_CHECK_THROW(api.pause_class(""), std::invalid_argument);
   BOOST_CHECK_THROW(api.pause_class("A", std::string(501, 'x')), std::invalid_argument);
   BOOST_CHECK_THROW(api.pause_class("A", "", -1s), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(a_class_is_unpaused_whatever_lies_in_the_place_of_reasons) {
+  RedisServer redis;
+  redis.command({"SADD", "brood:paused_classes", "A"});
+  redis.command({"SET", why, "x"});
+  Api api(redis.url());
+  BOOST_TEST(api.unpause_class("A"));
+  BOOST_TEST(!api.unpause_class("A"));
 }

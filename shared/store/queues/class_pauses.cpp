@@ -8,7 +8,7 @@
 namespace brood {
 
 namespace scripts {
-extern const Script pause_class, end_class_pause;
+extern const Script pause_class, unpause_class, end_class_pause;
 }
 
 namespace {
@@ -51,7 +51,9 @@ ScriptCall pause_class(std::string_view job_class, std::string_view reason,
           {std::string(job_class), length ? std::to_string(length->count()) : "0", std::string(reason)}};
 }
 
-Command forget_class_pause(std::string_view job_class) { return {"HDEL", keys::brood_class_pauses, job_class}; }
+ScriptCall unpause_class(std::string_view job_class) {
+  return {&scripts::unpause_class, {keys::brood_paused_classes, keys::brood_class_pauses}, {std::string(job_class)}};
+}
 
 ScriptCall end_class_pause(std::string_view job_class, const ClassPause& as_read) {
   return {&scripts::end_class_pause,

@@ -17,6 +17,8 @@ namespace brood {
 // Why a class is paused, and until when.  These lie in the hash `brood:class_pauses`, by class, as "SINCE UNTIL REASON"
 // with times in epoch seconds, UNTIL 0 for no end.  The set `brood:paused_classes` alone decides which classes are
 // paused (known_queues.hpp): a class without a text here was paused by an earlier release.
+// No worker of brood begins a job of it: jobs that are fetched wait beside those in quarantine.  Ruby's Sidekiq knows
+// nothing of it.
 struct ClassPause {
   std::optional<std::int64_t> since = {};  // nullopt: unknown
   std::optional<std::int64_t> until = {};  // nullopt: there is no end
@@ -36,8 +38,8 @@ ClassPauses read_class_pauses(ReplyView reply);  // none where Redis does not te
 // Pauses a class, or gives its pause another reason and end.  Answers 1, or 0 if it was paused already.
 ScriptCall pause_class(std::string_view job_class, std::string_view reason = {},
                        std::optional<std::chrono::seconds> length = {});
-// unpause_class() of known_queues.hpp ends a pause; then its text goes, too.
-Command forget_class_pause(std::string_view job_class);
+// Ends the pause.  Answers 1, or 0 if it was not paused.
+ScriptCall unpause_class(std::string_view job_class);
 // Ends the pause if its end has come and it is the one that was read; a text whose class is not paused goes.  Answers 1
 // if the pause has ended by this.
 ScriptCall end_class_pause(std::string_view job_class, const ClassPause& as_read);

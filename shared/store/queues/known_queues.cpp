@@ -111,6 +111,5 @@ Command ask_is_paused(std::string_view queue) { return {"SISMEMBER", keys::pause
 bool read_is_paused(ReplyView reply) { return reply.integer() == 1; }
 Command pause_queue(std::string_view queue) { return {"SADD", keys::paused, queue}; }
 Command unpause_queue(std::string_view queue) { return {"SREM", keys::paused, queue}; }
-Command unpause_class(std::string_view job_class) { return {"SREM", keys::brood_paused_classes, job_class}; }
 
 }  // namespace brood

@@ -72,9 +72,4 @@ bool read_is_paused(ReplyView reply);
 Command pause_queue(std::string_view queue);
 Command unpause_queue(std::string_view queue);
 
-// One name in `brood:paused_classes`: no worker of brood begins a job of that class.  Jobs of it that are fetched wait
-// beside those in quarantine; see quarantine.hpp.  Ruby's Sidekiq knows nothing of it.  Ends the pause, and answers 1,
-// or 0 if it was not paused; see class_pauses.hpp for its beginning.
-Command unpause_class(std::string_view job_class);
-
 }  // namespace brood

@@ -122,10 +122,9 @@ std::string class_pause_json(const std::string& job_class, const ClassPause& pau
 ReleasedJobs unpause_class_of(ShardConnections& shards, const std::string& job_class, const QuarantineBounds& bounds) {
   ReleasedJobs all;
   shards.each([&](ShardConnections::Shard& shard) {
-    const std::vector<Reply> replies =
-        shard.redis.pipeline({unpause_class(job_class), forget_class_pause(job_class), ask_quarantined()});
-    replies[0].view().integer();
-    if (read_quarantined(replies[2].view()).contains(job_class)) return;
+    shard.redis.run(unpause_class(job_class)).view().integer();
+    const Reply quarantined = shard.redis.call(ask_quarantined());
+    if (read_quarantined(quarantined.view()).contains(job_class)) return;
     all += release_jobs(
         shard.redis, [&](const QuarantinedJob& job) { return job.is_of(job_class); }, bounds);
   });

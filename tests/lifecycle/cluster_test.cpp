@@ -245,8 +245,11 @@ BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_
   for (std::string line; std::getline(users, line);) {
     Command set{"ACL", "SETUSER"};
     std::istringstream words(line.substr(5));
-    for (std::string word; words >> word;)
-      set.add(word.starts_with('~') ? "~{brood:*}" + word.substr(1) : word == ">PASSWORD" ? ">secret" : word);
+    for (std::string word; words >> word;) {
+      const std::size_t pattern = word.starts_with("%R~") ? 3 : word.starts_with('~') ? 1 : 0;
+      if (pattern > 0) word.insert(pattern, "{brood:*}");
+      set.add(word == ">PASSWORD" ? ">secret" : word);
+    }
     set.add("~{brood:*}brood:guard");
     for (std::size_t i = 0; i < cluster.size(); ++i) BOOST_REQUIRE(!cluster.node(i).command(set).view().is_error());
   }

@@ -78,6 +78,22 @@ BOOST_FIXTURE_TEST_CASE(three_users_have_all_the_rights_that_they_need, Rights) 
   BOOST_TEST(!contains(brood.log(), "NOPERM"), brood.log_tail());
 }
 
+// What a class says decides whether its arguments are encrypted.
+BOOST_FIXTURE_TEST_CASE(a_client_reads_what_classes_say_and_cannot_change_it, Rights) {
+  redis.command({"HSET", "brood:classes", "build", "{}"});
+  redis.command({"HSET", "brood:classes:seen", "build", "1 1"});
+  Connection client(RedisAddress::parse(redis.url_of("brood-client")));
+  BOOST_TEST(client.call({"HGETALL", "brood:classes:seen"}).view().size() == 2u);
+  BOOST_TEST(client.call({"HMGET", "brood:classes", "build"}).view().size() == 1u);
+  for (const Command& command : {Command{"HSET", "brood:classes", "build", "[]"},
+                                 Command{"HDEL", "brood:classes", "build"}, Command{"UNLINK", "brood:classes:seen"},
+                                 Command{"EVAL", "return redis.call('HSET', 'brood:classes', 'build', '[]')", "0"}}) {
+    const Reply reply = client.call(command);
+    BOOST_TEST((classify_error(reply.view().error()) == ErrorKind::unauthorized), command.args[0]);
+  }
+  BOOST_TEST(redis.hget("brood:classes", "build").value_or("") == "{}");
+}
+
 BOOST_FIXTURE_TEST_CASE(who_may_not_is_told_which_right_is_missing, Rights) {
   enqueue(redis, {payload_text("Fail", "[1]")});
 

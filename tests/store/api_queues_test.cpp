@@ -248,3 +248,26 @@ BOOST_AUTO_TEST_CASE(summaries_are_of_every_known_queue) {
   redis.command({"SET", "queues", "text"});
   BOOST_CHECK_THROW(api.queues(), RedisError);
 }
+
+BOOST_AUTO_TEST_CASE(tenants_are_summed_up_and_listed_by_their_base) {
+  RedisServer redis;
+  fill(redis, "images~a", {job("1")});
+  fill(redis, "images~b", {job("2"), job("3"), job("4")});
+  fill(redis, "images", {job("5")});
+  redis.command({"SADD", "paused", "images~a"});
+  Api api{redis.url()};
+  const std::vector<QueueSummary> bases = api.queue_summaries_by_base();
+  BOOST_REQUIRE(bases.size() == 2u);
+  BOOST_TEST(bases[0].name == "images");
+  BOOST_TEST(bases[0].size == 1u);
+  BOOST_TEST(bases[1].name == "images~*");
+  BOOST_TEST(bases[1].size == 4u);
+  BOOST_TEST(!bases[1].paused);  // one tenant is
+  const std::vector<QueueSummary> tenants = api.tenants("images");
+  BOOST_REQUIRE(tenants.size() == 2u);
+  BOOST_TEST(tenants[0].name == "images~b");
+  BOOST_TEST(tenants[0].size == 3u);
+  BOOST_TEST(tenants[1].paused);
+  BOOST_TEST(api.tenants("images~b*").size() == 1u);
+  BOOST_TEST(api.tenants("image").empty());
+}

@@ -354,9 +354,13 @@ class BROOD_API Api {
   // always throws.
   void on_away(std::function<void(const std::string& shard, const std::string& why)> left_out);
 
-  std::vector<Queue> queues();                  // all known queues, by name
+  std::vector<Queue> queues();                  // all known queues, by name; each tenant has one
   Queue queue(std::string name);                // throws std::invalid_argument for an empty name
-  std::vector<QueueSummary> queue_summaries();  // by name, in two round trips
+  std::vector<QueueSummary> queue_summaries();  // of each of them, by name, in two round trips
+  // The same with "images~*" for all tenants of images: how many jobs they have together, and the longest latency.
+  std::vector<QueueSummary> queue_summaries_by_base();
+  // The queues of the tenants of "images", or of those that "images~b*" names; the fullest first.
+  std::vector<QueueSummary> tenants(std::string_view of);
 
   JobSet scheduled();  // `schedule`
   JobSet retries();    // `retry`

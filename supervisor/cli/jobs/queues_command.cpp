@@ -24,7 +24,6 @@
 #include "supervisor/cli/lists/job_json.hpp"
 #include "supervisor/cli/lists/jobs_of_queue.hpp"
 #include "supervisor/cli/lists/listing.hpp"
-#include "supervisor/cli/lists/tenant_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/interruption.hpp"
 #include "supervisor/cli/terminal/progress_bar.hpp"
@@ -86,7 +85,7 @@ std::string state_of(bool paused, bool served) {
 int list_queues(const QueuesOrder& order) {
   refuse_arguments(order.words);
   Api api = open_api(order.redis);
-  const std::vector<QueueSummary> queues = queues_with_tenants_together(api);
+  const std::vector<QueueSummary> queues = api.queue_summaries_by_base();
   const ServedQueues served = served_queues(order.redis);
   if (order.json) {
     JsonArray array;
@@ -149,7 +148,7 @@ FoundJobs find_jobs(const JobsOfQueue& jobs, const std::string& queue, const std
 int list_tenants(const QueuesOrder& order, const std::string& entry) {
   Api api = open_api(order.redis);
   const ServedQueues served = served_queues(order.redis);
-  const std::vector<QueueSummary> tenants = tenants_among(api.queue_summaries(), entry);
+  const std::vector<QueueSummary> tenants = api.tenants(entry);
   Listing<QueueSummary> listing(
       order.limit, order.page, order.json, [&](const QueueSummary& queue) { return queue_json(queue, served); },
       [&](const std::vector<QueueSummary>& some) {

@@ -2,7 +2,6 @@
 #include <utility>
 #include <vector>
 
-#include "shared/config/tenants.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
@@ -15,7 +14,6 @@
 #include "supervisor/cli/lists/process_json.hpp"
 #include "supervisor/cli/lists/sequence_list.hpp"
 #include "supervisor/cli/lists/shown_job.hpp"
-#include "supervisor/cli/lists/tenant_list.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/web/page/call.hpp"
 #include "supervisor/web/page/json_answer.hpp"
@@ -120,9 +118,7 @@ HttpResponse answer_crashes(Call& call) {
 HttpResponse answer_queues(Call& call) {
   const std::string tenants = call.query.value("tenants");
   Api& api = call.site.api();
-  const std::vector<QueueSummary> queues = tenants.empty()
-                                               ? queues_with_tenants_together(api)
-                                               : tenants_among(api.queue_summaries(), all_tenants_of(tenants));
+  const std::vector<QueueSummary> queues = tenants.empty() ? api.queue_summaries_by_base() : api.tenants(tenants);
   const ServedQueues served = ask_served_queues(call.site.shards());
   return json_answer(200, json_array(queues, [&](const QueueSummary& queue) { return queue_json(queue, served); }));
 }

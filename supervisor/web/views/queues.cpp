@@ -9,7 +9,6 @@
 #include "shared/config/tenants.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/lists/jobs_of_queue.hpp"
-#include "supervisor/cli/lists/tenant_list.hpp"
 #include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/web/page/layout.hpp"
 #include "supervisor/web/page/parts.hpp"
@@ -97,7 +96,7 @@ Html elsewhere(const JobsOfQueue& jobs, const ClassPauses& pauses) {
 
 // The tenants of a base, the fullest first.
 HttpResponse show_tenants(Call& call, const std::string& entry) {
-  const std::vector<QueueSummary> tenants = tenants_among(call.site.api().queue_summaries(), entry);
+  const std::vector<QueueSummary> tenants = call.site.api().tenants(entry);
   Page page{.title = entry, .body = {}};
   page.beside_title = Html("<p class=\"dim\">{}</p>", counted(tenants.size(), "tenant", "tenants"));
   PageTable table("Tenants, the fullest first", {{"Queue"},

@@ -38,6 +38,7 @@ void use_queues(brood::Client& client, brood::Api& api) {
   const std::vector<brood::QueueSummary> summaries = api.queue_summaries();
   EXPECT(summaries.size() == 1 && summaries[0].name == "waiting" && summaries[0].size == 1 &&
          summaries[0].latency >= 0 && summaries[0].paused && summaries[0].is_list);
+  EXPECT(api.queue_summaries_by_base().size() == 1 && api.tenants("waiting").empty());
   queue.unpause();
   EXPECT(!queue.paused() && api.queues().size() == 1);
   queue.clear();

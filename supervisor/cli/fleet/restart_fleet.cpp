@@ -105,6 +105,7 @@ class Run {
 
   void roll_all(HeldLease& lease) try {
     while (const auto next = roll_.next()) {
+      turn_ = *next;
       stopped_by_ = interrupted() ? "interrupted" : lease.hold();
       if (!stopped_by_.empty()) return;
       const FleetMember& member = members_[*next];
@@ -125,7 +126,7 @@ class Run {
     }
   } catch (const ConnectionLost& lost) {  // the order may have been left before the connection ended
     stopped_by_ = fmt::format("Redis does not answer, and {} may have received its order: {}",
-                              title_of(members_[roll_.next().value_or(0)]), lost.what());
+                              title_of(members_[turn_]), lost.what());
   }
 
   // False: this command is to end before the member has.
@@ -262,6 +263,7 @@ class Run {
   std::vector<FleetMember> members_;
   std::vector<LeftOut> left_out_;
   FleetRoll roll_{0, {}};
+  std::size_t turn_ = 0;    // the member whose turn it is, or was last
   std::string stopped_by_;  // why this command ends early; empty: it does not
 };
 

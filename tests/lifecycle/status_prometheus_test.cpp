@@ -211,9 +211,14 @@ BOOST_AUTO_TEST_CASE(how_the_last_restart_ended_is_told) {
   const auto told = [&] { return metrics(redis.url(), brood.environment()).output; };
   BOOST_TEST(sum_of(told(), "brood_last_restart_successful", "") == 1);
   BOOST_TEST(told().find("\nbrood_last_restart_seconds{") == std::string::npos);
+  const double first_loaded = sum_of(told(), "brood_process_loaded_seconds", "");
+  BOOST_TEST(first_loaded > 1e9);
+  BOOST_TEST(sum_of(told(), "brood_process_generation", "") == 1);
   brood.signal(SIGHUP);
   BOOST_TEST(eventually([&] { return sum_of(told(), "brood_restarts_total", "\"done\"") == 1; }, 60s));
   BOOST_TEST(sum_of(told(), "brood_last_restart_seconds", "") > 1e9);
+  BOOST_TEST(eventually([&] { return sum_of(told(), "brood_process_generation", "") == 2; }, 60s));
+  BOOST_TEST(sum_of(told(), "brood_process_loaded_seconds", "") > first_loaded);
   std::ofstream(brood.home() / "brood.toml") << "concurrency = \"many\"\n";
   brood.signal(SIGHUP);
   BOOST_TEST(eventually([&] { return sum_of(told(), "brood_restarts_total", "\"refused\"") == 1; }, 60s),

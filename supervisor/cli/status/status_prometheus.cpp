@@ -171,6 +171,21 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
   }
   out.gauge("brood_process_resident_memory_bytes", "Memory of the process and its workers.");
   each_process([](const ProcessStatus& process) { return static_cast<double>(process.rss_kb) * kilobyte; });
+  const auto each_state = [&](auto&& value_of) {
+    for (const ProcessStatus& process : all.processes) {
+      if (is_told(process) && process.state) out.sample({{"identity", process.identity}}, value_of(*process.state));
+    }
+  };
+  out.gauge(
+      "brood_process_generation",
+      "The generation of configuration and job libraries by which a supervisor starts workers: one more with each "
+      "rolling restart.");
+  each_state([](const SupervisorState& state) { return state.generation; });
+  out.gauge(
+      "brood_process_loaded_seconds",
+      "When a supervisor has read that configuration and these libraries, since the epoch. During a restart of the "
+      "fleet the processes with a time before it are still to come.");
+  each_state([](const SupervisorState& state) { return state.loaded_at; });
   out.gauge("brood_process_oldest_in_flight_seconds",
             "Age of the job that has been in flight for longest, 0 if there is none; for a process without a "
             "heartbeat, since it was enqueued.");

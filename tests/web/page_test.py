@@ -949,6 +949,20 @@ class Programs(PageTest):
         self.assertEqual((shown["class"], shown["options"]["queue"], [one["name"] for one in shown["fields"]]), ("ResizeImage", "images", ["path", "width", "quality"]))
         self.assertEqual(page.get("/api/v1/classes/Other").status, 404)
 
+    def test_what_a_build_publishes_is_read_once_by_many_pushes(self):
+        page = self.page()
+        publish(self.redis, {"ResizeImage": self.RESIZE})
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "ResizeImage", "args": ["a", 1]}).status, 200)
+        self.redis("CONFIG", "RESETSTAT")
+        for width in (2, 3, 4):
+            self.assertEqual(page.order("/api/v1/jobs", {"class": "ResizeImage", "args": ["a", width]}).status, 200)
+        stats = self.redis("INFO", "commandstats").decode()
+        self.assertNotIn("cmdstat_hmget:", stats)
+        publish(self.redis, {"ResizeImage": {**self.RESIZE, "fields": []}}, "another")
+        self.redis("HDEL", "brood:classes", "build")
+        self.redis("HDEL", "brood:classes:seen", "build")
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "ResizeImage", "args": ["a", 1]}).status, 400)
+
     def test_a_form_pushes_a_job_of_a_class(self):
         page = self.page()
         self.redis("SADD", "queues", "low")  # whose form gives the token

@@ -26,17 +26,26 @@ std::int64_t seconds_of_redis(ReplyView time) {
   return std::atoll(std::string(time[0].text()).c_str());
 }
 
-std::vector<BuildAsked> ask_builds(Connection& redis) {
+// `known`: documents that need not be read, or null.
+std::vector<BuildAsked> ask_builds(Connection& redis, const PublishedClassesForPushes::Documents* known = nullptr) {
   const std::vector<Reply> replies = redis.pipeline({ask_seen_builds(), {"TIME"}});
   std::vector<SeenBuild> seen = read_seen_builds(replies[0].view(), seconds_of_redis(replies[1].view()));
-  if (seen.empty()) return {};
-  std::vector<std::string> names;
-  for (const SeenBuild& build : seen) names.push_back(build.build);
-  const std::vector<std::string> documents = read_documents(redis.call(ask_documents(names)).view());
   std::vector<BuildAsked> builds;
-  for (std::size_t i = 0; i < seen.size() && i < documents.size(); ++i) {
-    if (!documents[i].empty()) builds.push_back({std::move(seen[i]), documents[i]});
+  std::vector<std::string> unread;
+  for (SeenBuild& build : seen) {
+    const bool is_read = known != nullptr && known->contains(build.build);
+    if (!is_read) unread.push_back(build.build);
+    std::string document = is_read ? known->find(build.build)->second : "";
+    builds.push_back({std::move(build), std::move(document)});
   }
+  if (unread.empty()) return builds;
+  std::vector<std::string> documents = read_documents(redis.call(ask_documents(unread)).view());
+  documents.resize(unread.size());
+  auto document = documents.begin();
+  for (BuildAsked& one : builds) {
+    if (one.document.empty()) one.document = std::move(*document++);
+  }
+  std::erase_if(builds, [](const BuildAsked& one) { return one.document.empty(); });
   return builds;
 }
 
@@ -47,28 +56,31 @@ PublishedClasses published_by(std::vector<BuildAsked> builds) {
   return published;
 }
 
+std::vector<BuildAsked> ask_builds_of_all(ShardConnections& shards,
+                                          const PublishedClassesForPushes::Documents* known = nullptr) {
+  std::vector<BuildAsked> all;
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (BuildAsked& one : ask_builds(shard.redis, known)) {
+      const auto same =
+          std::ranges::find_if(all, [&](const BuildAsked& other) { return other.seen.build == one.seen.build; });
+      if (same == all.end()) {
+        all.push_back(std::move(one));
+        continue;
+      }
+      same->seen.seen = std::max(same->seen.seen, one.seen.seen);
+      same->seen.since = std::min(same->seen.since, one.seen.since);
+      same->seen.runs = same->seen.runs || one.seen.runs;
+    }
+  });
+  std::ranges::stable_sort(all, [](const BuildAsked& a, const BuildAsked& b) { return is_before(a.seen, b.seen); });
+  return all;
+}
+
 }  // namespace
 
 PublishedClasses ask_published_classes(Connection& redis) { return published_by(ask_builds(redis)); }
 
-PublishedClasses ask_published_classes(ShardConnections& shards) {
-  std::vector<BuildAsked> all;
-  shards.each([&](ShardConnections::Shard& shard) {
-    for (BuildAsked& one : ask_builds(shard.redis)) {
-      const auto known =
-          std::ranges::find_if(all, [&](const BuildAsked& other) { return other.seen.build == one.seen.build; });
-      if (known == all.end()) {
-        all.push_back(std::move(one));
-        continue;
-      }
-      known->seen.seen = std::max(known->seen.seen, one.seen.seen);
-      known->seen.since = std::min(known->seen.since, one.seen.since);
-      known->seen.runs = known->seen.runs || one.seen.runs;
-    }
-  });
-  std::ranges::stable_sort(all, [](const BuildAsked& a, const BuildAsked& b) { return is_before(a.seen, b.seen); });
-  return published_by(std::move(all));
-}
+PublishedClasses ask_published_classes(ShardConnections& shards) { return published_by(ask_builds_of_all(shards)); }
 
 PublishedClasses published_classes_for_push(ShardConnections& shards) try {
   return ask_published_classes(shards);
@@ -76,6 +88,27 @@ PublishedClasses published_classes_for_push(ShardConnections& shards) try {
   return {};
 } catch (const UnexpectedReply&) {
   return {};
+}
+
+std::shared_ptr<const PublishedClasses> PublishedClassesForPushes::ask(ShardConnections& shards) try {
+  if (steady_now() >= forget_at_) {
+    documents_.clear();
+    classes_ = nullptr;
+    forget_at_ = steady_now() + std::chrono::minutes(1);
+  }
+  std::vector<BuildAsked> asked = ask_builds_of_all(shards, &documents_);
+  std::vector<std::pair<std::string, bool>> builds;
+  for (const BuildAsked& one : asked) builds.emplace_back(one.seen.build, one.seen.runs);
+  if (classes_ && builds == builds_) return classes_;
+  documents_.clear();
+  for (const BuildAsked& one : asked) documents_.emplace(one.seen.build, one.document);
+  builds_ = std::move(builds);
+  classes_ = std::make_shared<const PublishedClasses>(published_by(std::move(asked)));
+  return classes_;
+} catch (const ConnectionLost&) {
+  return std::make_shared<const PublishedClasses>();
+} catch (const UnexpectedReply&) {
+  return std::make_shared<const PublishedClasses>();
 }
 
 RubyServes ask_ruby_serves(ShardConnections& shards) {

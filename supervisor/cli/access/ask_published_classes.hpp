@@ -1,7 +1,13 @@
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/classes/published_classes.hpp"
 #include "shared/classes/push_by_class.hpp"
 #include "shared/redis/connection.hpp"
@@ -18,6 +24,23 @@ PublishedClasses ask_published_classes(Connection& redis);  // as this shard has
 
 // The same for who pushes: empty where Redis does not tell, for the push itself reports that Redis is away.
 PublishedClasses published_classes_for_push(ShardConnections& shards);
+
+// The same for a program that pushes again and again.  Each time it asks which builds there are, and reads the
+// documents alone that it has not read within the last minute: a build's document does not change while its workers
+// run.
+class PublishedClassesForPushes {
+ public:
+  std::shared_ptr<const PublishedClasses> ask(ShardConnections& shards);
+
+  // By the names of their builds.
+  using Documents = std::map<std::string, std::string, std::less<>>;
+
+ private:
+  Documents documents_;
+  SteadyTime forget_at_{};
+  std::vector<std::pair<std::string, bool>> builds_;  // of `classes_`, and whether they run
+  std::shared_ptr<const PublishedClasses> classes_;
+};
 
 // Whether a living Ruby Sidekiq fetches from a queue, as its heartbeat says.  Redis is asked once, when it is needed.
 RubyServes ask_ruby_serves(ShardConnections& shards);

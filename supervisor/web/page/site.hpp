@@ -9,6 +9,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/config/config.hpp"
+#include "supervisor/cli/access/ask_published_classes.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/access/shard_connections.hpp"
 #include "supervisor/cli/status/status_report.hpp"
@@ -16,8 +17,8 @@
 namespace brood {
 
 // The sources of the pages: Redis, by the data API and the questions of `brood status`; this machine, by scoreboards
-// and control sockets.  Only connections are kept between two requests, so nothing can be out of date.  Each lane has
-// its own Site.
+// and control sockets.  Only connections are kept between two requests, and what classes say that a build
+// published, so nothing can be out of date.  Each lane has its own Site.
 class Site {
  public:
   Site(RedisAccess access, WebSettings settings) : access_(std::move(access)), settings_(std::move(settings)) {}
@@ -32,8 +33,9 @@ class Site {
   Api& api();
   // The same shards, for what the data API lacks.
   ShardConnections& shards();
-  // For pushes.
+  // For pushes, and what they are checked by.
   Client& client();
+  std::shared_ptr<const PublishedClasses> published_classes() { return published_.ask(shards()); }
   // Takes the shards that were away at the last request, with the reasons.
   std::vector<std::string> take_away();
 
@@ -63,6 +65,7 @@ class Site {
   std::unique_ptr<Api> api_;
   std::unique_ptr<ShardConnections> shards_;
   std::optional<Client> client_;
+  PublishedClassesForPushes published_;
   std::vector<std::string> away_;
   std::string why_it_rests_;
   SteadyTime rests_until_{}, answered_{}, may_not_tell_until_{};

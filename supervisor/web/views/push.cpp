@@ -1,5 +1,6 @@
 #include <brood/client.hpp>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,10 +25,10 @@ namespace {
 struct Checks {
   explicit Checks(Call& call)
       : unchecked(call.query.value("unchecked") == "1"),
-        published(published_classes_for_push(call.site.shards())),
+        published(call.site.published_classes()),
         ruby_serves(ask_ruby_serves(call.site.shards())) {}
   bool unchecked;
-  PublishedClasses published;
+  std::shared_ptr<const PublishedClasses> published;
   RubyServes ruby_serves;
 };
 
@@ -37,7 +38,7 @@ Push job_in(std::string_view text, const Checks& checks, std::size_t line, std::
   if (!checks.unchecked) check_member_names(push);
   spell_as_ruby(push);
   const std::string warned =
-      go_by_class(push, SaidByPush::of(text), checks.published, checks.ruby_serves, checks.unchecked);
+      go_by_class(push, SaidByPush::of(text), *checks.published, checks.ruby_serves, checks.unchecked);
   if (warning != nullptr) *warning = warned;
   prepare_push(push, wall_now());  // nothing is sent before all can be
   return push;

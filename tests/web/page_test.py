@@ -1340,6 +1340,26 @@ class Holdings(PageTest):
         self.assertEqual((one["reason"], one["until"] - one["since"]), ("the ERP <i>", 7200))
         self.assertEqual(page.get("/api/v1/jobs/queued").json["pause_reason"], "the ERP <i>")
 
+    def test_forms_pause_a_class_and_add_a_rule(self):
+        page = self.page()
+        self.assertIn('name="reason"', page.get("/classes").text)
+        self.assertEqual(page.press("/classes/pause", "class=Sync&reason=the+ERP&until=2h").status, 303)
+        one, = page.get("/api/v1/classes").json
+        self.assertEqual((one["class"], one["reason"], one["until"] - one["since"]), ("Sync", "the ERP", 7200))
+        self.assertEqual(page.press("/classes/pause", "class=Sync&until=soon").status, 400)
+        self.assertIn('name="cron"', page.get("/periodic").text)
+        self.assertEqual(page.press("/periodic/add", "name=late&cron=30+2+*+*+*&tz=Europe%2FBerlin&class=Late&args=[7]&queue=").status, 303)
+        said, = page.get("/api/v1/periodic").json
+        self.assertEqual((said["name"], said["class"], said["args"], said["origin"]), ("late", "Late", [7], "redis"))
+        self.assertEqual(page.press("/periodic/add", "name=late&cron=30+2+*+*+*&class=Late").status, 409)
+        for wrong in ("name=&cron=30+2+*+*+*&class=Late", "name=b&cron=soon&class=Late", "name=b&cron=30+2+*+*+*&class=Late&args=x"):
+            self.assertEqual(page.press("/periodic/add", wrong).status, 400, wrong)
+        page.child.stop()
+        read_only = self.page("--read-only")
+        for path in ("/classes", "/periodic"):
+            self.assertNotIn('method="post" action="/periodic/add"', read_only.get(path).text)
+        self.assertEqual(read_only.post("/periodic/add", "name=c&cron=30+2+*+*+*&class=Late").status, 403)
+
     def test_a_periodic_job_is_added_shown_with_its_source_and_removed(self):
         page = self.page(config='[periodic.planned]\ncron = "0 4 1 1 *"\nclass = "Planned"\npaused = true\n')
         rule = {"name": "late", "cron": "30 2 * * *", "tz": "Europe/Berlin", "class": "Late", "args": [7], "queue": "low"}

@@ -26,15 +26,21 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
 constexpr std::chrono::seconds most_of_a_look{2};
 constexpr std::size_t most_published_shown = 1'000;
 
+// Of a button of the table, which names the class in its address, or of the form.
+std::string said_of_pause(const Call& call, const std::string& name) {
+  std::string said = call.query.value(name);
+  return said.empty() ? call.form.value(name) : said;
+}
+
 std::string class_to_pause(const Call& call) {
-  std::string name = call.query.value("class");
+  std::string name = said_of_pause(call, "class");
   if (name.empty()) throw Refused(404, "The class is missing.");
   return name;
 }
 
 // As `brood classes pause --until` takes it.
 std::optional<std::chrono::seconds> length_of_pause(const Call& call) {
-  const std::string text = call.query.value("until");
+  const std::string text = said_of_pause(call, "until");
   if (text.empty()) return std::nullopt;
   const auto length = parse_duration(text);
   if (!length || *length < std::chrono::seconds(1) || *length > longest_class_pause)
@@ -46,6 +52,18 @@ Html pause_class_button(const Call& call, const std::string& name, bool paused) 
   if (name.empty()) return {};
   if (paused) return button(call, Url("/classes/unpause").with("class", name), {"Unpause", Role::operate, false, true});
   return button(call, Url("/classes/pause").with("class", name), {"Pause", Role::operate, false, true});
+}
+
+Html pause_class_form(const Call& call) {
+  if (!call.may(Role::operate)) return {};
+  return section("Pause a class", Html("<form class=\"filter\" method=\"post\" action=\"{}\">{}"
+                                       "<label>Class<input name=\"class\" required autocomplete=\"off\"></label>"
+                                       "<label>Reason<input name=\"reason\" maxlength=\"{}\" "
+                                       "placeholder=\"may be left out\" autocomplete=\"off\"></label>"
+                                       "<label>For<input name=\"until\" placeholder=\"30m, 2h; empty: until it is "
+                                       "unpaused\" autocomplete=\"off\"></label>"
+                                       "<button class=\"big\">Pause</button></form>",
+                                       Url("/classes/pause"), token_field(call), longest_pause_reason));
 }
 
 // Adds rows for paused classes that have not run here.
@@ -111,13 +129,14 @@ HttpResponse show_classes(Call& call) {
                report.redis ? pause_class_button(call, usage.job_class, paused.contains(usage.job_class)) : Html()});
   }
   page.body += table.html(call, "No job has run on this machine.");
+  if (report.redis) page.body += pause_class_form(call);
   page.body += published_section(call);
   return page_response(call, std::move(page));
 }
 
 HttpResponse pause_one_class(Call& call) {
   const std::string name = class_to_pause(call);
-  pause_class_of(call.site.shards(), name, call.query.value("reason").substr(0, longest_pause_reason),
+  pause_class_of(call.site.shards(), name, said_of_pause(call, "reason").substr(0, longest_pause_reason),
                  length_of_pause(call));
   return see_other(call, Url("/classes"), "The class " + name + " is paused: workers follow within two seconds.");
 }

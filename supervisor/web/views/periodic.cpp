@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <brood/api.hpp>
 #include <optional>
 #include <stdexcept>
@@ -65,6 +66,22 @@ Html periodic_buttons(const Call& call, const ListedPeriodic& one, bool in_row) 
   return buttons;
 }
 
+Html add_periodic_form(const Call& call) {
+  if (!call.may(Role::operate)) return {};
+  Html inputs;
+  for (const auto& [label, name, hint] :
+       std::vector<std::array<std::string_view, 3>>{{"Name", "name", "nightly-report"},
+                                                    {"Rule", "cron", "0 3 * * *"},
+                                                    {"Time zone", "tz", "UTC"},
+                                                    {"Class", "class", "SendReport"},
+                                                    {"Arguments", "args", "[]"},
+                                                    {"Queue", "queue", "that of the class"}})
+    inputs += Html("<label>{}<input name=\"{}\" placeholder=\"{}\" autocomplete=\"off\"></label>", label, name, hint);
+  return section("Add a rule", Html("<form class=\"filter\" method=\"post\" action=\"{}\">{}{}<button "
+                                    "class=\"big\">Add</button></form>",
+                                    Url("/periodic/add"), token_field(call), inputs));
+}
+
 HttpResponse set_periodic_paused(Call& call, bool pauses) {
   const std::string name = periodic_meant(call);
   const PausedPeriodic paused = pause_periodic_of(call.site.shards(), name, pauses);
@@ -105,6 +122,7 @@ HttpResponse show_periodic(Call& call) {
   if (all.size() > periodic_a_page)
     page.body += pager(Url("/periodic"), number, first + periodic_a_page < all.size(),
                        counted(all.size(), "periodic job", "periodic jobs"));
+  page.body += add_periodic_form(call);
   return page_response(call, std::move(page));
 }
 
@@ -192,31 +210,60 @@ Refused refused_put(const std::string& name, const PutRule& answer) {
 
 }  // namespace
 
-// A rule as `brood periodic add` makes it, with its name.
-HttpResponse accept_periodic(Call& call) try {
-  const JsonObject body = JsonObject::parse(call.request.body);
-  const std::string name = body.string("name").value_or("");
+namespace {
+
+PutRule put_rule(Call& call, const std::string& name, const JsonObject& rule, bool replaces) {
   call.on = "name=" + name;
   const Config config = call.site.configuration();
   if (const auto one = config.periodic.find(name); one != config.periodic.end())
     throw refused_put(name, {PutRule::Outcome::is_elsewhere, one->second.place});
-  if (config.encryption.require)
-    check_class_of_rule(published_classes_for_push(call.site.shards()), body.string("class").value_or(""));
+  if (config.encryption.require) check_class_of_rule(*call.site.published_classes(), rule.string("class").value_or(""));
   Periodic periodic = call.site.api().periodic();
   const std::string by = call.user.empty() ? "brood web" : "brood web: " + call.user;
-  const PutRule answer =
-      detail::PeriodicRules::put(periodic, name, body.text(), by, call.query.value("replace") == "1");
-  const bool added = answer.outcome == PutRule::Outcome::added, replaced = answer.outcome == PutRule::Outcome::replaced;
-  if (!added && !replaced) throw refused_put(name, answer);
+  const PutRule answer = detail::PeriodicRules::put(periodic, name, rule.text(), by, replaces);
+  if (answer.outcome != PutRule::Outcome::added && answer.outcome != PutRule::Outcome::replaced)
+    throw refused_put(name, answer);
   call.changed = 1;
+  return answer;
+}
+
+}  // namespace
+
+// A rule as `brood periodic add` makes it, with its name.
+HttpResponse accept_periodic(Call& call) try {
+  const JsonObject body = JsonObject::parse(call.request.body);
+  const std::string name = body.string("name").value_or("");
+  const PutRule answer = put_rule(call, name, body, call.query.value("replace") == "1");
   std::vector<std::string> ticks;
   for (const PeriodicTick& tick : Periodic::next(body.string("cron").value_or(""), body.string("tz").value_or("UTC"),
                                                  static_cast<std::size_t>(ticks_on_page)))
     ticks.push_back(tick.local);
-  return json_answer(
-      200,
-      JsonWriter().text("name", name).truth("added", added).truth("replaced", replaced).texts("next", ticks).object() +
-          "\n");
+  return json_answer(200, JsonWriter()
+                                  .text("name", name)
+                                  .truth("added", answer.outcome == PutRule::Outcome::added)
+                                  .truth("replaced", answer.outcome == PutRule::Outcome::replaced)
+                                  .texts("next", ticks)
+                                  .object() +
+                              "\n");
+} catch (const BadJson& error) {
+  throw Refused(400, error.what());
+} catch (const std::invalid_argument& error) {
+  throw Refused(400, error.what());
+}
+
+HttpResponse add_one_periodic(Call& call) try {
+  const std::string name = call.form.value("name");
+  JsonWriter rule;
+  rule.text("name", name);
+  for (const char* const member : {"cron", "tz", "class", "queue"}) {
+    if (const std::string said = call.form.value(member); !said.empty()) rule.text(member, said);
+  }
+  if (const std::string args = call.form.value("args"); !args.empty()) {
+    if (!is_json(args)) throw Refused(400, "The arguments are no JSON, such as [7, \"a\"].");
+    rule.json("args", args);
+  }
+  put_rule(call, name, JsonObject::parse(rule.object()), false);
+  return see_other(call, Url("/periodic/one").with("name", name), name + " is added.");
 } catch (const BadJson& error) {
   throw Refused(400, error.what());
 } catch (const std::invalid_argument& error) {

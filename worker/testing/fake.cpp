@@ -10,6 +10,7 @@
 #include "shared/api/push/push_receiver.hpp"
 #include "worker/testing/batch_book.hpp"
 #include "worker/testing/held_locks.hpp"
+#include "worker/testing/held_sequences.hpp"
 #include "worker/testing/job_runner.hpp"
 
 namespace brood::testing {
@@ -128,6 +129,7 @@ struct Fake::State : PushReceiver {
     for (const ClientPush& job : book.take_due()) waiting.push_back(fake_job(job));
   }
   void end(std::string_view payload, JobEnding ending) {
+    sequences.end(payload, ending);
     book.end(payload, ending);
     push_due();
   }
@@ -206,8 +208,10 @@ struct Fake::State : PushReceiver {
     {
       const std::lock_guard lock(mutex);
       HeldLocks::Turn turn = HeldLocks::Turn::waits;
+      HeldSequences::Look order(sequences);
       const auto first = std::find_if(waiting.begin(), waiting.end(), [&](const FakeJob& one) {
-        return wanted(one) && (turn = locks.take_turn(one.payload)) != HeldLocks::Turn::waits;
+        return order.allows(one.payload) && wanted(one) &&
+               (turn = locks.take_turn(one.payload)) != HeldLocks::Turn::waits;
       });
       if (first == waiting.end()) return Taken::none;
       job = std::move(*first);
@@ -217,6 +221,7 @@ struct Fake::State : PushReceiver {
         end(job->payload, JobEnding::done);
         return Taken::not_performed;
       }
+      sequences.begin(job->payload);
     }
     const Ran ran = runner.run(job->payload, job->queue, job->at ? std::optional(WallTime(*job->at)) : std::nullopt);
     settle(*job, ran);
@@ -244,6 +249,7 @@ struct Fake::State : PushReceiver {
   JobRunner runner;
   std::mutex mutex;
   HeldLocks locks;
+  HeldSequences sequences;
   std::vector<FakeJob> waiting, failed, dead;
   BatchBook book;
 };
@@ -298,6 +304,7 @@ void Fake::clear() {
   state_->dead.clear();
   state_->book = {};
   state_->locks = {};
+  state_->sequences = {};
   state_->runner.forget_iterations();
 }
 

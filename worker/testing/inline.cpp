@@ -10,6 +10,7 @@
 #include "shared/api/push/push_receiver.hpp"
 #include "worker/testing/batch_book.hpp"
 #include "worker/testing/held_locks.hpp"
+#include "worker/testing/held_sequences.hpp"
 #include "worker/testing/job_runner.hpp"
 
 namespace brood::testing {
@@ -97,13 +98,17 @@ struct Inline::State : PushReceiver {
     return locks.take(job) != HeldLocks::Taken::refused && takes_turn(job);
   }
   bool takes_turn(const ClientPush& job) {
-    const HeldLocks::Turn turn = locks.take_turn(job.payload);
+    HeldSequences::Look order(sequences);
+    for (const ClientPush& before : waiting) order.allows(before.payload);
+    const HeldLocks::Turn turn = order.allows(job.payload) ? locks.take_turn(job.payload) : HeldLocks::Turn::waits;
     if (turn == HeldLocks::Turn::waits) waiting.push_back(job);
     if (turn == HeldLocks::Turn::dropped) book.end(job.payload, JobEnding::done);
+    if (turn == HeldLocks::Turn::begins) sequences.begin(job.payload);
     return turn == HeldLocks::Turn::begins;
   }
 
-  // Runs the job, those that waited for its lock, and what is due in batches then.  Returns the first exception.
+  // Runs the job, those that waited for its lock or its sequence, and what is due in batches then.  Returns the first
+  // exception.
   std::exception_ptr run_with_what_follows(const ClientPush& job) {
     std::exception_ptr thrown = run(job);
     while (const std::optional<ClientPush> next = take_next()) {
@@ -140,7 +145,9 @@ struct Inline::State : PushReceiver {
     }
     const std::lock_guard lock(mutex);
     locks.let_go(job.jid);
-    book.end(job.payload, ran.ending == JobEnding::done ? JobEnding::done : JobEnding::gone);
+    const JobEnding ending = ran.ending == JobEnding::done ? JobEnding::done : JobEnding::gone;
+    sequences.end(job.payload, ending);
+    book.end(job.payload, ending);
     return ran.thrown;
   }
   bool is_skipped(const ClientPush& job) {
@@ -148,15 +155,17 @@ struct Inline::State : PushReceiver {
     return book.skips(job.payload);
   }
 
-  // Takes a job that was pushed while another held its lock, and that has the lock now.
+  // Takes a job that was pushed while another held its lock or its sequence, and that has both now.
   std::optional<ClientPush> take_next() {
     const std::lock_guard lock(mutex);
+    HeldSequences::Look order(sequences);
     const auto next = std::find_if(waiting.begin(), waiting.end(), [&](const ClientPush& job) {
-      return locks.take_turn(job.payload) == HeldLocks::Turn::begins;
+      return order.allows(job.payload) && locks.take_turn(job.payload) == HeldLocks::Turn::begins;
     });
     if (next == waiting.end()) return std::nullopt;
     ClientPush job = std::move(*next);
     waiting.erase(next);
+    sequences.begin(job.payload);
     return job;
   }
   bool cancel(std::string_view, std::optional<double>) override { return false; }
@@ -172,6 +181,7 @@ struct Inline::State : PushReceiver {
   JobRunner runner;
   std::mutex mutex;
   HeldLocks locks;
+  HeldSequences sequences;
   std::vector<ClientPush> waiting;
   BatchBook book;
   std::map<std::string, std::exception_ptr> held_back;  // by bid

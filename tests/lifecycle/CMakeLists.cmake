@@ -376,3 +376,7 @@ add_dependencies(lifecycle_sequences_test brood brood_examples)
 # Tenants of queues.
 brood_test(lifecycle/tenants LINK brood_test_support)
 add_dependencies(lifecycle_tenants_test brood brood_examples)
+# Sequences and tenants in a cluster, over TLS and in several shards.
+brood_test(lifecycle/order_elsewhere LINK brood_test_support ALONE)
+add_dependencies(lifecycle_order_elsewhere_test brood brood_examples)
+set_tests_properties(lifecycle_order_elsewhere PROPERTIES PROCESSORS 2)

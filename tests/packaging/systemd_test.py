@@ -701,6 +701,26 @@ while True:
         self.assertSoon(lambda: self.out("ended") != "" or self.brood.cli("zcard retry") != "0" or self.brood.cli("zcard dead") != "0" or self.brood.says("event=worker_crashed"))
         self.assertEqual(self.out("taken"), "")
 
+    def test_tenants_sequences_and_rules_that_are_added_at_run_time(self):
+        self.start('queues = ["images~*", "default"]\npoll_interval = "200ms"\n[tenants.images]\nacme = 3\n'
+                   '[limits.each]\nqueues = ["images~*"]\nconcurrent = 1\nper = "tenant"\n', workers=3)
+        for number in range(6):
+            for tenant in ("acme", "other"):
+                self.brood.enqueue("Shell", f"echo {number} >>{self.OUT}/{tenant}", options=f"--queue images~{tenant} --sequence {tenant}")
+        for tenant in ("acme", "other"):
+            self.assertSoon(lambda: self.out(tenant).split(), [str(number) for number in range(6)])
+        self.assertSoon(lambda: self.brood.cli("exists brood:sequences"), "0")
+        for runner in self.RUNNERS:
+            with self.subTest(runner=runner or "root"):
+                arguments = shlex.quote(json.dumps([f"echo tick >>{self.OUT}/ticks"]))
+                machine.run(f"{runner}brood periodic add -C {self.brood.config} tick --cron '* * * * * *' --class Shell --args {arguments}")
+                self.assertIn("tick", self.written("ticks"))
+                machine.run(f"{runner}brood periodic remove -C {self.brood.config} tick")
+                machine.run(f"rm {self.OUT}/ticks")
+                machine.run(f"{runner}brood classes pause -C {self.brood.config} Shell --reason cleaning --until 1h")
+                self.assertIn("cleaning", machine.ask(f"{runner}brood classes -C {self.brood.config} --json"))
+                machine.run(f"{runner}brood classes unpause -C {self.brood.config} Shell")
+
     def test_commands_as_root_and_as_the_units_own_user(self):
         for runner in self.RUNNERS:
             with self.subTest(runner=runner or "root"):

@@ -86,9 +86,11 @@ DrawnConfig draw_config(WalkDice& dice, int shards) {
   text += caps(drawn.queue_cap, drawn.class_cap);
   if (dice.one_in(2)) text += "[periodic.walk_tick]\ncron = \"* * * * * *\"\nclass = \"WalkTick\"\nqueue = \"low\"\n";
   if (dice.one_in(2)) text += fmt::format("[tenants.shared]\none = {}\n", dice.roll(1, 5));
-  if (dice.one_in(3))
+  if (dice.one_in(3)) {
+    drawn.tenant_cap = dice.roll(shards, 3);
     text += fmt::format("[limits.walk_tenant]\nqueues = [\"shared~*\"]\nconcurrent = {}\nper = \"tenant\"\n",
-                        dice.roll(shards, 3));
+                        drawn.tenant_cap);
+  }
   drawn.text = std::move(text);
   return drawn;
 }

@@ -15,11 +15,12 @@ constexpr int no_cap = 1'000'000;
 
 // A configuration of brood drawn by the dice, with what the verdict must know of it.
 struct DrawnConfig {
-  std::string text;        // without the part in `site`, and [log]
-  std::string site;        // its Redis and its keys
-  int workers = 0;         // in all capsules
-  int queue_cap = no_cap;  // of the jobs of the queue "capped"
-  int class_cap = no_cap;  // of WalkHeavy
+  std::string text;         // without the part in `site`, and [log]
+  std::string site;         // its Redis and its keys
+  int workers = 0;          // in all capsules
+  int queue_cap = no_cap;   // of the jobs of the queue "capped"
+  int class_cap = no_cap;   // of WalkHeavy
+  int tenant_cap = no_cap;  // of each tenant of "shared"
   bool quarantine = false;
 };
 

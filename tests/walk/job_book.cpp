@@ -139,12 +139,12 @@ std::vector<WalkRun> JobBook::runs_of(const std::vector<LedgerLine>& lines) {
 }
 
 std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const Excuses& excuses,
-                                    const std::vector<Bound>& queue_cap, const std::vector<Bound>& class_cap) const {
+                                    const Caps& caps) const {
   std::vector<Finding> findings;
   const auto find = [&](const std::string& jid, std::string what) { findings.push_back({jid, std::move(what)}); };
   const std::vector<WalkRun> runs = runs_of(lines_);
 
-  std::map<std::string, std::vector<const WalkRun*>> runs_of_job, unique, sequences;
+  std::map<std::string, std::vector<const WalkRun*>> runs_of_job, unique, sequences, tenants;
   std::vector<const WalkRun*> capped, heavy, limited;
   std::map<std::string, std::map<char, int>> counts;
   std::map<std::string, std::map<int, int>> items;
@@ -161,6 +161,8 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     if (!job.sequence.empty()) sequences[job.sequence].push_back(&run);
     if (job.queue == "capped") capped.push_back(&run);
     if (job.job_class == "WalkHeavy") heavy.push_back(&run);
+    // As it was fetched: a command may have moved the job.
+    if (run.queue.starts_with("shared~")) tenants[run.queue].push_back(&run);
     if (job.job_class.starts_with("WalkLimited")) limited.push_back(&run);
   }
 
@@ -329,10 +331,15 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   const bool adds = excuses.shards_change;
   if (const WalkRun* run = beyond(limited, adds ? four_at_a_time : two_at_a_time))
     find(run->jid, "it ran beyond the limit of two");
-  if (const WalkRun* run = beyond(capped, queue_cap, adds))
-    find(run->jid, fmt::format("it ran beyond the cap of its queue, {}", bound_at(queue_cap, run->began, adds)));
-  if (const WalkRun* run = beyond(heavy, class_cap, adds))
-    find(run->jid, fmt::format("it ran beyond the cap of its class, {}", bound_at(class_cap, run->began, adds)));
+  if (const WalkRun* run = beyond(capped, caps.of_queue, adds))
+    find(run->jid, fmt::format("it ran beyond the cap of its queue, {}", bound_at(caps.of_queue, run->began, adds)));
+  if (const WalkRun* run = beyond(heavy, caps.of_class, adds))
+    find(run->jid, fmt::format("it ran beyond the cap of its class, {}", bound_at(caps.of_class, run->began, adds)));
+  for (const auto& [tenant, group] : tenants) {
+    if (const WalkRun* run = beyond(group, caps.of_tenant, adds))
+      find(run->jid, fmt::format("it ran beyond the cap of its tenant {}, {}", tenant,
+                                 bound_at(caps.of_tenant, run->began, adds)));
+  }
   return findings;
 }
 

@@ -96,6 +96,11 @@ struct Bound {
   int most = 0;
 };
 
+// Of the queue "capped", of WalkHeavy, and of each tenant of "shared".
+struct Caps {
+  std::vector<Bound> of_queue, of_class, of_tenant;
+};
+
 // Actions of the walk that excuse what would otherwise be a fault.
 struct Excuses {
   int kills = 0;         // of processes of brood other than supervisors
@@ -131,8 +136,7 @@ class JobBook {
   void note_pause(Pause pause) { pauses_.push_back(std::move(pause)); }
 
   // Returns what is wrong.  Call it once no job moves any more.
-  std::vector<Finding> judge(const std::vector<Whereabouts>& left, const Excuses& excuses,
-                             const std::vector<Bound>& queue_cap, const std::vector<Bound>& class_cap) const;
+  std::vector<Finding> judge(const std::vector<Whereabouts>& left, const Excuses& excuses, const Caps& caps) const;
 
   // Everything known about a job or a batch.
   std::string history(const std::string& jid, std::int64_t since) const;

@@ -69,11 +69,12 @@ void Fleet::write_config(const DrawnConfig& config) {
 void Fleet::note_caps(const DrawnConfig& config) {
   queue_caps_.push_back({now_ns(), INT64_MAX, config.queue_cap});
   class_caps_.push_back({now_ns(), INT64_MAX, config.class_cap});
+  tenant_caps_.push_back({now_ns(), INT64_MAX, config.tenant_cap});
 }
 
 // Ends all caps but the last `but` at that time; those that ended earlier stay as they are.
 void Fleet::close_caps(std::size_t but, std::int64_t at) {
-  for (auto* const caps : {&queue_caps_, &class_caps_}) {
+  for (auto* const caps : {&queue_caps_, &class_caps_, &tenant_caps_}) {
     for (std::size_t i = 0; i + but < caps->size(); ++i) (*caps)[i].until = std::min((*caps)[i].until, at);
   }
 }

@@ -67,6 +67,7 @@ class Fleet {
   // Its past and present caps.
   const std::vector<Bound>& queue_caps() const { return queue_caps_; }
   const std::vector<Bound>& class_caps() const { return class_caps_; }
+  const std::vector<Bound>& tenant_caps() const { return tenant_caps_; }
   // Checks in the log whether a restart has ended: then the earlier caps no longer hold.
   void follow_restarts();
 
@@ -83,7 +84,7 @@ class Fleet {
   std::optional<BroodProcess> process_;
   State state_ = State::ended;
   DrawnConfig config_;
-  std::vector<Bound> queue_caps_, class_caps_;
+  std::vector<Bound> queue_caps_, class_caps_, tenant_caps_;
   bool restart_is_open_ = false;
   std::size_t ends_awaited_ = 0;
 };

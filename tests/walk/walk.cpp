@@ -72,14 +72,14 @@ bool Walk::run() {
   const std::vector<Whereabouts> left = scene_.site.whereabouts();
   const std::vector<FoundBatch> batches = scene_.site.batches();
   stop_all();
-  std::vector<Bound> queue_caps, class_caps;
+  Caps caps;
   for (const Fleet& fleet : scene_.site.fleets) {
     scene_.excuses.redis_was_slow |= was_slow(fleet.log());
-    queue_caps.insert(queue_caps.end(), fleet.queue_caps().begin(), fleet.queue_caps().end());
-    class_caps.insert(class_caps.end(), fleet.class_caps().begin(), fleet.class_caps().end());
+    caps.of_queue.insert(caps.of_queue.end(), fleet.queue_caps().begin(), fleet.queue_caps().end());
+    caps.of_class.insert(caps.of_class.end(), fleet.class_caps().begin(), fleet.class_caps().end());
+    caps.of_tenant.insert(caps.of_tenant.end(), fleet.tenant_caps().begin(), fleet.tenant_caps().end());
   }
-  for (Finding& finding : scene_.book.judge(left, scene_.excuses, queue_caps, class_caps))
-    scene_.findings.push_back(std::move(finding));
+  for (Finding& finding : scene_.book.judge(left, scene_.excuses, caps)) scene_.findings.push_back(std::move(finding));
   if (rests) {
     for (Finding& finding : judge_batches(scene_.book, batches, left, batches_.cancelled()))
       scene_.findings.push_back(std::move(finding));

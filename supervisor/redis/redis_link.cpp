@@ -9,6 +9,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/redis/find_server.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
+#include "supervisor/version.hpp"
 
 namespace brood {
 namespace {
@@ -188,7 +189,17 @@ void RedisLink::look_for_master() {
   wake_.start_at(next_deadline());
 }
 
+// For CLIENT LIST and the pages of hosted servers.  An older server would count an error, and one that has users of its
+// own would log a denied command for each that may not use this.
+void RedisLink::introduce() {
+  if (!knows_set_info_ || !address_.user.empty()) return;
+  connection_.send_all(
+      {{"CLIENT", "SETINFO", "LIB-NAME", "brood"}, {"CLIENT", "SETINFO", "LIB-VER", std::string(version)}},
+      probe_deadline, [](const std::vector<AsyncConnection::Result>&) {});
+}
+
 void RedisLink::connected_now() {
+  introduce();
   ask_all(ask_rights(own_keys_), [this](const std::vector<ReplyView>& answers) {
     if (const std::string missing = missing_right(answers); !missing.empty())
       throw ConnectionLost(Loss::login_refused, missing);
@@ -251,6 +262,7 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
   const RedisFitness fitness = info.ok() ? judge_redis(info.reply.view().text(), topology) : RedisFitness{};
   data_.run_id.clear();
   use_if_fit(fitness);
+  knows_set_info_ = fitness.knows_set_info;
   RedisData data = data_;
   data.run_id = fitness.run_id;
   if (const std::string why = why_not_(data); !why.empty()) refuse(why, RedisTrouble::same_as_another);

@@ -102,6 +102,7 @@ class RedisLink {
   void found(const FoundServer& found);
   void somebody_says_it_moved();
   void start_server();
+  void introduce();
   void connected_now();
   void judge(const AsyncConnection::Result& info);
   void ask_all(const std::vector<Command>& commands, std::function<void(const std::vector<ReplyView>&)> then);
@@ -144,6 +145,7 @@ class RedisLink {
   std::optional<Command> sync_command_;  // not yet confirmed by the embedded server
   RedisData data_;
   int pace_ = 1;
+  bool knows_set_info_ = false;  // the server of this connection
   bool is_usable_ = false, was_usable_ = false, gave_up_ = false;
   bool stopping_ = false, closed_ = false;
 };

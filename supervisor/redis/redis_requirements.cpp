@@ -58,6 +58,7 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
   // An INFO without a version (a proxy, or a renamed command) counts as recent, as in Sidekiq.
   if (major > 0 && (major < 6 || (major == 6 && minor < 2)))
     fitness.refusal = "this is Redis " + fitness.version + "; brood needs 6.2 or later";
+  fitness.knows_set_info = major > 7 || (major == 7 && minor >= 2);
   const std::string mode = line_of(info, "redis_mode");
   if (mode == "cluster" && topology == Topology::single)
     fitness.refusal =

@@ -16,9 +16,10 @@ struct RedisFitness {
   std::string refusal;  // why it cannot be used; empty if it can
   std::string not_now;  // why it cannot be used yet: it is a replica, or is loading its data from disk
   bool is_replica = false;
-  std::string warning;  // what an operator should change
-  std::string version;  // redis_version
-  std::string run_id;   // of the server's process; empty if INFO lacks it
+  std::string warning;          // what an operator should change
+  std::string version;          // redis_version
+  std::string run_id;           // of the server's process; empty if INFO lacks it
+  bool knows_set_info = false;  // the command CLIENT SETINFO, of Redis 7.2 and Valkey
 };
 
 // Why this server's data must not be changed now, from its INFO or its section `replication`; empty if they may be.  A

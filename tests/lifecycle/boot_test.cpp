@@ -404,3 +404,17 @@ BOOST_AUTO_TEST_CASE(a_runtime_directory_that_was_there_before_keeps_its_mode) {
 
   BOOST_TEST((std::filesystem::status(directory).permissions() == mode));
 }
+
+// Redis 7.2 and Valkey know a library's name; an older server must not count an error for it.
+BOOST_AUTO_TEST_CASE(the_supervisor_names_itself_to_a_server_that_knows_names_of_libraries) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  BOOST_REQUIRE(brood.wait_ready());
+
+  const auto text = [&](const Command& command) { return std::string(redis.command(command).view().text()); };
+  const bool is_known = !redis.command({"CLIENT", "SETINFO", "LIB-NAME", "test"}).view().is_error();
+  if (is_known)
+    BOOST_TEST(eventually([&] { return holds(text({"CLIENT", "LIST"}), "lib-name=brood lib-ver=0."); }));
+  else
+    BOOST_TEST(holds(text({"INFO", "errorstats"}), "errorstat_ERR:count=1\r\n"));  // this test's own
+}

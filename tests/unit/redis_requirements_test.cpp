@@ -52,6 +52,14 @@ BOOST_AUTO_TEST_CASE(redis_6_2_and_later_is_fit) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_client_names_its_library_from_redis_7_2_on) {
+  for (const char* version : {"7.2.0", "7.2.4", "7.10.1", "8.0.2", "10.0.0"})
+    BOOST_TEST(judge_redis(info(version)).knows_set_info, version);
+  for (const char* version : {"6.2.19", "7.0.15", "7.1.240"})
+    BOOST_TEST(!judge_redis(info(version)).knows_set_info, version);
+  BOOST_TEST(!judge_redis("").knows_set_info);
+}
+
 BOOST_AUTO_TEST_CASE(an_older_redis_is_refused_with_both_versions_named) {
   for (const char* version : {"6.0.16", "6.1.240", "5.0.14", "2.8", "4"}) {
     const RedisFitness fitness = judge_redis(info(version));

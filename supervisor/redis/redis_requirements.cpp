@@ -59,7 +59,11 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
   if (major > 0 && (major < 6 || (major == 6 && minor < 2)))
     fitness.refusal = "this is Redis " + fitness.version + "; brood needs 6.2 or later";
   fitness.knows_set_info = major > 7 || (major == 7 && minor >= 2);
-  const std::string mode = line_of(info, "redis_mode");
+  // Valkey says which Redis it is compatible with, and has names of its own for itself and its mode.
+  const std::string valkey = line_of(info, "valkey_version");
+  fitness.server = valkey.empty() ? fitness.version : "Valkey " + valkey;
+  std::string mode = line_of(info, "redis_mode");
+  if (mode.empty()) mode = line_of(info, "server_mode");
   if (mode == "cluster" && topology == Topology::single)
     fitness.refusal =
         "this Redis is a node of a cluster, where Sidekiq's keys, which are used together, lie in different slots; use "

@@ -18,6 +18,7 @@ struct RedisFitness {
   bool is_replica = false;
   std::string warning;          // what an operator should change
   std::string version;          // redis_version
+  std::string server;           // for people: its version, behind its name if it is no Redis
   std::string run_id;           // of the server's process; empty if INFO lacks it
   bool knows_set_info = false;  // the command CLIENT SETINFO, of Redis 7.2 and Valkey
 };

@@ -76,6 +76,19 @@ BOOST_AUTO_TEST_CASE(a_server_is_refused_that_is_not_what_the_url_says) {
   BOOST_TEST(judge_redis("", Topology::cluster).refusal == "");
 }
 
+BOOST_AUTO_TEST_CASE(valkey_is_known_by_its_own_names) {
+  const auto valkey = [](const std::string& mode) {
+    return "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\nserver_mode:" + mode +
+           "\r\nmaxmemory_policy:noeviction\r\n";
+  };
+  BOOST_TEST(judge_redis(valkey("standalone")).refusal == "");
+  BOOST_TEST(judge_redis(valkey("standalone")).server == "Valkey 8.1.1");
+  BOOST_TEST(judge_redis(valkey("standalone")).knows_set_info);
+  BOOST_TEST(holds(judge_redis(valkey("cluster")).refusal, "use cluster://"));
+  BOOST_TEST(holds(judge_redis(valkey("standalone"), Topology::cluster).refusal, "use redis://"));
+  BOOST_TEST(judge_redis(info("8.0.2")).server == "8.0.2");
+}
+
 BOOST_AUTO_TEST_CASE(a_cluster_that_may_evict_jobs_is_refused) {
   BOOST_TEST(
       holds(judge_redis(info("7.2.4", "cluster", "allkeys-lru"), Topology::cluster).refusal, "maxmemory-policy"));

@@ -91,7 +91,7 @@ std::string RedisCheck::ask(const RedisAddress& shard) {
   const RedisData data{shard.shard, fitness.run_id, shard.db, shard.key_prefix};
   if (fitness.refusal.empty()) fitness.refusal = why_not_beside(data, seen_);
   seen_.push_back(data);
-  if (!fitness.version.empty()) std::cout << ", version " << log::printable(fitness.version);
+  if (!fitness.server.empty()) std::cout << ", version " << log::printable(fitness.server);
   if (!info.is_string()) std::cout << "; warning: " << log::printable(info.error());
   if (!fitness.warning.empty()) std::cout << "; warning: " << fitness.warning;
   if (!fitness.refusal.empty()) return fitness.refusal;

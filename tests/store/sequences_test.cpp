@@ -349,6 +349,45 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_never_enters_is_not_waited_for_by_those_that_
   BOOST_TEST(holder("s") == "b");
 }
 
+BOOST_FIXTURE_TEST_CASE(only_workers_that_wait_are_searched_for_jobs_that_have_not_entered, Site) {
+  const auto waits = [&](const Worker& one) {
+    return redis.hget("brood:waits:default", identity + ":" + one.field()).has_value();
+  };
+  Worker one = worker(1), two = worker(2), three = worker(3);
+  BOOST_TEST(one.settle({}, 1, {"default"}, "default") == Strings{});
+  one.before_wait();
+  BOOST_TEST(!waits(one));  // no job of a sequence has come yet
+  redis.command({"HSET", "brood:waits:default", "", "1"});
+  one.before_wait();
+  BOOST_TEST(waits(one));
+  for (const char* const jid : {"a", "b", "c"}) push(job(jid, "s"));
+  one.held = {
+      *read_arrived(connection.call(wait_on_queue(identity, one.field(), "default", std::chrono::seconds(1))).view())};
+  BOOST_TEST(three.fetch() == Strings{});
+  BOOST_TEST(three.last.has_more_soon);
+  BOOST_TEST(one.after_wait().nothing);
+  BOOST_TEST(!waits(one));
+  BOOST_TEST(three.fetch() == Strings{});
+  BOOST_TEST(!three.last.has_more_soon);
+  BOOST_TEST(waiting("s") == (Strings{"b", "c"}), boost::test_tools::per_element());
+  BOOST_TEST(redis.integer({"TTL", "brood:waits:default"}) > 3'600);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_twice_holds_up_no_other_sequence, Site) {
+  redis.command({"HSET", "brood:waits:default", "", "1"});
+  Worker one = worker(1), two = worker(2), three = worker(3);
+  push(job("a", "s"));
+  push(job("a", "s"));
+  push(job("b", "s"));
+  BOOST_TEST(one.fetch() == Strings{"a"});
+  BOOST_TEST(two.fetch() == Strings{"a"});
+  BOOST_TEST(three.fetch() == Strings{});
+  BOOST_TEST(one.done() == Strings{"b"});
+  push(job("x", "t"));
+  BOOST_TEST(three.fetch() == Strings{"x"});  // though the second "a" runs without its turn
+  BOOST_TEST(!three.last.has_more_soon);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_fetch_behind_a_wait_leaves_sequences_to_the_next_settle, Site) {
   Worker one = worker(1);
   BOOST_TEST(one.settle({}, 1, {"default", "other"}, "default") == Strings{});

@@ -13,21 +13,25 @@
 -- queue: nothing is held), MORE (the worker must fetch by settle_and_fetch) or FENCED (a recovery has taken this incarnation).
 -- include: pieces/sequences.lua
 if #ARGV == 1 then
+  local at = KEYS[2]:find("brood:wait_found_job:", 1, true)
+  local prefix, worker = KEYS[2]:sub(1, at - 1), KEYS[2]:sub(at + #"brood:wait_found_job:")
+  note_wait(prefix, KEYS[1]:sub(#prefix + #"queue:" + 1), worker)
   local next = redis.call("LINDEX", KEYS[1], -1)
   if not next or not names_sequence(next) then return 0 end
   redis.call("SET", KEYS[2], ARGV[1], "EX", 1)
   return 1
 end
+local at = KEYS[1]:find("brood:inflight:", 1, true)
+local prefix, worker = KEYS[1]:sub(1, at - 1), KEYS[1]:sub(at + #"brood:inflight:") .. ":" .. ARGV[1]
+end_wait(prefix, ARGV[3], worker)
 if redis.call("HGET", KEYS[1], ARGV[1]) ~= ARGV[2] .. " " .. ARGV[3] then return {"FENCED", "0", "", {}, {}} end
 local nothing = {"NOTHING", ARGV[2], ARGV[3], {}, {}}
 local arrived = redis.call("LINDEX", KEYS[2], -1)
 if arrived then
   if names_sequence(arrived) then
     redis.call("HDEL", KEYS[1], "~")    -- changes nothing: a full Redis lets the rest through
-    local at = KEYS[1]:find("brood:inflight:", 1, true)
-    local prefix, identity = KEYS[1]:sub(1, at - 1), KEYS[1]:sub(at + #"brood:inflight:")
-    local found_job = redis.call("GET", prefix .. "brood:wait_found_job:" .. identity .. ":" .. ARGV[1]) == ARGV[2]
     local order = sequences(prefix)
+    local found_job = redis.call("GET", prefix .. "brood:wait_found_job:" .. worker) == ARGV[2]
     local enters = not found_job or not order.comes_too_early({arrived}, prefix .. "queue:" .. ARGV[3], KEYS[2], ARGV[3])
     if not enters or not order.enter_from(KEYS[2], ARGV[3], arrived) then nothing[1] = "MOVED" end
   end

@@ -7,6 +7,17 @@
 -- `prefix` stands before each key.
 -- The rarest letter of "sequence" first makes the search several times as fast: a payload has many quotation marks.
 local function names_sequence(payload) return payload:find('quence"', 1, true) end
+-- The workers that wait on a queue with jobs of sequences: a field "<identity>:<slot>.<incarnation>" for each, and one
+-- without a name that says when that began, in seconds.  It begins with the first such job, so workers that began to wait
+-- before that are not among them.  Where no such job has come within a week, there is no key.
+local function waits_on(prefix, queue) return prefix .. "brood:waits:" .. queue end
+local function note_wait(prefix, queue, worker)
+  if redis.pcall("EXISTS", waits_on(prefix, queue)) ~= 1 then return end
+  redis.pcall("HDEL", waits_on(prefix, queue), "~")    -- changes nothing: a full Redis lets the rest through
+  redis.pcall("HSET", waits_on(prefix, queue), worker, 1)
+end
+local function end_wait(prefix, queue, worker) redis.pcall("HDEL", waits_on(prefix, queue), worker) end
+
 local function sequences(prefix)
   local holders = prefix .. "brood:sequences"
   local function waiting_in(name) return prefix .. "brood:sequence:" .. name end
@@ -150,21 +161,51 @@ local function sequences(prefix)
     return false
   end
 
+  local function list_of(worker, queue) return prefix .. "brood:inflight:" .. worker .. ":" .. queue end
+
+  -- Those of workers that are gone go, now and then.
+  local function forget_dead_waits(queue, workers)
+    for _, worker in ipairs(workers) do
+      local identity, field = worker:match("^(.*):([^:]*)$")
+      if identity and redis.pcall("HEXISTS", prefix .. "brood:inflight:" .. identity, field) == 0 then end_wait(prefix, queue, worker) end
+    end
+  end
+
+  -- All lists into which a wait may just have brought a job of this queue.
+  local function lists_of_waits(queue)
+    local waits, time = waits_on(prefix, queue), redis.pcall("TIME")
+    local since = redis.pcall("HGET", waits, "")
+    local lists, now = {}, not is_refused(time) and tonumber(time[1])
+    since = type(since) == "string" and tonumber(since)
+    if now and not since then redis.pcall("HSET", waits, "", now) end
+    redis.pcall("EXPIRE", waits, 604800)
+    if now and since and now - since > 90 then    -- a worker waits for a minute
+      local workers = redis.pcall("HKEYS", waits)
+      for _, worker in ipairs(workers) do lists[#lists + 1] = worker ~= "" and list_of(worker, queue) or nil end
+      if time[2] % 256 == 0 then forget_dead_waits(queue, workers) end
+      return lists
+    end
+    local ending = " " .. queue
+    for _, identity in ipairs(redis.pcall("HKEYS", prefix .. "brood:processes")) do
+      local fields = redis.pcall("HGETALL", prefix .. "brood:inflight:" .. identity)
+      for i = 2, #fields, 2 do
+        if fields[i]:sub(-#ending) == ending then lists[#lists + 1] = list_of(identity .. ":" .. fields[i - 1], queue) end
+      end
+    end
+    return lists
+  end
+
   -- Whether BLMOVE has brought a worker a job of this queue that has not entered.  It enters by the next script that this
   -- worker's connection runs, and what was behind it in the queue may not enter before.
   local function some_arrive(queue, own_list)
-    local ending = " " .. queue
-    for _, identity in ipairs(redis.pcall("HKEYS", prefix .. "brood:processes")) do
-      local hash = prefix .. "brood:inflight:" .. identity
-      local fields = redis.pcall("HGETALL", hash)
-      for i = 1, #fields, 2 do
-        local list = hash .. ":" .. fields[i] .. ":" .. queue
-        if fields[i + 1]:sub(-#ending) == ending and list ~= own_list then
-          local payload = redis.pcall("LINDEX", list, -1)
-          local name, jid
-          if type(payload) == "string" then name, jid = read(payload) end
-          if name and holder_of(name) ~= jid then return true end
-        end
+    local lists, at_once = lists_of_waits(queue), 100    -- most are empty
+    for first = 1, #lists, at_once do
+      local last = math.min(first + at_once - 1, #lists)
+      local are_some = redis.pcall("EXISTS", unpack(lists, first, last)) ~= 0
+      for i = first, are_some and last or 0 do
+        local payload, name, jid = lists[i] ~= own_list and redis.pcall("LINDEX", lists[i], -1), nil, nil
+        if type(payload) == "string" then name, jid = read(payload) end
+        if name and holder_of(name) ~= jid then return true end
       end
     end
     return false
@@ -209,6 +250,6 @@ local function sequences(prefix)
     end
   end
 
-  return {read = read, enter = enter, enter_from = enter_from, keep = keep, comes_too_early = comes_too_early, release = release,
-          release_unreadable = release_unreadable, pass_on = pass_on, find_waiting = find_waiting, let_first = let_first}
+  return {read = read, enter = enter, enter_from = enter_from, keep = keep, comes_too_early = comes_too_early,
+          release = release, release_unreadable = release_unreadable, pass_on = pass_on, find_waiting = find_waiting, let_first = let_first}
 end

@@ -201,6 +201,10 @@ std::vector<Operation> operations() {
     if (want == 1)
       add({"pass a sequence on whose holder is gone", holds, pass_sequence_on({.name = "s", .field = "5 S0"})});
     add({"settle what holds a sequence", holds, settle_and_fetch(passes_on, now), {in_sequence("S0")}});
+    Settlement lets_first = settlement({Outcome{Kind::requeue_head, "", 0}}, {"b"}, want);
+    lets_first.let_go = {{0, "turn_for_lock", keys::unique_lock("l"), "S0", "s"}};
+    holds.push_back({"SET", "brood:unique:l", "S2"});
+    add({"let the holder of a lock go first", holds, settle_and_fetch(lets_first, now)});
     std::vector<Command> arrived = held({in_sequence("S9")});
     arrived.push_back({"HSET", "brood:sequences", "s", "5 S0"});
     add({"let a job wait that a wait has brought", arrived,
@@ -448,15 +452,15 @@ void check(Site& site, const Operation& operation, const Strings& rules) {
 
 BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
   const std::set<std::string_view> others = {
-      "begin_probe", "pause_class", "end_class_pause", "count", "count_quarantine_crash", "count_runs", "count_waiting",
-      "find_job", "forget_holder", "forget_process", "free_places", "give_back_limits", "heartbeat",
-      "keep_scheduler_lock", "leave_probe", "let_go_at_begin", "let_go_of_stray", "list_process", "marked_jobs",
-      "note_crash", "orphan_return_count", "pass_probe", "pause_periodic", "put_periodic_rule", "read_periodic_rules",
-      "remove_periodic_rule", "queue_page", "queue_sizes", "register_incarnation", "release_lock", "reset_limit",
-      "save_iteration", "serve_periodic", "set_page", "show_cap", "show_limit", "take_limits", "take_running_lock",
-      "take_unique_lock", "try_rights", "work", "keep_probe", "first_score", "take_aside", "fleet_lease",
-      "enter_sequence", "publish_classes", "sequence_page", "held_in_flight", "enter_filled_tenants",
-      "forget_idle_tenants",
+      "begin_probe", "pause_class", "unpause_class", "end_class_pause", "stray_sequences", "count",
+      "count_quarantine_crash", "count_runs", "count_waiting", "find_job", "forget_holder", "forget_process",
+      "free_places", "give_back_limits", "heartbeat", "keep_scheduler_lock", "leave_probe", "let_go_at_begin",
+      "let_go_of_stray", "list_process", "marked_jobs", "note_crash", "orphan_return_count", "pass_probe",
+      "pause_periodic", "put_periodic_rule", "read_periodic_rules", "remove_periodic_rule", "queue_page", "queue_sizes",
+      "register_incarnation", "release_lock", "reset_limit", "save_iteration", "serve_periodic", "set_page", "show_cap",
+      "show_limit", "take_limits", "take_running_lock", "take_unique_lock", "try_rights", "work", "keep_probe",
+      "first_score", "take_aside", "fleet_lease", "enter_sequence", "publish_classes", "sequence_page",
+      "held_in_flight", "enter_filled_tenants", "forget_idle_tenants",
       // What these push comes with no job: callbacks, and steps of flows.
       "add_steps", "cancel_batch", "close_push", "delete_batch", "end_in_batch", "find_states", "open_batch",
       "release_steps", "reopen_batch"};  // of jobs that are to be deleted

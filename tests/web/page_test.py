@@ -959,8 +959,7 @@ class Programs(PageTest):
         stats = self.redis("INFO", "commandstats").decode()
         self.assertNotIn("cmdstat_hmget:", stats)
         publish(self.redis, {"ResizeImage": {**self.RESIZE, "fields": []}}, "another")
-        self.redis("HDEL", "brood:classes", "build")
-        self.redis("HDEL", "brood:classes:seen", "build")
+        self.redis("HDEL", "brood:classes:seen", "0123456789abcdef")
         self.assertEqual(page.order("/api/v1/jobs", {"class": "ResizeImage", "args": ["a", 1]}).status, 400)
 
     def test_a_form_pushes_a_job_of_a_class(self):

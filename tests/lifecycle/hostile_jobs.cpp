@@ -121,7 +121,7 @@ struct Burn {
     timespec used{}, begun{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begun);
     do {
-      for (volatile int i = 0; i < 100'000; i = i + 1) continue;
+      for (volatile int i = 0; i < 100'000;) i = i + 1;
       clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     } while ((used.tv_sec - begun.tv_sec) * 1000 + (used.tv_nsec - begun.tv_nsec) / 1'000'000 < ms);
     std::ofstream(file + ".new") << "burnt";

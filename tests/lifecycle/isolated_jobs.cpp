@@ -141,8 +141,7 @@ struct Burn {
   static constexpr brood::JobOptions options = apart;
   void perform() {
     append(path, "begun " + std::to_string(getpid()));
-    for (volatile unsigned i = 0;; i = i + 1) {
-    }
+    for (volatile unsigned i = 0;;) i = i + 1;
   }
 };
 

@@ -9,7 +9,6 @@
 #include "shared/redis/connection.hpp"
 #include "shared/redis/find_server.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
-#include "supervisor/version.hpp"
 
 namespace brood {
 namespace {
@@ -193,9 +192,8 @@ void RedisLink::look_for_master() {
 // own would log a denied command for each that may not use this.
 void RedisLink::introduce() {
   if (!knows_set_info_ || !address_.user.empty()) return;
-  connection_.send_all(
-      {{"CLIENT", "SETINFO", "LIB-NAME", "brood"}, {"CLIENT", "SETINFO", "LIB-VER", std::string(version)}},
-      probe_deadline, [](const std::vector<AsyncConnection::Result>&) {});
+  connection_.send_all({{"CLIENT", "SETINFO", "LIB-NAME", "brood"}, {"CLIENT", "SETINFO", "LIB-VER", BROOD_VERSION}},
+                       probe_deadline, [](const std::vector<AsyncConnection::Result>&) {});
 }
 
 void RedisLink::connected_now() {

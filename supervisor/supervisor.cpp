@@ -152,6 +152,7 @@ void Supervisor::begin() {
             {{"identity", identity_.name},
              {"workers", fleet_.pool.size()},
              {"redis", describe_shards(&RedisLink::describe)},
+             {"environment", config_->environment},
              {"version", version}});
   if (stands_) stands_();
   show_state();

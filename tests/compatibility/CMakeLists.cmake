@@ -6,7 +6,7 @@ if(BROOD_RUBY)
 endif()
 if(BROOD_RUBY AND ruby_lacks EQUAL 0)
   set(ruby_tests active_job api_bytes batches classes client data_api encryption mixed_fleet otlp ruby_spelling scheduled_middleware shards sidekiq_cron
-                 sidekiq_unique_jobs unique_jobs web_ui fugit rails)
+                 sidekiq_unique_jobs unique_jobs web_ui fugit rails from_sidekiq)
   foreach(test IN LISTS ruby_tests)
     add_test(NAME compatibility_${test} COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.rb)
     set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")

@@ -3,6 +3,8 @@
 # COMPATIBILITY_SERVER=sidekiq runs the tests against Ruby's Sidekiq instead of brood: a failure is then a mistake in
 # the test, not in brood.
 #
+# COMPATIBILITY_PATIENCE=1 waits a quarter as long for facts, for a test that is being written.
+#
 # They run with the Sidekiq that Ruby finds; to try another release than Debian's, put its folders into RUBYLIB (its
 # lib, and those of the redis-client and connection_pool that it needs) and its bin into PATH.
 require "fileutils"
@@ -27,7 +29,7 @@ RUBY_JOBS = File.join(__dir__, "ruby_jobs.rb")
 
 # Polls until the block is truthy, and returns its value.  Waits several times as long on a busy machine.
 def eventually(what, seconds = 30)
-  seconds *= 4
+  seconds *= Integer(ENV.fetch("COMPATIBILITY_PATIENCE", "4"))
   deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
   loop do
     fact = yield

@@ -75,7 +75,7 @@ _brood() {
     perform) options="--args --string --payload -q --queue --jid -C --config $foreground $every" ;;
     replay) options="-q --queue $foreground $where $every" ;;
     new) options="$every" ;;
-    import) options="-e --environment --schedule --json $every" ;;
+    import) options="-e --environment --ruby --schedule --json $every" ;;
     recover) options="--all --dry-run --yes --wait --json $where $every" ;;
     web) options="--listen --read-only $where $every" ;;
     bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --appendfsync --log-jobs --json $where $every" ;;
@@ -111,7 +111,7 @@ _brood() {
     return    # a value that nobody can guess
   fi
   case $command:$previous in
-    *:-C | *:--config | *:-r | *:--require | enqueue:--bulk | import:--schedule) compopt -o default ;;
+    *:-C | *:--config | *:-r | *:--require | enqueue:--bulk | import:--schedule | import:--ruby) compopt -o default ;;
     *:--redis) mapfile -t COMPREPLY < <(compgen -W "embedded" -- "$word") ;;
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
     bench:--appendfsync) mapfile -t COMPREPLY < <(compgen -W "always everysec no" -- "$word") ;;

@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "shared/config/config_file.hpp"
 #include "shared/config/reading/load_config.hpp"
@@ -15,7 +17,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::map<std::string, std::string> variables = {{"THREADS", "7"}, {"BROKER", "redis://:hunter2@cache:6379/1"}};
+const std::map<std::string, std::string> variables = {
+    {"THREADS", "7"}, {"BROKER", "redis://:hunter2@cache:6379/1"}, {"API_TOKEN", "hunter2"}, {"QUEUE", "mail"}};
 
 std::optional<std::string> variable(const std::string& name) {
   const auto known = variables.find(name);
@@ -135,7 +138,7 @@ BOOST_AUTO_TEST_CASE(no_value_of_the_environment_is_shown) {
   const std::string notes = notes_of(imported);
   BOOST_TEST(imported.toml.find("hunter2") == std::string::npos, imported.toml);
   BOOST_TEST(notes.find("hunter2") == std::string::npos, notes);
-  BOOST_TEST(notes.find("sidekiq.yml:3 ERB: `ENV['BROKER']` is taken from the environment here") != std::string::npos);
+  BOOST_TEST(notes.find("sidekiq.yml:3 ERB: the value of `BROKER` may be a secret") != std::string::npos);
   BOOST_TEST(notes.find("sidekiq.yml:4 ERB: `ENV.fetch('NONE', 6)` is 6 here") != std::string::npos, notes);
 }
 
@@ -223,4 +226,145 @@ BOOST_AUTO_TEST_CASE(text_of_a_file_cannot_leave_its_comment_or_its_string) {
                               "\n";
   const Imported imported = import(twisted);
   BOOST_TEST(imported.toml.find("\nconcurrency") == std::string::npos, imported.toml);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_that_came_from_the_environment_is_marked) {
+  const Imported imported =
+      import("concurrency: <%= ENV['THREADS'] %>\nqueues:\n  - <%= ENV['QUEUE'] %>\n  - b\ntimeout: 8\n");
+  BOOST_TEST(imported.toml.find("# sidekiq.yml:1, from this machine's environment: THREADS\n") != std::string::npos);
+  BOOST_TEST(imported.toml.find("# sidekiq.yml:2, from this machine's environment: QUEUE\n") != std::string::npos);
+  BOOST_TEST(imported.toml.find("# sidekiq.yml:5\n") != std::string::npos, imported.toml);
+  const Imported rules = import("", "a:\n  cron: '0 3 * * *'\n  class: A\n  queue: <%= ENV['QUEUE'] %>\n");
+  BOOST_TEST(rules.toml.find("# with values of this machine's environment: QUEUE\n") != std::string::npos, rules.toml);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_that_may_be_a_secret_is_written_nowhere) {
+  const std::string text = R"(
+tag: <%= ENV['API_TOKEN'] %>
+labels: [a, "x-<%= ENV['BROKER'] %>"]
+queues: [low, <%= ENV['API_TOKEN'] %>]
+limits:
+  low: <%= ENV['API_TOKEN'] %>
+  <%= ENV['API_TOKEN'] %>: 3
+capsules: {one: {concurrency: <%= ENV['API_TOKEN'] %>, queues: [<%= ENV['BROKER'] %>]}}
+dynamic: {exclude: [<%= ENV['API_TOKEN'] %>]}
+:scheduler:
+  :schedule:
+    report: {cron: '0 3 * * *', class: Report, args: [1, {token: <%= ENV.fetch('API_TOKEN') %>}]}
+    mail: {cron: '<%= ENV["BROKER"] %>', class: Mail}
+    good: {cron: '0 3 * * *', class: Good, args: <%= ENV.fetch('DB_PASSWORD', 'hunter2') %>}
+)";
+  const Imported imported = import(text);
+  const std::string all = imported.toml + notes_of(imported);
+  BOOST_TEST(all.find("hunter2") == std::string::npos, all);
+  BOOST_TEST(all.find("\xEE\x80\x80") == std::string::npos);
+  BOOST_TEST(imported.toml.find("[periodic") == std::string::npos, imported.toml);
+  BOOST_TEST(imported.toml.find("queues = [\"low\", \"*\"]") != std::string::npos, imported.toml);
+  const std::string notes = notes_of(imported);
+  for (const char* note : {"sidekiq.yml:2 tag: left out: its value may be a secret of the environment; set it",
+                           "sidekiq.yml:2 ERB: the value of `API_TOKEN` may be a secret, so it is not written",
+                           "sidekiq.yml:3 labels: left out", "sidekiq.yml:4 queues: left out",
+                           "sidekiq.yml:6 limits.low: left out", "sidekiq.yml:8 capsules.one.concurrency: left out",
+                           "sidekiq.yml:9 dynamic.exclude: left out", "sidekiq.yml:12 periodic.report: left out",
+                           "sidekiq.yml:13 periodic.mail: left out", "sidekiq.yml:14 periodic.good: left out"})
+    BOOST_TEST(notes.find(note) != std::string::npos, note << " is not in\n" << notes);
+}
+
+BOOST_AUTO_TEST_CASE(a_secret_is_known_by_the_name_of_its_variable_or_by_its_look) {
+  for (const auto& [name, value] : {std::pair("REDIS_URL", "x"), std::pair("API_KEY", "5"), std::pair("DbPassword", ""),
+                                    std::pair("X", "redis://cache"), std::pair("X", "a@b"), std::pair("X", "a=b"),
+                                    std::pair("X", "9f86d081884c7d659a2feaa0c55ad015")})
+    BOOST_TEST(may_be_secret(name, value), name << "=" << value);
+  for (const auto& [name, value] :
+       {std::pair("THREADS", "25"), std::pair("QUEUE", "mail_high"), std::pair("HOST", "worker-17.example.org"),
+        std::pair("CRON", "*/5 3 * * 1"), std::pair("ZONE", "Europe/Berlin"), std::pair("FLAG", "true")})
+    BOOST_TEST(!may_be_secret(name, value), name << "=" << value);
+}
+
+BOOST_AUTO_TEST_CASE(limits_of_sidekiq_throttled_become_caps_of_classes) {
+  const std::string ruby = R"(
+# sidekiq_throttle(concurrency: { limit: 1 })
+module Reports
+  class Failed < StandardError; end
+
+  class Nightly
+    include Sidekiq::Job
+    include Sidekiq::Throttled::Job
+    sidekiq_throttle(
+      # Ten at a time, "in all".
+      concurrency: { limit: 1_0, ttl: 1.hour.to_i },  # not more
+      threshold: { limit: 100, period: 1.hour },
+      requeue: { to: :low, with: :schedule }
+    )
+  end
+
+  class Other
+    sidekiq_throttle :concurrency => [{ :limit => 4 }, { :limit => 3 }, { :limit => 2, :key_suffix => ->(id) { id } }],
+                     :observer => ->(s, *a) { puts "#{s}, #{a}" }
+    def perform; end
+  end
+end
+
+class ::Fetch
+  sidekiq_throttle_as :api
+end
+class Comments
+  sidekiq_throttle_as(:api)
+  sidekiq_throttle_asx :api
+end
+class Lambda
+  sidekiq_throttle concurrency: { limit: -> { Setting.most } }, threshold: { limit: 5, period: 1.week }
+  sidekiq_throttle_as "none"
+end
+=begin
+class Hidden
+  sidekiq_throttle concurrency: { limit: 5 }
+end
+=end
+Sidekiq::Throttled::Registry.add(:api, concurrency: { limit: 7 })
+Sidekiq::Throttled::Registry.add(:unused, { concurrency: { limit: 7 } })
+__END__
+Sidekiq::Throttled::Registry.add(:end, concurrency: { limit: 7 })
+)";
+  ImportRequest request{.config = {"sidekiq.yml", "limits: {api: 2}"}, .ruby = {{"jobs.rb", ruby}}};
+  request.variable = variable;
+  const Imported imported = import_sidekiq(request);
+  const Config config = config_of(imported);
+  BOOST_TEST_REQUIRE(config.capsules[0].caps.size() == 4U, imported.toml);
+  const auto cap = [&](const std::string& name) {
+    for (const CapSettings& one : config.capsules[0].caps) {
+      if (one.name == name) return one;
+    }
+    return CapSettings{};
+  };
+  BOOST_TEST(cap("Reports::Nightly").most == 10);
+  BOOST_TEST((cap("Reports::Nightly").classes == std::vector<std::string>{"Reports::Nightly"}));
+  BOOST_TEST(cap("Reports::Other").most == 3);
+  BOOST_TEST(cap("class-api").most == 7);
+  BOOST_TEST((cap("class-api").classes == std::vector<std::string>{"Fetch", "Comments"}));
+  const std::string notes = notes_of(imported);
+  for (
+      const char* note :
+      {"jobs.rb:9 Reports::Nightly concurrency ttl: is not needed",
+       "jobs.rb:9 Reports::Nightly threshold: is no setting: use brood::Limiter::window(\"Reports--Nightly\", 100, 1h)",
+       "jobs.rb:9 Reports::Nightly requeue: has no counterpart",
+       "jobs.rb:18 Reports::Other concurrency: left out: key_suffix", "jobs.rb:18 Reports::Other observer: has no",
+       "jobs.rb:32 Lambda concurrency: left out: its limit is no plain number",
+       "jobs.rb:32 Lambda threshold: is no setting: use a brood::Limiter::window in the job; its values cannot be read",
+       "jobs.rb:33 Lambda: left out: no Registry.add of none is in the files", "jobs.rb:41 unused: left out"})
+    BOOST_TEST(notes.find(note) != std::string::npos, note << " is not in\n" << notes);
+  BOOST_TEST(notes.find("Hidden") == std::string::npos);
+  BOOST_TEST(notes.find("end:") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(ruby_code_that_is_cut_off_or_no_ruby_is_read_to_its_end) {
+  for (const std::string text :
+       {"sidekiq_throttle", "class A\n sidekiq_throttle(", "class A\n sidekiq_throttle({{{[",
+        "class A\n sidekiq_throttle concurrency: { limit: \"", "class A\n sidekiq_throttle )))",
+        "class A\n sidekiq_throttle :", "class A\n sidekiq_throttle concurrency:", "class A\n sidekiq_throttle_as",
+        "class\nmodule \nThrottled::Registry.add(", "class A\n sidekiq_throttle 'a\\",
+        "class A\n sidekiq_throttle ,,, => ,"}) {
+    ImportRequest request{.config = {"sidekiq.yml", ""}, .ruby = {{"jobs.rb", text}}};
+    BOOST_TEST(config_of(import_sidekiq(request)).capsules[0].caps.empty(), text);
+  }
 }

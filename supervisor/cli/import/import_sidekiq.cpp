@@ -13,6 +13,7 @@
 #include "shared/config/queue_order.hpp"
 #include "supervisor/cli/import/schedule_rules.hpp"
 #include "supervisor/cli/import/sidekiq_yaml.hpp"
+#include "supervisor/cli/import/throttles.hpp"
 
 namespace brood {
 namespace {
@@ -58,6 +59,7 @@ class Import {
       path_ = request_.schedule->path;
       take_rules(read(*request_.schedule));
     }
+    take_throttles(find_throttles(request_.ruby));
     return {text(), translated_, std::move(notes_)};
   }
 
@@ -66,7 +68,11 @@ class Import {
 
   YamlValue read(const SidekiqFile& file) {
     SidekiqYaml yaml = read_sidekiq_yaml(file.path, file.text, request_.variable);
-    for (const ErbTag& tag : yaml.tags) note(tag.line, "ERB", remark_on(tag, file.path));
+    variables_.clear();
+    for (const ErbTag& tag : yaml.tags) {
+      note(tag.line, "ERB", remark_on(tag, file.path));
+      if (tag.is_of_environment && !tag.is_withheld) variables_.emplace(tag.line, tag.variable);
+    }
     if (yaml.root.kind == YamlValue::Kind::none) return {};
     if (yaml.root.kind == YamlValue::Kind::list && request_.schedule && file.path == request_.schedule->path)
       return yaml.root;
@@ -76,9 +82,12 @@ class Import {
     return yaml.root;
   }
 
-  // Shows no value of a variable, which may be a password or a URL with one.
+  // Shows no value of a variable, which may be a password or a URL with one, and no default of such a variable.
   static std::string remark_on(const ErbTag& tag, const std::string& path) {
     const std::string code = log::printable(tag.code.substr(0, 80));
+    if (tag.is_withheld)
+      return fmt::format("the value of `{}` may be a secret, so it is not written: set it in brood.toml yourself",
+                         log::printable(tag.variable));
     if (!tag.value)
       return fmt::format("`{}` cannot be evaluated without Ruby: pipe the output of `erb {}` to `brood import -`", code,
                          path);
@@ -117,26 +126,29 @@ class Import {
                                                                {"dead_timeout_in_seconds", "dead_timeout"},
                                                                {"max_iteration_runtime", "max_iteration_runtime"}};
     static const std::map<std::string, std::string> texts = {{"environment", "environment"}, {"tag", "tag"}};
+    static const std::set<std::string> taken_by_part = {"queues",   "dynamic",   "capsules", "limits",
+                                                        "schedule", "scheduler", "redis"};
     if (value.kind == YamlValue::Kind::none) return;
+    if (value.holds_withheld() && !taken_by_part.contains(name)) return note_withheld(value.line, name);
     if (const auto to = numbers.find(name); to != numbers.end()) {
       take_number(name, to->second, value);
     } else if (const auto to_seconds = seconds.find(name); to_seconds != seconds.end()) {
       const auto number = value.number();
       if (!number || *number < 0) return note(value.line, name, "is no number of seconds");
-      add(root_, fmt::format("{} = \"{}s\"", to_seconds->second, *number), value.line);
+      add(root_, fmt::format("{} = \"{}s\"", to_seconds->second, *number), value);
     } else if (const auto to_text = texts.find(name); to_text != texts.end() && !value.word().empty()) {
-      add(root_, fmt::format("{} = {}", to_text->second, toml_string(value.word())), value.line);
+      add(root_, fmt::format("{} = {}", to_text->second, toml_string(value.word())), value);
     } else if (name == "labels" && value.kind == YamlValue::Kind::list) {
-      add(root_, "labels = " + toml_of(value).value_or("[]"), value.line);
+      add(root_, "labels = " + toml_of(value).value_or("[]"), value);
     } else if (name == "queues") {
-      queues_line_ = value.line;
+      queues_from_ = value;
       queues_ = queues_of(value);
     } else if (name == "strict") {
       is_strict_ = value.truth() == true;
     } else if (name == "dynamic") {
       take_dynamic(value);
     } else if (name == "verbose") {
-      if (value.truth() == true) add(section("log"), "level = \"debug\"", value.line);
+      if (value.truth() == true) add(section("log"), "level = \"debug\"", value);
     } else if (name == "capsules") {
       for (const auto& [capsule, settings] : value.map) take_capsule(capsule, settings);
     } else if (name == "limits" && value.kind == YamlValue::Kind::map) {
@@ -160,7 +172,7 @@ class Import {
   void take_number(const std::string& name, const std::string& key, const YamlValue& value) {
     const auto number = value.number();
     if (!number || *number < 0) return note(value.line, name, "is no number");
-    add(root_, fmt::format("{} = {}", key, *number), value.line);
+    add(root_, fmt::format("{} = {}", key, *number), value);
     if (name == "concurrency" && *number > 1)
       note(value.line, name,
            fmt::format("{} threads of one process in Ruby are {} worker processes here; jobs that "
@@ -176,6 +188,10 @@ class Import {
   std::vector<Queue> queues_of(const YamlValue& value) {
     std::vector<Queue> queues;
     for (const YamlValue& entry : value.kind == YamlValue::Kind::list ? value.list : std::vector{value}) {
+      if (entry.holds_withheld()) {
+        note_withheld(entry.line, "queues");
+        continue;
+      }
       Queue queue;
       const bool is_pair = entry.kind == YamlValue::Kind::list && !entry.list.empty();
       queue.name = is_pair ? entry.list[0].word() : entry.word();
@@ -214,17 +230,18 @@ class Import {
     if (queues_.empty() && further_queues_.empty()) return;
     const bool has_weights = std::ranges::any_of(queues_, [](const Queue& queue) { return queue.weight > 0; });
     if (!further_queues_.empty() && has_weights && !is_strict_) further_queues_.front() = "[\"*\", 1]";
-    add(root_, toml_of_queues(queues_, is_strict_, further_queues_), queues_line_);
+    add(root_, toml_of_queues(queues_, is_strict_, further_queues_), queues_from_);
   }
 
   // sidekiq-limit_fetch: true, or { exclude: [...] }.
   void take_dynamic(const YamlValue& value) {
     if (value.truth() == false) return;
-    if (queues_line_ == 0) queues_line_ = value.line;
+    if (queues_from_.line == 0) queues_from_ = value;
     further_queues_.emplace_back("\"*\"");
     const YamlValue* const excluded = value.find("exclude");
     if (excluded == nullptr) return;
     for (const YamlValue& name : excluded->list) {
+      if (name.is_withheld) note_withheld(name.line, "dynamic.exclude");
       if (is_safe_name(name.word())) further_queues_.push_back(toml_string("!" + name.word()));
     }
   }
@@ -233,22 +250,39 @@ class Import {
     if (!is_safe_name(name)) return note(settings.line, "capsules." + name, "is no name of a capsule");
     std::vector<std::string>& lines = section("capsules." + key(name));
     for (const auto& [setting, value] : settings.map) {
-      if (setting == "concurrency" && value.number())
-        add(lines, fmt::format("concurrency = {}", *value.number()), value.line);
+      if (setting == "concurrency" && value.is_withheld)
+        note_withheld(value.line, "capsules." + name + "." + setting);
+      else if (setting == "concurrency" && value.number())
+        add(lines, fmt::format("concurrency = {}", *value.number()), value);
       else if (setting == "queues")
-        add(lines, toml_of_queues(queues_of(value), false, {}), value.line);
+        add(lines, toml_of_queues(queues_of(value), false, {}), value);
       else
         note(value.line, "capsules." + name + "." + setting, "has no counterpart");
     }
   }
 
   void take_limit(const std::string& queue, const YamlValue& most) {
+    if (most.is_withheld) return note_withheld(most.line, "limits." + queue);
     const auto number = most.number();
     if (!is_safe_name(queue) || !number || *number < 1)
       return note(most.line, "limits." + queue, "is no number of jobs of a queue");
     std::vector<std::string>& lines = section("limits." + key(queue));
     lines.push_back(fmt::format("queues = [{}]", toml_string(queue)));
-    add(lines, fmt::format("concurrent = {}", *number), most.line);
+    add(lines, fmt::format("concurrent = {}", *number), most);
+  }
+
+  void take_throttles(const Throttles& throttles) {
+    for (const ThrottleCap& cap : throttles.caps) {
+      const bool is_known =
+          std::ranges::any_of(sections_, [&](const auto& one) { return one.first == "limits." + key(cap.name); });
+      std::vector<std::string>& lines = section("limits." + key((is_known ? "class-" : "") + cap.name));
+      std::string classes;
+      for (const std::string& name : cap.classes) classes += (classes.empty() ? "" : ", ") + toml_string(name);
+      lines.push_back("classes = [" + classes + "]");
+      lines.push_back(fmt::format("{:<50} # {}", fmt::format("concurrent = {}", cap.most), cap.place));
+      ++translated_;
+    }
+    notes_.insert(notes_.end(), throttles.notes.begin(), throttles.notes.end());
   }
 
   // A map by names, or a list of maps with `name`.
@@ -264,6 +298,7 @@ class Import {
     const std::string shown = "periodic." + name;
     if (!is_safe_name(name))
       return note(rule.line, shown, "is no name of a rule: letters, digits, \"_\", \"-\", \".\" and \":\"");
+    if (rule.holds_withheld()) return note_withheld(rule.line, shown);
     const ImportedRule imported = import_rule(rule);
     for (const std::string& problem : imported.problems) note(rule.line, shown, problem);
     if (imported.lines.empty()) return;
@@ -273,6 +308,8 @@ class Import {
     std::vector<std::string>& lines = section("periodic." + key(name));
     if (const YamlValue* text = rule.find("description"); text != nullptr && !text->word().empty())
       lines.push_back("# " + log::printable(text->word().substr(0, 200)));
+    if (const std::string names = variables_in(rule); !names.empty())
+      lines.push_back("# with values of this machine's environment: " + names);
     for (const std::string& line : imported.lines) lines.push_back(line);
     ++translated_;
   }
@@ -291,9 +328,23 @@ class Import {
     return is_bare ? name : toml_string(name);
   }
 
-  void add(std::vector<std::string>& lines, const std::string& line, int from) {
-    lines.push_back(fmt::format("{:<50} # {}:{}", line, shown_path(), from));
+  void add(std::vector<std::string>& lines, const std::string& line, const YamlValue& from) {
+    const std::string names = variables_in(from);
+    lines.push_back(fmt::format("{:<50} # {}:{}{}", line, shown_path(), from.line,
+                                names.empty() ? "" : ", from this machine's environment: " + names));
     ++translated_;
+  }
+
+  // The variables of the environment whose values stand in the lines of `value`.
+  std::string variables_in(const YamlValue& value) const {
+    std::set<std::string> names;
+    const auto end = variables_.upper_bound(value.last_line());
+    for (auto one = variables_.lower_bound(value.line); one != end; ++one) names.insert(log::printable(one->second));
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+  void note_withheld(int line, const std::string& name) {
+    note(line, name, "left out: its value may be a secret of the environment; set it in brood.toml yourself");
   }
 
   std::string shown_path() const { return log::printable(path_); }
@@ -326,8 +377,9 @@ class Import {
   std::vector<std::pair<std::string, std::vector<std::string>>> sections_;
   std::vector<Queue> queues_;
   std::vector<std::string> further_queues_;  // after those, as TOML
-  int queues_line_ = 0;
-  std::set<std::string> rules_;  // their names
+  YamlValue queues_from_;
+  std::multimap<int, std::string> variables_;  // of the environment, by the line of the file that uses one
+  std::set<std::string> rules_;                // their names
   bool is_strict_ = false;
   std::size_t translated_ = 0;
   std::vector<ImportNote> notes_;

@@ -28,12 +28,14 @@ struct Imported {
 struct ImportRequest {
   SidekiqFile config;                        // config/sidekiq.yml
   std::optional<SidekiqFile> schedule = {};  // config/schedule.yml of the gem sidekiq-cron
+  std::vector<SidekiqFile> ruby = {};        // classes with limits of the gem sidekiq-throttled
   std::string environment = "production";    // the section of the file that counts
-  std::function<std::optional<std::string>(const std::string& name)> variable;  // of this process' environment
+  std::function<std::optional<std::string>(const std::string& name)> variable = {};  // of this process' environment
 };
 
 // Translates the configuration of Sidekiq 6 to 8, with the sections of the gems sidekiq-scheduler and
-// sidekiq-limit_fetch and the schedule of sidekiq-cron.  Pure.  Throws ConfigError if a file is not YAML, or not a map.
+// sidekiq-limit_fetch, the schedule of sidekiq-cron and the limits of sidekiq-throttled.  Pure.  Throws ConfigError if
+// a file is not YAML, or not a map.
 Imported import_sidekiq(const ImportRequest& request);
 
 }  // namespace brood

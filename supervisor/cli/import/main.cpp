@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "shared/config/config_file.hpp"
@@ -24,16 +28,20 @@ constexpr const char* footer =
 standard input.  Nothing is changed, and no Redis is asked.
 
 The sections of the gems sidekiq-scheduler and sidekiq-limit_fetch are read too, and the schedule of sidekiq-cron: by
-default schedule.yml beside FILE.  ERB is not evaluated, but for variables of the environment.
+default schedule.yml beside FILE.  --ruby reads the limits of sidekiq-throttled from the classes of an application.
+
+ERB is not evaluated, but for variables of the environment.  A value that may be a secret is not written.
 
 Examples:
   brood import config/sidekiq.yml > brood.toml
+  brood import config/sidekiq.yml --ruby app > brood.toml
   brood run -C brood.toml --check
   erb config/sidekiq.yml | brood import -)";
 
 struct ImportOptions {
   std::string path, environment = "production";
   std::optional<std::string> schedule;
+  std::vector<std::string> ruby;
   bool json = false;
 };
 
@@ -42,6 +50,7 @@ ImportOptions parse(const std::vector<std::string>& args) {
   CommandLine line("Translates Sidekiq's configuration: brood import FILE", "brood import");
   line.option("-e,--environment", options.environment, "NAME", "Whose section of FILE counts (production)");
   line.option("--schedule", options.schedule, "FILE", "The schedule of sidekiq-cron");
+  line.option("--ruby", options.ruby, "PATH", "Ruby files, or a folder of them, with sidekiq_throttle");
   line.flag("--json", options.json, "Answer in JSON, for programs");
   line.footer(footer);
   const std::vector<std::string> words = line.parse(args);
@@ -69,6 +78,33 @@ std::optional<SidekiqFile> read_schedule(const ImportOptions& options) {
   return read(beside);
 }
 
+// The Ruby files at or below the paths, in their order; symbolic links to folders are not followed.
+std::vector<SidekiqFile> read_ruby(const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  constexpr std::size_t most_files = 50'000;
+  std::vector<std::string> found;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      found.push_back(path);
+      continue;
+    }
+    const std::size_t before = found.size();
+    for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+      if (entry->path().extension() == ".rb" && entry->is_regular_file(error)) found.push_back(entry->path());
+      if (found.size() > most_files) setting::Place{path}.refuse("has too many files: name the folder of the jobs");
+    }
+    if (error) setting::Place{path}.refuse("cannot be read: " + error.message());
+    std::sort(found.begin() + static_cast<std::ptrdiff_t>(before), found.end());
+  }
+  std::vector<SidekiqFile> files;
+  for (const std::string& path : found) {
+    SidekiqFile file = read(path);
+    if (file.text.find("hrottle") != file.text.npos) files.push_back(std::move(file));
+  }
+  return files;
+}
+
 std::string json_of(const Imported& imported) {
   std::string notes;
   for (const ImportNote& note : imported.notes)
@@ -82,6 +118,7 @@ int import_command(const std::vector<std::string>& args) {
   const ImportOptions options = parse(args);
   const Imported imported = import_sidekiq({.config = read(options.path),
                                             .schedule = read_schedule(options),
+                                            .ruby = read_ruby(options.ruby),
                                             .environment = options.environment,
                                             .variable = [](const std::string& name) -> std::optional<std::string> {
                                               const char* const value = std::getenv(name.c_str());

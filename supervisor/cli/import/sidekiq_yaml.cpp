@@ -20,6 +20,11 @@ namespace {
 constexpr std::size_t most_values = 100'000;
 constexpr int deepest = 50;
 
+// Stands in the text of YAML where a value is withheld: a character that is for private use.
+constexpr std::string_view withheld = "\xEE\x80\x80";
+
+constexpr std::size_t longest_plain_word = 64, longest_random_word = 16;
+
 [[noreturn]] void refuse(const std::string& path, int line, const std::string& why) {
   setting::Place{fmt::format("{}:{}", path, line)}.refuse(why);
 }
@@ -44,6 +49,8 @@ class Reader {
         value.kind = YamlValue::Kind::text;
         value.text = node.Scalar();
         value.is_quoted = node.Tag() == "!";
+        value.is_withheld = value.text.find(withheld) != value.text.npos;
+        if (value.is_withheld) value.text.clear();
         break;
       case YAML::NodeType::Sequence:
         value.kind = YamlValue::Kind::list;
@@ -66,6 +73,7 @@ class Reader {
       if (!member.first.IsScalar()) refuse(path_, line_of(member.first), "a name of a member is no text");
       if (member.first.Scalar() == "<<") continue;
       std::string name = without_colon(member.first.Scalar());
+      if (name.find(withheld) != name.npos) name = "<%= ENV %>";
       YamlValue value = read(member.second, depth + 1);
       value.line = line_of(member.first);
       const auto same = std::ranges::find(into.map, name, [](const auto& known) { return known.first; });
@@ -153,9 +161,11 @@ void evaluate(ErbTag& tag, const std::function<std::optional<std::string>(const 
   if (is_wrapped && !code.take(")")) return;
   if (!code.take(".to_i")) code.take(".to_s");
   if (!code.at_end()) return;
+  tag.variable = *name;
   tag.value = environment(*name);
   tag.is_of_environment = tag.value.has_value();
   if (!tag.is_of_environment) tag.value = value;
+  tag.is_withheld = tag.value && may_be_secret(tag.variable, *tag.value);
 }
 
 // Whether it is a JSON number, which YAML reads as a number too.
@@ -189,7 +199,7 @@ std::string without_erb(const std::string& text, std::vector<ErbTag>& tags,
     if (!is_comment) {
       ErbTag found{.line = line, .code = code};
       if (is_output) evaluate(found, environment);
-      if (found.value) clean += *found.value;
+      if (found.value) clean += found.is_withheld ? std::string(withheld) : *found.value;
       tags.push_back(std::move(found));
     }
     clean.append(static_cast<std::size_t>(new_lines), '\n');
@@ -226,6 +236,41 @@ std::optional<bool> YamlValue::truth() const {
   if (yes.contains(text)) return true;
   if (no.contains(text)) return false;
   return std::nullopt;
+}
+
+bool YamlValue::holds_withheld() const {
+  return is_withheld || std::ranges::any_of(list, &YamlValue::holds_withheld) ||
+         std::ranges::any_of(map, [](const auto& member) { return member.second.holds_withheld(); });
+}
+
+int YamlValue::last_line() const {
+  int last = line;
+  for (const YamlValue& element : list) last = std::max(last, element.last_line());
+  for (const auto& [name, member] : map) last = std::max(last, member.last_line());
+  return last;
+}
+
+bool may_be_secret(std::string_view variable, std::string_view value) {
+  std::string name(variable);
+  std::ranges::transform(name, name.begin(), ascii::lower);
+  for (const std::string_view word : {"pass", "pwd", "secret", "token", "key", "credential", "auth", "private", "salt",
+                                      "cert", "dsn", "url", "uri"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  const auto is_plain = [](char c) {
+    return ascii::is_letter_or_digit(c) || std::string_view("_-.:/* ").find(c) != std::string_view::npos;
+  };
+  if (!std::ranges::all_of(value, is_plain) || value.size() > longest_plain_word || value.find("//") != value.npos)
+    return true;
+  // A long word of letters and digits looks like one that was drawn at random.
+  std::size_t letters = 0, digits = 0;
+  for (const char c : value) {
+    const bool is_digit = ascii::is_digit(c);
+    letters = ascii::is_letter_or_digit(c) ? letters + (is_digit ? 0 : 1) : 0;
+    digits = ascii::is_letter_or_digit(c) ? digits + (is_digit ? 1 : 0) : 0;
+    if (letters > 0 && digits > 1 && letters + digits >= longest_random_word) return true;
+  }
+  return false;
 }
 
 SidekiqYaml read_sidekiq_yaml(const std::string& path, const std::string& text,

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,9 +13,10 @@ namespace brood {
 // its colon.
 struct YamlValue {
   enum class Kind { none, text, list, map } kind = Kind::none;
-  int line = 0;            // counted from 1
-  std::string text = {};   // of a scalar, as written
-  bool is_quoted = false;  // the scalar is quoted, so it is no number
+  int line = 0;              // counted from 1
+  std::string text = {};     // of a scalar, as written
+  bool is_quoted = false;    // the scalar is quoted, so it is no number
+  bool is_withheld = false;  // the scalar has a part that may be a secret of the environment, and no text here
   std::vector<YamlValue> list = {};
   std::vector<std::pair<std::string, YamlValue>> map = {};  // in the file's order
 
@@ -25,14 +27,19 @@ struct YamlValue {
   std::optional<long long> number() const;
   // `true`, `yes` or `on`, and their opposites; nullopt for other values.
   std::optional<bool> truth() const;
+  // Whether the scalar, or one in the list or map, is withheld.
+  bool holds_withheld() const;
+  int last_line() const;  // of all its parts
 };
 
 // An ERB tag, `<%= ... %>`, within a line.
 struct ErbTag {
   int line = 0;
   std::string code;
+  std::string variable = {};              // that it names
   std::optional<std::string> value = {};  // its replacement; nullopt if it cannot be evaluated
-  bool is_of_environment = false;         // the value is a variable's, perhaps a secret, and no default in the file
+  bool is_of_environment = false;         // the value is the variable's, and no default in the file
+  bool is_withheld = false;               // the value may be a secret: see may_be_secret()
 };
 
 struct SidekiqYaml {
@@ -40,9 +47,14 @@ struct SidekiqYaml {
   std::vector<ErbTag> tags = {};
 };
 
+// Whether the value of a variable of the environment must not be written into a file: the variable has a name such as
+// API_KEY or REDIS_URL, or the value is no plain number, truth or short word.
+bool may_be_secret(std::string_view variable, std::string_view value);
+
 // Reads the text of a file.  Sidekiq evaluates ERB before it reads YAML.  This evaluates only `ENV["NAME"]`,
-// `ENV.fetch("NAME")` and the two with a default, by `environment`; other tags are removed from their line.  Pure.
-// Throws ConfigError, which names `path` and the line, if the text is not YAML, or is nested or repeated too deeply.
+// `ENV.fetch("NAME")` and the two with a default, by `environment`; other tags are removed from their line.  A value
+// that may be a secret is not in the result.  Pure.  Throws ConfigError, which names `path` and the line, if the text
+// is not YAML, or is nested or repeated too deeply.
 SidekiqYaml read_sidekiq_yaml(const std::string& path, const std::string& text,
                               const std::function<std::optional<std::string>(const std::string& name)>& environment);
 

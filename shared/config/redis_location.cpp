@@ -21,7 +21,7 @@ constexpr const char* embedded = "embedded";
 constexpr const char* drain_word = "drain";
 constexpr const char *told_ca = "BROOD_REDIS_TLS_CA", *told_cert = "BROOD_REDIS_TLS_CERT",
                      *told_key = "BROOD_REDIS_TLS_KEY", *told_server_name = "BROOD_REDIS_TLS_SERVER_NAME",
-                     *told_min_version = "BROOD_REDIS_TLS_MIN_VERSION";
+                     *told_min_version = "BROOD_REDIS_TLS_MIN_VERSION", *told_verify = "BROOD_REDIS_TLS_VERIFY";
 constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_USER",
                      *told_password_file = "BROOD_REDIS_PASSWORD_FILE", *told_shards = "BROOD_REDIS_SHARDS",
                      *told_sentinel_user = "BROOD_REDIS_SENTINEL_USER",
@@ -58,21 +58,29 @@ std::string variable_of_url(const Environment& environment) {
   return names_a_variable(environment) ? environment("REDIS_PROVIDER") : "REDIS_URL";
 }
 
+TlsVerify verify_told(const std::string& text) try {
+  return TlsVerify::parse(text);
+} catch (const std::invalid_argument& error) {
+  throw AddressError(std::string(told_verify) + " " + error.what());
+}
+
 TlsSettings tls_told(const Environment& environment) {
   const auto file = [&](const char* variable) { return TlsSettings::File{heard(variable, environment), variable}; };
   const std::string version = heard(told_min_version, environment);
   if (!version.empty() && version != "1.2" && version != "1.3")
     throw AddressError(std::string(told_min_version) + " must be 1.2 or 1.3");
+  const std::string verify = heard(told_verify, environment);
   return {.ca = file(told_ca),
           .cert = file(told_cert),
           .key = file(told_key),
           .server_name = heard(told_server_name, environment),
-          .min_version = version == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2};
+          .min_version = version == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2,
+          .verify = verify.empty() ? TlsVerify{} : verify_told(verify)};
 }
 
 bool is_told_of_tls(const Environment& environment) {
   return !heard(told_ca, environment).empty() || !heard(told_cert, environment).empty() ||
-         !heard(told_server_name, environment).empty();
+         !heard(told_server_name, environment).empty() || !heard(told_verify, environment).empty();
 }
 
 struct UrlWithout {
@@ -146,7 +154,7 @@ void keep_from_jobs(const RedisSettings& settings) {
   for (const char* const variable :
        {told_url, told_user, told_password_file, told_shards, told_cluster_shards, told_cluster_drain,
         told_sentinel_user, told_sentinel_password_file, told_wait, told_wait_timeout, told_ca, told_cert, told_key,
-        told_server_name, told_min_version})
+        told_server_name, told_min_version, told_verify})
     unsetenv(variable);
   if (settings.url.empty() && settings.shard_list.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
@@ -285,6 +293,7 @@ void tell_tls(const std::optional<TlsSettings>& settings) {
   tell(told_key, tls.key.path);
   tell(told_server_name, tls.server_name);
   tell(told_min_version, tls.min_version == TlsSettings::Version::tls_1_3 ? "1.3" : "");
+  tell(told_verify, tls.verify.kind == TlsVerify::Kind::full ? "" : tls.verify.text());
 }
 
 std::vector<std::string> files_told_to_jobs(const Environment& environment) {

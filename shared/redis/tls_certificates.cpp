@@ -89,7 +89,8 @@ void load_identity(SSL_CTX* context, const TlsSettings& settings) {
 
 }  // namespace
 
-TlsCertificates::TlsCertificates(const TlsSettings& settings) : server_name_(settings.server_name) {
+TlsCertificates::TlsCertificates(const TlsSettings& settings)
+    : server_name_(settings.server_name), verify_(settings.verify) {
   // No cleanup at the exit of the process: an object that lives to its very end may still hold a session.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   context_ = std::shared_ptr<SSL_CTX>(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
@@ -101,7 +102,10 @@ TlsCertificates::TlsCertificates(const TlsSettings& settings) : server_name_(set
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   try {
-    load_trust(context, settings.ca);
+    if (verify_.kind == TlsVerify::Kind::full)
+      load_trust(context, settings.ca);
+    else if (!settings.ca.path.empty())
+      refuse(settings.ca, "is for verify = \"full\": no authority is asked otherwise");
     load_identity(context, settings);
   } catch (const TlsError&) {
     ERR_clear_error();

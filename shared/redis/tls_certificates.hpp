@@ -50,11 +50,13 @@ class TlsCertificates {
   // As seen by the last session that used this object or a copy of it.
   const std::shared_ptr<NotedCertificateEnds>& noted_ends() const { return noted_ends_; }
   const std::string& server_name() const { return server_name_; }  // empty: the host of the address
+  const TlsVerify& verify() const { return verify_; }
 
  private:
   std::shared_ptr<ssl_ctx_st> context_;
   std::shared_ptr<NotedCertificateEnds> noted_ends_ = std::make_shared<NotedCertificateEnds>();
   std::string server_name_;
+  TlsVerify verify_;
 };
 
 }  // namespace brood

@@ -127,6 +127,14 @@ std::string names_of(X509* certificate) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// How the operator may trust a certificate that is refused.
+std::string way_to_pin(const X509* leaf, const std::string& section) {
+  if (leaf == nullptr) return "";
+  return fmt::format(
+      "; its fingerprint is {}: if that is the server's own, {} verify = \"pin:FINGERPRINT\" trusts this certificate",
+      fingerprint_text(fingerprint_of(leaf)), section);
+}
+
 std::string why_refused(int error, int depth, X509* certificate, const std::string& name, const std::string& section) {
   const std::string whose =
       depth == 0 || certificate == nullptr
@@ -210,7 +218,10 @@ constexpr unsigned char first_of_handshake = 22, first_of_alert = 21;  // the ty
 TlsSession::TlsSession(const RedisAddress& address) : TlsSession(certificates_of(address), {.host = address.host}) {}
 
 TlsSession::TlsSession(const TlsCertificates& certificates, TlsPeer peer)
-    : context_(certificates.context()), ends_(certificates.noted_ends()), peer_(std::move(peer)) {
+    : context_(certificates.context()),
+      ends_(certificates.noted_ends()),
+      peer_(std::move(peer)),
+      verify_(certificates.verify()) {
   name_ = certificates.server_name().empty() ? peer_.host.substr(0, peer_.host.find('%')) : certificates.server_name();
   shows_certificate_ = SSL_CTX_get0_certificate(context_.get()) != nullptr;
   ssl_.reset(SSL_new(context_.get()));
@@ -220,6 +231,16 @@ TlsSession::TlsSession(const TlsCertificates& certificates, TlsPeer peer)
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_connect_state(ssl_.get());
   SSL_set_ex_data(ssl_.get(), refusal_index(), this);
+  expect_name();
+  if (verify_.kind == TlsVerify::Kind::full)
+    require_trusted();
+  else
+    require_pinned();
+  read(nullptr, 0);  // the first words are ours
+}
+
+// Sets the name that is sent to the server, and that its certificate must be for.
+void TlsSession::expect_name() {
   if (is_address(name_)) {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), name_.c_str()) != 1)
       throw ConnectionLost(Loss::login_refused, "no certificate can be for the address " + name_);
@@ -228,15 +249,39 @@ TlsSession::TlsSession(const TlsCertificates& certificates, TlsPeer peer)
     if (SSL_set1_host(ssl_.get(), name_.c_str()) != 1 || SSL_set_tlsext_host_name(ssl_.get(), name_.c_str()) != 1)
       throw ConnectionLost(Loss::login_refused, "no certificate can be for the name " + name_);
   }
+}
+
+void TlsSession::require_trusted() {
   SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER, [](int is_well, X509_STORE_CTX* chain) {
     if (is_well == 1) return 1;
     const auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
     auto& session = *static_cast<TlsSession*>(SSL_get_ex_data(ssl, refusal_index()));
-    session.refusal_ = brood::why_refused(X509_STORE_CTX_get_error(chain), X509_STORE_CTX_get_error_depth(chain),
-                                          X509_STORE_CTX_get_current_cert(chain), session.name_, session.peer_.section);
+    session.refusal_ =
+        brood::why_refused(X509_STORE_CTX_get_error(chain), X509_STORE_CTX_get_error_depth(chain),
+                           X509_STORE_CTX_get_current_cert(chain), session.name_, session.peer_.section) +
+        way_to_pin(X509_STORE_CTX_get0_cert(chain), session.peer_.section);
     return 0;
   });
-  read(nullptr, 0);  // the first words are ours
+}
+
+// The certificate alone decides, so OpenSSL's own checks of its authority, name and dates are overruled.
+void TlsSession::require_pinned() {
+  SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER, [](int, X509_STORE_CTX* chain) {
+    const auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    auto& session = *static_cast<TlsSession*>(SSL_get_ex_data(ssl, refusal_index()));
+    if (!session.accepts(X509_STORE_CTX_get0_cert(chain))) return 0;
+    X509_STORE_CTX_set_error(chain, X509_V_OK);
+    return 1;
+  });
+}
+
+bool TlsSession::accepts(const X509* certificate) {
+  if (certificate == nullptr) return false;
+  const Fingerprint shown = fingerprint_of(certificate);
+  if (verify_.accepts(shown)) return true;
+  refusal_ = fmt::format("the server's certificate has the fingerprint {}, which {} verify does not pin",
+                         fingerprint_text(shown), peer_.section);
+  return false;
 }
 
 // Sends no farewell alert, so that a forked child can drop its copy of the parent's session without ending that.
@@ -261,6 +306,8 @@ std::size_t TlsSession::read(char* bytes, std::size_t size) {
       if (SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ) fail();
       return 0;
     }
+    // OpenSSL has asked require_pinned()'s callback by now; that is its own affair, so the pin is compared here too.
+    if (verify_.kind == TlsVerify::Kind::pin && !accepts(SSL_get0_peer_certificate(ssl_.get()))) fail();
     is_established_ = true;
     note_ends();
   }

@@ -64,6 +64,10 @@ class TlsSession {
     void operator()(ssl_st*) const;
   };
   [[noreturn]] void fail();
+  void expect_name();
+  void require_trusted();
+  void require_pinned();
+  bool accepts(const x509_st* certificate);
   void note_ends();
   std::string why_refused(unsigned long error) const;
 
@@ -71,6 +75,7 @@ class TlsSession {
   std::shared_ptr<NotedCertificateEnds> ends_;  // where they are noted
   TlsPeer peer_;
   std::string name_;  // that the server's certificate must be for
+  TlsVerify verify_;
   bool shows_certificate_;
   std::unique_ptr<ssl_st, Free> ssl_;
   std::span<const char> received_;

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "shared/redis/tls_verify.hpp"
+
 namespace brood {
 
 // TLS cannot be used as configured: a file cannot be read, or a key does not belong to its certificate.  what() names
@@ -27,6 +29,7 @@ struct TlsSettings {
   File key;                 // of `cert`; none: it is in that file
   std::string server_name;  // what the server's certificate must be for; empty: the host of the address
   Version min_version = Version::tls_1_2;
+  TlsVerify verify = {};
 
   bool operator==(const TlsSettings&) const = default;
 };

@@ -27,7 +27,9 @@ constexpr auto role_deadline = 10s;
 constexpr auto probe_deadline = 10s;
 
 bool speaks_otherwise(const std::optional<TlsSettings>& one, const std::optional<TlsSettings>& other) {
-  return one && other && (one->server_name != other->server_name || one->min_version != other->min_version);
+  return one && other &&
+         (one->server_name != other->server_name || one->min_version != other->min_version ||
+          one->verify != other->verify);
 }
 
 }  // namespace

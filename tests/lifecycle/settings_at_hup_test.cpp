@@ -93,6 +93,7 @@ const std::map<std::string, std::string> changed = {
     {"redis.wait_timeout", "'2s'"},
     {"redis.tls.server_name", "'redis.example'"},
     {"redis.tls.min_version", "'1.3'"},
+    {"redis.tls.verify", "'none'"},
     {"scheduler.queues", "'all'"},
     {"restart.canary", "false"},
     {"restart.canary_watch", "'1s'"},
@@ -181,7 +182,7 @@ const std::set<std::string> tried_elsewhere = {
     "tenants.BASE.TENANT",  "limits.NAME.per", "limits.NAME.classes", "otlp.headers_file",
     "otlp.propagation",     "otlp.tls.ca",     "otlp.tls.cert",       "otlp.tls.key",
     "otlp.tls.server_name", "statsd.tags",     "web.user_header",     "web.proxy_user",
-    "otlp.tls.min_version"};
+    "otlp.tls.min_version", "otlp.tls.verify"};
 
 std::map<std::string, std::string> all_changes() {
   std::map<std::string, std::string> all = changed;

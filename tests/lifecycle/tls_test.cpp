@@ -127,6 +127,60 @@ BOOST_AUTO_TEST_CASE(what_a_person_must_mend_is_said_before_and_at_the_start) {
   BOOST_TEST(contains(result.errors, "brood.toml:4: redis.tls.key"), result.errors);
 }
 
+BOOST_AUTO_TEST_CASE(a_server_with_a_certificate_of_its_own_is_pinned_or_not_verified_with_a_warning) {
+  const TestAuthority host("Hosted Redis");
+  const RedisServer::TlsFiles files = host.self_signed();
+  RedisServer redis(tls_server(files));
+  const TemporaryDirectory home;
+  const auto check = [&](const std::string& verify, const std::map<std::string, std::string>& more = {}) {
+    std::map<std::string, std::string> environment = {{"RUNTIME_DIRECTORY", home / "run"},
+                                                      {"STATE_DIRECTORY", home / "state"}};
+    environment.insert(more.begin(), more.end());
+    const std::string section = verify.empty() ? "" : "[redis.tls]\nverify = \"" + verify + "\"\n";
+    return run_brood({"run", "-C", home.write("brood.toml", section), "--redis", redis.url(), "--check"}, environment);
+  };
+  CommandResult result = check("full");
+  BOOST_TEST(result.status == EX_TEMPFAIL);
+  const std::size_t begin = result.errors.find("its fingerprint is ") + 19;
+  const std::string pin = "pin:" + result.errors.substr(begin, 95);
+  BOOST_TEST(pin == "pin:" + host.fingerprint_of(files), result.errors);
+  result = check(pin);
+  BOOST_TEST(result.status == 0, result.errors);
+  BOOST_TEST(!contains(result.output, "verify"), result.output);
+  for (const auto& none : {check("none"), check("", {{"BROOD_REDIS_TLS_VERIFY", "none"}})}) {
+    BOOST_TEST(none.status == 0, none.errors);
+    BOOST_TEST(contains(none.output + none.errors, "warning: [redis.tls] verify = \"none\" accepts any server"),
+               none.output + none.errors);
+  }
+  result = check("pin:" + std::string(64, '0'));
+  BOOST_TEST(result.status == EX_TEMPFAIL);
+  BOOST_TEST(contains(result.errors, "does not pin"), result.errors);
+
+  // Workers, a job's own client and a renewed certificate.
+  const std::string program =
+      home.write("again", "#!/bin/sh\nexec " BROOD_BINARY_DIR "/bin/brood enqueue Fail -q default\n");
+  chmod(program.c_str(), 0755);
+  const auto configured = [&](const std::string& pins) {
+    return home.write("brood.toml", "concurrency = 1\n[redis]\nurl = \"" + redis.url() +
+                                        "\"\n[redis.tls]\nverify = \"" + pins + "\"\n[commands.Again]\nrun = [\"" +
+                                        program + "\"]\n");
+  };
+  BroodProcess brood({.workers = 1, .says_workers = false, .arguments = {"-C", configured(pin)}});
+  enqueue(redis, {payload_text("Again", "[]", 1)});
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+  const TestAuthority next("Hosted Redis");
+  redis.show(next.self_signed());
+  CommandResult restart = run_brood({"restart"}, brood.environment());
+  BOOST_TEST(restart.status != 0);
+  BOOST_TEST(contains(restart.output + restart.errors, "does not pin"), restart.output + restart.errors);
+  configured(pin + "," + next.fingerprint_of(next.self_signed()));
+  restart = run_brood({"restart"}, brood.environment());
+  BOOST_TEST(restart.status == 0, restart.output + restart.errors);
+  redis.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  enqueue(redis, {payload_text("Again", "[]", 2)});
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 30s), brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(commands_and_the_programs_of_jobs_find_what_tls_needs) {
   const TestAuthority authority;
   RedisServer::TlsFiles files = authority.issue();

@@ -119,6 +119,10 @@ BOOST_AUTO_TEST_CASE(how_tls_is_spoken_is_said_by_the_settings_or_else_by_the_en
   BOOST_CHECK_THROW(locate_redis({.url = "rediss://h", .user = {}, .password_file = {}},
                                  invented({{"BROOD_REDIS_TLS_MIN_VERSION", "1.1"}})),
                     AddressError);
+  const RedisSettings sentinels{.url = "sentinel://h:1/m", .user = {}, .password_file = {}};
+  BOOST_TEST((locate_redis(sentinels, invented({{"BROOD_REDIS_TLS_VERIFY", "none"}})).tls->verify.kind ==
+              TlsVerify::Kind::none));
+  BOOST_CHECK_THROW(locate_redis(sentinels, invented({{"BROOD_REDIS_TLS_VERIFY", "nothing"}})), AddressError);
 }
 
 BOOST_AUTO_TEST_CASE(jobs_are_told_which_shards_are_drained) {
@@ -159,6 +163,15 @@ BOOST_AUTO_TEST_CASE(jobs_are_told_how_tls_is_spoken_and_no_password) {
   BOOST_TEST(std::getenv("BROOD_REDIS_TLS_CA") == std::string("/ca"));
   BOOST_TEST(std::getenv("BROOD_REDIS_TLS_SERVER_NAME") == std::string("r"));
   BOOST_TEST(std::getenv("BROOD_REDIS_TLS_MIN_VERSION") == nullptr);
+  BOOST_TEST(std::getenv("BROOD_REDIS_TLS_VERIFY") == nullptr);
+  settings.tls->ca = {};
+  settings.tls->verify = TlsVerify::parse("pin:" + std::string(64, 'a') + "," + std::string(64, 'B'));
+  tell_jobs_of_redis(settings);
+  RedisSettings without_password = *redis_told_to_jobs();
+  without_password.password_file.clear();
+  BOOST_TEST((locate_redis(without_password).tls->verify == settings.tls->verify));
+  settings.tls = tls;
+  tell_jobs_of_redis(settings);
   BOOST_TEST((files_told_to_jobs() == std::vector<std::string>{"/run/brood/redis-password.1", "/ca", "/cert", "/key"}));
 
   settings.shard_list = {{.name = "eu", .url = "redis://eu", .user = {}, .password_file = "/eu"}};

@@ -8,8 +8,10 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,8 +29,10 @@
 #include "tests/store/turned_loop.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/localhost.hpp"
+#include "tests/support/redis_cluster.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/scripted_server.hpp"
+#include "tests/support/sentinel_setup.hpp"
 #include "tests/support/tcp_proxy.hpp"
 #include "tests/support/test_authority.hpp"
 
@@ -157,6 +161,103 @@ BOOST_AUTO_TEST_CASE(whom_a_connection_does_not_trust_it_refuses_with_a_sentence
       BOOST_TEST(contains(refusal, "rediss://127.0.0.1"), refusal);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_is_refused_is_trusted_when_its_fingerprint_is_pinned) {
+  const TestAuthority stranger("Somebody Else");
+  for (const RedisServer::TlsFiles& files :
+       {stranger.self_signed(), stranger.issue(), authority().issue({.valid_from = -9, .valid_to = -2}),
+        authority().issue({.names = "DNS:other.example.org"})}) {
+    RedisServer server(tls_server(files));
+    const std::string fingerprint = authority().fingerprint_of(files);
+    RedisAddress address = trusting(server);
+    for (const std::string& refusal : {refusal_of(address), async_refusal_of(address)})
+      BOOST_TEST(contains(refusal, "its fingerprint is " + fingerprint + ": if that is the server's own, [redis.tls]"),
+                 refusal);
+
+    address.tls->ca = {};
+    std::string plain = fingerprint;
+    std::erase(plain, ':');
+    std::transform(plain.begin(), plain.end(), plain.begin(), [](char c) { return c >= 'A' ? char(c + 32) : c; });
+    const std::string other(64, '0');
+    for (const std::string& verify : {"pin:" + fingerprint, "pin:" + plain, "pin:" + other + "," + plain}) {
+      address.tls->verify = TlsVerify::parse(verify);
+      BOOST_TEST(Connection(address, patient).call({"PING"}).view().text() == "PONG");
+      BOOST_TEST(async_refusal_of(address) == "");
+    }
+    address.tls->verify = TlsVerify::parse("pin:" + other);
+    for (const std::string& refusal : {refusal_of(address), async_refusal_of(address)})
+      BOOST_TEST(contains(refusal, "the server's certificate has the fingerprint " + fingerprint +
+                                       ", which [redis.tls] verify does not pin"),
+                 refusal);
+    address.tls->verify = TlsVerify::parse("none");
+    BOOST_TEST(Connection(address, patient).call({"PING"}).view().text() == "PONG");
+    BOOST_TEST(async_refusal_of(address) == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_pin_is_no_other_certificate_of_the_same_authority_or_key) {
+  const RedisServer::TlsFiles one = authority().issue(), other = authority().issue();
+  RedisServer server(tls_server(one));
+  RedisAddress address = server.address();
+  address.tls->ca = {};
+  for (const std::string& pinned :
+       {authority().fingerprint_of(other), authority().fingerprint_of(authority().self_signed())}) {
+    address.tls->verify = TlsVerify::parse("pin:" + pinned);
+    BOOST_TEST(contains(refusal_of(address), "does not pin"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_server_with_a_pin_may_require_a_client_certificate) {
+  RedisServer::TlsFiles files = authority().issue({.names = "DNS:other.example.org"});
+  files.requires_clients = true;
+  RedisServer server(tls_server(files));
+  RedisAddress address = server.address();
+  address.tls->ca = {};
+  address.tls->verify = TlsVerify::parse("pin:" + authority().fingerprint_of(files));
+  BOOST_TEST(contains(refusal_of(address), "requires a client certificate"));
+  const RedisServer::TlsFiles client = authority().issue();
+  address.tls->cert = {client.cert, "cert"};
+  address.tls->key = {client.key, "key"};
+  BOOST_TEST(Connection(address, patient).call({"PING"}).view().text() == "PONG");
+}
+
+BOOST_AUTO_TEST_CASE(sentinels_and_nodes_of_a_cluster_are_trusted_by_pins) {
+  const RedisServer::TlsFiles files = authority().issue();
+  const TlsVerify pinned = TlsVerify::parse("pin:" + authority().fingerprint_of(files)),
+                  another = TlsVerify::parse("pin:" + std::string(64, 'a'));
+  SentinelSetup sentinels({.replicas = 1, .tls = files});
+  RedisCluster cluster({.replicas_of_each = 0, .append_only = false, .tls = files});
+  for (RedisAddress address : {sentinels.address(), cluster.address()}) {
+    address.tls->ca = {};
+    BOOST_TEST(contains(refusal_of(address), "unknown authority"));
+    address.tls->verify = pinned;
+    BOOST_TEST(Connection(address, patient).call({"PING"}).view().text() == "PONG");
+    address.tls->verify = another;
+    BOOST_TEST(contains(refusal_of(address), "does not pin"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_client_has_its_pin_from_the_environment) {
+  const RedisServer::TlsFiles files = authority().self_signed();
+  RedisServer server(tls_server(files));
+  const auto pushes = [&] {
+    try {
+      Client(server.url()).push({.job_class = "A"});
+      return std::string();
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+  };
+  BOOST_TEST(contains(pushes(), "fingerprint"));
+  setenv("BROOD_REDIS_TLS_VERIFY", ("pin:" + authority().fingerprint_of(files)).c_str(), 1);
+  BOOST_TEST(pushes() == "");
+  setenv("BROOD_REDIS_TLS_VERIFY", "none", 1);
+  BOOST_TEST(pushes() == "");
+  setenv("BROOD_REDIS_TLS_VERIFY", "pin:12", 1);
+  BOOST_TEST(contains(pushes(), "BROOD_REDIS_TLS_VERIFY must have a SHA-256"));
+  unsetenv("BROOD_REDIS_TLS_VERIFY");
+  BOOST_TEST(server.size_of("queue:default") == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_certificate_is_shown_to_who_requires_one) {

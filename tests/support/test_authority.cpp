@@ -41,6 +41,14 @@ RedisServer::TlsFiles TestAuthority::issue(const Wish& wish) const {
   return {.cert = directory_ / (name + ".pem"), .key = directory_ / (name + ".key"), .ca = ca()};
 }
 
+std::string TestAuthority::fingerprint_of(const RedisServer::TlsFiles& files) const {
+  openssl(fmt::format("x509 -noout -fingerprint -sha256 -in {}", files.cert));
+  std::string line;
+  std::ifstream said(directory_ / "said");
+  std::getline(said, line);
+  return line.substr(line.find('=') + 1);
+}
+
 void TestAuthority::openssl(const std::string& words) const {
   const std::string command = fmt::format("cd {} && openssl {} >said 2>&1", directory_.path(), words);
   if (std::system(command.c_str()) == 0) return;

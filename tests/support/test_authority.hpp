@@ -23,6 +23,10 @@ class TestAuthority {
   // this authority.
   RedisServer::TlsFiles issue() const { return issue(Wish()); }
   RedisServer::TlsFiles issue(const Wish& wish) const;
+  // A server with this authority's own certificate, which is signed by itself and for no host.
+  RedisServer::TlsFiles self_signed() const { return {.cert = ca(), .key = directory_ / "ca.key", .ca = ca()}; }
+  // As `openssl x509 -noout -fingerprint -sha256` prints it, without the words before it.
+  std::string fingerprint_of(const RedisServer::TlsFiles& files) const;
 
  private:
   void openssl(const std::string& words) const;

@@ -170,6 +170,15 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis]\npassword_file = 'credential:a b'",
        "2: redis.password_file: \"a b\" must be made of letters, digits and _ . : @ / - (at most 255)"},
       {"[redis.tls]\nmin_version = '1.1'", "2: redis.tls.min_version: must be \"1.2\" or \"1.3\", not \"1.1\""},
+      {"[redis.tls]\nverify = 'no'", "2: redis.tls.verify: must be \"full\", \"pin:SHA256\" or \"none\", not \"no\""},
+      {"[redis.tls]\nverify = 'pin:AB:CD'",
+       "2: redis.tls.verify: must have a SHA-256 of 64 hexadecimal digits after \"pin:\", as `openssl x509 -noout "
+       "-fingerprint -sha256` prints it"},
+      {"[redis.tls]\nca = '/ca'\nverify = 'none'",
+       "3: redis.tls.verify: leaves ca without a use: \"full\" is the value that asks an authority"},
+      {"[otlp.tls]\nverify = 'pin:'",
+       "2: otlp.tls.verify: must have a SHA-256 of 64 hexadecimal digits after \"pin:\", as `openssl x509 -noout "
+       "-fingerprint -sha256` prints it"},
       {"[redis.tls]\nca = ''", "2: redis.tls.ca: must not be empty"},
       {"[redis.tls]\nkey = '/k'", "2: redis.tls.key: is the key of a certificate that is not named: cert is missing"},
       {"[redis.tls]\ncerts = '/k'", "2: redis.tls.certs: unknown key; did you mean \"cert\"?"},

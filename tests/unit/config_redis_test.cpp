@@ -56,6 +56,16 @@ BOOST_AUTO_TEST_CASE(how_tls_is_spoken_is_read_with_the_places_where_it_stands) 
   BOOST_TEST(tls.key.place == path + ":7: redis.tls.key");
   BOOST_TEST(tls.server_name == "redis.example.org");
   BOOST_TEST((tls.min_version == TlsSettings::Version::tls_1_3));
+  BOOST_TEST((tls.verify.kind == TlsVerify::Kind::full));
+  const std::string pin = "pin:0a:" + std::string(62, 'F');
+  const TlsVerify pinned =
+      load_config(directory.write("pin.toml", "[redis.tls]\nverify = '" + pin + ",  " + std::string(64, '1') + "'\n"),
+                  {})
+          .redis.tls->verify;
+  BOOST_TEST_REQUIRE(pinned.pins.size() == 2U);
+  BOOST_TEST(pinned.pins[0][0] == 10);
+  BOOST_TEST(pinned.pins[0][31] == 255);
+  BOOST_TEST((TlsVerify::parse(pinned.text()) == pinned));
   BOOST_TEST(config.redis.share_with_jobs);
   BOOST_TEST(config.redis.share_password_in_url);
   BOOST_TEST(config.warnings.empty());

@@ -1,5 +1,7 @@
 #include "shared/config/reading/tls_section.hpp"
 
+#include <stdexcept>
+
 namespace brood {
 namespace {
 
@@ -8,6 +10,12 @@ using namespace setting;
 TlsSettings::Version read_tls_version(const Place& at, const std::string& word) {
   if (word != "1.2" && word != "1.3") at.refuse("must be \"1.2\" or \"1.3\", not \"" + word + "\"");
   return word == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2;
+}
+
+TlsVerify read_verify(const Place& at, const std::string& text) try {
+  return TlsVerify::parse(text);
+} catch (const std::invalid_argument& error) {
+  at.refuse(error.what());
 }
 
 }  // namespace
@@ -25,6 +33,11 @@ void read_tls(const ConfigSection& section, TlsSettings& tls) {
                [&](const Place& at, const std::string& name) { tls.server_name = check_name(at, name); });
   section.text("min_version",
                [&](const Place& at, const std::string& word) { tls.min_version = read_tls_version(at, word); });
+  section.text("verify", [&](const Place& at, const std::string& text) {
+    tls.verify = read_verify(at, text);
+    if (tls.verify.kind != TlsVerify::Kind::full && !tls.ca.path.empty())
+      at.refuse("leaves ca without a use: \"full\" is the value that asks an authority");
+  });
   if (tls.cert.path.empty() && !tls.key.path.empty())
     Place{tls.key.place}.refuse("is the key of a certificate that is not named: cert is missing");
 }

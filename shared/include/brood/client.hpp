@@ -95,7 +95,8 @@ class BROOD_API Client {
   // if the configuration cannot be read.  Sends nothing yet.
   Client();
   // `redis_url` is a redis://, rediss://, unix://, sentinel:// or cluster:// URL as in brood.toml(5), or "embedded".
-  // A cluster is assumed to have 16 shards.  Throws RedisError if it is none of these.
+  // A cluster is assumed to have 16 shards.  For TLS the variables BROOD_REDIS_TLS_CA, _CERT, _KEY, _SERVER_NAME,
+  // _MIN_VERSION and _VERIFY have the settings of [redis.tls].  Throws RedisError if it is none of these.
   explicit Client(const std::string& redis_url);
   ~Client();
   Client(Client&&) noexcept;

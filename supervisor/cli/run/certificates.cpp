@@ -1,5 +1,8 @@
 #include "supervisor/cli/run/certificates.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
 
@@ -18,11 +21,26 @@ void try_certificates(const OtlpSettings& otlp) {
   if (otlp.endpoint.starts_with("https:")) TlsCertificates(with_paths(otlp.tls.value_or(TlsSettings{})));
 }
 
+bool verifies_nothing(const TlsSettings& tls) { return tls.verify.kind == TlsVerify::Kind::none; }
+
+void warn_of_unverified(Config& config) {
+  constexpr const char* risk =
+      " verify = \"none\" accepts any server: whoever can redirect the connection can read and change everything";
+  const bool is_redis = !uses_embedded_redis(config.redis) &&
+                        std::ranges::any_of(locate_shards(config.redis), [](const RedisAddress& shard) {
+                          return shard.tls && verifies_nothing(*shard.tls);
+                        });
+  if (is_redis) config.warnings.push_back(std::string("[redis.tls]") + risk);
+  if (config.otlp.tls && verifies_nothing(*config.otlp.tls))
+    config.warnings.push_back(std::string("[otlp.tls]") + risk);
+}
+
 }  // namespace
 
 void read_credentials(Config& config) try {
   config.redis.certificates = certificates_for(config.redis);
   remember_shards(config.redis);
+  warn_of_unverified(config);
   try_certificates(config.otlp);
 } catch (const TlsError& error) {
   throw ConfigError(error.what());

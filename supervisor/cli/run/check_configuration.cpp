@@ -61,6 +61,7 @@ int check_configuration(const Config& config, const std::vector<RedisAddress>& s
     has_warnings |= !found.warnings.empty();
     if (const int said = say(found); status == EX_OK) status = said;
   };
+  note({.refusals = {}, .warnings = config.warnings});
   note(unknown_places(config));
   if (startup && status == EX_OK) status = check_startup(config);
   note(check_sandboxes(config));

@@ -27,6 +27,7 @@ grep -qx '  cd image-jobs' steps || { cat steps; exit 1; }
 if grep -rn '@[A-Z]*@' image-jobs; then fail "a word of the template was not filled in"; fi
 cmake --preset default -S image-jobs -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags -Werror" \
   -DCMAKE_PREFIX_PATH="$work/prefix" > configure.log || { cat configure.log; exit 1; }
+grep -q 'src/count_words.cpp' image-jobs/build/compile_commands.json || fail "editors are not told how the sources are compiled"
 cmake --build image-jobs/build > build.log || { cat build.log; exit 1; }
 ctest --test-dir image-jobs/build --output-on-failure > ctest.log || { cat ctest.log; exit 1; }
 grep -q '100% tests passed, 0 tests failed out of 3' ctest.log || { cat ctest.log; exit 1; }

@@ -4,7 +4,7 @@ set_target_properties(shell_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CUR
 
 # A program of sanitizers has other needs than the one that is installed.
 if(NOT BROOD_SANITIZE)
-  foreach(test IN ITEMS systemd deb first_process)
+  foreach(test IN ITEMS systemd deb rpm container first_process)
     add_test(NAME packaging_${test} COMMAND ${CMAKE_CURRENT_LIST_DIR}/${test}_test.py ${PROJECT_BINARY_DIR})
     set_tests_properties(packaging_${test} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
   endforeach()

@@ -50,7 +50,7 @@ _brood() {
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
     enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --keep-result --wait --sequence --if-failed --tag --args --string --jid --bulk --unchecked --spread --shard-by --json $where $every" ;;
-    status) options="--check --crash --format --interval --json --metrics --watch $where $every" ;;
+    status) options="--alive --check --crash --format --interval --json --metrics --watch $where $every" ;;
     show) options="--json $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/cli/status/status_report.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
@@ -27,7 +29,8 @@ With Redis away the latter are still shown.
 
 Exit status: 0; 69 Redis is not available, or (as text) no process performs its jobs: none has a
 heartbeat, and none runs here.  With --check: 0 a supervisor of this machine and user runs with all its workers,
-and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.)";
+and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.  With --alive: 0 a
+supervisor of this machine and user answers, whatever Redis does; 69 none.)";
 
 // The latest crash whose fingerprint begins so.
 const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fingerprint) {
@@ -57,11 +60,18 @@ ToExpose look_for_metrics(const RedisAccess& access, const std::string& what) {
   return {look_at_own_processes(access, patience_of_status), MetricsScope::host};
 }
 
+int tell_whether_alive() {
+  const std::size_t count = look_at_machine().supervisors.size();
+  print(count == 0 ? "no supervisor of this user runs on this machine, or none answers\n"
+                   : fmt::format("alive: {}\n", counted(count, "supervisor answers", "supervisors answer")));
+  return count == 0 ? exit_status::unavailable : exit_status::ok;
+}
+
 }  // namespace
 
 int status_command(const std::vector<std::string>& args) {
   RedisAccess access;
-  bool json = false, watch = false, checks = false;
+  bool json = false, watch = false, checks = false, alive = false;
   std::string fingerprint, interval, format, metrics;
   CommandLine line("Shows processes, queues, totals and crashes of a Redis, and the workers of this machine.",
                    "brood status");
@@ -72,6 +82,7 @@ int status_command(const std::vector<std::string>& args) {
   line.option("--crash", fingerprint, "FINGERPRINT",
               "Show one crash with its whole stack; a unique beginning is enough");
   line.flag("--check", checks, "Only report whether jobs are performed here, also by the exit status");
+  line.flag("--alive", alive, "Only report whether a supervisor answers here; Redis is not asked");
   line.flag("--watch", watch, "Show it live on the whole terminal; ? lists the keys");
   line.option("--interval", interval, "DURATION", "Time between two updates of --watch, such as 500ms (default: 1s)");
   access.add_options(line);
@@ -87,9 +98,12 @@ int status_command(const std::vector<std::string>& args) {
     throw UsageError("--watch is for people and shows everything; leave out --json, --format and --crash");
   if (checks && (watch || json || !format.empty() || !fingerprint.empty()))
     throw UsageError("--check prints one sentence; leave out --watch, --json, --format and --crash");
+  if (alive && (checks || watch || json || !format.empty() || !fingerprint.empty()))
+    throw UsageError("--alive prints one sentence; leave out --check, --watch, --json, --format and --crash");
   if (!metrics.empty() && !prometheus) throw UsageError("--metrics needs --format prometheus");
   if (!interval.empty() && !watch) throw UsageError("--interval needs --watch");
   if (watch) become_companion("brood-watch", "status", args);
+  if (alive) return tell_whether_alive();
 
   if (prometheus) {
     const ToExpose found = look_for_metrics(access, metrics);

@@ -44,7 +44,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks sequences keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay import new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks sequences keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay import schema new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -74,7 +74,7 @@ _brood() {
     cancel) options="--iterable --json $where $every" ;;
     perform) options="--args --string --payload -q --queue --jid -C --config $foreground $every" ;;
     replay) options="-q --queue $foreground $where $every" ;;
-    new) options="$every" ;;
+    new | schema) options="$every" ;;
     import) options="-e --environment --ruby --schedule --json $every" ;;
     recover) options="--all --dry-run --yes --wait --json $where $every" ;;
     web) options="--listen --read-only $where $every" ;;

@@ -35,6 +35,7 @@ int processes_command(const std::vector<std::string>& args);
 int mark_command(const std::vector<std::string>& args);
 int perform_command(const std::vector<std::string>& args);
 int replay_command(const std::vector<std::string>& args);
+int schema_command(const std::vector<std::string>& args);
 int new_command(const std::vector<std::string>& args);
 int recover_command(const std::vector<std::string>& args);
 int names_command(const std::vector<std::string>& args);

@@ -59,6 +59,7 @@ const std::vector<NamedCommand>& commands() {
       {"replay", "the same for a job that has failed", replay_command},
       {"import", "translate Sidekiq's configuration into a brood.toml",
        [](const std::vector<std::string>& args) -> int { become_companion("brood-import", "import", args); }},
+      {"schema", "print a JSON Schema of brood.toml, for editors", schema_command},
       {"new", "make a project with a job, a test and a unit", new_command},
       {"recover", "return the jobs in flight of dead supervisors", recover_command},
       {"web", "serve a page for browsers, metrics and an API",

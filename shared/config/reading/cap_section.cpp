@@ -27,8 +27,6 @@ std::vector<CapSettings> read_cap(const std::string& name, const Place& at, cons
     if (!cap.is_of_class(check_class_name(class_at, job_class))) cap.classes.push_back(job_class);
   });
   section.count("concurrent", cap.most, 1, 10'000);
-  if (cap.queues.empty() && cap.classes.empty()) at.refuse("needs queues = [\"...\"] or classes = [\"...\"]");
-  if (cap.most == 0) at.refuse("needs concurrent = N");
 
   std::vector<CapSettings> all{cap};
   const auto each_of = [&](const Place& per_at, std::vector<std::string> CapSettings::*values) {
@@ -52,9 +50,14 @@ std::vector<CapSettings> read_cap(const std::string& name, const Place& at, cons
       all.front().per_tenant = true;
       return;
     }
-    per_at.refuse("must be \"queue\", \"class\" or \"tenant\", not \"" + per +
-                  "\": for a limit of a time, or of other things, let the jobs have a brood::Limiter");
+    throw UnknownWord(
+        fmt::format("{}: must be \"queue\", \"class\" or \"tenant\", not \"{}\": for a limit of a time, or of other "
+                    "things, let the jobs have a brood::Limiter",
+                    per_at.name, per),
+        {"queue", "class", "tenant"});
   });
+  if (cap.queues.empty() && cap.classes.empty()) at.refuse("needs queues = [\"...\"] or classes = [\"...\"]");
+  if (cap.most == 0) at.refuse("needs concurrent = N");
   return all;
 }
 

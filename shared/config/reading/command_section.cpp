@@ -28,8 +28,8 @@ void read_words(const ConfigSection& section, CommandSettings& command, CheckWor
 void read_command(const std::string& name, const Place& at, const ConfigSection& section, CommandSettings& command) {
   check_class_name(at, name);
   read_words(section, command, check_command_word);
-  if (command.run.empty()) at.refuse("needs run = [\"program\", \"argument\", ...]");
   section.duration("timeout", command.timeout, 0ms, longest_time);
+  if (command.run.empty()) at.refuse("needs run = [\"program\", \"argument\", ...]");
 }
 
 void read_error_program(const ConfigSection& section, std::optional<CommandSettings>& on_error) {

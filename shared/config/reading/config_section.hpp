@@ -1,28 +1,24 @@
 #pragma once
 
-#include <toml++/toml.h>
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "shared/config/reading/setting.hpp"
 
 namespace brood {
 
-// One table of the configuration file.  Every value is read by its key and checked; what is absent leaves its target
-// alone.  Everything wrong is thrown as ConfigError, which names file, line and key.
+// One table of the configuration.  A reader asks for each of its keys, with the kind of its value and its bounds.  Two
+// answer: the file itself, and the schema, which notes what is asked for and has no values.
 class ConfigSection {
  public:
-  // `kind` is the section's name in keys_of_section: "capsules.*" for the section "capsules.images".
-  ConfigSection(const std::string& file, std::string name, const std::string& kind, const toml::table& table);
+  virtual ~ConfigSection() = default;
 
-  bool has(const std::string& key) const { return table_.contains(key); }
+  virtual bool has(const std::string& key) const = 0;
   // The place of a key that is there.
-  setting::Place where_is(const std::string& key) const;
+  virtual setting::Place where_is(const std::string& key) const = 0;
 
   template <typename Number>
   void count(const std::string& key, Number& out, std::int64_t least, std::int64_t most) const {
@@ -33,60 +29,49 @@ class ConfigSection {
                 std::chrono::milliseconds most) const {
     if (const auto time = milliseconds(key, least, most)) out = std::chrono::duration_cast<Duration>(*time);
   }
-  void boolean(const std::string& key, bool& out) const;
-  void number(const std::string& key, double& out, double least, double most) const;  // whole, or not
-  void size(const std::string& key, std::uint64_t& out) const;
+  virtual void boolean(const std::string& key, bool& out) const = 0;
+  virtual void number(const std::string& key, double& out, double least, double most) const = 0;  // whole, or not
+  virtual void size(const std::string& key, std::uint64_t& out) const = 0;
 
   using TakeText = std::function<void(const setting::Place&, const std::string& text)>;
+  using TakeCount = std::function<void(const setting::Place&, std::int64_t count)>;
+  using TakeNamedCount = std::function<void(const setting::Place&, const std::string& name, std::int64_t count)>;
+  using TakeNamedText = std::function<void(const setting::Place&, const std::string& name, const std::string& text)>;
+  using TakeSection = std::function<void(const ConfigSection&)>;
+  using TakeRepeatedSection = std::function<void(const setting::Place&, const ConfigSection&)>;
+  using TakeNamedSection = std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>;
+
   // true, false or a number, as JSON.
-  void truth_or_count(const std::string& key, std::string& json, std::int64_t most) const;
+  virtual void truth_or_count(const std::string& key, std::string& json, std::int64_t most) const = 0;
   // An array, or a string that is one in JSON, as JSON.
-  void json_array(const std::string& key, std::string& json) const;
+  virtual void json_array(const std::string& key, std::string& json) const = 0;
   // Either of both.
-  void truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth, const TakeText& take) const;
-  void text(const std::string& key, const TakeText& take) const;
-  void texts(const std::string& key, const TakeText& take) const;  // an array
+  virtual void truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth,
+                             const TakeText& take) const = 0;
+  virtual void text(const std::string& key, const TakeText& take) const = 0;
+  virtual void texts(const std::string& key, const TakeText& take) const = 0;  // an array
   // An array of numbers.
-  void counts(const std::string& key, std::int64_t least, std::int64_t most,
-              const std::function<void(const setting::Place&, std::int64_t count)>& take) const;
+  virtual void counts(const std::string& key, std::int64_t least, std::int64_t most, const TakeCount& take) const = 0;
   // All of this section: numbers whose keys are free.
-  void own_counts(
-      std::int64_t least, std::int64_t most,
-      const std::function<void(const setting::Place&, const std::string& name, std::int64_t count)>& take) const;
+  virtual void own_counts(std::int64_t least, std::int64_t most, const TakeNamedCount& take) const = 0;
   // A table of strings whose keys are free.
-  void named_texts(
-      const std::string& key,
-      const std::function<void(const setting::Place&, const std::string& name, const std::string& text)>& take) const;
+  virtual void named_texts(const std::string& key, const TakeNamedText& take) const = 0;
 
   // ["critical", "default,2"] or [["critical", 5], ["default", 1]].
-  void queues(CapsuleSettings& capsule) const;
+  virtual void queues(CapsuleSettings& capsule) const = 0;
 
-  void section(const std::string& key, const std::function<void(const ConfigSection&)>& take) const;
+  virtual void section(const std::string& key, const TakeSection& take) const = 0;
   // [[redis.shard]], again and again: a section for each, in order.
-  void repeated_sections(const std::string& key,
-                         const std::function<void(const setting::Place&, const ConfigSection&)>& take) const;
+  virtual void repeated_sections(const std::string& key, const TakeRepeatedSection& take) const = 0;
   // [capsules.images], [capsules.mail]: a section for each name.
-  void named_sections(
-      const std::string& key,
-      const std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>& take) const;
+  virtual void named_sections(const std::string& key, const TakeNamedSection& take) const = 0;
   // This section has a section for each name that is no key.
-  void own_sections(
-      const std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>& take) const;
+  virtual void own_sections(const TakeNamedSection& take) const = 0;
 
- private:
-  std::optional<std::int64_t> integer(const std::string& key, std::int64_t least, std::int64_t most) const;
-  std::optional<std::chrono::milliseconds> milliseconds(const std::string& key, std::chrono::milliseconds least,
-                                                        std::chrono::milliseconds most) const;
-  void read(const std::string& key, const std::function<void(const setting::Place&, const toml::node&)>& take) const;
-  setting::Place place(const std::string& key, const toml::node& node) const;
-
-  const std::string& file_;
-  std::string name_, kind_;
-  const toml::table& table_;
+ protected:
+  virtual std::optional<std::int64_t> integer(const std::string& key, std::int64_t least, std::int64_t most) const = 0;
+  virtual std::optional<std::chrono::milliseconds> milliseconds(const std::string& key, std::chrono::milliseconds least,
+                                                                std::chrono::milliseconds most) const = 0;
 };
-
-// `take` gets the top level of the file `path` with that `text`.
-void parse_config(const std::string& path, const std::string& text,
-                  const std::function<void(const ConfigSection&)>& take);
 
 }  // namespace brood

@@ -9,6 +9,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/processors.hpp"
 #include "shared/config/reading/root_section.hpp"
+#include "shared/config/reading/toml_section.hpp"
 
 namespace brood {
 namespace {

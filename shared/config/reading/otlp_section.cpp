@@ -81,10 +81,9 @@ std::optional<TlsSettings> tls_of_variables() {
 }
 
 TracePropagation read_propagation(const Place& at, const std::string& word) {
-  if (word == "link") return TracePropagation::link;
-  if (word == "child") return TracePropagation::child;
-  if (word == "none") return TracePropagation::none;
-  at.refuse("must be \"link\", \"child\" or \"none\", not \"" + word + "\"");
+  return choose<TracePropagation>(
+      at, word,
+      {{"link", TracePropagation::link}, {"child", TracePropagation::child}, {"none", TracePropagation::none}});
 }
 
 }  // namespace

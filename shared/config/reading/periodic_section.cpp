@@ -24,11 +24,9 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
     job.rule = read_rule(cron_at, text);
     job.cron = text;
   });
-  if (job.cron.empty()) at.refuse("needs cron = \"0 3 * * *\", or another rule");
   section.text("class", [&](const Place& class_at, const std::string& job_class) {
     job.job_class = setting::check_class_name(class_at, job_class);
   });
-  if (job.job_class.empty()) at.refuse("needs class = \"...\": which job runs then");
   section.json_array("args", job.args);
   section.text("queue", [&](const Place& queue_at, const std::string& queue) {
     job.queue = setting::check_queue(queue_at, queue);
@@ -45,7 +43,9 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
     job.catch_up = setting::choose<CatchUp>(word_at, word,
                                             {{"none", CatchUp::none}, {"last", CatchUp::last}, {"all", CatchUp::all}});
   });
-  if (section.has("within")) section.duration("within", job.within.emplace(), 1s, PeriodicSettings::longest_within);
+  std::chrono::seconds within{};
+  section.duration("within", within, 1s, PeriodicSettings::longest_within);
+  if (section.has("within")) job.within = within;
   section.text("overlap", [&](const Place& word_at, const std::string& word) {
     job.overlap = setting::choose<Overlap>(
         word_at, word, {{"allow", Overlap::allow}, {"skip", Overlap::skip}, {"queue", Overlap::queue}});
@@ -59,6 +59,8 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
   bool paused = false;
   section.boolean("paused", paused);
   if (paused) job.paused_at = section.where_is("paused").name;
+  if (job.cron.empty()) at.refuse("needs cron = \"0 3 * * *\", or another rule");
+  if (job.job_class.empty()) at.refuse("needs class = \"...\": which job runs then");
   return job;
 }
 

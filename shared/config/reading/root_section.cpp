@@ -118,7 +118,9 @@ void read_root(const ConfigSection& root, Config& config) {
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
   root.named_sections("classes", [&](const std::string& name, const Place& at, const ConfigSection& section) {
     read_class(name, at, section, config.classes[name]);
-    if (section.has("show_args")) read_show_args(section, config.web.show_args.of_class[name]);
+    ShowArgs shown = ShowArgs::none;
+    read_show_args(section, shown);
+    if (section.has("show_args")) config.web.show_args.of_class[name] = shown;
   });
   root.named_sections("commands", [&](const std::string& name, const Place& at, const ConfigSection& section) {
     read_command(name, at, section, config.commands[name]);
@@ -133,7 +135,8 @@ void read_root(const ConfigSection& root, Config& config) {
     capsule.caps = with_caps_of_listed_tenants(caps, capsule.queues);
     capsule.tenant_weights = weights;
   }
-  if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, Config::most_workers);
+  const int least = config.capsules.size() == 1 ? 1 : 0;  // [capsules] may be empty
+  root.count("concurrency", config.capsules[0].concurrency, least, Config::most_workers);
 }
 
 }  // namespace brood

@@ -23,7 +23,8 @@ constexpr std::uint64_t smallest_memory = 1 << 20;  // a number without its M wo
 }  // namespace
 
 void refuse_word(const Place& place, const std::string& word, const std::vector<std::string>& known) {
-  place.refuse(fmt::format("must be \"{}\", not \"{}\"", fmt::join(known, "\" or \""), word));
+  throw UnknownWord(fmt::format("{}: must be \"{}\", not \"{}\"", place.name, fmt::join(known, "\" or \""), word),
+                    known);
 }
 
 std::int64_t check_count(const Place& place, std::int64_t n, std::int64_t least, std::int64_t most) {

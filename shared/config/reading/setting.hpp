@@ -43,6 +43,13 @@ std::string read_program(const Place& place, const std::string& word);  // absol
 std::string check_variable(const Place& place, const std::string& name);  // of the environment
 std::string check_no_nul(const Place& place, const std::string& text);
 
+// A word that is none of those that its setting knows.
+class UnknownWord : public ConfigError {
+ public:
+  UnknownWord(const std::string& text, std::vector<std::string> words) : ConfigError(text), known(std::move(words)) {}
+  std::vector<std::string> known;
+};
+
 // One of a few words, and what it stands for.
 [[noreturn]] void refuse_word(const Place& place, const std::string& word, const std::vector<std::string>& known);
 template <typename Value>

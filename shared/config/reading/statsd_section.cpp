@@ -25,8 +25,7 @@ void read_statsd(const ConfigSection& section, StatsdSettings& statsd) {
   section.text("address",
                [&](const Place& at, const std::string& text) { statsd.address = check_listen_address(at, text); });
   section.text("format", [&](const Place& at, const std::string& word) {
-    if (word != "dogstatsd" && word != "statsd") at.refuse("must be \"dogstatsd\" or \"statsd\", not \"" + word + "\"");
-    statsd.has_tags = word == "dogstatsd";
+    statsd.has_tags = choose<bool>(at, word, {{"dogstatsd", true}, {"statsd", false}});
   });
   section.text("prefix", [&](const Place& at, const std::string& prefix) {
     check_word(at, prefix, ":|@#,");

@@ -8,8 +8,8 @@ namespace {
 using namespace setting;
 
 TlsSettings::Version read_tls_version(const Place& at, const std::string& word) {
-  if (word != "1.2" && word != "1.3") at.refuse("must be \"1.2\" or \"1.3\", not \"" + word + "\"");
-  return word == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2;
+  return choose<TlsSettings::Version>(at, word,
+                                      {{"1.2", TlsSettings::Version::tls_1_2}, {"1.3", TlsSettings::Version::tls_1_3}});
 }
 
 TlsVerify read_verify(const Place& at, const std::string& text) try {

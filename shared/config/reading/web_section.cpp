@@ -11,11 +11,10 @@ namespace {
 using namespace setting;
 
 WebSettings::Metrics read_web_metrics(const Place& at, const std::string& word) {
-  if (word == "auto") return WebSettings::Metrics::elected;
-  if (word == "all") return WebSettings::Metrics::all;
-  if (word == "host") return WebSettings::Metrics::host;
-  if (word == "redis") return WebSettings::Metrics::redis;
-  at.refuse("must be \"auto\", \"all\", \"host\" or \"redis\", not \"" + word + "\"");
+  using Metrics = WebSettings::Metrics;
+  return choose<Metrics>(
+      at, word,
+      {{"auto", Metrics::elected}, {"all", Metrics::all}, {"host", Metrics::host}, {"redis", Metrics::redis}});
 }
 
 std::string read_host(const Place& at, std::string host) {

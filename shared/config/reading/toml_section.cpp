@@ -1,4 +1,4 @@
-#include "shared/config/reading/config_section.hpp"
+#include "shared/config/reading/toml_section.hpp"
 
 #include <fmt/format.h>
 
@@ -129,8 +129,7 @@ Place place_at(const std::string& file, const std::string& section, const std::s
 
 }  // namespace
 
-ConfigSection::ConfigSection(const std::string& file, std::string name, const std::string& kind,
-                             const toml::table& table)
+TomlSection::TomlSection(const std::string& file, std::string name, const std::string& kind, const toml::table& table)
     : file_(file), name_(std::move(name)), kind_(kind), table_(table) {
   std::vector<std::string> known = keys_of_section(kind);
   const bool has_own_sections = std::erase(known, "*") > 0;
@@ -143,8 +142,7 @@ ConfigSection::ConfigSection(const std::string& file, std::string name, const st
   }
 }
 
-std::optional<std::int64_t> ConfigSection::integer(const std::string& key, std::int64_t least,
-                                                   std::int64_t most) const {
+std::optional<std::int64_t> TomlSection::integer(const std::string& key, std::int64_t least, std::int64_t most) const {
   std::optional<std::int64_t> count;
   read(key, [&](const Place& at, const toml::node& node) {
     if (!node.is_integer()) wrong_kind(at, "an integer", node);
@@ -153,23 +151,23 @@ std::optional<std::int64_t> ConfigSection::integer(const std::string& key, std::
   return count;
 }
 
-std::optional<std::chrono::milliseconds> ConfigSection::milliseconds(const std::string& key,
-                                                                     std::chrono::milliseconds least,
-                                                                     std::chrono::milliseconds most) const {
+std::optional<std::chrono::milliseconds> TomlSection::milliseconds(const std::string& key,
+                                                                   std::chrono::milliseconds least,
+                                                                   std::chrono::milliseconds most) const {
   std::optional<std::chrono::milliseconds> time;
   read(key,
        [&](const Place& at, const toml::node& node) { time = check_duration(at, duration_of(at, node), least, most); });
   return time;
 }
 
-void ConfigSection::boolean(const std::string& key, bool& out) const {
+void TomlSection::boolean(const std::string& key, bool& out) const {
   read(key, [&](const Place& at, const toml::node& node) {
     if (!node.is_boolean()) wrong_kind(at, "true or false", node);
     out = node.as_boolean()->get();
   });
 }
 
-void ConfigSection::number(const std::string& key, double& out, double least, double most) const {
+void TomlSection::number(const std::string& key, double& out, double least, double most) const {
   read(key, [&](const Place& at, const toml::node& node) {
     const std::optional<double> number = node.is_number() ? node.value<double>() : std::nullopt;
     if (!number) wrong_kind(at, "a number", node);
@@ -178,15 +176,15 @@ void ConfigSection::number(const std::string& key, double& out, double least, do
   });
 }
 
-void ConfigSection::size(const std::string& key, std::uint64_t& out) const {
+void TomlSection::size(const std::string& key, std::uint64_t& out) const {
   read(key, [&](const Place& at, const toml::node& node) {
     if (!node.is_integer() && !node.is_string()) wrong_kind(at, "a size such as \"512M\"", node);
     out = read_memory_limit(at, node.is_integer() ? std::to_string(node.as_integer()->get()) : node.as_string()->get());
   });
 }
 
-void ConfigSection::truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth,
-                                  const TakeText& take) const {
+void TomlSection::truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth,
+                                const TakeText& take) const {
   read(key, [&](const Place& at, const toml::node& node) {
     if (node.is_boolean()) return take_truth(node.as_boolean()->get());
     if (!node.is_string()) wrong_kind(at, "a word, true or false", node);
@@ -194,7 +192,7 @@ void ConfigSection::truth_or_text(const std::string& key, const std::function<vo
   });
 }
 
-void ConfigSection::truth_or_count(const std::string& key, std::string& json, std::int64_t most) const {
+void TomlSection::truth_or_count(const std::string& key, std::string& json, std::int64_t most) const {
   read(key, [&](const Place& at, const toml::node& node) {
     if (!node.is_boolean() && !node.is_integer()) wrong_kind(at, "true, false or a number", node);
     json = node.is_boolean() ? (node.as_boolean()->get() ? "true" : "false")
@@ -202,26 +200,25 @@ void ConfigSection::truth_or_count(const std::string& key, std::string& json, st
   });
 }
 
-void ConfigSection::json_array(const std::string& key, std::string& json) const {
+void TomlSection::json_array(const std::string& key, std::string& json) const {
   read(key, [&](const Place& at, const toml::node& node) {
     json = node.is_string() ? checked_json_array(at, node.as_string()->get())
                             : json_of(at, *array_of(at, "an array", node).as_array());
   });
 }
 
-void ConfigSection::text(const std::string& key, const TakeText& take) const {
+void TomlSection::text(const std::string& key, const TakeText& take) const {
   read(key, [&](const Place& at, const toml::node& node) { take(at, string_of(at, node)); });
 }
 
-void ConfigSection::texts(const std::string& key, const TakeText& take) const {
+void TomlSection::texts(const std::string& key, const TakeText& take) const {
   read(key, [&](const Place& at, const toml::node& node) {
     for (const toml::node& element : array_of(at, "an array of strings", node))
       take(place(key, element), string_of(place(key, element), element));
   });
 }
 
-void ConfigSection::counts(const std::string& key, std::int64_t least, std::int64_t most,
-                           const std::function<void(const Place&, std::int64_t)>& take) const {
+void TomlSection::counts(const std::string& key, std::int64_t least, std::int64_t most, const TakeCount& take) const {
   read(key, [&](const Place& at, const toml::node& node) {
     for (const toml::node& element : array_of(at, "an array of numbers", node)) {
       const Place element_place = place(key, element);
@@ -231,8 +228,7 @@ void ConfigSection::counts(const std::string& key, std::int64_t least, std::int6
   });
 }
 
-void ConfigSection::own_counts(std::int64_t least, std::int64_t most,
-                               const std::function<void(const Place&, const std::string&, std::int64_t)>& take) const {
+void TomlSection::own_counts(std::int64_t least, std::int64_t most, const TakeNamedCount& take) const {
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());
     const Place at = place(name, node);
@@ -241,9 +237,7 @@ void ConfigSection::own_counts(std::int64_t least, std::int64_t most,
   }
 }
 
-void ConfigSection::named_texts(
-    const std::string& key,
-    const std::function<void(const Place&, const std::string&, const std::string&)>& take) const {
+void TomlSection::named_texts(const std::string& key, const TakeNamedText& take) const {
   read(key, [&](const Place& at, const toml::node& node) {
     for (const auto& [name, entry] : table_of(at, node)) {
       const Place entry_place = place(key + "." + std::string(name.str()), entry);
@@ -252,7 +246,7 @@ void ConfigSection::named_texts(
   });
 }
 
-void ConfigSection::queues(CapsuleSettings& capsule) const {
+void TomlSection::queues(CapsuleSettings& capsule) const {
   read("queues", [&](const Place& at, const toml::node& node) {
     std::vector<QueueOrder::Entry> entries;
     for (const toml::node& element : array_of(at, "an array of queues", node))
@@ -261,62 +255,56 @@ void ConfigSection::queues(CapsuleSettings& capsule) const {
   });
 }
 
-void ConfigSection::section(const std::string& key, const std::function<void(const ConfigSection&)>& take) const {
+void TomlSection::section(const std::string& key, const TakeSection& take) const {
   const std::string above = name_.empty() ? "" : name_ + ".", kind_above = kind_.empty() ? "" : kind_ + ".";
   read(key, [&](const Place& at, const toml::node& node) {
-    take(ConfigSection(file_, above + key, kind_above + key, table_of(at, node)));
+    take(TomlSection(file_, above + key, kind_above + key, table_of(at, node)));
   });
 }
 
-void ConfigSection::repeated_sections(const std::string& key,
-                                      const std::function<void(const Place&, const ConfigSection&)>& take) const {
+void TomlSection::repeated_sections(const std::string& key, const TakeRepeatedSection& take) const {
   const std::string name = name_.empty() ? key : name_ + "." + key, kind = kind_.empty() ? key : kind_ + "." + key;
   read(key, [&](const Place& at, const toml::node& node) {
     if (!node.is_array_of_tables()) at.refuse(fmt::format("must be tables, each below a line [[{}]]", name));
     for (const toml::node& element : *node.as_array())
-      take(place(key, element), ConfigSection(file_, name, kind, *element.as_table()));
+      take(place(key, element), TomlSection(file_, name, kind, *element.as_table()));
   });
 }
 
-Place ConfigSection::where_is(const std::string& key) const { return place(key, *table_.get(key)); }
+Place TomlSection::where_is(const std::string& key) const { return place(key, *table_.get(key)); }
 
-void ConfigSection::named_sections(
-    const std::string& key,
-    const std::function<void(const std::string&, const Place&, const ConfigSection&)>& take) const {
+void TomlSection::named_sections(const std::string& key, const TakeNamedSection& take) const {
   read(key, [&](const Place& at, const toml::node& node) {
     for (const auto& [name, entry] : table_of(at, node)) {
       const std::string full_name = key + "." + std::string(name.str());
       const Place entry_place = place(full_name, entry);
       check_name(entry_place, std::string(name.str()));
       take(std::string(name.str()), entry_place,
-           ConfigSection(file_, full_name, key + ".*", table_of(entry_place, entry)));
+           TomlSection(file_, full_name, key + ".*", table_of(entry_place, entry)));
     }
   });
 }
 
-void ConfigSection::own_sections(
-    const std::function<void(const std::string&, const Place&, const ConfigSection&)>& take) const {
+void TomlSection::own_sections(const TakeNamedSection& take) const {
   const std::vector<std::string>& known = keys_of_section(kind_);
   for (const auto& [key, node] : table_) {
     const std::string name(key.str());
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const Place at = place(name, node);
     check_name(at, name);
-    take(name, at, ConfigSection(file_, name_ + "." + name, kind_ + ".*", table_of(at, node)));
+    take(name, at, TomlSection(file_, name_ + "." + name, kind_ + ".*", table_of(at, node)));
   }
 }
 
-void ConfigSection::read(const std::string& key,
-                         const std::function<void(const Place&, const toml::node&)>& take) const {
+void TomlSection::read(const std::string& key, const std::function<void(const Place&, const toml::node&)>& take) const {
   if (const toml::node* const node = table_.get(key)) take(place(key, *node), *node);
 }
 
-Place ConfigSection::place(const std::string& key, const toml::node& node) const {
+Place TomlSection::place(const std::string& key, const toml::node& node) const {
   return place_at(file_, name_, key, node.source());
 }
 
-void parse_config(const std::string& path, const std::string& text,
-                  const std::function<void(const ConfigSection&)>& take) {
+void parse_config(const std::string& path, const std::string& text, const ConfigSection::TakeSection& take) {
   if (const int line = line_of_too_deep_key(text); line > 0)
     Place{fmt::format("{}:{}", path, line)}.refuse(fmt::format("a key has more than {} parts", most_parts_of_a_key));
   toml::table table;
@@ -325,7 +313,7 @@ void parse_config(const std::string& path, const std::string& text,
   } catch (const toml::parse_error& error) {
     Place{fmt::format("{}:{}", path, error.source().begin.line)}.refuse(std::string(error.description()));
   }
-  take(ConfigSection(path, "", "", table));
+  take(TomlSection(path, "", "", table));
 }
 
 }  // namespace brood

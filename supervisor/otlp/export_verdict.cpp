@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
+#include "shared/http/retry_pause.hpp"
 #include "shared/json/json_object.hpp"
 
 namespace brood {
@@ -12,17 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds longest_asked_for = 5min, first_backoff = 1s, longest_backoff = 60s;
-constexpr int most_backoff_doublings = 6;
-
-// Reads seconds; ignores a date, since the clocks may differ.
-std::chrono::milliseconds read_retry_after(const std::string& text) {
-  std::uint32_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error == std::errc::result_out_of_range) return longest_asked_for;
-  if (error != std::errc() || end != text.data() + text.size()) return 0ms;
-  return std::min<std::chrono::milliseconds>(std::chrono::seconds(seconds), longest_asked_for);
-}
+constexpr std::chrono::milliseconds longest_asked_for = 5min;
 
 // This JSON has 64-bit numbers as strings, and some servers write them as numbers.
 std::uint64_t read_count(const JsonObject& object, const char* key) {
@@ -58,16 +48,10 @@ ExportVerdict judge_answer(const HttpAnswer& answer) {
   } else {
     const bool passes = status == 429 || (status >= 502 && status <= 504);
     verdict.kind = passes ? ExportVerdict::Kind::again : ExportVerdict::Kind::refused;
-    if (passes) verdict.wait_at_least = read_retry_after(answer.retry_after());
+    if (passes) verdict.wait_at_least = read_retry_after(answer.retry_after(), longest_asked_for);
     verdict.reason = fmt::format("it answered {}", status);
   }
   return verdict;
-}
-
-std::chrono::milliseconds backoff(int failures, double chance) {
-  const auto whole = std::min<std::chrono::milliseconds>(
-      first_backoff * (1 << std::clamp(failures - 1, 0, most_backoff_doublings)), longest_backoff);
-  return std::chrono::duration_cast<std::chrono::milliseconds>(whole * (0.8 + 0.4 * chance));
 }
 
 }  // namespace brood

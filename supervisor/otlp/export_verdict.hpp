@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "supervisor/otlp/http_answer.hpp"
+#include "shared/http/http_answer.hpp"
 
 namespace brood {
 
@@ -23,8 +23,5 @@ struct ExportVerdict {
 // By the rules of OTLP (https://opentelemetry.io/docs/specs/otlp/#otlphttp-response): 429, 502, 503 and 504 are
 // temporary.
 ExportVerdict judge_answer(const HttpAnswer& answer);
-
-// The pause after so many failures in a row; `chance` is any number from 0 to 1.
-std::chrono::milliseconds backoff(int failures, double chance);
 
 }  // namespace brood

@@ -19,8 +19,11 @@
 
 #include "shared/base/log.hpp"
 #include "shared/config/password_files.hpp"
+#include "shared/http/http_call.hpp"
+#include "shared/http/retry_pause.hpp"
 #include "shared/otlp/span_pipe.hpp"
-#include "supervisor/otlp/collector.hpp"
+#include "supervisor/otlp/export_verdict.hpp"
+#include "supervisor/otlp/request_headers.hpp"
 
 namespace brood {
 namespace {
@@ -48,7 +51,7 @@ class ExportLoop {
       const SteadyTime now = steady_now();
       if (now >= next_read_ || ends_at_) read(now);
       if (request_) {
-        if (const auto verdict = request_->go_on(now)) heed(*verdict, now);
+        if (const auto end = request_->go_on(now)) heed(verdict_of(*end), now);
       } else if (is_due(now)) {
         send(now);
       }
@@ -158,7 +161,9 @@ class ExportLoop {
       // Read for each request: a token may have been renewed.
       const std::string& file = exporter_.settings.headers_file;
       const std::string headers = file.empty() ? "" : read_headers(file);
-      request_.emplace(endpoint_, endpoint_.is_tls ? &certificates(now) : nullptr, headers, body_, now);
+      const HttpPost post{
+          .endpoint = endpoint_, .target = endpoint_.path + "/v1/traces", .headers = headers, .body = body_};
+      request_.emplace(post, endpoint_.is_tls ? &certificates(now) : nullptr, "[otlp.tls]", now);
     } catch (const std::runtime_error& error) {
       ExportVerdict verdict;
       verdict.reason = error.what();
@@ -173,6 +178,13 @@ class ExportLoop {
       certificates_read_ = now;
     }
     return *certificates_;
+  }
+
+  static ExportVerdict verdict_of(const HttpEnd& end) {
+    if (end.trouble.empty()) return judge_answer(end.answer);
+    ExportVerdict verdict;
+    verdict.reason = end.trouble;
+    return verdict;
   }
 
   void heed(const ExportVerdict& verdict, SteadyTime now) {
@@ -218,7 +230,7 @@ class ExportLoop {
   std::string body_;      // kept until the collector has answered
   std::optional<TlsCertificates> certificates_;
   SteadyTime certificates_read_{};
-  std::optional<CollectorRequest> request_;
+  std::optional<HttpCall> request_;
   int failures_ = 0;               // in a row
   std::set<std::string> reasons_;  // of the failures, as logged
   SteadyTime away_since_{}, not_before_{}, next_read_{}, next_refusal_{};

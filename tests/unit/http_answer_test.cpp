@@ -2,8 +2,9 @@
 #include <random>
 #include <string>
 
+#include "shared/http/http_answer.hpp"
+#include "shared/http/retry_pause.hpp"
 #include "supervisor/otlp/export_verdict.hpp"
-#include "supervisor/otlp/http_answer.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace brood {
 
@@ -21,8 +23,9 @@ class HttpAnswer {
 
   // Valid once the answer is whole.
   int status() const { return status_; }
-  const std::string& retry_after() const { return retry_after_; }  // the header's text; empty if there is none
-  const std::string& body() const { return body_; }                // only the beginning if it is long
+  std::string header(std::string_view name) const;  // its last value; empty if there is none
+  std::string retry_after() const { return header("retry-after"); }
+  const std::string& body() const { return body_; }  // only the beginning if it is long
 
  private:
   enum class State { head, counted, chunked, until_end, whole, broken };
@@ -37,7 +40,8 @@ class HttpAnswer {
   std::string bytes_;     // not parsed yet
   std::size_t left_ = 0;  // of the body, or of the chunk and the line end behind it
   int status_ = 0;
-  std::string retry_after_, body_;
+  std::vector<std::pair<std::string, std::string>> headers_;
+  std::string body_;
   std::optional<std::size_t> length_;
   bool is_chunked_ = false;
 };

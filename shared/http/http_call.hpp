@@ -11,26 +11,41 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/http_endpoint.hpp"
+#include "shared/http/http_answer.hpp"
 #include "shared/redis/tls_certificates.hpp"
 #include "shared/redis/tls_session.hpp"
-#include "supervisor/otlp/export_verdict.hpp"
 
 namespace brood {
 
-// One request to a collector, on a connection of its own.  Only the name lookup before may block.
-class CollectorRequest {
+// What is sent: a POST to one path of a server.
+struct HttpPost {
+  HttpEndpoint endpoint;
+  std::string target;   // the path, with the endpoint's own before it, and perhaps a query
+  std::string headers;  // "Name: value" lines, each with CRLF, beside those of every request
+  std::string content_type = "application/json";
+  std::string body;
+};
+
+// How a request ended.
+struct HttpEnd {
+  std::string trouble = {};  // why there is no answer; empty: there is one
+  HttpAnswer answer = {};
+};
+
+// A request to a server, on a connection of its own.  Only the name lookup before may block.
+class HttpCall {
  public:
-  // `certificates` are for an endpoint with TLS; they outlive the request.
-  CollectorRequest(const HttpEndpoint& endpoint, const TlsCertificates* certificates, const std::string& headers,
-                   const std::string& body, SteadyTime now);
+  // `certificates` are for an endpoint with TLS, and outlive the request; `section` is where its TLS is set, for
+  // messages.
+  HttpCall(const HttpPost& post, const TlsCertificates* certificates, std::string section, SteadyTime now);
 
   // Poll it for these events until the deadline.  -1: there is none, so call go_on().
   int fd() const { return fd_.get(); }
   short events() const;
   SteadyTime deadline() const { return deadline_; }
 
-  // Goes on as far as it can.  Returns the verdict once there is one.
-  std::optional<ExportVerdict> go_on(SteadyTime now);
+  // Goes on as far as it can.  Returns the end once it has come.
+  std::optional<HttpEnd> go_on(SteadyTime now);
 
  private:
   struct Address {
@@ -40,14 +55,13 @@ class CollectorRequest {
   };
 
   bool connect_to_next();
-  std::optional<ExportVerdict> failed(const std::string& why);
-  std::optional<ExportVerdict> converse();
+  std::optional<HttpEnd> failed(const std::string& why);
+  std::optional<HttpEnd> converse();
   void send();
   void take(std::string_view bytes);
   const std::string& to_be_sent() const { return tls_ ? tls_->wire() : output_; }
-  static ExportVerdict again(std::string why);
 
-  const std::string host_;
+  const std::string host_, section_;
   const TlsCertificates* const certificates_;
   std::deque<Address> addresses_;
   std::string output_;  // the part of the request that is not yet sent, or given to `tls_`
@@ -58,9 +72,5 @@ class CollectorRequest {
   std::string trouble_;  // with the previous address
   HttpAnswer answer_;
 };
-
-// The extra headers of a request, from a file of "Name: value" lines; each ends with CRLF.  Throws std::runtime_error
-// if the file cannot be read or contains anything else.
-std::string read_headers(const std::string& path);
 
 }  // namespace brood

@@ -1,4 +1,4 @@
-#include "supervisor/otlp/collector.hpp"
+#include "shared/http/http_call.hpp"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -8,13 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
-#include "shared/base/ascii.hpp"
-#include "shared/config/password_files.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {
@@ -23,39 +19,28 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto time_for_request = 10s;
-constexpr std::size_t longest_headers = 16'384;
 
 std::string words_of(int error) { return std::generic_category().message(error); }
 
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return ascii::is_letter_or_digit(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
-
-bool is_ours(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), ascii::lower);
-  return name == "host" || name == "content-length" || name == "content-type" || name == "transfer-encoding" ||
-         name == "connection";
-}
-
 }  // namespace
 
-CollectorRequest::CollectorRequest(const HttpEndpoint& endpoint, const TlsCertificates* certificates,
-                                   const std::string& headers, const std::string& body, SteadyTime now)
-    : host_(endpoint.host), certificates_(certificates), deadline_(now + time_for_request) {
+HttpCall::HttpCall(const HttpPost& post, const TlsCertificates* certificates, std::string section, SteadyTime now)
+    : host_(post.endpoint.host),
+      section_(std::move(section)),
+      certificates_(certificates),
+      deadline_(now + time_for_request) {
   output_ = fmt::format(
-      "POST {}/v1/traces HTTP/1.1\r\nHost: {}\r\nUser-Agent: brood\r\nContent-Type: application/json\r\nConnection: "
-      "close\r\nContent-Length: {}\r\n{}\r\n",
-      endpoint.path, endpoint.host_and_port(), body.size(), headers);
-  output_ += body;
+      "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: brood\r\nContent-Type: {}\r\nConnection: close\r\nContent-Length: "
+      "{}\r\n{}\r\n",
+      post.target, post.endpoint.host_and_port(), post.content_type, post.body.size(), post.headers);
+  output_ += post.body;
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &wanted, &found);
+  const int error = getaddrinfo(host_.c_str(), std::to_string(post.endpoint.port).c_str(), &wanted, &found);
   if (error != 0) {
-    trouble_ = fmt::format("{}: {}", endpoint.host, error == EAI_SYSTEM ? words_of(errno) : gai_strerror(error));
+    trouble_ = fmt::format("{}: {}", host_, error == EAI_SYSTEM ? words_of(errno) : gai_strerror(error));
     return;
   }
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -67,19 +52,13 @@ CollectorRequest::CollectorRequest(const HttpEndpoint& endpoint, const TlsCertif
   freeaddrinfo(found);
 }
 
-short CollectorRequest::events() const {
+short HttpCall::events() const {
   const short writable = connects_ || !to_be_sent().empty() ? POLLOUT : 0,
               readable = tls_ || writable == 0 ? POLLIN : 0;
   return static_cast<short>(writable | readable);
 }
 
-ExportVerdict CollectorRequest::again(std::string why) {
-  ExportVerdict verdict;
-  verdict.reason = std::move(why);
-  return verdict;
-}
-
-bool CollectorRequest::connect_to_next() {
+bool HttpCall::connect_to_next() {
   while (!addresses_.empty()) {
     const Address address = addresses_.front();
     addresses_.pop_front();
@@ -95,15 +74,15 @@ bool CollectorRequest::connect_to_next() {
 }
 
 // Until something was sent, the next address is tried.
-std::optional<ExportVerdict> CollectorRequest::failed(const std::string& why) {
+std::optional<HttpEnd> HttpCall::failed(const std::string& why) {
   trouble_ = why;
   if (connects_ && connect_to_next()) return std::nullopt;
-  return again(trouble_);
+  return HttpEnd{trouble_};
 }
 
-std::optional<ExportVerdict> CollectorRequest::go_on(SteadyTime now) {
-  if (now >= deadline_) return again("it did not answer in time");
-  if (!fd_ && !connect_to_next()) return again(trouble_);
+std::optional<HttpEnd> HttpCall::go_on(SteadyTime now) {
+  if (now >= deadline_) return HttpEnd{"it did not answer in time"};
+  if (!fd_ && !connect_to_next()) return HttpEnd{trouble_};
   if (connects_) {
     pollfd one{fd_.get(), POLLOUT, 0};
     if (::poll(&one, 1, 0) == 0) return std::nullopt;
@@ -115,15 +94,15 @@ std::optional<ExportVerdict> CollectorRequest::go_on(SteadyTime now) {
   try {
     if (connects_ && certificates_ != nullptr)
       tls_ = std::make_unique<TlsSession>(*certificates_,
-                                          TlsPeer{.host = host_, .section = "[otlp.tls]", .plain_scheme = "http://"});
+                                          TlsPeer{.host = host_, .section = section_, .plain_scheme = "http://"});
     connects_ = false;
     return converse();
   } catch (const ConnectionLost& lost) {
-    return again(lost.what());
+    return HttpEnd{lost.what()};
   }
 }
 
-std::optional<ExportVerdict> CollectorRequest::converse() {
+std::optional<HttpEnd> HttpCall::converse() {
   send();
   if (!tls_ && !output_.empty()) return std::nullopt;
   std::array<char, 16'384> bytes;
@@ -134,15 +113,15 @@ std::optional<ExportVerdict> CollectorRequest::converse() {
     if (size > 0)
       take({bytes.data(), static_cast<std::size_t>(size)});
     else if (tls_ && !tls_->is_established())
-      return again("it closed the connection before TLS was spoken");
+      return HttpEnd{"it closed the connection before TLS was spoken"};
     else
       answer_.end();
-    if (answer_.is_whole() || answer_.is_broken()) return judge_answer(answer_);
+    if (answer_.is_whole() || answer_.is_broken()) return HttpEnd{"", std::move(answer_)};
   }
 }
 
 // Sends as much as the socket takes.
-void CollectorRequest::send() {
+void HttpCall::send() {
   std::string& output = tls_ ? tls_->wire() : output_;
   std::size_t sent = 0;
   while (sent < output.size()) {
@@ -155,7 +134,7 @@ void CollectorRequest::send() {
   output.erase(0, sent);
 }
 
-void CollectorRequest::take(std::string_view bytes) {
+void HttpCall::take(std::string_view bytes) {
   if (!tls_) return answer_.add(bytes);
   std::array<char, 16'384> plain;
   tls_->receive(bytes);
@@ -163,26 +142,6 @@ void CollectorRequest::take(std::string_view bytes) {
   if (tls_->is_closed()) answer_.end();
   if (tls_->is_established()) tls_->send(std::exchange(output_, {}));
   send();
-}
-
-std::string read_headers(const std::string& path) {
-  const std::string file = credential_path(path);
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::runtime_error(file + ": " + words_of(errno));
-  std::string headers, line;
-  while (std::getline(in, line)) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.empty() || line.starts_with('#')) continue;
-    const std::size_t colon = line.find(':');
-    const std::string name = line.substr(0, colon);
-    const bool is_plain = std::all_of(line.begin(), line.end(),
-                                      [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; });
-    if (colon == line.npos || !is_token(name) || is_ours(name) || !is_plain)
-      throw std::runtime_error(file + ": a line is no \"Name: value\" of a header that may be set");
-    headers += line + "\r\n";
-    if (headers.size() > longest_headers) throw std::runtime_error(file + ": it is longer than 16 KB");
-  }
-  return headers;
 }
 
 }  // namespace brood

@@ -1,4 +1,4 @@
-#include "supervisor/otlp/http_answer.hpp"
+#include "shared/http/http_answer.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -62,7 +62,7 @@ void HttpAnswer::read_head() {
       return;
     }
     status_ = (head[9] - '0') * 100 + (head[10] - '0') * 10 + (head[11] - '0');
-    retry_after_.clear();
+    headers_.clear();
     length_.reset();
     is_chunked_ = false;
     for (std::size_t next = head.find("\r\n"); next != head.npos; next = head.find("\r\n")) {
@@ -85,6 +85,14 @@ void HttpAnswer::read_head() {
     state_ = length_ || has_no_body ? State::counted : State::until_end;
 }
 
+std::string HttpAnswer::header(std::string_view name) const {
+  std::string last;
+  for (const auto& [known, value] : headers_) {
+    if (is_same_word(known, name)) last = value;
+  }
+  return last;
+}
+
 bool HttpAnswer::read_line(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == line.npos || colon == 0) return false;
@@ -92,7 +100,7 @@ bool HttpAnswer::read_line(std::string_view line) {
   std::string_view value = line.substr(colon + 1);
   while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
-  if (is_same_word(name, "retry-after")) retry_after_ = value;
+  headers_.emplace_back(name, value);
   if (is_same_word(name, "transfer-encoding")) {
     if (!is_same_word(value, "chunked")) return false;
     is_chunked_ = true;

@@ -11,6 +11,7 @@
 #include "shared/base/log.hpp"
 #include "shared/config/described_classes.hpp"
 #include "shared/config/periodic_settings.hpp"
+#include "shared/errors/error_spool.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "supervisor/schedule/periodic_by_class.hpp"
 #include "supervisor/upgrade/handover_file.hpp"
@@ -77,6 +78,8 @@ Supervisor::Supervisor(Setup setup)
       web_(loop_, children_, std::move(setup.web)),
       spans_(loop_, children_, {identity_.name, identity_.hostname, std::string(version)},
              span_pipe_path(setup.runtime_directory, identity_.name), fleet_.slots.board.usage().spans),
+      reports_(loop_, children_, error_spool_path(setup.runtime_directory, identity_.name),
+               fleet_.slots.board.usage().errors),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
       wake_(loop_) {
@@ -137,7 +140,7 @@ int Supervisor::run() {
     shut_down(now);
     log::flush();
   }
-  let_spans_finish();
+  let_reports_finish();
   // The next start needs this file if jobs are left in flight.
   if (phases_.shutdown.recovered_our_own()) fleet_.slots.board.remove_file();
   registered_periodic_.remove_file();
@@ -165,6 +168,7 @@ void Supervisor::begin() {
   fleet_.pool.fill_vacant_places();
   web_.follow(config_);
   spans_.follow(config_->otlp);
+  reports_.follow(config_, program_);
 }
 
 // Sets the supervisor's own timer: see Timer.  Each deadline here must have an effect when it passes; otherwise the
@@ -251,9 +255,12 @@ void Supervisor::shut_down(SteadyTime now) {
   phases_.shutdown.advance(now);
 }
 
-void Supervisor::let_spans_finish() {
+// Spans and reports of errors, at the same time.
+void Supervisor::let_reports_finish() {
   spans_.finish(steady_now());
-  while (!spans_.has_finished(steady_now())) {
+  reports_.finish(steady_now());
+  const auto have_finished = [this](SteadyTime now) { return spans_.has_finished(now) && reports_.has_finished(now); };
+  while (!have_finished(steady_now())) {
     loop_.run_once();
     reap_children();
     log::flush();
@@ -327,6 +334,7 @@ void Supervisor::follow(const Generation& present) {
   fleet_.pressure.set(config_->pressure);
   web_.follow(config_);
   spans_.follow(config_->otlp);
+  reports_.follow(config_, program_);
   follow_shards();
   shards_.each([&](Shard& shard) { shard.redis().sync(config_->redis.appendfsync); });
   for (Shard& shard : shards_) shard.follow_config(shard_settings());

@@ -20,6 +20,7 @@
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
 #include "supervisor/report/known_builds.hpp"
+#include "supervisor/reporter_child.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/schedule/rule_classes.hpp"
 #include "supervisor/shards/shard.hpp"
@@ -80,7 +81,7 @@ class Supervisor {
   void enter_phases();
   void enter(Phase phase);
   void shut_down(SteadyTime now);
-  void let_spans_finish();
+  void let_reports_finish();
 
   // ---- Shards: supervisor.cpp
   void add_shards(Setup& setup);
@@ -141,6 +142,7 @@ class Supervisor {
   Operators operators_;
   WebChild web_;
   ExporterChild spans_;
+  ReporterChild reports_;
 
   bool took_over_ = false;                            // from the previous program in this process
   bool came_back_ = false;                            // from a program that took over from us and failed

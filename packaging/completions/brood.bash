@@ -44,7 +44,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks sequences keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay import schema new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status show queues retries scheduled dead batches quarantine classes limits periodic locks sequences errors keys processes mark restart upgrade scale quiet resume stop reopen dump kill cancel perform replay import schema new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -61,6 +61,7 @@ _brood() {
     classes) options="--reason --until --json $where $every" verbs="list show pause unpause" ;;
     periodic) options="--cron --class --args --tz -q --queue --retry --catch-up --within --overlap --jitter --enabled-on --replace --dry-run --json $where $every" verbs="list next history run add remove pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
+    errors) options="-C --config --json $every" verbs="test" ;;
     keys) options="--json $every" verbs="new" ;;
     sequences) options="--json $where $every" verbs="list show delete" ;;
     limits) options="--json $where $every" verbs="list show reset" ;;

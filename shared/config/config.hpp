@@ -16,6 +16,7 @@
 #include "shared/config/cap_settings.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/config/encryption_settings.hpp"
+#include "shared/config/error_settings.hpp"
 #include "shared/config/otlp_settings.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/queue_order.hpp"
@@ -214,7 +215,8 @@ struct Config {
   WorkerSettings worker;  // of the default capsule; the others take from it what they do not set
   std::map<std::string, ClassSettings> classes;
   std::map<std::string, CommandSettings> commands;
-  std::optional<CommandSettings> on_error;  // a program that is run for every failure; its words are taken literally
+  std::optional<CommandSettings> on_error;  // a program that failures are reported to; its words are taken literally
+  ErrorSettings errors;                     // the services that they are reported to
   CompatibilitySettings compatibility;
   RestartSettings restart;
   PressureSettings pressure;

@@ -13,6 +13,7 @@
 
 #include "shared/base/histogram.hpp"
 #include "shared/scoreboard/entry_name.hpp"
+#include "shared/scoreboard/error_counts.hpp"
 #include "shared/scoreboard/queue_usage.hpp"
 #include "shared/scoreboard/run_note.hpp"
 #include "shared/scoreboard/shared_counts.hpp"
@@ -93,6 +94,7 @@ struct alignas(64) UsageTable {
   std::atomic<std::uint64_t> datagrams_dropped;  // for StatsD, that the kernel did not take
   std::atomic<std::uint64_t> died;               // jobs moved to the dead set by other processes than their workers
   SpanCounts spans;
+  ErrorCounts errors;
 
   UsageEntry& at(int index);  // the others for max_usage_classes, and for any number that is no index
 };

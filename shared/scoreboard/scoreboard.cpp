@@ -18,7 +18,7 @@ namespace brood {
 namespace {
 
 constexpr std::uint64_t magic = 0x64726f62'64726f6f;
-constexpr std::uint32_t version = 13;
+constexpr std::uint32_t version = 14;
 constexpr int max_slots = 65'536;
 
 constexpr std::size_t aligned(std::size_t size) {

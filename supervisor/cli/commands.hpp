@@ -30,6 +30,7 @@ int batches_command(const std::vector<std::string>& args);
 int classes_command(const std::vector<std::string>& args);
 int periodic_command(const std::vector<std::string>& args);
 int locks_command(const std::vector<std::string>& args);
+int errors_command(const std::vector<std::string>& args);
 int keys_command(const std::vector<std::string>& args);
 int processes_command(const std::vector<std::string>& args);
 int mark_command(const std::vector<std::string>& args);

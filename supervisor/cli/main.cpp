@@ -42,6 +42,7 @@ const std::vector<NamedCommand>& commands() {
       {"locks", "show, release and check the locks of unique jobs", locks_command},
       {"sequences", "show jobs that run one after the other, and delete those that wait", sequences_command},
       {"limits", "show and reset limits of concurrency and rate", limits_command},
+      {"errors", "try the services that failures are reported to", errors_command},
       {"keys", "make a key for encrypted arguments", keys_command},
       {"processes", "show, quiet, resume and stop the processes of all machines", processes_command},
       {"mark", "mark a deploy in Sidekiq's metrics", mark_command},

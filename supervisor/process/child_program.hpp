@@ -8,6 +8,7 @@
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/scoreboard/dump_request.hpp"
+#include "shared/scoreboard/error_counts.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
 
@@ -41,6 +42,10 @@ class ChildProgram {
   virtual int recover(const RedisAddress&, const std::vector<WorkerDeath>&, RecoveryMode, ByteCount&) = 0;
   virtual int recover_orphans(const RedisAddress&, const OrphanedJobs&, RecoveryMode, ByteCount&) = 0;
   virtual int sweep(const RedisAddress&, const OwnIncarnations&) = 0;
+
+  // Hands the reports of failures in the spool to the program and the services of the configuration, until its lifeline
+  // ends.
+  virtual int report_errors(const std::string& spool, ErrorCounts&, int lifeline) = 0;
 
   virtual int log_stacks(const std::vector<DumpRequest>&) = 0;
   // Writes the stack of one worker as JSON to a descriptor.

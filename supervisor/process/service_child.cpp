@@ -46,6 +46,8 @@ void ServiceChild::start_now() try {
   lifeline_.reset(ends[1]);
   started_ = steady_now();
   SpawnSettings settings = parts_.settings;
+  const std::vector<int> more = parts_.keep();
+  settings.keep.insert(settings.keep.end(), more.begin(), more.end());
   settings.keep.push_back(its_end.get());
   child_ = children_.spawn(
       settings, std::nullopt, [this, lifeline = its_end.get()] { return parts_.body(lifeline); },

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <vector>
 
 #include "shared/base/unique_fd.hpp"
 #include "supervisor/process/children.hpp"
@@ -17,9 +18,10 @@ class ServiceChild {
  public:
   struct Parts {
     SpawnSettings settings;
-    const char* ended;                        // the log's event for one that ended
-    const char* not_started;                  // the log's event for one that could not be started
-    std::function<void()> before = [] {};     // called in the supervisor before each start; may throw std::system_error
+    const char* ended;                     // the log's event for one that ended
+    const char* not_started;               // the log's event for one that could not be started
+    std::function<void()> before = [] {};  // called in the supervisor before each start; may throw std::system_error
+    std::function<std::vector<int>()> keep = [] { return std::vector<int>(); };  // more descriptors that it needs
     std::function<int(int lifeline)> body{};  // called in the child; it reads nothing from the lifeline but its end
   };
 

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "shared/base/job_mark.hpp"
+#include "shared/base/log.hpp"
+#include "shared/errors/error_spool.hpp"
 #include "supervisor/report/beat_tokens.hpp"
 
 namespace brood {
@@ -70,6 +72,9 @@ void remove_runtime_files(const std::string& scoreboard) {
   unlink(std::filesystem::path(scoreboard).replace_extension(".periodic").c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".classes").c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".spans").c_str());
+  if (const std::size_t lost = remove_error_spool(std::filesystem::path(scoreboard).replace_extension(".errors"));
+      lost > 0)
+    log::warn("error_reports_lost", {{"reports", lost}, {"reason", "their supervisor was killed"}});
 }
 
 }  // namespace brood

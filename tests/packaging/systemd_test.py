@@ -6,6 +6,8 @@ usage: systemd_test.py BUILD_DIRECTORY [TEST]...
 Exit status 77: no machine could be booted here, and the reason was said.
 """
 
+import hashlib
+import hmac
 import json
 import os
 import pathlib
@@ -657,6 +659,27 @@ server.serve_forever()
         self.start('[otlp]\nendpoint = "http://127.0.0.1:4318"\n')
         self.assertEqual(self.brood.shell("true"), 0)
         self.assertIn("Shell", self.written("spans"))
+
+    def test_failures_at_a_webhook_whose_secret_is_a_credential(self):
+        self.listen('''
+class Hook(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        open(out + "/new", "w").write(self.headers["X-Brood-Signature"] + " " + body.decode())
+        os.rename(out + "/new", out + "/failure")
+        self.send_response(200); self.end_headers()
+server = http.server.HTTPServer(("127.0.0.1", 4319), Hook)
+open(out + "/listens", "w")
+server.serve_forever()
+''')
+        machine.write("/etc/brood/hook-secret", "s3cret\n")
+        self.addCleanup(lambda: machine.run("rm -f /etc/brood/hook-secret", check=False))
+        self.start('[on_error]\nwebhook = "http://127.0.0.1:4319/"\nwebhook_secret_file = "credential:hook"\n',
+                   drop_in="[Service]\nLoadCredential=hook:/etc/brood/hook-secret\n")
+        self.brood.enqueue("Segfault")
+        signature, report = self.written("failure").split(" ", 1)
+        self.assertEqual(signature, "sha256=" + hmac.new(b"s3cret", report.encode(), hashlib.sha256).hexdigest())
+        self.assertEqual(json.loads(report)["error_class"], "SIGSEGV")
 
     def test_counts_by_statsd(self):
         self.listen('''

@@ -11,6 +11,7 @@ class IdleProgram : public ChildProgram {
   int recover(const RedisAddress&, const std::vector<WorkerDeath>&, RecoveryMode, ByteCount&) override { return 0; }
   int recover_orphans(const RedisAddress&, const OrphanedJobs&, RecoveryMode, ByteCount&) override { return 0; }
   int sweep(const RedisAddress&, const OwnIncarnations&) override { return 0; }
+  int report_errors(const std::string&, ErrorCounts&, int) override { return 0; }
   int log_stacks(const std::vector<DumpRequest>&) override { return 0; }
   int tell_stack(const DumpRequest&, int) override { return 0; }
   std::string why_not_usable() override { return ""; }

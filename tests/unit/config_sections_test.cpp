@@ -257,6 +257,28 @@ BOOST_AUTO_TEST_CASE(a_program_for_errors_has_a_few_seconds) {
   BOOST_CHECK(!load("[on_error]\n").on_error);
 }
 
+BOOST_AUTO_TEST_CASE(services_for_errors_have_their_settings) {
+  BOOST_TEST(!load("[on_error]\nrun = ['report']").errors.has_service());
+  const ErrorSettings errors =
+      load(
+          "[on_error]\nsentry_dsn = 'env:DSN'\nhoneybadger_api_key_file = 'credential:key'\n"
+          "webhook = 'https://h'\nwebhook_secret = 's'\nwhen = 'death'\narguments = true\n"
+          "storm_after = 0\nqueue = 5\nat_once = 3\nrelease = 'r'\n[on_error.tls]\nca = '/c'\n")
+          .errors;
+  BOOST_TEST(errors.has_service());
+  BOOST_TEST(errors.sentry_dsn.variable == "DSN");
+  BOOST_TEST(errors.honeybadger_api_key.file == "credential:key");
+  BOOST_TEST((errors.webhook.value == "https://h"));
+  BOOST_TEST((errors.when == ErrorSettings::When::death && errors.arguments && !errors.backtrace));
+  BOOST_TEST((errors.storm_after == 0 && errors.queue == 5 && errors.at_once == 3));
+  BOOST_TEST(errors.tls.value().ca.path == "/c");
+  const ErrorSettings usual = load("[on_error]\n").errors;
+  BOOST_TEST((usual.when == ErrorSettings::When::failure && !usual.arguments && usual.storm_after == 10));
+  for (const char* const wrong : {"sentry_dsn = ''", "sentry_dsn = 'env:a=b'", "when = 'never'", "storm_after = -1",
+                                  "queue = 0", "at_once = 0", "webhook_secret = 'x'", "honeybadger_endpoint = 'h'"})
+    BOOST_CHECK_THROW(load("[on_error]\n" + std::string(wrong)), ConfigError);
+}
+
 BOOST_AUTO_TEST_CASE(a_periodic_job_is_enabled_where_a_label_is) {
   const Config config = load(
       "labels = ['cron']\n[periodic.a]\ncron = '@daily'\nclass = 'A'\nenabled_on = ['cron', 'x']\n"

@@ -84,7 +84,8 @@ void check_failed_record(const Payload& record, const Payload& job, std::string_
 }
 
 constexpr std::size_t header_size = 2 * sizeof(std::uint64_t);
-constexpr std::uint64_t most_facts = 16;  // as the log keeps
+constexpr std::uint64_t most_facts = 16;   // as the log keeps
+constexpr std::uint64_t most_lines = 100;  // of a backtrace
 constexpr std::size_t longest_limits = 1 << 16, longest_progress = 1 << 10;
 
 class BodyWriter {
@@ -357,6 +358,9 @@ std::string encode(const JobEnd& end) {
   BodyWriter body;
   body.number(static_cast<std::int64_t>(end.kind)).number(end.iteration_ended ? 1 : 0).number(end.delay.count());
   body.text(end.error_class).text(end.message);
+  const std::size_t lines = std::min<std::size_t>(end.backtrace.size(), most_lines);
+  body.number(static_cast<std::int64_t>(lines));
+  for (std::size_t i = 0; i < lines; ++i) body.text(end.backtrace[i]);
   body.number(end.outcome.kind).real(end.outcome.score).text(end.outcome.payload);
   body.number(static_cast<std::int64_t>(end.facts.size()));
   for (const auto& [name, value] : end.facts) body.text(name).text(value);
@@ -371,6 +375,8 @@ JobEnd read_end(std::string_view text, const Payload& job, std::string_view queu
   end.delay = std::chrono::milliseconds(body.number(0, std::chrono::milliseconds(longest_job_delay).count()));
   end.error_class = body.text();
   end.message = body.text();
+  const auto lines = static_cast<std::uint64_t>(body.number(0, most_lines));
+  for (std::uint64_t i = 0; i < lines; ++i) end.backtrace.push_back(body.text());
   end.outcome.kind = static_cast<std::uint32_t>(body.number(0, UINT32_MAX));
   end.outcome.score = body.real();
   end.outcome.payload = body.text();

@@ -75,6 +75,7 @@ struct JobEnd {
   bool iteration_ended = false;
   std::chrono::milliseconds delay{0};                           // when interrupted, or over a limit
   std::string error_class = {}, message = {};                   // when failed, or over a limit, for the log
+  std::vector<std::string> backtrace = {};                      // when failed, for the report of the failure
   OutcomeNote outcome = {};                                     // when failed: what becomes of it
   std::string result = {};                                      // that it leaves, JSON; empty: none
   std::vector<std::pair<std::string, std::string>> facts = {};  // for the job's lines in the log

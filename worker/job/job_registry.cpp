@@ -319,7 +319,6 @@ void JobRegistry::load(const Config& config, const LoadSteps& steps) {
     }
     programs_.emplace(name, &command);
   }
-  tell_errors_to(config.on_error);
 }
 
 void JobRegistry::require_isolated_classes(const Config& config) const {
@@ -329,11 +328,6 @@ void JobRegistry::require_isolated_classes(const Config& config) const {
     throw LibraryError(
         fmt::format("{}: {}; correct the name, or take the section out", settings.place, describe_unknown(name)));
   }
-}
-
-void JobRegistry::tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits) {
-  error_program_ = program ? &*program : nullptr;
-  still_waits_ = std::move(still_waits);
 }
 
 void JobRegistry::read_keys(const Config& config) {
@@ -378,7 +372,6 @@ std::vector<const JobRegistry::Library*> JobRegistry::libraries_told(std::string
 }
 
 bool JobRegistry::has_failure_handlers(std::string_view job_class) const {
-  if (error_program_ != nullptr) return true;
   return std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) {
     if (library.has(abi::event_crash)) return true;
     if ((library.registered & (abi::registered_death_handler | abi::registered_error_handler)) == 0) return false;

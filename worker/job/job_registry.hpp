@@ -64,8 +64,8 @@ class JobRegistry {
   // The same for a library that is a part of this program; messages call it `name`.
   void add(const abi::Library* library, const std::string& name) { add(library, name, name); }
 
-  // Loads the keys of [encryption], every library of `require`, then `commands` and `on_error`, which must live as long
-  // as this registry.  Uses the files that the configuration holds open, if it holds any.  Throws LibraryError.
+  // Loads the keys of [encryption], every library of `require`, then `commands`, which must live as long as this
+  // registry.  Uses the files that the configuration holds open, if it holds any.  Throws LibraryError.
   struct LoadSteps {
     std::function<void(const std::string& path)> begins = {};  // before any code of that library runs
     std::function<void()> ended = {};                          // when it is loaded
@@ -78,18 +78,14 @@ class JobRegistry {
   // Throws LibraryError if [classes.NAME] asks for a sandbox or a process of its own for a class that is not known
   // here: otherwise a misspelt name would let the class run without them.
   void require_isolated_classes(const Config& config) const;
-  // `still_waits`, if any, is called at least once a second while that program runs.
-  void tell_errors_to(const std::optional<CommandSettings>& program, std::function<void()> still_waits = {});
 
   // The keys that encrypt arguments of jobs; empty until load() has read a configuration.
   const KeyRing& keys() const { return keys_; }
   void forget_keys() { keys_ = {}; }
 
-  const Registered* find(std::string_view job_class) const;                // nullptr: unknown, or a program
-  const CommandSettings* find_program(std::string_view job_class) const;   // nullptr: unknown, or in a library
-  const CommandSettings* error_program() const { return error_program_; }  // runs at every failure; nullptr: none
-  const std::function<void()>& still_waits_for_error_program() const { return still_waits_; }
-  std::vector<std::string> class_names() const;  // sorted, programs too
+  const Registered* find(std::string_view job_class) const;               // nullptr: unknown, or a program
+  const CommandSettings* find_program(std::string_view job_class) const;  // nullptr: unknown, or in a library
+  std::vector<std::string> class_names() const;                           // sorted, programs too
   bool knows(std::string_view job_class) const { return find(job_class) || find_program(job_class); }
   // A sentence about an unknown class: the classes that are known, and those of them with a similar name.
   std::string describe_unknown(std::string_view job_class) const;
@@ -115,8 +111,6 @@ class JobRegistry {
   std::deque<Library> libraries_;  // a deque, so that they are not moved
   std::vector<const abi::Library*> middleware_;
   std::map<std::string, const CommandSettings*, std::less<>> programs_;
-  const CommandSettings* error_program_ = nullptr;
-  std::function<void()> still_waits_;
   KeyRing keys_;
 };
 

@@ -7,24 +7,14 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/random_bytes.hpp"
-#include "worker/job/error_program.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/perform.hpp"
 
 namespace brood {
-namespace {
-
-void tell_of_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure) {
-  run_error_handlers(registry, job, queue, failure);
-  if (const auto* program = registry.error_program())
-    tell_error_program(*program, job, queue, failure, registry.still_waits_for_error_program());
-}
-
-}  // namespace
 
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const RetryPolicy& policy, bool ask_hooks) {
-  if (ask_hooks) tell_of_failure(registry, job, queue, failure);
+  if (ask_hooks) run_error_handlers(registry, job, queue, failure);
   const HookAnswer hook = ask_hooks ? ask_retry_in(registry, job, queue, failure) : HookAnswer{};
   const WallTime now = redis_now();
   std::optional<RetryOption> retry_of_class = class_retry(registry, job);
@@ -101,7 +91,7 @@ Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, s
   const WallTime now = redis_now();
   const Payload record = with_failure(job, failure, now);
   const bool moves_to_dead = goes_to_dead(record, false);
-  tell_of_failure(registry, job, queue, failure);
+  run_error_handlers(registry, job, queue, failure);
   run_death_handlers(registry, moves_to_dead ? record : discarded(record, now), queue, failure);
   log::error("job_not_decrypted", {{"jid", job.jid()},
                                    {"class", job.display_class()},

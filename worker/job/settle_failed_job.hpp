@@ -30,7 +30,7 @@ Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::stri
                       bool ask_hooks);
 
 // Settles a job that cannot be decrypted, which no retry would change: it is dead at once, unless its option `dead`
-// is false.  Error handlers, `[on_error]` and death handlers run, and no hook.
+// is false.  Error handlers and death handlers run, and no hook.
 Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, std::string_view queue,
                               const Failure& failure);
 

@@ -46,8 +46,8 @@ constexpr std::size_t most_logged_frames = 25, innermost_logged_frames = 20;
 class RecoveryChild {
  public:
   RecoveryChild(RecoveryMode mode, const Config& config, const RedisAddress& address,
-                std::atomic<std::uint64_t>* bytes = nullptr)
-      : mode_(mode), config_(config), redis_(address, bytes), news_(config) {
+                std::atomic<std::uint64_t>* bytes = nullptr, const std::string& supervisor = {})
+      : mode_(mode), config_(config), redis_(address, bytes), news_(config, supervisor) {
     forget_time_of_another(address);
   }
 
@@ -55,12 +55,12 @@ class RecoveryChild {
   bool recover_from(const WorkerDeath& worker_death) {
     const auto charge = [&](const std::string& payload, const std::string& fetched_from) {
       const std::string queue = home(fetched_from);
-      Outcome outcome =
-          worker_death.cause_unknown ? give_back_a_few_times(payload, queue) : charge_job(worker_death, payload, queue);
+      Outcome outcome = worker_death.cause_unknown ? give_back_a_few_times(worker_death.worker, payload, queue)
+                                                   : charge_job(worker_death, payload, queue);
       return worker_death.fate ? outcome : noted_if_dead(std::move(outcome));  // what a person ends has not died
     };
     const auto orphan = [&](const std::string& payload, const std::string& queue) {
-      return noted_if_dead(move_orphan_to_dead(payload, home(queue)));
+      return noted_if_dead(move_orphan_to_dead(worker_death.worker, payload, home(queue)));
     };
     DeadWorker worker = worker_death.worker;
     worker.ended_by_brood = !worker_death.cause && !worker_death.fate && !worker_death.cause_unknown;
@@ -174,6 +174,7 @@ class RecoveryChild {
       if (mode_ == RecoveryMode::move_to_dead) {
         const WallTime now = redis_now();
         Outcome outcome{Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
+        news_.note_failure(worker_death.worker, job, queue, report.failure, outcome);
         return report.failure.crash ? noted_if_poison(job, queue, std::move(outcome)) : outcome;
       }
       const bool ask_hooks =
@@ -187,6 +188,7 @@ class RecoveryChild {
       policy.retry_for = retry_for(job);
       policy.class_retry = retry_of_flags(worker_death.class_flags);
       Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
+      news_.note_failure(worker_death.worker, job, queue, report.failure, outcome);
       if (report.failure.crash) outcome = noted_if_poison(job, queue, std::move(outcome));
       if (outcome.leaves_nothing()) log_stack(job, report);
       return with_reason(std::move(outcome), job, report.failure);
@@ -258,10 +260,11 @@ class RecoveryChild {
 
   // It is unknown how its worker ended, so the job is not charged.  But a job that takes its supervisor down each time
   // must not do so for ever.
-  Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
+  Outcome give_back_a_few_times(const DeadWorker& worker, const std::string& payload, const std::string& queue) {
     const Reply before = redis_.run(orphan_return_count(payload));
     const bool known = before.view().is_integer();
-    if (known && before.view().integer() + 1 >= returns_before_death) return move_orphan_to_dead(payload, queue);
+    if (known && before.view().integer() + 1 >= returns_before_death)
+      return move_orphan_to_dead(worker, payload, queue);
     ++returned_;
     return {Outcome::Kind::give_back, "", 0};
   }
@@ -275,7 +278,7 @@ class RecoveryChild {
     total_.orphaned += result.orphaned;
   }
 
-  Outcome move_orphan_to_dead(const std::string& payload, const std::string& queue) {
+  Outcome move_orphan_to_dead(const DeadWorker& worker, const std::string& payload, const std::string& queue) {
     try {
       Payload job = Payload::parse(payload);
       Failure failure;
@@ -287,8 +290,9 @@ class RecoveryChild {
         load_libraries();
         open_for_hooks(job);
       }
-      return noted_if_poison(job, queue,
-                             with_reason(settle_orphan(registry_, job, queue, failure, ask_hooks), job, failure));
+      Outcome outcome = settle_orphan(registry_, job, queue, failure, ask_hooks);
+      news_.note_failure(worker, job, queue, failure, outcome);
+      return noted_if_poison(job, queue, with_reason(std::move(outcome), job, failure));
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
     }
@@ -311,7 +315,6 @@ class RecoveryChild {
     tell_times(config_.compatibility.time_unit());
     tell_to_serve_gem_locks(config_.compatibility.serves_unique_jobs_gem);
     registry_.load_libraries(config_, {.ended = [this] { redis_.step_done(); }});
-    registry_.tell_errors_to(config_.on_error, [this] { redis_.step_done(); });
   }
 
   const RecoveryMode mode_;
@@ -328,13 +331,13 @@ class RecoveryChild {
 }  // namespace
 
 int run_recovery_child(const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode, const Config& config,
-                       const RedisAddress& redis, std::atomic<std::uint64_t>* bytes) {
-  return end_of_recovery([&] { RecoveryChild(mode, config, redis, bytes).recover_from(worker_deaths); });
+                       const RedisAddress& redis, std::atomic<std::uint64_t>* bytes, const std::string& supervisor) {
+  return end_of_recovery([&] { RecoveryChild(mode, config, redis, bytes, supervisor).recover_from(worker_deaths); });
 }
 
 int settle_orphaned_jobs(const OrphanedJobs& orphaned_jobs, RecoveryMode mode, const Config& config,
-                         const RedisAddress& redis, std::atomic<std::uint64_t>* bytes) {
-  return end_of_recovery([&] { RecoveryChild(mode, config, redis, bytes).recover_from(orphaned_jobs); });
+                         const RedisAddress& redis, std::atomic<std::uint64_t>* bytes, const std::string& supervisor) {
+  return end_of_recovery([&] { RecoveryChild(mode, config, redis, bytes, supervisor).recover_from(orphaned_jobs); });
 }
 
 RecoveryResult recover_orphaned_jobs(const OrphanedJobs& orphaned_jobs, const Config& config,

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "shared/config/config.hpp"
@@ -15,13 +16,16 @@ namespace brood {
 // reports each crash.  It loads libraries only for a class that has hooks or death handlers, and for an orphan, whose
 // class may have some.  A library, its debug information or the job's own texts may end this process: never call it in
 // one that must go on.  Returns the exit status: 0 when every death was handled, 75 when Redis went away or refused
-// something (call again), 78 when a library cannot be used.  `bytes` counts what moves to and from Redis.
+// something (call again), 78 when a library cannot be used.  `bytes` counts what moves to and from Redis.  Failures are
+// reported by the reporter of `supervisor`, whose child this is; empty: they are not.
 int run_recovery_child(const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode, const Config& config,
-                       const RedisAddress& redis, std::atomic<std::uint64_t>* bytes = nullptr);
+                       const RedisAddress& redis, std::atomic<std::uint64_t>* bytes = nullptr,
+                       const std::string& supervisor = {});
 
 // The same for all that a dead supervisor's in-flight hash names; jobs without a record go back uncharged.
 int settle_orphaned_jobs(const OrphanedJobs& orphaned_jobs, RecoveryMode mode, const Config& config,
-                         const RedisAddress& redis, std::atomic<std::uint64_t>* bytes = nullptr);
+                         const RedisAddress& redis, std::atomic<std::uint64_t>* bytes = nullptr,
+                         const std::string& supervisor = {});
 
 // The same in this process, at once and without a library, for a caller that waits for the result: what became of all
 // the jobs, or that their owner lives.  Throws ConnectionLost, and UnexpectedReply after the rest, when something was

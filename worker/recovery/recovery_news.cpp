@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <utility>
 
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
+#include "shared/errors/error_spool.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "worker/job/failure_report.hpp"
 #include "worker/job/span_of_run.hpp"
 
 namespace brood {
@@ -40,13 +43,15 @@ RunSpan span_of_crash(const OtlpSettings& settings, const WorkerDeath& worker_de
 
 }  // namespace
 
-RecoveryNews::RecoveryNews(const Config& config) : config_(config) {
+RecoveryNews::RecoveryNews(const Config& config, std::string supervisor)
+    : config_(config), supervisor_(std::move(supervisor)) {
   if (!config.statsd.address.empty()) statsd_.emplace(config.statsd, nullptr);
 }
 
 void RecoveryNews::begin() {
   span_.reset();
   poison_.clear();
+  failures_.clear();
   deaths_ = 0;
 }
 
@@ -63,10 +68,19 @@ void RecoveryNews::note_poison(const std::string& job_class, const std::string& 
   poison_.emplace_back(job_class, queue);
 }
 
+void RecoveryNews::note_failure(const DeadWorker& worker, const Payload& job, const std::string& queue,
+                                const Failure& failure, const Outcome& outcome) {
+  if (supervisor_.empty()) return;
+  const FailureSource source{.identity = worker.identity, .host = supervisor_.substr(0, supervisor_.find(':'))};
+  if (const auto report = report_failure(config_, source, job, queue, failure, outcome))
+    failures_.push_back(report_json(*report));
+}
+
 void RecoveryNews::tell(const DeadWorker& worker, const RecoveryResult& result) {
   note_died(worker, result);
   if (statsd_) count(worker, result);
   if (span_ && result.charged > 0) tell_span(worker);
+  report_failures(result);
 }
 
 // How many of the noted jobs the recovery has moved.  If their worker settled in the meantime, it did not hold all of
@@ -95,6 +109,19 @@ void RecoveryNews::count(const DeadWorker& worker, const RecoveryResult& result)
     lines.count("jobs.poison", 1, {job->first, job->second, {}});
   const std::uint64_t lost = statsd_->send();
   if (lost > 0) log::warn("statsd_dropped", {{"datagrams", lost}});
+}
+
+// The script may have been sent again, and the same jobs judged again: the newest count.
+void RecoveryNews::report_failures(const RecoveryResult& result) const try {
+  const std::size_t done = done_of(failures_.size(), result);
+  if (done == 0) return;
+  const std::string directory = runtime_directory();
+  Scoreboard board = Scoreboard::open(scoreboard_path(directory, supervisor_), true);
+  ErrorSpoolWriter spool(error_spool_path(directory, supervisor_), &board.usage().errors);
+  for (auto report = failures_.end() - static_cast<std::ptrdiff_t>(done); report != failures_.end(); ++report)
+    spool.write(*report);
+} catch (const std::exception& error) {
+  log::warn("failure_not_reported", {{"reason", error.what()}});
 }
 
 void RecoveryNews::tell_span(const DeadWorker& worker) const {

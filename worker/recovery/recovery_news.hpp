@@ -8,10 +8,12 @@
 
 #include "shared/config/config.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "shared/otlp/run_span.hpp"
 #include "shared/statsd/statsd.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
+#include "shared/store/outcome.hpp"
 #include "worker/crash/crash_report.hpp"
 
 namespace brood {
@@ -20,7 +22,8 @@ namespace brood {
 // that a crash ended.
 class RecoveryNews {
  public:
-  explicit RecoveryNews(const Config& config);
+  // `supervisor`: the identity of the one whose child this is; empty: of none, and no failure is reported.
+  RecoveryNews(const Config& config, std::string supervisor);
 
   // The recovery of another worker begins: forgets what was noted before and not reported.
   void begin();
@@ -29,6 +32,9 @@ class RecoveryNews {
                   const CrashReport& report);
   // A job goes to the dead set since it crashes its workers.
   void note_poison(const std::string& job_class, const std::string& queue);
+  // A job is settled as failed, by `outcome`.
+  void note_failure(const DeadWorker& worker, const Payload& job, const std::string& queue, const Failure& failure,
+                    const Outcome& outcome);
   // A job goes to the dead set, for whatever reason.
   void note_death() { ++deaths_; }
 
@@ -40,10 +46,13 @@ class RecoveryNews {
   void note_died(const DeadWorker& worker, const RecoveryResult& result) const;
   void count(const DeadWorker& worker, const RecoveryResult& result);
   void tell_span(const DeadWorker& worker) const;
+  void report_failures(const RecoveryResult& result) const;
 
   const Config& config_;
+  const std::string supervisor_;
   std::optional<Statsd> statsd_;
   std::optional<RunSpan> span_;
+  std::vector<std::string> failures_;                        // their reports
   std::vector<std::pair<std::string, std::string>> poison_;  // classes and queues
   std::size_t deaths_ = 0;
 };

@@ -58,6 +58,7 @@ void Forked::perform(JobRun& run) {
   run.performed.delay = end.delay;
   run.performed.failure.error_class = std::move(end.error_class);
   run.performed.failure.message = std::move(end.message);
+  run.performed.failure.backtrace = std::move(end.backtrace);
   run.judged = std::move(end.outcome);
   if (run.keeps_report) run.result = std::move(end.result);
   for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);

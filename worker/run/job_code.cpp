@@ -204,7 +204,7 @@ Performed JobCode::perform_watched(JobRun& run) {
     return run_program(*program, run);
   watched(run, [&] {
     std::optional<ThrowWatch> throws;
-    if (run.job.truthy("backtrace")) throws.emplace();
+    if (run.job.truthy("backtrace") || place_.config.errors.backtrace) throws.emplace();
     performed = brood::perform(place_.registry, run.job, run.queue, host_);
     Failure& failure = performed.failure;
     failure.message = shown_message(run.job, failure.error_class, std::move(failure.message));
@@ -244,7 +244,7 @@ Outcome JobCode::judge(JobRun& run, bool ask_hooks) {
   if (run.locked) return settle_undecipherable(place_.registry, run.job, run.queue, run.performed.failure);
   RetryPolicy policy{place_.config.max_retries, place_.settings.max_crashes};
   policy.retry_for = rule.retry_for;
-  Failure failure = run.performed.failure;
+  Failure& failure = run.performed.failure;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(run.thrown_at);
   const std::optional<Payload> anew = without_times_over_limit(run.job);
   Outcome outcome = settle_failure(place_.registry, anew ? *anew : run.job, run.queue, failure, policy, ask_hooks);

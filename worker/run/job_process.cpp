@@ -11,6 +11,7 @@
 #include "shared/base/process_title.hpp"
 #include "shared/base/random.hpp"
 #include "shared/config/job_environment.hpp"
+#include "shared/errors/error_services.hpp"
 #include "shared/job/job_report.hpp"
 #include "shared/job/page_text.hpp"
 #include "worker/crash/crash_handler.hpp"
@@ -18,6 +19,11 @@
 #include "worker/job/library_text.hpp"
 
 namespace brood {
+namespace {
+
+constexpr std::size_t longest_line_of_backtrace = 500;
+
+}  // namespace
 
 void JobProcess::begin() {
   place.become_a_job();
@@ -62,6 +68,10 @@ void JobProcess::main(UniqueFd socket) {
     end.error_class = utf8_prefix(performed.failure.error_class, longest_text);
     end.message = utf8_prefix(performed.failure.message, longest_text);
     end.outcome = note_of(code.judge(run, !without_sandbox));
+    if (reports_errors(place.config)) {
+      for (const std::string& line : performed.failure.backtrace)
+        end.backtrace.push_back(utf8_prefix(line, longest_line_of_backtrace));
+    }
   }
   if (performed.kind == Performed::Kind::succeeded) end.result = std::move(run.result);
   for (const log::Fact& fact : log::standing_facts()) end.facts.emplace_back(fact.name, fact.value);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/errors/error_services.hpp"
 #include "shared/job/job_report.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/job/random_bytes.hpp"
@@ -57,6 +58,7 @@ Runner::Runner(Workplace& place, Admission& admission, Channel& redis, LimitPlac
       left_behind_(place, book_),
       in_process_(place, code_, book_, left_behind_) {
   stages_ = {&book_, &log_, &title_};
+  if (reports_errors(place.config)) reports_.emplace(place, of_supervisor);
   if (place.config.otlp.endpoint.empty()) return;
   spans_.emplace(place.config.otlp, of_supervisor.name, place.setup.slot,
                  span_pipe_path(of_supervisor.runtime_directory, of_supervisor.name), place.setup.usage, code_.host());
@@ -274,6 +276,7 @@ Outcome Runner::settle(JobRun& run, Performer& performer) {
   outcome.last_run = last_run(run);
   place_.finish_entry(run.entry, note_of(outcome));
   log_.failed(run);
+  if (reports_) reports_->report(run, outcome);
   return outcome;
 }
 

@@ -11,6 +11,7 @@
 #include "shared/store/outcome.hpp"
 #include "worker/admission/admission.hpp"
 #include "worker/guard/job_meter.hpp"
+#include "worker/run/failure_reports.hpp"
 #include "worker/run/forked.hpp"
 #include "worker/run/in_process.hpp"
 #include "worker/run/job_code.hpp"
@@ -82,6 +83,7 @@ class Runner {
   std::optional<RunSpans> spans_;  // if runs are traced
   JobLog log_;
   JobTitle title_;
+  std::optional<FailureReports> reports_;  // if failures are reported
   std::vector<Stage*> stages_;
   LeftBehind left_behind_;
   InProcess in_process_;

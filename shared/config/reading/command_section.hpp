@@ -12,7 +12,7 @@ namespace brood {
 void read_command(const std::string& name, const setting::Place& at, const ConfigSection& section,
                   CommandSettings& command);
 
-// Reads [on_error].
+// Reads the program of [on_error].
 void read_error_program(const ConfigSection& section, std::optional<CommandSettings>& on_error);
 
 }  // namespace brood

@@ -8,6 +8,7 @@
 #include "shared/config/reading/class_section.hpp"
 #include "shared/config/reading/command_section.hpp"
 #include "shared/config/reading/encryption_section.hpp"
+#include "shared/config/reading/error_section.hpp"
 #include "shared/config/reading/otlp_section.hpp"
 #include "shared/config/reading/periodic_section.hpp"
 #include "shared/config/reading/redis_section.hpp"
@@ -125,7 +126,7 @@ void read_root(const ConfigSection& root, Config& config) {
   root.named_sections("commands", [&](const std::string& name, const Place& at, const ConfigSection& section) {
     read_command(name, at, section, config.commands[name]);
   });
-  root.section("on_error", [&](const ConfigSection& section) { read_error_program(section, config.on_error); });
+  root.section("on_error", [&](const ConfigSection& section) { read_on_error(section, config); });
   root.section("compatibility",
                [&](const ConfigSection& section) { read_compatibility(section, config.compatibility); });
   read_capsules(root, config);

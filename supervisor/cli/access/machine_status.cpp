@@ -69,6 +69,35 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
 // An impossible count, which a job must have overwritten, counts as nothing.
 std::uint64_t believed(std::uint64_t count) { return count <= highest_believed_count() ? count : 0; }
 
+ErrorReportStatus read_error_reports(const ErrorCounts& counts) {
+  ErrorReportStatus status;
+  status.written = believed(counts.written.load());
+  status.unwritten = believed(counts.unwritten.load());
+  status.summed = believed(counts.summed.load());
+  status.forgotten = believed(counts.forgotten.load());
+  for (std::size_t i = 0; i < status.sinks.size(); ++i) {
+    const ErrorSinkCounts& sink = counts.sinks[i];
+    status.sinks[i] = {sink.in_use.load() == 1, believed(sink.sent.load()), believed(sink.refused.load()),
+                       believed(sink.overflown.load()), believed(sink.away_since.load())};
+  }
+  return status;
+}
+
+void add(ErrorReportStatus& sum, const ErrorReportStatus& one) {
+  sum.written += one.written;
+  sum.unwritten += one.unwritten;
+  sum.summed += one.summed;
+  sum.forgotten += one.forgotten;
+  for (std::size_t i = 0; i < sum.sinks.size(); ++i) {
+    ErrorSinkStatus& sink = sum.sinks[i];
+    sink.in_use |= one.sinks[i].in_use;
+    sink.sent += one.sinks[i].sent;
+    sink.refused += one.sinks[i].refused;
+    sink.overflown += one.sinks[i].overflown;
+    sink.away_since = std::max(sink.away_since, one.sinks[i].away_since);
+  }
+}
+
 }  // namespace
 
 JobCounters sum_of_counters(const MachineStatus& machine) {
@@ -85,6 +114,7 @@ JobCounters sum_of_counters(const MachineStatus& machine) {
     sum.spans_unwritten += counters.spans_unwritten;
     sum.spans_overflown += counters.spans_overflown;
     sum.spans_refused += counters.spans_refused;
+    add(sum.error_reports, counters.error_reports);
   }
   return sum;
 }
@@ -106,6 +136,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
       counters.spans_unwritten = believed(spans.unwritten.load());
       counters.spans_overflown = believed(spans.overflown.load());
       counters.spans_refused = believed(spans.refused.load());
+      counters.error_reports = read_error_reports(board.usage().errors);
       for (int i = 0; i < board.slots(); ++i) {
         const SlotSnapshot worker = snapshot(board.slot(i));
         counters.processed += believed(worker.processed);
@@ -133,6 +164,16 @@ std::string preceding_class_text(const ClassUsage& usage) {
       "chance",
       usage.job_class, preceding.crashes_after, preceding.crashes, usage.preceding_name, 100 * preceding.usual,
       std::min(100 * preceding.certainty, 99.99));
+}
+
+bool ErrorReportStatus::in_use() const {
+  return std::any_of(sinks.begin(), sinks.end(), [](const ErrorSinkStatus& sink) { return sink.in_use; });
+}
+
+std::uint64_t ErrorReportStatus::lost() const {
+  std::uint64_t all = unwritten + forgotten;
+  for (const ErrorSinkStatus& sink : sinks) all += sink.refused + sink.overflown;
+  return all;
 }
 
 }  // namespace brood

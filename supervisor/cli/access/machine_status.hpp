@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "shared/scoreboard/class_usage.hpp"
+#include "shared/scoreboard/error_counts.hpp"
 #include "shared/scoreboard/queue_usage.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
@@ -30,6 +32,22 @@ struct WorkerStatus {
   std::uint64_t processed = 0, failed = 0;  // by this worker
 };
 
+// What became of the reports for one service, or for the program of [on_error]: see ErrorSinkCounts.
+struct ErrorSinkStatus {
+  bool in_use = false;
+  std::uint64_t sent = 0, refused = 0, overflown = 0;
+  std::uint64_t away_since = 0;  // seconds since the epoch; 0: it takes reports
+};
+
+// Reports of failures: see ErrorCounts.
+struct ErrorReportStatus {
+  std::uint64_t written = 0, unwritten = 0, summed = 0, forgotten = 0;
+  std::array<ErrorSinkStatus, error_sink_names.size()> sinks = {};
+
+  bool in_use() const;
+  std::uint64_t lost() const;  // of all kinds
+};
+
 // Sums over all workers that a supervisor has had.
 struct JobCounters {
   std::uint64_t processed = 0, failed = 0;
@@ -40,6 +58,7 @@ struct JobCounters {
   std::uint64_t datagrams_dropped = 0;  // for StatsD, refused by the kernel
   // Spans of runs: see SpanCounts.
   std::uint64_t spans_exported = 0, spans_unwritten = 0, spans_overflown = 0, spans_refused = 0;
+  ErrorReportStatus error_reports = {};
 };
 
 // The content of the scoreboards of this machine and user, also of dead supervisors as long as the files are there.

@@ -5,6 +5,7 @@
 
 #include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/errors/error_services.hpp"
 
 namespace brood {
 namespace {
@@ -33,6 +34,15 @@ void warn_of_unverified(Config& config) {
   if (is_redis) config.warnings.push_back(std::string("[redis.tls]") + risk);
   if (config.otlp.tls && verifies_nothing(*config.otlp.tls))
     config.warnings.push_back(std::string("[otlp.tls]") + risk);
+  if (config.errors.tls && verifies_nothing(*config.errors.tls))
+    config.warnings.push_back(std::string("[on_error.tls]") + risk);
+}
+
+void try_error_services(const Config& config) {
+  const ErrorServices services = read_error_services(config.errors);
+  for (const ErrorSink sink : sinks_of(config)) {
+    if (uses_tls(config, services, sink)) TlsCertificates(with_paths(config.errors.tls.value_or(TlsSettings{})));
+  }
 }
 
 }  // namespace
@@ -42,6 +52,7 @@ void read_credentials(Config& config) try {
   remember_shards(config.redis);
   warn_of_unverified(config);
   try_certificates(config.otlp);
+  try_error_services(config);
 } catch (const TlsError& error) {
   throw ConfigError(error.what());
 } catch (const AddressError& error) {

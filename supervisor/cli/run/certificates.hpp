@@ -10,9 +10,8 @@
 namespace brood {
 
 // Reads the files that a connection to Redis needs, once for all users of this configuration: the files of passwords,
-// and those of [redis.tls] if a shard uses TLS.  Tries the files of [otlp.tls], which a child of the supervisor uses.
-// Adds a warning if a
-// server's certificate is not verified.  Throws ConfigError.
+// and those of [redis.tls] if a shard uses TLS.  Tries the files of [otlp.tls] and the secrets of [on_error], which
+// children of the supervisor use.  Adds a warning if a server's certificate is not verified.  Throws ConfigError.
 void read_credentials(Config& config);
 
 // The addresses of the shards for the supervisor's own connections.  These outlive a configuration, so they share

@@ -15,6 +15,7 @@
 #include "shared/classes/push_by_class.hpp"
 #include "shared/config/http_endpoint.hpp"
 #include "shared/config/password_files.hpp"
+#include "shared/errors/error_services.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "shared/store/queues/known_queues.hpp"
@@ -122,6 +123,14 @@ Findings unknown_places(const Config& config) {
   if (!config.otlp.endpoint.empty()) {
     look_for_host("otlp.endpoint", HttpEndpoint::parse(config.otlp.endpoint).host, found);
     require_readable("otlp.headers_file", config.otlp.headers_file, found);
+  }
+  if (config.errors.has_service()) {
+    const ErrorServices services = read_error_services(config.errors);  // it could be read at the start
+    for (const ErrorSink sink : sinks_of(config)) {
+      if (const auto endpoint = endpoint_of(config, services, sink))
+        look_for_host(fmt::format("on_error, {}", error_sink_names[static_cast<std::size_t>(sink)]), endpoint->host,
+                      found);
+    }
   }
   return found;
 }

@@ -14,12 +14,14 @@
 #include "supervisor/cli/run/check_redis.hpp"
 #include "supervisor/cli/run/check_sandboxes.hpp"
 #include "supervisor/restart/remaining_work.hpp"
+#include "supervisor/version.hpp"
 #include "worker/crash/dump_report.hpp"
 #include "worker/crash/symboliser.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/preload.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
 #include "worker/recovery/sweep_strays.hpp"
+#include "worker/reporting/run_reporter.hpp"
 #include "worker/run_worker.hpp"
 
 namespace brood {
@@ -64,13 +66,21 @@ class WorkerProgram final : public ChildProgram {
               ByteCount& bytes) override {
     enter_directory_of(*config_);
     symbolise_also_from(descriptors());
-    return run_recovery_child(deaths, mode, *config_, with_certificates(shard), &bytes);
+    return run_recovery_child(deaths, mode, *config_, with_certificates(shard), &bytes, supervisor_.identity.name);
   }
 
   int recover_orphans(const RedisAddress& shard, const OrphanedJobs& jobs, RecoveryMode mode,
                       ByteCount& bytes) override {
     enter_directory_of(*config_);
-    return settle_orphaned_jobs(jobs, mode, *config_, with_certificates(shard), &bytes);
+    return settle_orphaned_jobs(jobs, mode, *config_, with_certificates(shard), &bytes, supervisor_.identity.name);
+  }
+
+  int report_errors(const std::string& spool, ErrorCounts& counts, int lifeline) override {
+    enter_directory_of(*config_);
+    supervisor_.descriptor_limit.give_back();
+    supervisor_.log.follow(*config_);
+    return run_reporter(
+        {.config = *config_, .version = version, .spool = spool, .counts = counts, .lifeline = lifeline});
   }
 
   int log_stacks(const std::vector<DumpRequest>& requests) override {

@@ -183,6 +183,28 @@ std::string json_of_shard(const ShardReport& shard) {
   return (shard.redis ? json.number("left", shard.left()) : json.null("left")).object();
 }
 
+std::string json_of_error_reports(const ErrorReportStatus& reports) {
+  std::vector<std::string> services;
+  for (std::size_t i = 0; i < reports.sinks.size(); ++i) {
+    const ErrorSinkStatus& sink = reports.sinks[i];
+    if (!sink.in_use) continue;
+    services.push_back(JsonWriter()
+                           .text("name", error_sink_names[i])
+                           .number("sent", sink.sent)
+                           .number("refused", sink.refused)
+                           .number("overflown", sink.overflown)
+                           .number("away_since", sink.away_since > 0 ? std::optional(sink.away_since) : std::nullopt)
+                           .object());
+  }
+  return JsonWriter()
+      .number("written", reports.written)
+      .number("unwritten", reports.unwritten)
+      .number("summed", reports.summed)
+      .number("forgotten", reports.forgotten)
+      .each("services", services, [](const std::string& service) { return service; })
+      .object();
+}
+
 }  // namespace
 
 std::string crash_json(const Crash& crash) { return json_of_crash(crash) + "\n"; }
@@ -201,7 +223,8 @@ std::string status_json(const StatusReport& report) {
       .each("classes", report.machine.classes, json_of_class)
       .number("outcomes_dropped", losses.outcomes_dropped)
       .number("unconfirmed", losses.unconfirmed)
-      .number("expired", losses.expired);
+      .number("expired", losses.expired)
+      .json("error_reports", json_of_error_reports(losses.error_reports));
   if (redis) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)

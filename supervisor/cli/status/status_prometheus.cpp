@@ -319,6 +319,46 @@ void add_workers(Exposition& out, const MachineStatus& machine) {
   }
 }
 
+// Of machines that report failures.
+void add_error_reports(Exposition& out, const MachineStatus& machine) {
+  if (!sum_of_counters(machine).error_reports.in_use()) return;
+  const auto each = [&](auto&& add) {
+    for (const auto& [identity, counters] : machine.counters) {
+      if (counters.error_reports.in_use()) add(identity, counters.error_reports);
+    }
+  };
+  const auto each_service = [&](auto&& add) {
+    each([&](const std::string& identity, const ErrorReportStatus& reports) {
+      for (std::size_t i = 0; i < reports.sinks.size(); ++i) {
+        if (reports.sinks[i].in_use) add(identity, std::string(error_sink_names[i]), reports.sinks[i]);
+      }
+    });
+  };
+  out.counter("brood_error_reports_total", "Reports of failures that a service, or the program of [on_error], took.");
+  each_service([&](const std::string& identity, const std::string& service, const ErrorSinkStatus& sink) {
+    out.sample({{"identity", identity}, {"service", service}}, sink.sent);
+  });
+  out.counter("brood_error_reports_lost_total",
+              "Reports of failures that are lost, by reason: the service refused them or the program failed, its queue "
+              "was full, the spool was full, or the reporter was killed.");
+  each_service([&](const std::string& identity, const std::string& service, const ErrorSinkStatus& sink) {
+    out.sample({{"identity", identity}, {"service", service}, {"reason", "refused"}}, sink.refused);
+    out.sample({{"identity", identity}, {"service", service}, {"reason", "queue"}}, sink.overflown);
+  });
+  each([&](const std::string& identity, const ErrorReportStatus& reports) {
+    out.sample({{"identity", identity}, {"reason", "spool"}}, reports.unwritten);
+    out.sample({{"identity", identity}, {"reason", "killed"}}, reports.forgotten);
+  });
+  out.counter("brood_failures_in_digests_total", "Failures that a digest of a storm stands for.");
+  each([&](const std::string& identity, const ErrorReportStatus& reports) {
+    out.sample({{"identity", identity}}, reports.summed);
+  });
+  out.gauge("brood_error_service_up", "Whether the service took the last report that it was sent.");
+  each_service([&](const std::string& identity, const std::string& service, const ErrorSinkStatus& sink) {
+    out.sample({{"identity", identity}, {"service", service}}, sink.away_since == 0 ? 1 : 0);
+  });
+}
+
 void add_losses(Exposition& out, const MachineStatus& machine) {
   const auto each = [&](auto&& value_of) {
     for (const auto& [identity, counters] : machine.counters) out.sample({{"identity", identity}}, value_of(counters));
@@ -342,6 +382,7 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
     out.sample({{"identity", identity}, {"reason", "queue"}}, counters.spans_overflown);
     out.sample({{"identity", identity}, {"reason", "refused"}}, counters.spans_refused);
   }
+  add_error_reports(out, machine);
   out.counter("brood_jobs_died_total",
               "Jobs that were moved to the dead set: out of retries, poison, unreadable, orphaned or expired.");
   each([](const JobCounters& counters) { return counters.died; });

@@ -226,6 +226,28 @@ std::string losses_text(const MachineStatus& machine, const Style& style) {
   return text.empty() ? "" : "\n" + style.bold("Losses of this machine") + "\n" + text;
 }
 
+// The services to which this machine reports failures; empty if there are none.
+std::string error_reports_text(const MachineStatus& machine, const Style& style) {
+  const ErrorReportStatus reports = sum_of_counters(machine).error_reports;
+  if (!reports.in_use()) return "";
+  Table table({{"SERVICE"}, {"SENT", Table::Align::right}, {"LOST", Table::Align::right}, {"STATE"}});
+  for (std::size_t i = 0; i < reports.sinks.size(); ++i) {
+    const ErrorSinkStatus& sink = reports.sinks[i];
+    if (!sink.in_use) continue;
+    const double away_for =
+        sink.away_since == 0 ? 0 : std::max(0.0, epoch_seconds(wall_now()) - static_cast<double>(sink.away_since));
+    table.add({std::string(error_sink_names[i]), std::to_string(sink.sent),
+               std::to_string(sink.refused + sink.overflown),
+               sink.away_since == 0 ? "takes reports" : fmt::format("away for {:.0f}s", away_for)});
+  }
+  std::string text = section(style, "Reports of failures", table);
+  if (reports.summed > 0)
+    text += fmt::format("  {} in digests of storms\n", counted(reports.summed, "failure is", "failures are"));
+  if (const std::uint64_t lost = reports.unwritten + reports.forgotten; lost > 0)
+    text += fmt::format("  {} lost before a service got them\n", counted(lost, "report was", "reports were"));
+  return text;
+}
+
 bool tells_of_threads(const ClassUsage& usage) { return usage.left_threads > 0 || usage.allows_threads; }
 
 std::string left_threads_text(const ClassUsage& usage) {
@@ -384,7 +406,7 @@ std::string last_crash_text(const Crash& crash, const Style& style) {
 std::string status_text(const StatusReport& report, const Style& style) {
   const std::string machine = supervisors_text(report.supervisors, style) +
                               workers_text(report.machine.workers, style) + losses_text(report.machine, style) +
-                              classes_text(report.machine.classes, style);
+                              error_reports_text(report.machine, style) + classes_text(report.machine.classes, style);
   if (!report.redis)
     return style.red("Redis is not available: ") + log::printable(report.error) + "\n" +
            shards_text(report.shards, style) + machine;

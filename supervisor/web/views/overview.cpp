@@ -130,6 +130,13 @@ Html attention(const StatusReport& report) {
     if (shard.redis && shard.is_drained)
       add(Tone::warn, "Draining", Html("Shard {} takes no new jobs; {} are left there.", shard.name, shard.left()));
   }
+  const ErrorReportStatus reports = sum_of_counters(report.machine).error_reports;
+  for (std::size_t i = 0; i < reports.sinks.size(); ++i) {
+    if (reports.sinks[i].in_use && reports.sinks[i].away_since > 0)
+      add(Tone::warn, "Away",
+          Html("The error service {} has taken no report since {}.", error_sink_names[i],
+               ago(static_cast<double>(reports.sinks[i].away_since))));
+  }
   for (const JsonObject& supervisor : report.supervisors) {
     const std::string phase = supervisor.string("phase").value_or("");
     const std::int64_t ready = supervisor.integer("ready").value_or(0),

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/unique_fd.hpp"
+#include "shared/scoreboard/error_counts.hpp"
+
+namespace brood {
+
+// Where reports of failures wait for the reporter of a supervisor: a directory beside its scoreboard, a file for each.
+// A file stays until the report has been sent, so a reporter that is killed loses none.
+std::string error_spool_path(const std::string& runtime_directory, const std::string& identity);
+
+// Makes it with mode 0700, if it is not there.  Throws std::system_error.
+void make_error_spool(const std::string& path);
+// Returns how many reports were in it.
+std::size_t remove_error_spool(const std::string& path);
+
+inline constexpr std::size_t longest_error_report = std::size_t{1} << 20;
+inline constexpr std::size_t most_spooled_bytes = std::size_t{16} << 20;
+
+// Writes reports.  Never waits: there is a bound to what the spool holds.
+class ErrorSpoolWriter {
+ public:
+  // `counts` may be nullptr.
+  ErrorSpoolWriter(std::string path, ErrorCounts* counts);
+
+  // Returns false if it is lost, which is counted.
+  bool write(std::string_view report);
+
+ private:
+  bool write_file(std::string_view report);
+
+  const std::string path_;
+  ErrorCounts* const counts_;
+  unsigned number_ = 0;
+};
+
+// For the one process that reads.  Jobs can write there too, so no file is trusted.
+class ErrorSpoolReader {
+ public:
+  explicit ErrorSpoolReader(std::string path);
+
+  // Whether no other process reads now.  From then on none does.
+  bool lock();
+  // Poll it: readable when a report has come.  -1: the kernel gives none, so look now and then.
+  int news() const { return news_.get(); }
+  void hear_news() const;
+
+  // The names of all reports, the oldest first, `most` at most.  Removes what writers that were killed have left.
+  std::vector<std::string> names(std::size_t most) const;
+  // nullopt: it is no report, and was removed.
+  std::optional<std::string> read(const std::string& name) const;
+  void remove(const std::string& name) const;
+  // Call it once it reads.  Returns whether the reader before was killed: it has not called note_end().
+  bool note_begin() const;
+  void note_end() const;
+  // Notes that a reader was killed while it had this report.  Returns its new name; nullopt: so many were killed that
+  // this report may be the reason, and it was removed.
+  std::optional<std::string> note_killed_reader(const std::string& name) const;
+
+ private:
+  const std::string path_;
+  UniqueFd directory_, news_;
+};
+
+}  // namespace brood

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace brood {
+
+// Where failures are reported to.  The number is a place in shared memory.
+enum class ErrorSink { program, sentry, honeybadger, webhook };
+inline constexpr std::array<std::string_view, 4> error_sink_names{"program", "sentry", "honeybadger", "webhook"};
+
+// What became of a sink's reports, in shared memory.  A digest counts as one.
+struct ErrorSinkCounts {
+  std::atomic<std::uint64_t> sent;
+  std::atomic<std::uint64_t> refused;     // the service does not take them, or the program failed
+  std::atomic<std::uint64_t> overflown;   // the queue was full
+  std::atomic<std::uint64_t> away_since;  // seconds since the epoch; 0: it takes reports
+  std::atomic<std::uint64_t> in_use;      // not 0: the configuration names it
+};
+
+struct ErrorCounts {
+  std::atomic<std::uint64_t> waiting_bytes;  // in the spool; workers write nothing beyond its limit
+  std::atomic<std::uint64_t> written;        // reports that workers and recoveries wrote into the spool
+  std::atomic<std::uint64_t> unwritten;      // it was full, or not there
+  std::atomic<std::uint64_t> summed;         // failures that digests stand for
+  std::atomic<std::uint64_t> summed_unsent;  // of those, the ones of digests that are not sent yet
+  std::atomic<std::uint64_t> forgotten;      // the reporter was killed before it sent their digest, or again and again
+  std::array<ErrorSinkCounts, error_sink_names.size()> sinks;
+};
+
+}  // namespace brood

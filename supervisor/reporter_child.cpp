@@ -1,0 +1,54 @@
+#include "supervisor/reporter_child.hpp"
+
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/errors/error_services.hpp"
+#include "shared/errors/error_spool.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto time_to_finish = 2'500ms;  // half a second more than the reporter takes
+
+}  // namespace
+
+ReporterChild::ReporterChild(EventLoop& loop, Children& children, std::string spool, ErrorCounts& counts)
+    : spool_(std::move(spool)),
+      counts_(counts),
+      child_(loop, children,
+             {.settings = {.title = "brood: errors"},
+              .ended = "error_reporter_ended",
+              .not_started = "error_reporter_not_started",
+              .before = [this] { make_error_spool(spool_); },
+              .keep = [this] { return program_->descriptors(); },
+              .body = [this](int lifeline) { return program_->report_errors(spool_, counts_, lifeline); }}),
+      wake_(loop) {}
+
+void ReporterChild::follow(std::shared_ptr<const Config> config, std::shared_ptr<ChildProgram> program) {
+  const bool changes = config_ && config_->file.text != config->file.text;
+  config_ = std::move(config);
+  program_ = std::move(program);
+  if (changes) child_.let_go();  // it sends the reports that it has
+  if (reports_errors(*config_)) child_.start();
+}
+
+void ReporterChild::finish(SteadyTime now) {
+  if (std::exchange(finishes_, true)) return;
+  child_.let_finish();
+  deadline_ = now + time_to_finish;
+  if (child_.is_running()) wake_.start_at(deadline_);
+}
+
+bool ReporterChild::has_finished(SteadyTime now) {
+  if (child_.is_running() && now < deadline_) return false;
+  child_.kill();
+  if (const std::size_t left = remove_error_spool(spool_); left > 0)
+    log::warn("error_reports_lost",
+              {{"reports", left}, {"reason", "the supervisor ends, and they were not taken in time"}});
+  return true;
+}
+
+}  // namespace brood

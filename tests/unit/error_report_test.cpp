@@ -1,0 +1,250 @@
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "shared/base/digest.hpp"
+#include "shared/errors/error_answer.hpp"
+#include "shared/errors/error_post.hpp"
+#include "shared/errors/error_report.hpp"
+#include "shared/errors/error_spool.hpp"
+#include "shared/errors/error_storm.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+ErrorReport some_report() {
+  ErrorReport report;
+  report.id = std::string(32, 'a');
+  report.at = 1'800'000'000.5;
+  report.job_class = "Resize";
+  report.jid = "j1";
+  report.queue = "images";
+  report.error_class = "SIGSEGV";
+  report.message = "bad \"bytes\" \xff\n";
+  report.backtrace = {"#0 Resize::perform() at resize.cpp:12 (libjobs.so+0x10)", "#1 libjobs.so+0x20 [build id 1f]"};
+  report.retry_count = 2;
+  report.retry_at = 1'800'000'060;
+  report.crash = R"({"at":1,"fingerprint":"f"})";
+  report.fingerprint = "f";
+  report.tags = {"a", "b"};
+  report.arguments = "[1,\"x\"]";
+  report.job = R"({"class":"Resize","args":[1,"x"]})";
+  report.host = "h";
+  report.identity = "h:1:x";
+  report.generation = 3;
+  report.environment = "production";
+  return report;
+}
+
+ErrorVerdict judged(const std::string& text) {
+  HttpEnd end;
+  end.answer.add(text);
+  end.answer.end();
+  return judge_error_answer(end);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_report_is_read_as_it_was_written) {
+  const ErrorReport report = some_report();
+  const std::string json = report_json(report);
+  BOOST_TEST(json.starts_with(R"({"class":"Resize","jid":"j1","queue":"images","error_class":"SIGSEGV",)"), json);
+  BOOST_TEST(report_json(read_error_report(json)) == json);
+  BOOST_TEST(JsonObject::parse(json).integer("attempt").value() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_text_that_is_no_report_is_refused) {
+  for (const char* const text :
+       {"", "[]", "{}", "no", R"({"id":"x"})", R"({"id":"aaaaaaaaaaaaaaaa\r\naaaaaaaaaaaaaa"})"})
+    BOOST_CHECK_THROW(read_error_report(text), BadJson);
+  const ErrorReport odd = read_error_report(
+      R"({"id":"00000000000000000000000000000000","backtrace":{"a":1},"tags":[1,"x"],"crash":[],"retry_count":"n"})");
+  BOOST_TEST(odd.backtrace.empty());
+  BOOST_TEST(odd.tags.size() == 1U);
+  BOOST_TEST(odd.crash == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_line_of_a_backtrace_is_taken_apart) {
+  const BacktraceLine whole =
+      read_backtrace_line("#0 A::f(int (*)(char)) at /a b/x.cpp:12 (libjobs.so+0x1230, inlined)");
+  BOOST_TEST(whole.function == "A::f(int (*)(char))");
+  BOOST_TEST(whole.file == "/a b/x.cpp");
+  BOOST_TEST(whole.line == 12);
+  BOOST_TEST(whole.module == "libjobs.so");
+  const BacktraceLine bare = read_backtrace_line("#12 libjobs.so+0x20 [build id 1f2e]");
+  BOOST_TEST(bare.module == "libjobs.so");
+  BOOST_TEST(bare.line == 0);
+  for (const char* const text : {"", "no such picture", "#", "# x", "#1", "at x:y (z)", "#1 f (x)"})
+    BOOST_TEST(read_backtrace_line(text).line == 0, text);
+  BOOST_TEST(read_backtrace_line("no such picture").function == "no such picture");
+}
+
+BOOST_AUTO_TEST_CASE(a_dsn_is_read_as_sentry_shows_it) {
+  const SentryDsn dsn = SentryDsn::parse("https://abc@o1.ingest.sentry.io/42");
+  BOOST_TEST(dsn.key == "abc");
+  BOOST_TEST(dsn.project == "42");
+  BOOST_TEST(dsn.endpoint.host == "o1.ingest.sentry.io");
+  BOOST_TEST(dsn.endpoint.port == 443);
+  const SentryDsn old = SentryDsn::parse("http://abc:secret@host:9000/prefix/more/7");
+  BOOST_TEST(old.key == "abc");
+  BOOST_TEST(old.endpoint.path == "/prefix/more");
+  BOOST_TEST(post_to_sentry(old, some_report(), "1").target == "/prefix/more/api/7/envelope/");
+  for (const char* const wrong : {"", "https://sentry.io/42", "https://@h/1", "https://k@h", "https://k@h/",
+                                  "https://k@/1", "k@h/1", "ftp://k@h/1", "https://k\r\nX: y@h/1", "https://k@h/1 2"})
+    BOOST_CHECK_THROW(SentryDsn::parse(wrong), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(a_webhook_keeps_its_path_and_query) {
+  BOOST_TEST(WebhookAddress::parse("https://h/a/?b=c&d").target == "/a/?b=c&d");
+  BOOST_TEST(WebhookAddress::parse("http://h:1").target == "/");
+  BOOST_TEST(WebhookAddress::parse("http://h:1?x").target == "/?x");
+  for (const char* const wrong : {"", "h/a", "https://h/a b", "https://h/?a b", "https://h/?a#b", "https://u@h/"})
+    BOOST_CHECK_THROW(WebhookAddress::parse(wrong), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(each_form_is_json_without_the_payload) {
+  ErrorReport report = some_report();
+  report.job.clear();
+  const HttpPost sentry = post_to_sentry(SentryDsn::parse("https://k@h/1"), report, "1");
+  const std::size_t first = sentry.body.find('\n'), second = sentry.body.find('\n', first + 1);
+  const std::string event = sentry.body.substr(second + 1, sentry.body.size() - second - 2);
+  const JsonObject item = JsonObject::parse(sentry.body.substr(first + 1, second - first - 1));
+  BOOST_TEST(item.integer("length").value() == static_cast<std::int64_t>(event.size()));
+  BOOST_TEST(JsonObject::parse(event).string("event_id").value() == report.id);
+  BOOST_TEST(JsonObject::parse(event).string("level").value() == "fatal");
+  const JsonObject notice = JsonObject::parse(post_to_honeybadger("https://h/p", "key", report, "1").body);
+  BOOST_TEST(notice.raw("error").has_value());
+  const HttpPost hook = post_to_webhook(WebhookAddress::parse("https://h/"), "secret", report);
+  BOOST_TEST(hook.headers.find("X-Brood-Signature: sha256=" + hmac_sha256_hex("secret", hook.body) + "\r\n") !=
+             std::string::npos);
+  BOOST_TEST(post_to_webhook(WebhookAddress::parse("https://h/"), "", report).headers.find("Signature") ==
+             std::string::npos);
+  // From RFC 4231, its second case.
+  BOOST_TEST(hmac_sha256_hex("Jefe", "what do ya want for nothing?") ==
+             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+BOOST_AUTO_TEST_CASE(a_storm_is_the_first_few_of_each_minute_and_a_digest) {
+  ErrorStorm storm(3);
+  ErrorReport report = some_report();
+  report.id = std::string(31, 'a') + "b";
+  const SteadyTime begin = SteadyTime(1h);
+  int sent = 0;
+  for (int i = 0; i < 10; ++i) {
+    report.at = i;
+    sent += storm.sends(report, begin + std::chrono::seconds(i)) ? 1 : 0;
+  }
+  BOOST_TEST(sent == 3);
+  ErrorReport other = report;
+  other.error_class = "std::bad_alloc";
+  BOOST_TEST(storm.sends(other, begin + 10s));
+  BOOST_TEST((storm.next_digest().value() == begin + 60s));
+  BOOST_TEST(storm.take_digests(begin + 59s).empty());
+  const auto digests = storm.take_digests(begin + 60s);
+  BOOST_REQUIRE(digests.size() == 1U);
+  BOOST_TEST(digests[0].digest.value().failures == 7U);
+  BOOST_TEST(digests[0].digest.value().since == 3);
+  BOOST_TEST(digests[0].digest.value().until == 9);
+  BOOST_TEST(digests[0].id == "b" + std::string(31, 'a'));
+  BOOST_TEST(digests[0].job == "");
+  // The next minute begins anew.
+  BOOST_TEST(storm.sends(report, begin + 61s));
+  BOOST_TEST(storm.take_digests(begin + 62s, true).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_storm_of_many_kinds_takes_no_more_memory_and_loses_no_count) {
+  ErrorStorm storm(1);
+  ErrorReport report = some_report();
+  std::uint64_t sent = 0, summed = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    report.error_class = "E" + std::to_string(i);
+    sent += storm.sends(report, SteadyTime(1h)) ? 1U : 0U;
+  }
+  for (const ErrorReport& digest : storm.take_digests(SteadyTime(1h), true)) summed += digest.digest.value().failures;
+  BOOST_TEST(sent + summed == 5'000U);
+  BOOST_TEST(sent == ErrorStorm::most_kinds);
+  ErrorStorm none(0);
+  for (int i = 0; i < 100; ++i) BOOST_TEST(none.sends(report, SteadyTime(1h)));
+}
+
+BOOST_AUTO_TEST_CASE(answers_of_services_are_judged_by_the_rules_of_sentry) {
+  using Kind = ErrorVerdict::Kind;
+  BOOST_TEST((judged("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").kind == Kind::taken));
+  BOOST_TEST((judged("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}").kind == Kind::taken));
+  const ErrorVerdict limited = judged("HTTP/1.1 429 X\r\nRetry-After: 7\r\n\r\n");
+  BOOST_TEST((limited.kind == Kind::again && limited.wait_at_least == 7s && limited.has_answered));
+  BOOST_TEST((judged("HTTP/1.1 429 X\r\n\r\n").wait_at_least == 60s));
+  BOOST_TEST((judged("HTTP/1.1 429 X\r\nRetry-After: 999999999999\r\n\r\n").wait_at_least == 1h));
+  const auto by_limits = [](const std::string& limits) {
+    return judged("HTTP/1.1 200 OK\r\nX-Sentry-Rate-Limits: " + limits + "\r\n\r\n").wait_at_least;
+  };
+  BOOST_TEST((by_limits("60:error:key, 2700:session:key") == 60s));
+  BOOST_TEST((by_limits("60:transaction;default:organization") == 60s));
+  BOOST_TEST((by_limits("9::organization") == 9s));
+  BOOST_TEST((by_limits("60:transaction:key") == 0s));
+  BOOST_TEST((by_limits("rubbish, :, x:error") == 0s));
+  for (const char* const status : {"500", "502", "503", "408"})
+    BOOST_TEST((judged("HTTP/1.1 " + std::string(status) + " X\r\n\r\n").kind == Kind::again), status);
+  for (const char* const status : {"400", "401", "403", "404", "413", "301"})
+    BOOST_TEST((judged("HTTP/1.1 " + std::string(status) + " X\r\n\r\n").kind == Kind::refused), status);
+  BOOST_TEST(!judged("SSH-2.0\r\n\r\n").has_answered);
+  BOOST_TEST(judged("HTTP/1.1 403 X\r\n\r\nno\x1b[31m key").reason.find('\x1b') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_spool_keeps_reports_until_they_are_removed) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "spool";
+  make_error_spool(path);
+  ErrorCounts counts{};
+  ErrorSpoolWriter writer(path, &counts);
+  BOOST_TEST(writer.write("one"));
+  BOOST_TEST(writer.write("two"));
+  ErrorSpoolReader reader(path), other(path);
+  BOOST_TEST(reader.lock());
+  BOOST_TEST(!other.lock());
+  BOOST_TEST(!reader.note_begin());
+  const auto names = reader.names(10);
+  BOOST_REQUIRE(names.size() == 2U);
+  BOOST_TEST(reader.read(names[0]).value() == "one");
+  BOOST_TEST(reader.names(1).size() == 1U);
+  reader.remove(names[0]);
+  BOOST_TEST(reader.names(10).size() == 1U);
+  BOOST_TEST(counts.written.load() == 2U);
+
+  // Other readers were killed.
+  BOOST_TEST(other.note_begin());
+  std::string name = names[1];
+  for (int killed = 0; killed < 5; ++killed) name = other.note_killed_reader(name).value();
+  BOOST_TEST(!other.note_killed_reader(name));
+  BOOST_TEST(other.names(10).empty());
+  BOOST_TEST(writer.write("three"));
+  BOOST_TEST(remove_error_spool(path) == 1U);
+  BOOST_TEST(!std::filesystem::exists(path));
+  BOOST_TEST(writer.write("four"));  // it is made again
+}
+
+BOOST_AUTO_TEST_CASE(a_spool_is_bounded_and_reads_no_odd_file) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "spool";
+  make_error_spool(path);
+  ErrorCounts counts{};
+  ErrorSpoolWriter writer(path, &counts);
+  BOOST_TEST(!writer.write(std::string(longest_error_report + 1, 'x')));
+  int written = 0;
+  while (written < 100 && writer.write(std::string(longest_error_report, 'x'))) ++written;
+  BOOST_TEST(written == 17);  // the one that goes beyond the limit is the last
+  BOOST_TEST(counts.unwritten.load() == 2U);
+  const ErrorSpoolReader reader(path);
+  std::filesystem::create_symlink("/etc/passwd", path + "/link");
+  std::filesystem::create_directory(path + "/folder");
+  BOOST_TEST(!reader.read("link"));
+  BOOST_TEST(!reader.read("folder"));
+  BOOST_TEST(!reader.read("none"));
+  BOOST_TEST(!std::filesystem::exists(std::filesystem::symlink_status(path + "/link")));
+}

@@ -1,0 +1,16 @@
+#include "worker/run/failure_reports.hpp"
+
+namespace brood {
+
+FailureReports::FailureReports(const Workplace& place, const Identity& of_supervisor)
+    : place_(place),
+      source_{.identity = of_supervisor.name, .host = of_supervisor.hostname, .generation = place.setup.generation},
+      spool_(error_spool_path(of_supervisor.runtime_directory, of_supervisor.name),
+             place.setup.usage == nullptr ? nullptr : &place.setup.usage->errors) {}
+
+void FailureReports::report(const JobRun& run, const Outcome& outcome) {
+  const auto report = report_failure(place_.config, source_, run.job, run.queue, run.performed.failure, outcome);
+  if (report) spool_.write(report_json(*report));
+}
+
+}  // namespace brood

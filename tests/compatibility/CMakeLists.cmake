@@ -54,9 +54,10 @@ brood_test_once(compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 set_tests_properties(compatibility_consumer PROPERTIES TIMEOUT 1800)
 brood_test_once(compatibility_nested
-         COMMAND ${CMAKE_CURRENT_LIST_DIR}/nested_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}"
-                 "${CMAKE_CXX_COMPILER_LAUNCHER}")
-set_tests_properties(compatibility_nested PROPERTIES PROCESSORS 2)
+         COMMAND ${CMAKE_CURRENT_LIST_DIR}/nested_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
+if(TEST compatibility_nested)
+  set_tests_properties(compatibility_nested PROPERTIES PROCESSORS 2 ENVIRONMENT "BROOD_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
+endif()
 
 # The interface to built job libraries.
 brood_test_once(compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})

@@ -2,9 +2,9 @@
 # A project outside the tree has brood within it by add_subdirectory, and by FetchContent without a network: its job
 # library runs, its program links, and brood's tests, extras and installation stay out of it.  libbrood takes a minute to
 # compile again, so that is done where BROOD_TEST_NESTED is set; else the sources of the project are compiled, and a part of it.
-# usage: nested_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY CXX_COMPILER CXX_FLAGS LAUNCHER
+# usage: BROOD_LAUNCHER=ccache nested_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY CXX_COMPILER CXX_FLAGS
 set -eu
-build=$1 source=$2 compiler=$3 flags=${4-} launcher=${5-}
+build=$1 source=$2 compiler=$3 flags=${4-} launcher=${BROOD_LAUNCHER-}
 work=$build/tests/nested    # always the same, so that ccache knows the objects
 rm -rf "$work"
 mkdir -p "$work"

@@ -195,3 +195,46 @@ BOOST_FIXTURE_TEST_CASE(a_failed_job_that_lets_others_pass_is_not_waited_for_by_
   BOOST_TEST(eventually([&] { return redis.keys("brood:unique:*").empty(); }));
   BOOST_TEST(leaves_no_key());
 }
+
+// A job whose worker was killed keeps its lock, and lets the others pass.
+BOOST_FIXTURE_TEST_CASE(kills_stop_no_sequence_whose_jobs_share_a_lock, SequencedJobs) {
+  constexpr int jobs = 60, kills = 8;
+  Dice dice;
+  BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"100ms\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  Client client(redis.url());
+  for (; pushed < jobs; ++pushed) {
+    const std::string id = std::to_string(pushed), name = "\"s" + std::to_string(pushed % 3) + '"';
+    sequence_of[id] = name;
+    client.push({.job_class = "Ledger",
+                 .args = R"([")" + ledger.path() + R"(",")" + id + R"(",20])",
+                 .members = {{"sequence", name},
+                             {"if_failed", R"("pass")"},
+                             {"unique_until", R"("done")"},
+                             {"unique_by", '[' + name + ']'},
+                             {"on_conflict", R"("after")"}}});
+  }
+  KilledWorkers killed;
+  for (int i = 1; i <= kills; ++i) {
+    const auto enough = static_cast<std::size_t>(jobs / (kills + 2) * i);
+    BOOST_TEST_REQUIRE(eventually(
+                           [&] {
+                             make_retries_due(redis);
+                             return ledger.begins() >= enough;
+                           },
+                           60s),
+                       brood.log_tail());
+    BOOST_TEST_REQUIRE(kill_a_worker(brood, dice, killed), brood.log_tail());
+  }
+  BOOST_TEST(all_done(), brood.log_tail());
+  BOOST_TEST(ledger.judge(jobs).lost.empty());
+  std::map<std::string, Ledger::Run> last;
+  for (const Ledger::Run& run : ledger.runs()) {
+    const auto before = last.find(sequence_of[run.id]);
+    if (before != last.end() && before->second.ended) BOOST_TEST(*before->second.ended <= run.began, run.id);
+    last.insert_or_assign(sequence_of[run.id], run);
+  }
+  BOOST_TEST(eventually([&] { return redis.keys("brood:unique:*").empty(); }));
+  BOOST_TEST(leaves_no_key());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
+}

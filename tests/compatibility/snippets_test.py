@@ -26,6 +26,7 @@ BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 COMPILER, FLAGS = sys.argv[3], sys.argv[4]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "packaging/template/README.md"]
 WALKED = ["batches.md", "cookbook.md", "cpp.md", "from-sidekiq.md", "ruby.md"]  # by walkthrough_test.py, as CMake says
+THREE_SCREENS = 75  # lines
 CONTEXTS = SOURCE / "tests/compatibility/snippets"
 # Programs for machines on which things are installed and served; all others must exist.
 ELSEWHERE = {"sudo", "systemctl", "systemd-sysusers", "systemd-tmpfiles", "ldconfig", "journalctl", "apt", "bundle", "sidekiq", "logger", "rails"}
@@ -234,10 +235,25 @@ class Trial:
         return wrong
 
 
+def anchor_of(heading):
+    """As GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def anchors(path):
-    """The anchors of a document's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", text, flags=re.M)}
+    return {anchor_of(heading) for heading in re.findall(r"^#+ (.+)$", text, flags=re.M)}
+
+
+def lacking_contents(path):
+    """The headings of a long document that its table of contents lacks: (place, what)."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+    if path.read_text().count("\n") <= THREE_SCREENS or path.name == "reference.md":
+        return
+    top, _, rest = text.partition("\n## ")
+    for heading in re.findall(r"^## (.+)$", "## " + rest, flags=re.M):
+        if f"(#{anchor_of(heading)})" not in top:
+            yield path.name, f"its table of contents has no [{heading}](#{anchor_of(heading)})"
 
 
 def broken_links(path):
@@ -260,6 +276,7 @@ def main():
             for more in pool.map(trial.text, paths):
                 wrong += more
     wrong += [link for path in linking for link in broken_links(path)]
+    wrong += [heading for path in paths if path.parent.name == "doc" for heading in lacking_contents(path)]
     for place, what in wrong:
         print(f"{place}: {what}")
     print(f"{len(found)} blocks of {len(paths)} documents, {len(wrong)} of them wrong")

@@ -14,6 +14,7 @@ class FromSidekiqTest < CompatibilityTest
     "sidekiq-batch" => ["batches_test.rb", "test_brood_performs_a_batch_of_ruby"],
     "sidekiq-failures" => ["web_ui_test.rb", "test_5_the_retries_page_shows_a_crash"],
     "Sidekiq Web" => ["web_ui_test.rb", "test_1_every_page_renders"],
+    "sentry-sidekiq, honeybadger" => ["../lifecycle/error_reports_test.py", "test_each_service_and_the_program_get_an_exception_and_a_crash"],
     "sidekiq-status" => ["../lifecycle/results_test.cpp", "a_job_is_shown_with_its_holder_and_its_progress"],
   }.freeze
 

@@ -16,6 +16,14 @@ class FromSidekiqTest < CompatibilityTest
     "Sidekiq Web" => ["web_ui_test.rb", "test_1_every_page_renders"],
     "sentry-sidekiq, honeybadger" => ["../lifecycle/error_reports_test.py", "test_each_service_and_the_program_get_an_exception_and_a_crash"],
     "sidekiq-status" => ["../lifecycle/results_test.cpp", "a_job_is_shown_with_its_holder_and_its_progress"],
+    "reliable push" => ["../store/push_buffer_test.cpp", "pushes_wait_while_redis_is_away_and_go_in_order_with_the_next_one"],
+    "batches" => ["batches_test.rb", "test_brood_performs_a_batch_of_ruby"],
+    "rate limiters" => ["../lifecycle/limiters_test.cpp", "a_job_over_its_limit_is_deferred_uncharged"],
+    "unique jobs" => ["unique_jobs_test.rb", "test_of_equal_jobs_one_is_pushed_with_its_lock"],
+    "periodic jobs" => ["../lifecycle/periodic_test.cpp", "each_tick_pushes_one_job_whichever_of_two_supervisors_it_is"],
+    "encryption" => ["encryption_test.rb", "test_1_brood_performs_what_ruby_has_encrypted"],
+    "historical metrics" => ["../lifecycle/statsd_test.cpp", "counts_add_up_over_crashes_and_kills"],
+    "rolling restarts" => ["../lifecycle/roll_storm_test.cpp", "rolling_restarts_under_load_lose_no_job_and_repeat_none_and_workers_fetch_all_the_while"],
   }.freeze
 
   @redis = PrivateRedis.new
@@ -92,7 +100,7 @@ class FromSidekiqTest < CompatibilityTest
   end
 
   def test_each_row_of_the_guide_has_a_walk
-    rows = ["Setting by setting", "Command by command", "Gem by gem"].flat_map { |heading| self.class.rows(heading) }
+    rows = ["Setting by setting", "Command by command", "Gem by gem", "Features of Pro and Enterprise"].flat_map { |heading| self.class.rows(heading) }
     assert_operator rows.size, :>, 30
     assert_empty rows - self.class.walked - ELSEWHERE.keys, "rows without a walk"
     assert_empty self.class.walked + ELSEWHERE.keys - rows, "walks without a row"
@@ -401,6 +409,45 @@ class FromSidekiqTest < CompatibilityTest
     run_with(%(concurrency = 1\n[web]\nlisten = "unix:#{@directory}/web.sock"\n))
     %w[/healthz /readyz].each { |path| eventually(path) { http("GET", path).start_with?("HTTP/1.1 200 ") } }
     assert_match(/^brood_jobs_processed_total /, http("GET", "/metrics"))
+  end
+
+  # ---- Features of Pro and Enterprise
+
+  walks "`super_fetch!`"
+  def test_the_job_of_a_killed_process_returns
+    run_with("concurrency = 1\n")
+    jid = push("Sleep", 60_000, timeout: 60)
+    eventually("it runs") { status["workers"].any? { |worker| worker["state"] == "busy" } }
+    workers = status["workers"].map { |worker| worker["pid"] }
+    @server.signal("KILL")
+    @server.wait_exit
+    workers.each { |pid| Process.kill("KILL", pid) rescue nil }
+    run_with("concurrency = 1\nqueues = [\"other\"]\n")
+    eventually("it is back in its queue") { Sidekiq::Queue.new.map(&:jid) == [jid] }
+  end
+
+  walks "expiring jobs"
+  def test_a_job_that_rubys_client_lets_expire_does_not_run
+    push("Ledger", ledger.path, "late", 0, expires_in: 1, created_at: Time.now.to_f - 10, enqueued_at: Time.now.to_f - 10)
+    pushed_to("default", "in_time")
+    before = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    eventually("it has expired") { Process.clock_gettime(Process::CLOCK_MONOTONIC) > before + 1.5 }
+    run_with("concurrency = 1\n")
+    eventually("the other") { ledger.done == ["in_time"] }
+    assert_includes @server.log, "event=job_expired"
+  end
+
+  walks "iterable jobs, cancellation"
+  def test_an_iterable_job_is_cancelled
+    lines = "#{@directory}/lines"
+    File.write(lines, "line\n" * 500_000)
+    run_with("concurrency = 1\n")
+    jid = push("CopyLines", lines, "#{@directory}/copied")
+    eventually("it runs") { File.size?("#{@directory}/copied") }
+    command("cancel", jid)
+    eventually("it has ended") { status["workers"].none? { |worker| worker["state"] == "busy" } }
+    assert_operator File.size("#{@directory}/copied"), :<, File.size(lines)
+    assert_equal 0, Sidekiq::Queue.new.size + Sidekiq::RetrySet.new.size
   end
 
   # ---- What stays in Ruby

@@ -106,50 +106,67 @@ class Service:
 
 
 class Running:
-    def __init__(self, config, workers=2):
+    def __init__(self, config, workers=2, shards=1):
         self.made = Directory()
         self.directory = self.made.__enter__()
-        self.redis = Redis(self.directory)
+        self.shards = []
+        for i in range(shards):
+            os.makedirs(f"{self.directory}/redis{i}")
+            self.shards.append(Redis(f"{self.directory}/redis{i}"))
+        self.redis = self.shards[0]
         self.config = f"{self.directory}/brood.toml"
         self.workers = workers
         self.configure(config)
         self.jobs = 0
+        self.start()
+
+    def start(self):
         self.brood = Child(f"{self.directory}/log", BROOD, "run", "-C", self.config, env=self.environment())
-        eventually("brood is ready", lambda: "event=ready " in self.log() or self.brood.process.poll() is not None)
+        begin = f"pid={self.brood.pid} event=ready "
+        eventually("brood is ready", lambda: begin in self.log() or self.brood.process.poll() is not None)
 
     def environment(self):
         return {"RUNTIME_DIRECTORY": self.directory, "STATE_DIRECTORY": self.directory}
 
     def configure(self, config):
-        before = config if config.startswith("#top\n") else ""
-        after = "" if before else config
+        where = f'[redis]\nurl = "{self.redis.url}"\n'
+        if len(self.shards) > 1:
+            where = "".join(f'[[redis.shard]]\nurl = "{shard.url}"\n' for shard in self.shards)
         pathlib.Path(self.config).write_text(
-            f'concurrency = {self.workers}\npoll_interval = "100ms"\nenvironment = "production"\nrequire = ["{EXAMPLES}"]\n{before}[redis]\nurl = "{self.redis.url}"\n{after}')
+            f'concurrency = {self.workers}\npoll_interval = "100ms"\nenvironment = "production"\nrequire = ["{EXAMPLES}"]\n{where}{config}')
 
     def log(self):
         return self.brood.log()
 
-    def push(self, name, args=(), **more):
+    def push(self, name, args=(), shard=0, **more):
         self.jobs += 1
         jid = f"{self.jobs:024x}"
-        self.redis("LPUSH", "queue:default", job(name, args, jid, **more))
+        self.shards[shard]("LPUSH", "queue:default", job(name, args, jid, **more))
         return jid
 
     def failed(self):
-        return int(self.redis("ZCARD", "retry")) + int(self.redis("ZCARD", "dead"))
+        return sum(int(shard("ZCARD", name)) for shard in self.shards for name in ("retry", "dead"))
+
+    def spools(self):
+        return sorted(pathlib.Path(self.directory).glob("*.errors"))
 
     def reporter(self):
         """The process of the reporter."""
+        found = self.reporters()
+        return found[0] if found else None
+
+    def reporters(self):
+        found = []
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
             try:
                 parent = int(entry.joinpath("stat").read_text().rsplit(")", 1)[1].split()[1])
                 if parent == self.brood.pid and b"brood: errors" in entry.joinpath("cmdline").read_bytes():
-                    return int(entry.name)
+                    found.append(int(entry.name))
             except (OSError, IndexError):
                 pass
-        return None
+        return found
 
     def command(self, *words, **more):
         return subprocess.run([BROOD, *words], env={**os.environ, **self.environment()}, capture_output=True, text=True, timeout=60, check=False, **more)
@@ -165,7 +182,8 @@ class Running:
     def close(self):
         try:
             self.brood.stop(signal.SIGKILL)
-            self.redis.close()
+            for shard in self.shards:
+                shard.close()
         finally:
             self.made.__exit__()
 
@@ -447,6 +465,30 @@ webhook = "{refuses.url}"
         hook.go_on()
         eventually("all have come", lambda: len({report["jid"] for report in hook.reports()}) == 30)
         self.assertNotIn("event=error_reports_lost", running.log())
+
+    def test_one_reporter_serves_all_shards(self):
+        hook = self.service()
+        running = self.running(f'[on_error]\nwebhook = "{hook.url}"\n', shards=2)
+        jids = {running.push("Fail", ["x"], shard=0), running.push("Fail", ["x"], shard=1), running.push("Segfault", shard=1)}
+        eventually("all are reported", lambda: {report["jid"] for report in hook.reports()} == jids)
+        self.assertEqual(len(running.reporters()), 1)
+
+    def test_the_reporter_of_a_killed_supervisor_sends_the_rest_and_the_next_start_tidies_up(self):
+        works, hangs = self.service(), self.service()
+        running = self.running(f'[on_error]\nwebhook = "{works.url}"\nsentry_dsn = "{hangs.dsn}"\n')
+        hangs.hang()
+        reporter = eventually("the reporter runs", running.reporter)
+        running.push("Fail", ["x"])
+        eventually("it is settled", lambda: running.failed() == 1)
+        eventually("one has it", lambda: len(works.taken) == 1)
+        eventually("the other not yet", lambda: len(hangs.seen) == 1)
+        running.brood.stop(signal.SIGKILL)
+        eventually("the reporter ends", lambda: not pathlib.Path(f"/proc/{reporter}").exists())
+        left = running.spools()
+        self.assertEqual(len(left), 1)
+        running.start()
+        eventually("the files of the dead are gone", lambda: left[0] not in running.spools(), 60)
+        self.assertIn('event=error_reports_lost reports=1 reason="their supervisor was killed"', running.log())
 
     def test_a_job_in_a_process_of_its_own_is_reported_with_its_stack(self):
         hook = self.service()

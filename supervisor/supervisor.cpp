@@ -33,6 +33,15 @@ std::string tokens_left(const Handover& handover, int shard) {
   return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
 }
 
+// A shard that is added again may still have a heartbeat from before, which lives for a minute.
+BeatTokens tokens_of_left(const ShardSet<Shard>& shards) {
+  BeatTokens tokens;
+  for (const Shard& shard : shards) {
+    if (!shard.is_served()) tokens.add(shard.heartbeat().tokens());
+  }
+  return tokens;
+}
+
 }  // namespace
 
 // ---- Construction
@@ -363,7 +372,8 @@ void Supervisor::follow_shards() {
     add_shard({.number = number,
                .all = all,
                .redis = std::move(addresses[static_cast<std::size_t>(number)]),
-               .give_up_after = RedisLink::Patience(0)});
+               .give_up_after = RedisLink::Patience(0),
+               .beat_tokens = tokens_of_left(shards_)});
     Shard& added = shards_[number];
     log::info("shard_added", {{"shard", added.name()}, {"redis", added.redis().describe()}});
     added.open();

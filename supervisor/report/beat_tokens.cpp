@@ -23,6 +23,10 @@ void BeatTokens::add(std::uint64_t token) {
   if (tokens_.size() > remembered) tokens_.pop_front();
 }
 
+void BeatTokens::add(const BeatTokens& others) {
+  tokens_.insert(tokens_.end(), others.tokens_.begin(), others.tokens_.end());
+}
+
 std::string BeatTokens::known() const { return accepts_any_ ? "*" : told(); }
 
 std::string BeatTokens::told() const { return fmt::format("{}", fmt::join(tokens_, " ")); }

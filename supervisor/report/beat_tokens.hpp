@@ -25,6 +25,8 @@ class BeatTokens {
   explicit BeatTokens(std::string_view told);
 
   void add(std::uint64_t token);
+  // Those of another shard of the same supervisor.
+  void add(const BeatTokens& others);
   void beat_was_answered() { accepts_any_ = false; }
 
   // For the heartbeat script: the tokens one after the other, or "*" for any.

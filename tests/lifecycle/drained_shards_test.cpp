@@ -198,6 +198,22 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_drained_is_taken_out_and_the_fleet_goes_on_
   BOOST_TEST(processed != "0");
 }
 
+BOOST_AUTO_TEST_CASE(a_shard_that_was_taken_out_is_added_again_at_once) {
+  ShardedLedger shards(2);
+  BroodProcess brood(shards.with_workers(2));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  BOOST_TEST(restart_with(brood, shards.config_draining({1})).status == 0, brood.log_tail());
+  BOOST_TEST(restart_with(brood, shards.config_without({1})).status == 0, brood.log_tail());
+  BOOST_TEST(eventually([&] { return times_logged(brood, "shard_removed") == 1; }), brood.log_tail());
+  BOOST_TEST(restart_with(brood, shards.config()).status == 0, brood.log_tail());
+  shards.push(1, 20, 1);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }, 30s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return shards.servers[1].size_of("processes") == 1U; }), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(times_logged(brood, "name_is_taken") == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(the_first_shard_is_taken_out_while_another_is_added) {
   ShardedLedger shards(2);
   BroodProcess brood(shards.with_workers(2));

@@ -23,6 +23,15 @@ BOOST_AUTO_TEST_CASE(what_was_added_is_known_one_after_the_other) {
   BOOST_TEST(tokens.known() == "0000000000000001 fedcba9876543210");
 }
 
+BOOST_AUTO_TEST_CASE(the_tokens_of_another_shard_are_known_before_its_own) {
+  BeatTokens left, added;
+  left.add(1);
+  left.add(2);
+  added.add(left);
+  added.add(3);
+  BOOST_TEST(added.known() == token_text(1) + " " + token_text(2) + " " + token_text(3));
+}
+
 BOOST_AUTO_TEST_CASE(the_oldest_are_forgotten) {
   BeatTokens tokens;
   for (std::uint64_t token = 1; token <= BeatTokens::remembered + 1; ++token) tokens.add(token);

@@ -48,6 +48,7 @@ std::string shown_body(const std::string& body) {
 
 ErrorVerdict judge_error_answer(const HttpEnd& end) {
   ErrorVerdict verdict;
+  verdict.was_sent = end.was_sent;
   if (!end.trouble.empty()) {
     verdict.reason = end.trouble;
     return verdict;

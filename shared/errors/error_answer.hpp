@@ -15,6 +15,7 @@ struct ErrorVerdict {
     refused,  // it would be refused again
   } kind = Kind::again;
   bool has_answered = false;                   // else it is away
+  bool was_sent = false;                       // without an answer the report may be the reason for that
   std::chrono::milliseconds wait_at_least{0};  // before the next report, which may follow one that was taken
   std::string reason;                          // why it was not taken
 };

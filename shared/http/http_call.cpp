@@ -77,12 +77,19 @@ bool HttpCall::connect_to_next() {
 std::optional<HttpEnd> HttpCall::failed(const std::string& why) {
   trouble_ = why;
   if (connects_ && connect_to_next()) return std::nullopt;
-  return HttpEnd{trouble_};
+  return without_answer(trouble_);
+}
+
+HttpEnd HttpCall::without_answer(std::string why) const {
+  HttpEnd end;
+  end.trouble = std::move(why);
+  end.was_sent = fd_ && !connects_ && (!tls_ || tls_->is_established());
+  return end;
 }
 
 std::optional<HttpEnd> HttpCall::go_on(SteadyTime now) {
-  if (now >= deadline_) return HttpEnd{"it did not answer in time"};
-  if (!fd_ && !connect_to_next()) return HttpEnd{trouble_};
+  if (now >= deadline_) return without_answer("it did not answer in time");
+  if (!fd_ && !connect_to_next()) return without_answer(trouble_);
   if (connects_) {
     pollfd one{fd_.get(), POLLOUT, 0};
     if (::poll(&one, 1, 0) == 0) return std::nullopt;
@@ -98,7 +105,7 @@ std::optional<HttpEnd> HttpCall::go_on(SteadyTime now) {
     connects_ = false;
     return converse();
   } catch (const ConnectionLost& lost) {
-    return HttpEnd{lost.what()};
+    return without_answer(lost.what());
   }
 }
 
@@ -113,10 +120,10 @@ std::optional<HttpEnd> HttpCall::converse() {
     if (size > 0)
       take({bytes.data(), static_cast<std::size_t>(size)});
     else if (tls_ && !tls_->is_established())
-      return HttpEnd{"it closed the connection before TLS was spoken"};
+      return without_answer("it closed the connection before TLS was spoken");
     else
       answer_.end();
-    if (answer_.is_whole() || answer_.is_broken()) return HttpEnd{"", std::move(answer_)};
+    if (answer_.is_whole() || answer_.is_broken()) return HttpEnd{"", std::move(answer_), true};
   }
 }
 

@@ -30,6 +30,7 @@ struct HttpPost {
 struct HttpEnd {
   std::string trouble = {};  // why there is no answer; empty: there is one
   HttpAnswer answer = {};
+  bool was_sent = false;  // at least a part of the request
 };
 
 // A request to a server, on a connection of its own.  Only the name lookup before may block.
@@ -56,6 +57,7 @@ class HttpCall {
 
   bool connect_to_next();
   std::optional<HttpEnd> failed(const std::string& why);
+  HttpEnd without_answer(std::string why) const;
   std::optional<HttpEnd> converse();
   void send();
   void take(std::string_view bytes);

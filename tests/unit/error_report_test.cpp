@@ -12,6 +12,7 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "worker/reporting/report_queue.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -49,7 +50,73 @@ ErrorVerdict judged(const std::string& text) {
   return judge_error_answer(end);
 }
 
+// Ends at once, with the verdict on its message.
+class FinishedAttempt : public ReportAttempt {
+ public:
+  explicit FinishedAttempt(ErrorVerdict verdict) : verdict_(std::move(verdict)) {}
+  void watch(std::vector<pollfd>&) const override {}
+  SteadyTime next_look(SteadyTime now) const override { return now; }
+  std::optional<ErrorVerdict> go_on(SteadyTime) override { return verdict_; }
+
+ private:
+  const ErrorVerdict verdict_;
+};
+
+// A service to which some reports go unanswered.
+struct SilentService {
+  ErrorSinkCounts counts{};
+  int seen = 0;
+  bool is_silent_to_all = false;
+  std::vector<std::string> done = {};
+  ErrorSettings settings = {};
+  ReportQueue queue{ErrorSink::webhook, settings, counts,
+                    [this](const ErrorReport& report, SteadyTime) {
+                      ++seen;
+                      ErrorVerdict verdict;
+                      verdict.was_sent = true;
+                      verdict.reason = "it closed the connection";
+                      if (report.message != "poison" && !is_silent_to_all) verdict.kind = ErrorVerdict::Kind::taken;
+                      return std::make_unique<FinishedAttempt>(verdict);
+                    },
+                    [this](HeldReport& held) { done.push_back(held.report.message); }};
+  SteadyTime now{1h};
+
+  void add(const std::string& message) {
+    const auto held = std::make_shared<HeldReport>();
+    held->report.message = message;
+    queue.add(held, now);
+  }
+  void let_pass(std::chrono::seconds time) {
+    for (const SteadyTime until = now + time; now < until; now += 1s) queue.advance(now);
+  }
+};
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_report_to_which_no_service_answers_does_not_keep_the_others) {
+  SilentService service;
+  service.add("poison");
+  service.let_pass(10s);
+  service.add("well");
+  service.let_pass(300s);
+  BOOST_TEST(service.done == (std::vector<std::string>{"well", "poison"}), boost::test_tools::per_element());
+  BOOST_TEST(service.counts.sent.load() == 1U);
+  BOOST_TEST(service.counts.refused.load() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_service_that_answers_none_loses_no_report) {
+  SilentService service;
+  service.is_silent_to_all = true;
+  for (const char* const message : {"one", "two"}) service.add(message);
+  service.let_pass(2h);
+  BOOST_TEST(service.done.empty());
+  BOOST_TEST(service.seen > 20);
+  BOOST_TEST(service.counts.away_since.load() > 0U);
+  service.is_silent_to_all = false;
+  service.let_pass(120s);
+  BOOST_TEST(service.counts.sent.load() == 2U);
+  BOOST_TEST(service.counts.away_since.load() == 0U);
+}
 
 BOOST_AUTO_TEST_CASE(a_report_is_read_as_it_was_written) {
   const ErrorReport report = some_report();

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 constexpr auto lines_apart = 1min;       // in the log
 constexpr std::size_t most_reasons = 8;  // of one outage, in the log
 constexpr int most_answers = 5;          // to one report, which may be the reason that the service fails
+constexpr int most_silences = 5;         // likewise; then the others are tried
 
 }  // namespace
 
@@ -95,6 +96,9 @@ void ReportQueue::heed(Entry entry, const ErrorVerdict& verdict, SteadyTime now)
   const bool is_limit = verdict.has_answered && verdict.wait_at_least > 0ms;
   if (verdict.kind == ErrorVerdict::Kind::again && verdict.has_answered && !is_limit && ++entry.answers >= most_answers)
     return refuse(entry, verdict.reason, now);
+  if (verdict.kind == ErrorVerdict::Kind::again && !verdict.has_answered && verdict.was_sent &&
+      ++entry.silences > most_silences && entry.taken_before < taken_)
+    return refuse(entry, verdict.reason, now);
   switch (verdict.kind) {
     case ErrorVerdict::Kind::again:
       return try_again(std::move(entry), verdict, now);
@@ -104,6 +108,7 @@ void ReportQueue::heed(Entry entry, const ErrorVerdict& verdict, SteadyTime now)
       break;
   }
   note_back(now);
+  ++taken_;
   counts_.sent.fetch_add(1, std::memory_order_relaxed);
   done_(*entry.held);
 }
@@ -126,7 +131,13 @@ void ReportQueue::try_again(Entry entry, const ErrorVerdict& verdict, SteadyTime
     log::warn("error_service_away", {{"service", name()}, {"reason", verdict.reason}});
   std::uniform_real_distribution<double> chance(0, 1);
   not_before_ = std::max<SteadyTime>(not_before_, now + backoff(failures_, chance(random_)));
-  waiting_.push_front(std::move(entry));
+  if (entry.silences < most_silences) {
+    waiting_.push_front(std::move(entry));
+    return;
+  }
+  // If the service takes another one meanwhile, and not this one, it is the report.
+  entry.taken_before = taken_;
+  waiting_.push_back(std::move(entry));
 }
 
 // The program's failures are told each: they may differ, and it is the operator's own.

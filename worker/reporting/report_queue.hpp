@@ -50,7 +50,9 @@ class ReportQueue {
  private:
   struct Entry {
     std::shared_ptr<HeldReport> held;
-    int answers = 0;  // of the service that did not take it
+    int answers = 0;                 // of the service that did not take it
+    int silences = 0;                // it was sent, and there was no answer
+    std::uint64_t taken_before = 0;  // reports, when it was put behind the others for its silences
     std::unique_ptr<ReportAttempt> attempt = {};
   };
 
@@ -70,7 +72,8 @@ class ReportQueue {
   std::deque<Entry> waiting_;
   std::list<Entry> under_way_;
   bool ends_ = false;
-  int failures_ = 0;               // in a row
+  int failures_ = 0;  // in a row
+  std::uint64_t taken_ = 0;
   std::set<std::string> reasons_;  // of the failures, as logged
   SteadyTime away_since_{}, not_before_{}, next_refusal_{}, next_overflow_{};
   std::uint64_t refused_unsaid_ = 0, overflown_unsaid_ = 0;

@@ -31,7 +31,7 @@ void ReporterChild::follow(std::shared_ptr<const Config> config, std::shared_ptr
   const bool changes = config_ && config_->file.text != config->file.text;
   config_ = std::move(config);
   program_ = std::move(program);
-  if (changes) child_.let_go();  // it sends the reports that it has
+  if (changes) child_.let_go(time_to_finish);  // it sends the reports that it has
   if (reports_errors(*config_)) child_.start();
 }
 

@@ -123,31 +123,35 @@ void HttpAnswer::read_counted() {
 
 void HttpAnswer::read_chunks() {
   constexpr std::size_t line_end = 2;
-  for (;;) {
+  std::size_t read = 0;
+  while (state_ == State::chunked) {
+    const std::string_view rest = std::string_view(bytes_).substr(read);
     if (left_ > 0) {
-      const std::size_t size = std::min(bytes_.size(), left_);
-      keep(std::string_view(bytes_).substr(0, std::min(size, left_ > line_end ? left_ - line_end : 0)));
-      bytes_.erase(0, size);
+      const std::size_t size = std::min(rest.size(), left_);
+      keep(rest.substr(0, std::min(size, left_ > line_end ? left_ - line_end : 0)));
+      read += size;
       left_ -= size;
-      if (left_ > 0) return;
+      if (left_ > 0) break;
+      continue;
     }
-    const std::size_t end = bytes_.find("\r\n");
-    if (end == bytes_.npos || end > longest_chunk_line) {
-      if (bytes_.size() > longest_chunk_line) state_ = State::broken;
-      return;
+    const std::size_t end = rest.find("\r\n");
+    if (end == rest.npos || end > longest_chunk_line) {
+      if (rest.size() > longest_chunk_line) state_ = State::broken;
+      break;
     }
-    const std::string_view line = std::string_view(bytes_).substr(0, end);
+    const std::string_view line = rest.substr(0, end);
     const std::optional<std::size_t> size = read_size(line.substr(0, line.find_first_of("; \t")), 16);
-    bytes_.erase(0, end + line_end);
+    read += end + line_end;
     if (!size) state_ = State::broken;
     if (size == std::size_t{0}) state_ = State::whole;  // trailers are not needed
-    if (state_ != State::chunked) return;
-    left_ = *size + line_end;
+    left_ = size.value_or(0) + line_end;
   }
+  bytes_.erase(0, read);
 }
 
 void HttpAnswer::keep(std::string_view bytes) {
   body_ += bytes.substr(0, longest_body - std::min(longest_body, body_.size()));
+  if (body_.size() == longest_body) state_ = State::whole;
 }
 
 }  // namespace brood

@@ -10,7 +10,7 @@
 namespace brood {
 
 // Reads one HTTP/1.1 answer from the bytes of a connection, in pieces as they arrive.  Its memory use is bounded,
-// whatever the bytes are.
+// whatever the bytes are: it is whole once it has so much of the body as is kept.
 class HttpAnswer {
  public:
   static constexpr std::size_t longest_head = 16'384, longest_body = 65'536;

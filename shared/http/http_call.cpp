@@ -18,7 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_for_request = 10s;
+constexpr auto time_for_request = 10s, time_for_address = 3s;
+constexpr std::size_t most_taken_at_once = 65'536;
+constexpr const char* late = "it did not answer in time";
 
 std::string words_of(int error) { return std::generic_category().message(error); }
 
@@ -38,7 +40,9 @@ HttpCall::HttpCall(const HttpPost& post, const TlsCertificates* certificates, st
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
+  const SteadyTime asked = steady_now();
   const int error = getaddrinfo(host_.c_str(), std::to_string(post.endpoint.port).c_str(), &wanted, &found);
+  deadline_ += steady_now() - asked;
   if (error != 0) {
     trouble_ = fmt::format("{}: {}", host_, error == EAI_SYSTEM ? words_of(errno) : gai_strerror(error));
     return;
@@ -58,12 +62,14 @@ short HttpCall::events() const {
   return static_cast<short>(writable | readable);
 }
 
-bool HttpCall::connect_to_next() {
+// The last address may take the rest of the time.
+bool HttpCall::connect_to_next(SteadyTime now) {
   while (!addresses_.empty()) {
     const Address address = addresses_.front();
     addresses_.pop_front();
     fd_ = UniqueFd(::socket(address.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     connects_ = true;
+    connect_deadline_ = addresses_.empty() ? deadline_ : std::min<SteadyTime>(deadline_, now + time_for_address);
     if (fd_ && (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.to), address.size) == 0 ||
                 errno == EINPROGRESS))
       return true;
@@ -74,9 +80,9 @@ bool HttpCall::connect_to_next() {
 }
 
 // Until something was sent, the next address is tried.
-std::optional<HttpEnd> HttpCall::failed(const std::string& why) {
+std::optional<HttpEnd> HttpCall::failed(const std::string& why, SteadyTime now) {
   trouble_ = why;
-  if (connects_ && connect_to_next()) return std::nullopt;
+  if (connects_ && connect_to_next(now)) return std::nullopt;
   return without_answer(trouble_);
 }
 
@@ -87,16 +93,22 @@ HttpEnd HttpCall::without_answer(std::string why) const {
   return end;
 }
 
+// What has come counts, also if this process was kept from reading it in time.
 std::optional<HttpEnd> HttpCall::go_on(SteadyTime now) {
-  if (now >= deadline_) return without_answer("it did not answer in time");
-  if (!fd_ && !connect_to_next()) return without_answer(trouble_);
+  std::optional<HttpEnd> end = step(now);
+  if (!end && now >= deadline_) end = without_answer(late);
+  return end;
+}
+
+std::optional<HttpEnd> HttpCall::step(SteadyTime now) {
+  if (!fd_ && !connect_to_next(now)) return without_answer(trouble_);
   if (connects_) {
     pollfd one{fd_.get(), POLLOUT, 0};
-    if (::poll(&one, 1, 0) == 0) return std::nullopt;
+    if (::poll(&one, 1, 0) == 0) return now < connect_deadline_ ? std::nullopt : failed(late, now);
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0) return failed(words_of(error));
+    if (error != 0) return failed(words_of(error), now);
   }
   try {
     if (connects_ && certificates_ != nullptr)
@@ -113,10 +125,11 @@ std::optional<HttpEnd> HttpCall::converse() {
   send();
   if (!tls_ && !output_.empty()) return std::nullopt;
   std::array<char, 16'384> bytes;
-  for (;;) {
+  for (std::size_t taken = 0; taken < most_taken_at_once;) {
     const ssize_t size = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return std::nullopt;
+    taken += size > 0 ? static_cast<std::size_t>(size) : 0;
     if (size > 0)
       take({bytes.data(), static_cast<std::size_t>(size)});
     else if (tls_ && !tls_->is_established())
@@ -125,6 +138,7 @@ std::optional<HttpEnd> HttpCall::converse() {
       answer_.end();
     if (answer_.is_whole() || answer_.is_broken()) return HttpEnd{"", std::move(answer_), true};
   }
+  return std::nullopt;
 }
 
 // Sends as much as the socket takes.

@@ -43,9 +43,9 @@ class HttpCall {
   // Poll it for these events until the deadline.  -1: there is none, so call go_on().
   int fd() const { return fd_.get(); }
   short events() const;
-  SteadyTime deadline() const { return deadline_; }
+  SteadyTime deadline() const { return connects_ ? connect_deadline_ : deadline_; }
 
-  // Goes on as far as it can.  Returns the end once it has come.
+  // Goes on, for a bounded time.  Returns the end once it has come.
   std::optional<HttpEnd> go_on(SteadyTime now);
 
  private:
@@ -55,8 +55,9 @@ class HttpCall {
     int family;
   };
 
-  bool connect_to_next();
-  std::optional<HttpEnd> failed(const std::string& why);
+  std::optional<HttpEnd> step(SteadyTime now);
+  bool connect_to_next(SteadyTime now);
+  std::optional<HttpEnd> failed(const std::string& why, SteadyTime now);
   HttpEnd without_answer(std::string why) const;
   std::optional<HttpEnd> converse();
   void send();
@@ -68,7 +69,7 @@ class HttpCall {
   std::deque<Address> addresses_;
   std::string output_;  // the part of the request that is not yet sent, or given to `tls_`
   bool connects_ = false;
-  SteadyTime deadline_;
+  SteadyTime deadline_, connect_deadline_{};  // the latter is of this address
   UniqueFd fd_;
   std::unique_ptr<TlsSession> tls_;
   std::string trouble_;  // with the previous address

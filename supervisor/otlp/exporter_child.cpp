@@ -43,7 +43,7 @@ ExporterChild::ExporterChild(EventLoop& loop, Children& children, SpanSource sou
 void ExporterChild::follow(const OtlpSettings& settings) {
   const bool changes = !(settings_ == settings);
   settings_ = settings;
-  if (changes) child_.let_go();  // it sends the spans that it has
+  if (changes) child_.let_go(time_to_finish);  // it sends the spans that it has
   if (!settings_.endpoint.empty()) child_.start();
 }
 

@@ -8,6 +8,8 @@
 namespace brood {
 namespace {
 
+using namespace std::chrono_literals;
+
 void kill_with_group(pid_t pid) {
   ::kill(-pid, SIGKILL);
   ::kill(pid, SIGKILL);  // it may not lead a session yet
@@ -74,6 +76,12 @@ Child Children::keep(pid_t pid, const SpawnSettings& settings, std::optional<Dea
   running_[pid] = record;
   if (record->pace) wake_.start_at(next_deadline());
   return Child(record);
+}
+
+void Children::set_deadline(const Child& child, SteadyTime at) {
+  if (!child.is_running()) return;
+  child.record_->pace.emplace(at, 0ns);
+  wake_.start_at(next_deadline());
 }
 
 bool Children::outlives_us(pid_t pid) const {

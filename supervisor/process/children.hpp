@@ -68,6 +68,9 @@ class Children {
   // Takes over a child that the previous program forked in this process.  It does not outlive us.
   [[nodiscard]] Child adopt(pid_t pid, Ended ended);
 
+  // Kills it at this time, unless it has ended by then.
+  void set_deadline(const Child& child, SteadyTime at);
+
   // Whether it was forked or adopted here and has not been reaped.
   bool is_one(pid_t pid) const { return running_.contains(pid); }
   // Whether it is one of them and gets no signal when this process ends.

@@ -27,8 +27,9 @@ void ServiceChild::start() {
   if (!child_.is_running() && !again_.running()) start_now();
 }
 
-void ServiceChild::let_go() {
+void ServiceChild::let_go(std::optional<std::chrono::milliseconds> within) {
   let_finish();
+  if (within) children_.set_deadline(child_, steady_now() + *within);
   failures_ = 0;
   child_ = Child();
 }

@@ -2,7 +2,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
@@ -27,8 +29,9 @@ class ServiceChild {
 
   ServiceChild(EventLoop& loop, Children& children, Parts parts);
 
-  void start();       // does nothing if it runs, or will be started again
-  void let_go();      // closes the lifeline and forgets the child, which ends in its own time
+  void start();  // does nothing if it runs, or will be started again
+  // Closes the lifeline and forgets the child, which ends in its own time; or is killed when this time is over.
+  void let_go(std::optional<std::chrono::milliseconds> within = std::nullopt);
   void let_finish();  // closes the lifeline, but keeps track of the child
   void kill() const { child_.kill(); }
 

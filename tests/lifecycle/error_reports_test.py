@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "web"))
 from support import BROOD, EXAMPLES, Child, Directory, Redis, eventually, job  # noqa: E402
 
 NOT_TAKEN = object()  # the server closes the connection without an answer
+ENDLESS = object()  # the answer has no end
 
 
 class Service:
@@ -42,6 +43,12 @@ class Service:
                 if status is NOT_TAKEN:
                     self.close_connection = True
                     return
+                if status is ENDLESS:
+                    self.send_response(200)
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    while True:
+                        self.wfile.write(b"1\r\nx\r\n" * 10_000)
                 if 200 <= status < 300:
                     service.taken.append(request)
                 self.send_response(status)
@@ -345,6 +352,16 @@ at_once = 1
         running.push("Fail", ["well"])
         eventually("the next is taken", lambda: len(hook.taken) == 1)
         self.assertEqual(hook.reports()[0]["error_message"], "well")
+
+    def test_an_answer_without_end_holds_up_no_report(self):
+        hook = self.service()
+        hook.answers = [(ENDLESS, {})]
+        running = self.running(f'[on_error]\nwebhook = "{hook.url}"\nat_once = 1\n')
+        running.push("Fail", ["first"])
+        eventually("it is answered", lambda: len(hook.seen) == 1)
+        running.push("Fail", ["second"])
+        eventually("the next is taken", lambda: len(hook.taken) == 1)
+        self.assertEqual(running.metric("brood_error_reports_total", 'service="webhook"'), 2)
 
     def test_a_killed_reporter_is_started_again_and_loses_nothing(self):
         hook = self.service()

@@ -53,6 +53,10 @@ BOOST_AUTO_TEST_CASE(what_is_no_answer_is_broken_and_takes_no_memory) {
   BOOST_TEST(answer_of("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", 5, true).is_broken());
   const HttpAnswer endless = answer_of("HTTP/1.1 200 OK\r\n\r\n" + std::string(1'000'000, 'x'), 10'000);
   BOOST_TEST(endless.body().size() == HttpAnswer::longest_body);
+  BOOST_TEST(endless.is_whole());  // the rest is not waited for
+  std::string chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 100'000; ++i) chunks += "1\r\nx\r\n";
+  BOOST_TEST(answer_of(chunks, 16'384).is_whole());
 }
 
 BOOST_AUTO_TEST_CASE(no_bytes_harm_who_reads_an_answer) {

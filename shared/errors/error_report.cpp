@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -13,12 +14,21 @@ namespace {
 
 constexpr std::array<std::string_view, 3> names_of_ends{"retry", "dead", "discarded"};
 
-std::vector<std::string> read_texts(const JsonObject& json, std::string_view key) {
+constexpr double latest_time = 253'402'300'799;  // the end of the year 9999
+constexpr std::int64_t most_failures = 1'000'000'000;
+
+double read_time(const JsonObject& json, std::string_view key) {
+  const double time = json.number(key).value_or(0);
+  return time > 0 ? std::min(time, latest_time) : 0;
+}
+
+std::vector<std::string> read_texts(const JsonObject& json, std::string_view key, std::size_t most,
+                                    std::size_t longest) {
   std::vector<std::string> texts;
   const auto raw = json.raw(key);
   if (!raw || !raw->starts_with('[')) return texts;
   for (const std::string& element : json_elements(*raw)) {
-    if (element.starts_with('"')) texts.push_back(json_unescape(element));
+    if (element.starts_with('"') && texts.size() < most) texts.push_back(utf8_prefix(json_unescape(element), longest));
   }
   return texts;
 }
@@ -53,40 +63,45 @@ std::string report_json(const ErrorReport& report) {
   if (report.generation > 0) json.number("generation", report.generation);
   if (!report.environment.empty()) json.text("environment", report.environment);
   if (!report.release.empty()) json.text("release", report.release);
-  if (report.digest)
-    json.json("digest", JsonWriter()
-                            .number("failures", report.digest->failures)
-                            .decimal("since", report.digest->since)
-                            .decimal("until", report.digest->until)
-                            .object());
+  if (report.digest) {
+    JsonWriter digest;
+    digest.number("failures", report.digest->failures)
+        .decimal("since", report.digest->since)
+        .decimal("until", report.digest->until);
+    if (report.digest->of_several) digest.truth("of_several_classes", true);
+    json.json("digest", digest.object());
+  }
   return json.object();
 }
 
 ErrorReport read_error_report(std::string_view text) {
   const JsonObject json = JsonObject::parse(text);
-  const auto word = [&](std::string_view key) { return json.string(key).value_or(""); };
+  const auto word = [&](std::string_view key) {
+    return utf8_prefix(json.string(key).value_or(""), longest_report_word);
+  };
   ErrorReport report;
   report.id = word("id");
   // It becomes a part of headers.
   if (report.id.size() != 32 || report.id.find_first_not_of("0123456789abcdef") != report.id.npos)
     throw BadJson("has no id of 32 hex digits");
-  report.at = json.number("at").value_or(0);
+  report.at = read_time(json, "at");
   report.job_class = word("class");
   report.jid = word("jid");
   report.queue = word("queue");
   report.error_class = word("error_class");
-  report.message = word("error_message");
-  report.backtrace = read_texts(json, "backtrace");
-  report.retry_count = json.integer("retry_count").value_or(0);
+  report.message = utf8_prefix(json.string("error_message").value_or(""), longest_report_message);
+  report.backtrace = read_texts(json, "backtrace", most_report_lines, longest_report_word);
+  report.retry_count = std::clamp<std::int64_t>(json.integer("retry_count").value_or(0), 0, most_failures);
   for (std::size_t i = 0; i < names_of_ends.size(); ++i) {
     if (names_of_ends[i] == word("becomes")) report.becomes = static_cast<ErrorReport::Becomes>(i);
   }
-  report.retry_at = json.number("retry_at").value_or(0);
+  report.retry_at = read_time(json, "retry_at");
   report.crash = raw_of(json, "crash", '{');
   report.job = raw_of(json, "job", '{');
   report.fingerprint = word("fingerprint");
-  report.tags = read_texts(json, "tags");
+  report.tags = read_texts(json, "tags", most_report_tags, longest_report_tag);
   report.arguments = raw_of(json, "arguments", '[');
+  if (report.arguments.size() > longest_report_arguments) report.arguments.clear();
   report.host = word("host");
   report.identity = word("identity");
   report.generation = json.integer("generation").value_or(0);
@@ -97,6 +112,9 @@ ErrorReport read_error_report(std::string_view text) {
 
 std::string digest_text(const ErrorReport& report) {
   if (!report.digest) return "";
+  if (report.digest->of_several)
+    return fmt::format("{} more failures of several classes from {:.0f} to {:.0f}", report.digest->failures,
+                       report.digest->since, report.digest->until);
   return fmt::format("{} more failures of {} with {} from {:.0f} to {:.0f}", report.digest->failures, report.job_class,
                      report.error_class, report.digest->since, report.digest->until);
 }

@@ -34,21 +34,27 @@ struct ErrorReport {
   struct Digest {
     std::uint64_t failures = 0;
     double since = 0, until = 0;
+    bool of_several = false;  // classes and errors
   };
   std::optional<Digest> digest;
 
   std::int64_t attempt() const { return retry_count + 1; }
 };
 
+// In characters, but for the arguments.
+inline constexpr std::size_t longest_report_message = 8'192, most_report_lines = 100, longest_report_word = 1'000,
+                             most_report_tags = 32, longest_report_tag = 200, longest_report_arguments = 16'384;
+
 std::string_view to_string(ErrorReport::Becomes becomes);
 
 // One JSON object: class, jid, queue, error_class, error_message, backtrace, retry_count, crash, job, and the other
 // members.  Leaves out those that are empty.
 std::string report_json(const ErrorReport& report);
-// Throws BadJson for a text that is no such object.
+// Jobs can forge one: what is longer is cut, and numbers out of range are put into it.  Throws BadJson for a text that
+// is no such object.
 ErrorReport read_error_report(std::string_view json);
 
-// "Resize: 41 more failures with std::runtime_error in a minute", for services that show a message.
+// "41 more failures of Resize with std::runtime_error from 1800000000 to 1800000060", for services that show a message.
 std::string digest_text(const ErrorReport& report);
 
 // A line of a backtrace, taken apart: "#0 Resize::perform() at resize.cpp:12 (libjobs.so+0x1230)".

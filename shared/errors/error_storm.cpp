@@ -5,6 +5,9 @@
 namespace brood {
 namespace {
 
+constexpr std::size_t largest_crash_in_digest = 10'000;
+const std::pair<std::string, std::string> of_several;
+
 // The same each time that it is made of the same failure.
 std::string id_of_digest(const std::string& id) {
   std::string turned(id.rbegin(), id.rend());
@@ -16,7 +19,7 @@ std::string id_of_digest(const std::string& id) {
 bool ErrorStorm::sends(const ErrorReport& report, SteadyTime now) {
   if (after_ == 0) return true;
   Kind kind{report.job_class, report.error_class};
-  if (minutes_.size() >= most_kinds && !minutes_.contains(kind)) kind = minutes_.rbegin()->first;
+  if (minutes_.size() + 1 >= most_kinds && !minutes_.contains(kind)) kind = of_several;
   Minute& minute = minutes_[kind];
   if (minute.ends == SteadyTime{} || (now >= minute.ends && minute.summed == 0)) {
     minute.ends = now + ErrorStorm::minute;
@@ -29,6 +32,7 @@ bool ErrorStorm::sends(const ErrorReport& report, SteadyTime now) {
   if (minute.summed++ == 0) minute.since = report.at;
   minute.last = report;
   minute.last.job.clear();  // it may be large
+  if (minute.last.crash.size() > largest_crash_in_digest) minute.last.crash.clear();
   return false;
 }
 
@@ -42,7 +46,7 @@ std::vector<ErrorReport> ErrorStorm::take_digests(SteadyTime now, bool everythin
     }
     if (minute.summed > 0) {
       ErrorReport& digest = digests.emplace_back(std::move(minute.last));
-      digest.digest = {minute.summed, minute.since, digest.at};
+      digest.digest = {minute.summed, minute.since, digest.at, one->first == of_several};
       digest.id = id_of_digest(digest.id);
     }
     one = minutes_.erase(one);

@@ -18,7 +18,7 @@ namespace brood {
 class ErrorStorm {
  public:
   static constexpr std::chrono::seconds minute{60};
-  static constexpr std::size_t most_kinds = 1'000;  // those beyond share the place of the last
+  static constexpr std::size_t most_kinds = 1'000;  // those beyond share one
 
   // `after`: so many are sent each; 0: all.
   explicit ErrorStorm(int after) : after_(after) {}

@@ -15,8 +15,6 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t longest_arguments = 16'384, longest_message = 8'192, most_tags = 32, most_lines = 100,
-                      longest_line = 1'000;
 constexpr std::size_t room_for_other_members = 256'000;
 
 std::optional<ErrorReport::Becomes> end_of(const Outcome& outcome) {
@@ -37,21 +35,22 @@ std::vector<std::string> tags_of(const Payload& job) {
   const auto raw = job.raw("tags");
   if (!raw || !raw->starts_with('[')) return tags;
   for (const std::string& tag : json_elements(*raw)) {
-    if (tag.starts_with('"') && tags.size() < most_tags) tags.push_back(utf8_prefix(json_unescape(tag), 200));
+    if (tag.starts_with('"') && tags.size() < most_report_tags)
+      tags.push_back(utf8_prefix(json_unescape(tag), longest_report_tag));
   }
   return tags;
 }
 
 std::string arguments_of(const Payload& job) {
   std::string arguments = shown_args(job.text());
-  if (arguments.size() <= longest_arguments) return arguments;
+  if (arguments.size() <= longest_report_arguments) return arguments;
   return fmt::format("[\"{} bytes of arguments are left out\"]", arguments.size());
 }
 
 std::vector<std::string> backtrace_of(const Failure& failure) {
   std::vector<std::string> lines;
   for (const std::string& line : failure.backtrace) {
-    if (lines.size() < most_lines) lines.push_back(utf8_prefix(line, longest_line));
+    if (lines.size() < most_report_lines) lines.push_back(utf8_prefix(line, longest_report_word));
   }
   return lines;
 }
@@ -63,6 +62,11 @@ std::string fingerprint_of(const Failure& failure) {
   } catch (const BadJson&) {
     return "";
   }
+}
+
+// Whether the report can have it as a member: that is one level deeper, and there is a limit to these.
+bool fits(const std::string& job) {
+  return job.size() < longest_error_report - room_for_other_members && is_json("[" + job + "]");
 }
 
 }  // namespace
@@ -80,7 +84,7 @@ std::optional<ErrorReport> report_failure(const Config& config, const FailureSou
   report.jid = job.jid();
   report.queue = queue;
   report.error_class = failure.error_class;
-  report.message = utf8_prefix(failure.message, longest_message);
+  report.message = utf8_prefix(failure.message, longest_report_message);
   report.backtrace = backtrace_of(failure);
   report.retry_count = failure_count(job);
   report.becomes = *becomes;
@@ -88,9 +92,10 @@ std::optional<ErrorReport> report_failure(const Config& config, const FailureSou
   report.crash = failure.crash_json;
   report.fingerprint = fingerprint_of(failure);
   report.tags = tags_of(job);
-  if (config.errors.arguments) report.arguments = arguments_of(job);
-  const bool fits = job.text().size() < longest_error_report - room_for_other_members;
-  if (config.on_error && fits) report.job = job.text();
+  // Its class encrypts them, and they have come in clear.
+  const bool are_secret = failure.error_class == "NotEncrypted";
+  if (config.errors.arguments && !are_secret) report.arguments = arguments_of(job);
+  if (config.on_error && fits(job.text())) report.job = job.text();
   report.host = source.host;
   report.identity = source.identity;
   report.generation = source.generation;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <ctime>
 #include <memory>
+#include <queue>
 #include <utility>
 
 #include "shared/base/check.hpp"
@@ -27,7 +28,7 @@ constexpr std::ptrdiff_t most_killed = 5;
 constexpr const char* reading = ".reading";  // there while a reader reads
 
 template <typename Take>
-void each_name(int directory, Take take) {
+void each_entry(int directory, Take take) {
   const int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0) return;
   DIR* const opened = fdopendir(copy);
@@ -37,8 +38,15 @@ void each_name(int directory, Take take) {
   }
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opened, closedir);
   while (const dirent* const entry = readdir(entries.get())) {
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") take(std::string(name));
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") take(*entry);
   }
+}
+
+// S_IFREG or another; 0: it is gone.
+mode_t kind_of(int directory, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return DTTOIF(entry.d_type);
+  struct stat status {};
+  return fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
 UniqueFd open_directory(const std::string& path) {
@@ -60,9 +68,9 @@ std::size_t remove_error_spool(const std::string& path) {
   std::size_t reports = 0;
   const UniqueFd directory = open_directory(path);
   if (!directory) return 0;
-  each_name(directory.get(), [&](const std::string& name) {
-    if (!name.starts_with('.')) ++reports;
-    unlinkat(directory.get(), name.c_str(), 0);
+  each_entry(directory.get(), [&](const dirent& entry) {
+    if (entry.d_name[0] != '.') ++reports;
+    unlinkat(directory.get(), entry.d_name, 0);
   });
   rmdir(path.c_str());
   return reports;
@@ -90,6 +98,7 @@ bool ErrorSpoolWriter::write_file(std::string_view report) {
   // After a restart with the first [on_error], workers may be there before the reporter.
   if (!file && errno == ENOENT && mkdir(path_.c_str(), 0700) == 0) file = UniqueFd(make());
   if (!file) return false;
+  fchmod(file.get(), 0600);  // whatever umask the job has set
   const bool written = ::write(file.get(), report.data(), report.size()) == static_cast<ssize_t>(report.size()) &&
                        rename(fresh.c_str(), (path_ + "/" + name).c_str()) == 0;
   if (!written) unlink(fresh.c_str());
@@ -100,6 +109,13 @@ ErrorSpoolReader::ErrorSpoolReader(std::string path) : path_(std::move(path)), d
   check("open of the reports of errors", directory_ ? 0 : -1);
   news_ = UniqueFd(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (news_ && inotify_add_watch(news_.get(), path_.c_str(), IN_MOVED_TO | IN_ONLYDIR) < 0) news_.reset();
+}
+
+bool ErrorSpoolReader::is_in_place() const {
+  struct stat here {
+  }, there{};
+  return fstat(directory_.get(), &here) == 0 && lstat(path_.c_str(), &there) == 0 && here.st_dev == there.st_dev &&
+         here.st_ino == there.st_ino;
 }
 
 bool ErrorSpoolReader::lock() { return flock(directory_.get(), LOCK_EX | LOCK_NB) == 0; }
@@ -118,35 +134,47 @@ void ErrorSpoolReader::hear_news() const {
 }
 
 std::vector<std::string> ErrorSpoolReader::names(std::size_t most) const {
-  std::vector<std::string> names;
-  each_name(directory_.get(), [&](std::string name) {
-    if (!name.starts_with('.')) {
-      names.push_back(std::move(name));
+  std::priority_queue<std::string> oldest;  // the newest of them first
+  each_entry(directory_.get(), [&](const dirent& entry) {
+    const std::string_view name = entry.d_name;
+    if (name.starts_with('.')) {
+      struct stat status {};
+      const bool is_old = name != reading &&
+                          fstatat(directory_.get(), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                          status.st_mtime + unfinished_for < time(nullptr);
+      if (is_old) unlinkat(directory_.get(), entry.d_name, 0);
       return;
     }
-    struct stat status {};
-    const bool is_old = name != reading && fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                        status.st_mtime + unfinished_for < time(nullptr);
-    if (is_old) unlinkat(directory_.get(), name.c_str(), 0);
+    const mode_t kind = kind_of(directory_.get(), entry);
+    if (kind != S_IFREG) {
+      if (kind != S_IFDIR) unlinkat(directory_.get(), entry.d_name, 0);
+      return;
+    }
+    if (oldest.size() == most && (most == 0 || oldest.top() <= name)) return;
+    if (oldest.size() == most) oldest.pop();
+    oldest.emplace(name);
   });
-  std::sort(names.begin(), names.end());
-  if (names.size() > most) names.resize(most);
+  std::vector<std::string> names(oldest.size());
+  for (auto name = names.rbegin(); name != names.rend(); ++name, oldest.pop()) *name = oldest.top();
   return names;
 }
 
 std::optional<std::string> ErrorSpoolReader::read(const std::string& name) const {
   const UniqueFd file(
       openat(directory_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  const bool will_never_be_read = errno == ELOOP || errno == ENXIO || errno == ENOENT;
+  if (!file) return will_never_be_read ? std::optional<std::string>("") : std::nullopt;
   struct stat status {};
-  const bool is_report = file && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+  const bool is_report = fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
                          status.st_size <= static_cast<off_t>(longest_error_report);
   std::string text(is_report ? static_cast<std::size_t>(status.st_size) : 0, '\0');
-  if (is_report && ::read(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return text;
-  remove(name);
-  return std::nullopt;
+  if (::read(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) text.clear();
+  return text;
 }
 
-void ErrorSpoolReader::remove(const std::string& name) const { unlinkat(directory_.get(), name.c_str(), 0); }
+bool ErrorSpoolReader::remove(const std::string& name) const {
+  return unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT;
+}
 
 std::optional<std::string> ErrorSpoolReader::note_killed_reader(const std::string& name) const {
   if (std::count(name.begin(), name.end(), killed_mark) < most_killed) {

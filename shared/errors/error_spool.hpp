@@ -43,7 +43,11 @@ class ErrorSpoolWriter {
 // For the one process that reads.  Jobs can write there too, so no file is trusted.
 class ErrorSpoolReader {
  public:
+  // Throws std::system_error.
   explicit ErrorSpoolReader(std::string path);
+
+  // Whether the directory that it reads is the one at the path.
+  bool is_in_place() const;
 
   // Whether no other process reads now.  From then on none does.
   bool lock();
@@ -51,11 +55,13 @@ class ErrorSpoolReader {
   int news() const { return news_.get(); }
   void hear_news() const;
 
-  // The names of all reports, the oldest first, `most` at most.  Removes what writers that were killed have left.
+  // The names of the oldest files, the oldest first, `most` at most.  Removes what writers that were killed have left,
+  // and what is neither a file nor a directory.
   std::vector<std::string> names(std::size_t most) const;
-  // nullopt: it is no report, and was removed.
+  // Empty: it is no report.  nullopt: it cannot be read now.
   std::optional<std::string> read(const std::string& name) const;
-  void remove(const std::string& name) const;
+  // Returns whether it is gone.
+  bool remove(const std::string& name) const;
   // Call it once it reads.  Returns whether the reader before was killed: it has not called note_end().
   bool note_begin() const;
   void note_end() const;

@@ -21,12 +21,15 @@ struct ErrorSinkCounts {
 };
 
 struct ErrorCounts {
-  std::atomic<std::uint64_t> waiting_bytes;  // in the spool; workers write nothing beyond its limit
+  // In the spool.  Workers add to it, and write nothing beyond its limit; the reporter corrects it at each look, which
+  // may miss what is written at that moment.
+  std::atomic<std::uint64_t> waiting_bytes;
   std::atomic<std::uint64_t> written;        // reports that workers and recoveries wrote into the spool
   std::atomic<std::uint64_t> unwritten;      // it was full, or not there
   std::atomic<std::uint64_t> summed;         // failures that digests stand for
   std::atomic<std::uint64_t> summed_unsent;  // of those, the ones of digests that are not sent yet
-  std::atomic<std::uint64_t> forgotten;      // the reporter was killed before it sent their digest, or again and again
+  // The reporter was killed before it sent their digest, or again and again; or the file was no report.
+  std::atomic<std::uint64_t> forgotten;
   std::array<ErrorSinkCounts, error_sink_names.size()> sinks;
 };
 

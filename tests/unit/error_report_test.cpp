@@ -1,3 +1,6 @@
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -233,7 +236,10 @@ BOOST_AUTO_TEST_CASE(a_storm_of_many_kinds_takes_no_more_memory_and_loses_no_cou
     report.error_class = "E" + std::to_string(i);
     sent += storm.sends(report, SteadyTime(1h)) ? 1U : 0U;
   }
-  for (const ErrorReport& digest : storm.take_digests(SteadyTime(1h), true)) summed += digest.digest.value().failures;
+  for (const ErrorReport& digest : storm.take_digests(SteadyTime(1h), true)) {
+    summed += digest.digest.value().failures;
+    BOOST_TEST(digest_text(digest).find(" more failures of several classes from ") != std::string::npos);
+  }
   BOOST_TEST(sent + summed == 5'000U);
   BOOST_TEST(sent == ErrorStorm::most_kinds);
   ErrorStorm none(0);
@@ -296,6 +302,49 @@ BOOST_AUTO_TEST_CASE(a_spool_keeps_reports_until_they_are_removed) {
   BOOST_TEST(writer.write("four"));  // it is made again
 }
 
+BOOST_AUTO_TEST_CASE(a_report_is_readable_whatever_umask_a_job_sets) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "spool";
+  make_error_spool(path);
+  const mode_t before = umask(0777);
+  const bool written = ErrorSpoolWriter(path, nullptr).write("one");
+  umask(before);
+  BOOST_TEST(written);
+  const auto mode = std::filesystem::status(path + "/" + ErrorSpoolReader(path).names(1).at(0)).permissions();
+  BOOST_TEST(static_cast<unsigned>(mode) == 0600U);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_notices_that_its_directory_was_replaced) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "spool";
+  make_error_spool(path);
+  const ErrorSpoolReader reader(path);
+  BOOST_TEST(reader.is_in_place());
+  std::filesystem::rename(path, path + "-away");
+  BOOST_TEST(!reader.is_in_place());
+  make_error_spool(path);
+  BOOST_TEST(!reader.is_in_place());
+}
+
+BOOST_AUTO_TEST_CASE(a_forged_report_is_cut_to_what_a_real_one_may_be) {
+  const std::string longer(5'000, 'x');
+  std::string text = R"({"id":"00000000000000000000000000000000","class":")" + longer + R"(","error_class":")" +
+                     longer + R"(","at":1e999,"retry_at":1e308,"retry_count":9223372036854775807,"backtrace":[)";
+  for (int i = 0; i < 1'000; ++i) text += (i == 0 ? "\"" : ",\"") + longer + "\"";
+  const ErrorReport report = read_error_report(text + "]}");
+  BOOST_TEST(report.job_class.size() == longest_report_word);
+  BOOST_TEST(report.error_class.size() == longest_report_word);
+  BOOST_TEST(report.backtrace.size() == most_report_lines);
+  BOOST_TEST(report.attempt() > 0);
+  BOOST_TEST(report.at < 1e12);
+  const std::string sent = post_to_sentry(SentryDsn::parse("https://k@h/1"), report, "1").body;
+  BOOST_TEST(sent.find("9999-12-31") != std::string::npos);
+  const ErrorReport early =
+      read_error_report(R"({"id":"00000000000000000000000000000000","at":-1e999,"retry_at":-5,"retry_count":-7})");
+  BOOST_TEST(early.at == 0);
+  BOOST_TEST(early.attempt() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_spool_is_bounded_and_reads_no_odd_file) {
   const TemporaryDirectory directory;
   const std::string path = directory / "spool";
@@ -310,8 +359,15 @@ BOOST_AUTO_TEST_CASE(a_spool_is_bounded_and_reads_no_odd_file) {
   const ErrorSpoolReader reader(path);
   std::filesystem::create_symlink("/etc/passwd", path + "/link");
   std::filesystem::create_directory(path + "/folder");
-  BOOST_TEST(!reader.read("link"));
-  BOOST_TEST(!reader.read("folder"));
-  BOOST_TEST(!reader.read("none"));
+  for (const char* const name : {"link", "folder", "none"}) BOOST_TEST(reader.read(name).value() == "", name);
+  BOOST_TEST(!reader.remove("folder"));
+  BOOST_TEST(reader.remove("none"));
+  for (int i = 0; i < 5; ++i) std::ofstream(path + "/" + std::to_string(i));
+  // The reports of above have longer names, which begin with a digit too.
+  const std::vector<std::string> names = reader.names(3);
+  BOOST_TEST(names.size() == 3U);
+  BOOST_TEST(std::is_sorted(names.begin(), names.end()));
+  BOOST_TEST(names.front() == "0");
+  BOOST_TEST(reader.names(100).size() == 22U);
   BOOST_TEST(!std::filesystem::exists(std::filesystem::symlink_status(path + "/link")));
 }

@@ -56,13 +56,15 @@ constexpr auto between_reads = 50ms;  // many reports are read at once
 constexpr std::chrono::milliseconds read_anyway = 5s, read_without_news = 200ms;
 constexpr auto secrets_last = 1min;  // then they are read again, and the certificates: they may have been renewed
 constexpr std::size_t most_read_at_once = 1'000;
+constexpr auto longest_lock = 30s;  // of another reporter, with a wide margin
+constexpr auto lines_of_unreadable_apart = 1min;
 
 class ReportLoop {
  public:
   explicit ReportLoop(const Reporter& reporter)
       : reporter_(reporter),
         counts_(reporter.counts),
-        spool_(reporter.spool),
+        spool_(std::in_place, reporter.spool),
         storm_(reporter.config.errors.storm_after) {
     for (ErrorSinkCounts& sink : counts_.sinks) sink.in_use.store(0);
     for (const ErrorSink sink : sinks_of(reporter.config)) {
@@ -84,7 +86,7 @@ class ReportLoop {
       for (ReportQueue& queue : queues_) queue.advance(now);
       log::flush();
     }
-    if (reads_) spool_.note_end();
+    if (reads_) spool_->note_end();
   }
 
  private:
@@ -98,20 +100,20 @@ class ReportLoop {
   void wait(SteadyTime now) {
     SteadyTime next = std::min<SteadyTime>(next_read_, now + 1h);
     std::vector<pollfd> fds{{ends_at_ ? -1 : reporter_.lifeline, POLLIN, 0},
-                            {reads_ && now >= heard_ + between_reads ? spool_.news() : -1, POLLIN, 0}};
+                            {reads_ && now >= heard_ + between_reads ? spool_->news() : -1, POLLIN, 0}};
     for (const ReportQueue& queue : queues_) {
       queue.watch(fds);
       next = std::min(next, queue.next_look(now));
     }
     if (const auto digest = storm_.next_digest()) next = std::min(next, *digest);
     if (ends_at_) next = std::min(next, *ends_at_);
-    if (reads_ && fds[1].fd < 0 && spool_.news() >= 0) next = std::min<SteadyTime>(next, heard_ + between_reads);
+    if (reads_ && fds[1].fd < 0 && spool_->news() >= 0) next = std::min<SteadyTime>(next, heard_ + between_reads);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max<SteadyTime::duration>(next - now, 0ns));
     ::poll(fds.data(), fds.size(), static_cast<int>(left.count()));
     if (fds[1].revents != 0) {
       heard_ = steady_now();
       next_read_ = heard_;
-      spool_.hear_news();
+      spool_->hear_news();
     }
     if (fds[0].revents != 0) {
       ends_at_ = steady_now() + time_to_end;
@@ -122,26 +124,48 @@ class ReportLoop {
 
   // Only one reporter reads at a time, so that no report is sent by two.
   bool may_read(SteadyTime now) {
+    if (!ends_at_ && !spool_->is_in_place()) open_anew();
     if (reads_) return true;
-    if (!spool_.lock()) {
+    if (!spool_->lock()) {
       next_read_ = now + lock_again;
+      if (!asked_for_lock_) asked_for_lock_ = now;
+      if (now >= *asked_for_lock_ + longest_lock && !std::exchange(lock_is_logged_, true))
+        log::warn("error_reports_wait", {{"reason", "another process has locked " + reporter_.spool}});
       return false;
     }
     reads_ = true;
-    after_kill_ = spool_.note_begin();
+    asked_for_lock_.reset();
+    lock_is_logged_ = false;
+    after_kill_ = spool_->note_begin();
     counts_.forgotten.fetch_add(counts_.summed_unsent.exchange(0));
     return true;
   }
 
+  // Jobs can write there too, and remove or rename the directory.
+  void open_anew() {
+    log::warn("error_reports_moved", {{"directory", reporter_.spool}, {"now", "it is made again"}});
+    make_error_spool(reporter_.spool);
+    spool_.emplace(reporter_.spool);
+    reads_ = false;
+  }
+
   void read(SteadyTime now) {
     if (!may_read(now)) return;
-    next_read_ = now + (spool_.news() < 0 ? read_without_news : read_anyway);
+    next_read_ = now + (spool_->news() < 0 ? read_without_news : read_anyway);
     std::size_t fresh = 0;
-    for (std::string name : spool_.names(known_.size() + most_read_at_once)) {
+    bool is_full = false;
+    const std::size_t most = known_.size() + done_.size() + unreadable_.size() + most_read_at_once;
+    for (std::string name : spool_->names(most)) {
       if (known_.contains(name)) continue;
-      ++fresh;
+      if (done_.contains(name)) {
+        remove(name);
+        continue;
+      }
+      is_full = held_bytes_ > most_spooled_bytes;  // writers keep to this, but jobs can write there too
+      if (is_full) break;
+      if (!unreadable_.contains(name)) ++fresh;
       if (after_kill_) {
-        const auto renamed = spool_.note_killed_reader(name);
+        const auto renamed = spool_->note_killed_reader(name);
         if (!renamed) {
           log::error("error_report_forgotten",
                      {{"file", name}, {"reason", "the reporter was killed again and again while it had it"}});
@@ -153,23 +177,43 @@ class ReportLoop {
       take(name, now);
     }
     after_kill_ = after_kill_ && fresh == most_read_at_once;
-    has_read_all_ = ends_at_ && fresh < most_read_at_once;
-    if (fresh >= most_read_at_once) next_read_ = now;
+    has_read_all_ = ends_at_ && fresh < most_read_at_once && !is_full;
+    if (fresh >= most_read_at_once && !is_full) next_read_ = now;
     counts_.waiting_bytes.store(held_bytes_);
   }
 
   void take(const std::string& name, SteadyTime now) {
-    const auto text = spool_.read(name);
-    if (!text) return;
+    const auto text = spool_->read(name);
+    if (!text) {
+      if (unreadable_.insert(name).second) note_unreadable("it cannot be opened, and is tried again", now);
+      return;
+    }
+    unreadable_.erase(name);
     try {
       const ErrorReport report = read_error_report(*text);
       if (storm_.sends(report, now)) return hold({.report = report, .file = name, .bytes = text->size()}, now);
       counts_.summed.fetch_add(1);
       counts_.summed_unsent.fetch_add(1);
     } catch (const BadJson& bad) {
-      log::warn("error_report_unreadable", {{"reason", bad.what()}});
+      counts_.forgotten.fetch_add(1);
+      note_unreadable(bad.what(), now);
     }
-    spool_.remove(name);
+    remove(name);
+  }
+
+  void note_unreadable(const std::string& reason, SteadyTime now) {
+    ++unreadable_unlogged_;
+    if (now < next_unreadable_) return;
+    log::warn("error_report_unreadable", {{"reports", std::exchange(unreadable_unlogged_, 0)}, {"reason", reason}});
+    next_unreadable_ = now + lines_of_unreadable_apart;
+  }
+
+  // What cannot be removed is tried again at each look, and not sent again.
+  void remove(const std::string& name) {
+    if (spool_->remove(name))
+      done_.erase(name);
+    else
+      done_.insert(name);
   }
 
   void hold(HeldReport report, SteadyTime now) {
@@ -186,7 +230,7 @@ class ReportLoop {
     if (--held.queues > 0) return;
     if (held.report.digest) counts_.summed_unsent.fetch_sub(held.report.digest->failures);
     if (held.file.empty()) return;
-    spool_.remove(held.file);
+    remove(held.file);
     known_.erase(held.file);
     held_bytes_ -= held.bytes;
     counts_.waiting_bytes.store(held_bytes_);
@@ -222,14 +266,20 @@ class ReportLoop {
 
   const Reporter& reporter_;
   ErrorCounts& counts_;
-  ErrorSpoolReader spool_;
+  std::optional<ErrorSpoolReader> spool_;  // always there
   ErrorStorm storm_;
   std::list<ReportQueue> queues_;
-  std::set<std::string> known_;  // files whose reports are in a queue
-  std::size_t held_bytes_ = 0;   // of these
+  std::set<std::string> known_;       // files whose reports are in a queue
+  std::set<std::string> done_;        // files that could not be removed
+  std::set<std::string> unreadable_;  // for now
+  std::size_t held_bytes_ = 0;        // of these
   std::optional<ErrorServices> services_;
   std::list<TlsCertificates> certificates_;
   SteadyTime services_read_{}, certificates_read_{}, next_read_{}, heard_{};
+  SteadyTime next_unreadable_{};
+  std::uint64_t unreadable_unlogged_ = 0;
+  std::optional<SteadyTime> asked_for_lock_;
+  bool lock_is_logged_ = false;
   bool reads_ = false, after_kill_ = false, has_read_all_ = false;
   std::optional<SteadyTime> ends_at_;
 };

@@ -13,6 +13,7 @@
 #include <ctime>
 #include <memory>
 #include <queue>
+#include <sstream>
 #include <utility>
 
 #include "shared/base/check.hpp"
@@ -25,7 +26,8 @@ namespace {
 constexpr time_t unfinished_for = 60;  // seconds after which the writer of a file has been killed
 constexpr char killed_mark = '~';      // once for each reader that was killed while the file was there
 constexpr std::ptrdiff_t most_killed = 5;
-constexpr const char* reading = ".reading";  // there while a reader reads
+constexpr const char* reading = ".reading";  // there while a reader reads: what it has in hand, a line each
+constexpr std::size_t longest_in_hand = 65'536;
 
 template <typename Take>
 void each_entry(int directory, Take take) {
@@ -120,9 +122,25 @@ bool ErrorSpoolReader::is_in_place() const {
 
 bool ErrorSpoolReader::lock() { return flock(directory_.get(), LOCK_EX | LOCK_NB) == 0; }
 
-bool ErrorSpoolReader::note_begin() const {
-  const UniqueFd file(openat(directory_.get(), reading, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  return !file && errno == EEXIST;
+std::set<std::string> ErrorSpoolReader::note_begin() {
+  in_hand_ = UniqueFd(
+      openat(directory_.get(), reading, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+  std::string text(longest_in_hand, '\0');
+  const ssize_t size = in_hand_ ? pread(in_hand_.get(), text.data(), text.size(), 0) : 0;
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  std::set<std::string> names;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) names.insert(line);
+  note_in_hand({});
+  return names;
+}
+
+// If it is killed between the two calls, too many are noted.
+void ErrorSpoolReader::note_in_hand(const std::set<std::string>& names) const {
+  if (!in_hand_) return;
+  const std::string text = fmt::format("{}", fmt::join(names, "\n"));
+  const ssize_t written = pwrite(in_hand_.get(), text.data(), text.size(), 0);
+  if (ftruncate(in_hand_.get(), std::max<ssize_t>(written, 0)) != 0) return;
 }
 
 void ErrorSpoolReader::note_end() const { remove(reading); }

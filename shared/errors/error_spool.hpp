@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,8 @@
 namespace brood {
 
 // Where reports of failures wait for the reporter of a supervisor: a directory beside its scoreboard, a file for each.
-// A file stays until the report has been sent, so a reporter that is killed loses none.
+// A file stays until the report has been sent, so a reporter that is killed loses none; but one that several reporters
+// had in hand when they were killed is given up.
 std::string error_spool_path(const std::string& runtime_directory, const std::string& identity);
 
 // Makes it with mode 0700, if it is not there.  Throws std::system_error.
@@ -62,8 +64,11 @@ class ErrorSpoolReader {
   std::optional<std::string> read(const std::string& name) const;
   // Returns whether it is gone.
   bool remove(const std::string& name) const;
-  // Call it once it reads.  Returns whether the reader before was killed: it has not called note_end().
-  bool note_begin() const;
+  // Call it once it reads.  Returns the files that the reader before had in hand, if it was killed: it has not called
+  // note_end().
+  std::set<std::string> note_begin();
+  // What it reads or sends from now on.
+  void note_in_hand(const std::set<std::string>& names) const;
   void note_end() const;
   // Notes that a reader was killed while it had this report.  Returns its new name; nullopt: so many were killed that
   // this report may be the reason, and it was removed.
@@ -71,7 +76,7 @@ class ErrorSpoolReader {
 
  private:
   const std::string path_;
-  UniqueFd directory_, news_;
+  UniqueFd directory_, news_, in_hand_;
 };
 
 }  // namespace brood

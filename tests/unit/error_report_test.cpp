@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "shared/base/digest.hpp"
@@ -73,12 +74,13 @@ struct SilentService {
   std::vector<std::string> done = {};
   ErrorSettings settings = {};
   ReportQueue queue{ErrorSink::webhook, settings, counts,
-                    [this](const ErrorReport& report, SteadyTime) {
+                    [this](const HeldReport& held, SteadyTime) {
                       ++seen;
                       ErrorVerdict verdict;
                       verdict.was_sent = true;
                       verdict.reason = "it closed the connection";
-                      if (report.message != "poison" && !is_silent_to_all) verdict.kind = ErrorVerdict::Kind::taken;
+                      if (held.report.message != "poison" && !is_silent_to_all)
+                        verdict.kind = ErrorVerdict::Kind::taken;
                       return std::make_unique<FinishedAttempt>(verdict);
                     },
                     [this](HeldReport& held) { done.push_back(held.report.message); }};
@@ -281,7 +283,7 @@ BOOST_AUTO_TEST_CASE(a_spool_keeps_reports_until_they_are_removed) {
   ErrorSpoolReader reader(path), other(path);
   BOOST_TEST(reader.lock());
   BOOST_TEST(!other.lock());
-  BOOST_TEST(!reader.note_begin());
+  BOOST_TEST(reader.note_begin().empty());
   const auto names = reader.names(10);
   BOOST_REQUIRE(names.size() == 2U);
   BOOST_TEST(reader.read(names[0]).value() == "one");
@@ -291,7 +293,10 @@ BOOST_AUTO_TEST_CASE(a_spool_keeps_reports_until_they_are_removed) {
   BOOST_TEST(counts.written.load() == 2U);
 
   // Other readers were killed.
-  BOOST_TEST(other.note_begin());
+  reader.note_in_hand({names[1], "another"});
+  reader.note_in_hand({names[1]});
+  BOOST_TEST((other.note_begin() == std::set<std::string>{names[1]}));
+  BOOST_TEST(other.note_begin().empty());
   std::string name = names[1];
   for (int killed = 0; killed < 5; ++killed) name = other.note_killed_reader(name).value();
   BOOST_TEST(!other.note_killed_reader(name));

@@ -48,6 +48,12 @@ void ReportQueue::watch(std::vector<pollfd>& fds) const {
   for (const Entry& entry : under_way_) entry.attempt->watch(fds);
 }
 
+void ReportQueue::add_files_under_way(std::set<std::string>& files) const {
+  for (const Entry& entry : under_way_) {
+    if (!entry.held->file.empty()) files.insert(entry.held->file);
+  }
+}
+
 SteadyTime ReportQueue::next_look(SteadyTime now) const {
   SteadyTime next = now + 1h;
   for (const Entry& entry : under_way_) next = std::min(next, entry.attempt->next_look(now));
@@ -80,7 +86,7 @@ void ReportQueue::begin(SteadyTime now) {
   Entry entry = std::move(waiting_.front());
   waiting_.pop_front();
   try {
-    entry.attempt = begin_(entry.held->report, now);
+    entry.attempt = begin_(*entry.held, now);
     under_way_.push_back(std::move(entry));
   } catch (const std::exception& error) {
     ErrorVerdict verdict;

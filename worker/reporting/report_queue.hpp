@@ -32,7 +32,7 @@ struct HeldReport {
 class ReportQueue {
  public:
   // Throws std::exception if it cannot be tried now.
-  using Begin = std::function<std::unique_ptr<ReportAttempt>(const ErrorReport&, SteadyTime)>;
+  using Begin = std::function<std::unique_ptr<ReportAttempt>(const HeldReport&, SteadyTime)>;
   using Done = std::function<void(HeldReport&)>;
 
   // `done` is called once for each report that it got, when it was taken or is lost.
@@ -41,6 +41,7 @@ class ReportQueue {
   void add(const std::shared_ptr<HeldReport>& report, SteadyTime now);
 
   void watch(std::vector<pollfd>& fds) const;
+  void add_files_under_way(std::set<std::string>& files) const;
   SteadyTime next_look(SteadyTime now) const;
   void advance(SteadyTime now);
   // From now on nothing is tried again: what is not taken stays where it is.

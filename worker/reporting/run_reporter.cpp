@@ -72,7 +72,10 @@ class ReportLoop {
       counts.in_use.store(1);
       queues_.emplace_back(
           sink, reporter.config.errors, counts,
-          [this, sink](const ErrorReport& report, SteadyTime now) { return begin(sink, report, now); },
+          [this, sink](const HeldReport& held, SteadyTime now) {
+            note_in_hand(held.file);
+            return begin(sink, held.report, now);
+          },
           [this](HeldReport& held) { done(held); });
     }
   }
@@ -84,6 +87,7 @@ class ReportLoop {
       if (now >= next_read_) read(now);
       for (const ErrorReport& digest : storm_.take_digests(now, ends_at_.has_value())) hold({.report = digest}, now);
       for (ReportQueue& queue : queues_) queue.advance(now);
+      if (reads_) note_in_hand();
       log::flush();
     }
     if (reads_) spool_->note_end();
@@ -136,7 +140,8 @@ class ReportLoop {
     reads_ = true;
     asked_for_lock_.reset();
     lock_is_logged_ = false;
-    after_kill_ = spool_->note_begin();
+    in_hand_.clear();
+    suspects_ = spool_->note_begin();
     counts_.forgotten.fetch_add(counts_.summed_unsent.exchange(0));
     return true;
   }
@@ -164,7 +169,7 @@ class ReportLoop {
       is_full = held_bytes_ > most_spooled_bytes;  // writers keep to this, but jobs can write there too
       if (is_full) break;
       if (!unreadable_.contains(name)) ++fresh;
-      if (after_kill_) {
+      if (suspects_.erase(name) > 0) {
         const auto renamed = spool_->note_killed_reader(name);
         if (!renamed) {
           log::error("error_report_forgotten",
@@ -176,13 +181,13 @@ class ReportLoop {
       }
       take(name, now);
     }
-    after_kill_ = after_kill_ && fresh == most_read_at_once;
     has_read_all_ = ends_at_ && fresh < most_read_at_once && !is_full;
     if (fresh >= most_read_at_once && !is_full) next_read_ = now;
     counts_.waiting_bytes.store(held_bytes_);
   }
 
   void take(const std::string& name, SteadyTime now) {
+    note_in_hand(name);
     const auto text = spool_->read(name);
     if (!text) {
       if (unreadable_.insert(name).second) note_unreadable("it cannot be opened, and is tried again", now);
@@ -199,6 +204,16 @@ class ReportLoop {
       note_unreadable(bad.what(), now);
     }
     remove(name);
+  }
+
+  // If this process is killed, the next one knows which reports may be the reason.
+  void note_in_hand(const std::string& file = {}) {
+    std::set<std::string> files;
+    for (const ReportQueue& queue : queues_) queue.add_files_under_way(files);
+    if (!file.empty()) files.insert(file);
+    if (files == in_hand_) return;
+    in_hand_ = std::move(files);
+    spool_->note_in_hand(in_hand_);
   }
 
   void note_unreadable(const std::string& reason, SteadyTime now) {
@@ -272,6 +287,8 @@ class ReportLoop {
   std::set<std::string> known_;       // files whose reports are in a queue
   std::set<std::string> done_;        // files that could not be removed
   std::set<std::string> unreadable_;  // for now
+  std::set<std::string> in_hand_;     // read or sent at this moment, as noted
+  std::set<std::string> suspects_;    // those that a killed reporter had in hand
   std::size_t held_bytes_ = 0;        // of these
   std::optional<ErrorServices> services_;
   std::list<TlsCertificates> certificates_;
@@ -280,7 +297,7 @@ class ReportLoop {
   std::uint64_t unreadable_unlogged_ = 0;
   std::optional<SteadyTime> asked_for_lock_;
   bool lock_is_logged_ = false;
-  bool reads_ = false, after_kill_ = false, has_read_all_ = false;
+  bool reads_ = false, has_read_all_ = false;
   std::optional<SteadyTime> ends_at_;
 };
 

@@ -89,6 +89,18 @@ Html published_section(Call& call) {
   return section("Published by workers", table.html(call, "No worker has published its job classes."));
 }
 
+// Cut between two characters.
+std::string reason_of_pause(const Call& call) {
+  std::string reason = said_of_pause(call, "reason");
+  const auto is_inside_character = [&](std::size_t at) {
+    return (static_cast<unsigned char>(reason[at]) & 0xC0) == 0x80;
+  };
+  if (reason.size() <= longest_pause_reason) return reason;
+  std::size_t end = longest_pause_reason;
+  while (end > 0 && is_inside_character(end)) --end;
+  return reason.substr(0, end);
+}
+
 }  // namespace
 
 HttpResponse show_classes(Call& call) {
@@ -136,8 +148,7 @@ HttpResponse show_classes(Call& call) {
 
 HttpResponse pause_one_class(Call& call) {
   const std::string name = class_to_pause(call);
-  pause_class_of(call.site.shards(), name, said_of_pause(call, "reason").substr(0, longest_pause_reason),
-                 length_of_pause(call));
+  pause_class_of(call.site.shards(), name, reason_of_pause(call), length_of_pause(call));
   return see_other(call, Url("/classes"), "The class " + name + " is paused: workers follow within two seconds.");
 }
 

@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto time_to_finish = 2'500ms;  // half a second more than the reporter takes
+constexpr int most_removals = 100;        // of files, which processes that jobs have left may make all the time
 
 }  // namespace
 
@@ -45,9 +46,15 @@ void ReporterChild::finish(SteadyTime now) {
 bool ReporterChild::has_finished(SteadyTime now) {
   if (child_.is_running() && now < deadline_) return false;
   child_.kill();
-  if (const std::size_t left = remove_error_spool(spool_); left > 0)
+  const RemovedSpool removed = remove_error_spool(spool_);
+  left_ += removed.reports;
+  if (removed.goes_on && ++removals_ < most_removals) {
+    wake_.start_at(now);
+    return false;
+  }
+  if (left_ > 0)
     log::warn("error_reports_lost",
-              {{"reports", left}, {"reason", "the supervisor ends, and they were not taken in time"}});
+              {{"reports", left_}, {"reason", "the supervisor ends, and they were not taken in time"}});
   return true;
 }
 

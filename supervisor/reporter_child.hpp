@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -36,6 +37,8 @@ class ReporterChild {
   ServiceChild child_;
   bool finishes_ = false;
   SteadyTime deadline_{};
+  std::size_t left_ = 0;  // reports
+  int removals_ = 0;
   Timer wake_;
 };
 

@@ -34,7 +34,9 @@ int Supervisor::give_way() {
   // This comes first, in case this process is killed meanwhile.  The files would prove to the next supervisor here that
   // the name belongs to this host, and it would recover the jobs.  Without them it leaves the jobs to the other process
   // for as long as that sends heartbeats.
-  remove_runtime_files(scoreboard_path(identity_.runtime_directory, identity_.name));
+  const std::string scoreboard = scoreboard_path(identity_.runtime_directory, identity_.name);
+  unlink(scoreboard.c_str());
+  remove_runtime_files(scoreboard);
   const int workers = fleet_.pool.occupied();
   fleet_.pool.kill_all("another process has its supervisor's name");
   end_children();

@@ -27,7 +27,7 @@ constexpr time_t unfinished_for = 60;  // seconds after which the writer of a fi
 constexpr char killed_mark = '~';      // once for each reader that was killed while the file was there
 constexpr std::ptrdiff_t most_killed = 5;
 constexpr const char* reading = ".reading";  // there while a reader reads: what it has in hand, a line each
-constexpr std::size_t longest_in_hand = 65'536;
+constexpr std::size_t longest_in_hand = 65'536, most_removed_at_once = 2'000;
 
 template <typename Take>
 void each_entry(int directory, Take take) {
@@ -66,16 +66,22 @@ void make_error_spool(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) check("mkdir", -1);
 }
 
-std::size_t remove_error_spool(const std::string& path) {
-  std::size_t reports = 0;
+RemovedSpool remove_error_spool(const std::string& path) {
+  RemovedSpool removed;
   const UniqueFd directory = open_directory(path);
-  if (!directory) return 0;
+  if (!directory) return removed;
+  std::size_t entries = 0;
   each_entry(directory.get(), [&](const dirent& entry) {
-    if (entry.d_name[0] != '.') ++reports;
-    unlinkat(directory.get(), entry.d_name, 0);
+    removed.goes_on = entries == most_removed_at_once;
+    if (removed.goes_on) return;
+    const bool is_gone = unlinkat(directory.get(), entry.d_name, 0) == 0 ||
+                         (errno == EISDIR && unlinkat(directory.get(), entry.d_name, AT_REMOVEDIR) == 0);
+    if (!is_gone) return;
+    ++entries;
+    if (entry.d_name[0] != '.') ++removed.reports;
   });
   rmdir(path.c_str());
-  return reports;
+  return removed;
 }
 
 ErrorSpoolWriter::ErrorSpoolWriter(std::string path, ErrorCounts* counts) : path_(std::move(path)), counts_(counts) {}

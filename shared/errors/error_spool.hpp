@@ -19,8 +19,12 @@ std::string error_spool_path(const std::string& runtime_directory, const std::st
 
 // Makes it with mode 0700, if it is not there.  Throws std::system_error.
 void make_error_spool(const std::string& path);
-// Returns how many reports were in it.
-std::size_t remove_error_spool(const std::string& path);
+// Removes a bounded number of its files, since jobs can make any number, and then the directory.
+struct RemovedSpool {
+  std::size_t reports = 0;  // that were removed by this call
+  bool goes_on = false;     // there are more: call it again, later
+};
+RemovedSpool remove_error_spool(const std::string& path);
 
 inline constexpr std::size_t longest_error_report = std::size_t{1} << 20;
 inline constexpr std::size_t most_spooled_bytes = std::size_t{16} << 20;

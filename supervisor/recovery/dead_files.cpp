@@ -38,8 +38,7 @@ bool DeadFiles::remove_if_done(const Waiting& file) const {
   for (int shard = 0; shard < static_cast<int>(named_.size()); ++shard) {
     if (!file.done.contains(shard)) return false;
   }
-  remove_runtime_files(file.scoreboard);
-  return true;
+  return remove_runtime_files(file.scoreboard);
 }
 
 }  // namespace brood

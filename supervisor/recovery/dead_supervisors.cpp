@@ -212,7 +212,10 @@ bool DeadSupervisors::remove_forgotten_files() {
         continue;
       }
       if (may_be_needed(path, board.identity())) continue;
-      remove_runtime_files(path);
+      if (!remove_runtime_files(path)) {
+        some_files_stay_ = true;
+        continue;
+      }
       pruning_.unlist(board.identity());
       log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
     } catch (const std::exception&) {

@@ -66,15 +66,17 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const Identity& dea
   return left;
 }
 
-void remove_runtime_files(const std::string& scoreboard) {
+bool remove_runtime_files(const std::string& scoreboard) {
+  const RemovedSpool removed = remove_error_spool(std::filesystem::path(scoreboard).replace_extension(".errors"));
+  if (removed.reports > 0)
+    log::warn("error_reports_lost", {{"reports", removed.reports}, {"reason", "their supervisor was killed"}});
+  if (removed.goes_on) return false;
   unlink(scoreboard.c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".control").c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".periodic").c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".classes").c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".spans").c_str());
-  if (const std::size_t lost = remove_error_spool(std::filesystem::path(scoreboard).replace_extension(".errors"));
-      lost > 0)
-    log::warn("error_reports_lost", {{"reports", lost}, {"reason", "their supervisor was killed"}});
+  return true;
 }
 
 }  // namespace brood

@@ -33,7 +33,8 @@ bool is_proven_worker_of(const Identity& dead, pid_t pid);
 WorkersLeft read_workers_left(const std::string& scoreboard, const Identity& dead,
                               std::optional<int> shard = std::nullopt);
 
-// A dead supervisor's scoreboard, and the control socket beside it.
-void remove_runtime_files(const std::string& scoreboard);
+// Removes a dead supervisor's files.  Returns false if there are too many for one call: the scoreboard, which is the
+// last, is then still there.
+bool remove_runtime_files(const std::string& scoreboard);
 
 }  // namespace brood

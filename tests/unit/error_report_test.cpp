@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_spool_keeps_reports_until_they_are_removed) {
   BOOST_TEST(!other.note_killed_reader(name));
   BOOST_TEST(other.names(10).empty());
   BOOST_TEST(writer.write("three"));
-  BOOST_TEST(remove_error_spool(path) == 1U);
+  BOOST_TEST(remove_error_spool(path).reports == 1U);
   BOOST_TEST(!std::filesystem::exists(path));
   BOOST_TEST(writer.write("four"));  // it is made again
 }
@@ -329,6 +329,27 @@ BOOST_AUTO_TEST_CASE(a_reader_notices_that_its_directory_was_replaced) {
   BOOST_TEST(!reader.is_in_place());
   make_error_spool(path);
   BOOST_TEST(!reader.is_in_place());
+}
+
+BOOST_AUTO_TEST_CASE(a_spool_of_any_size_is_removed_in_bounded_steps) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "spool";
+  make_error_spool(path);
+  BOOST_TEST(!remove_error_spool(path).goes_on);
+  BOOST_TEST(!std::filesystem::exists(path));
+  make_error_spool(path);
+  for (int i = 0; i < 4'500; ++i) std::ofstream(path + "/" + std::to_string(i));
+  std::filesystem::create_directory(path + "/folder");
+  std::size_t reports = 0;
+  int calls = 0;
+  for (bool goes_on = true; goes_on; ++calls) {
+    const RemovedSpool removed = remove_error_spool(path);
+    reports += removed.reports;
+    goes_on = removed.goes_on;
+  }
+  BOOST_TEST(calls == 3);
+  BOOST_TEST(reports == 4'501U);
+  BOOST_TEST(!std::filesystem::exists(path));
 }
 
 BOOST_AUTO_TEST_CASE(a_forged_report_is_cut_to_what_a_real_one_may_be) {

@@ -211,7 +211,8 @@ void remove_files_of_recovered(const std::vector<Candidate>& candidates) {
     const bool whole = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& other) {
       return other.holder.name != one.holder.name || other.recovered;
     });
-    if (whole && !one.scoreboard.empty()) remove_runtime_files(one.scoreboard);
+    while (whole && !one.scoreboard.empty() && !remove_runtime_files(one.scoreboard)) {
+    }
   }
 }
 

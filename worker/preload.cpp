@@ -37,6 +37,7 @@ bool preload(const Config& config, Preloaded& preloaded) {
   if (takers.empty()) return false;
   tell_jobs_of_redis(config.redis);
   tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
+  keep_error_secrets_from_jobs(config.errors);
   tell_times(config.compatibility.time_unit());
   tell_to_serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
   if (preloaded.shielded) trap_pidfd_signals();

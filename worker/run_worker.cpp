@@ -82,6 +82,7 @@ int run_worker(const WorkerSetup& worker_setup, const Config& config, const Iden
   try {
     tell_jobs_of_redis(config.redis);
     tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
+    keep_error_secrets_from_jobs(config.errors);
     tell_times(config.compatibility.time_unit());
     tell_to_serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
     install_crash_handler(*worker_setup.record);

@@ -57,6 +57,13 @@ void tell_jobs_of_keys(const EncryptionSettings& settings, bool share_with_jobs)
   setenv(told_keys, told.c_str(), 1);
 }
 
+void keep_error_secrets_from_jobs(const ErrorSettings& settings) {
+  for (const SecretSetting* const secret :
+       {&settings.sentry_dsn, &settings.honeybadger_api_key, &settings.webhook, &settings.webhook_secret}) {
+    if (!secret->variable.empty()) unsetenv(secret->variable.c_str());
+  }
+}
+
 EncryptionSettings keys_told(const Environment& environment) {
   EncryptionSettings settings;
   const char* const told = environment(told_keys);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
 
 #include "shared/base/digest.hpp"
+#include "shared/config/job_environment.hpp"
 #include "shared/errors/error_answer.hpp"
 #include "shared/errors/error_post.hpp"
 #include "shared/errors/error_report.hpp"
@@ -350,6 +352,14 @@ BOOST_AUTO_TEST_CASE(a_spool_of_any_size_is_removed_in_bounded_steps) {
   BOOST_TEST(calls == 3);
   BOOST_TEST(reports == 4'501U);
   BOOST_TEST(!std::filesystem::exists(path));
+}
+
+BOOST_AUTO_TEST_CASE(jobs_do_not_find_the_variables_with_secrets_of_services) {
+  setenv("BROOD_TEST_DSN", "https://k@h/1", 1);
+  ErrorSettings settings;
+  settings.sentry_dsn.variable = "BROOD_TEST_DSN";
+  keep_error_secrets_from_jobs(settings);
+  BOOST_TEST(std::getenv("BROOD_TEST_DSN") == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(a_forged_report_is_cut_to_what_a_real_one_may_be) {

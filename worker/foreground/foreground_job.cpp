@@ -193,6 +193,7 @@ ForegroundJob::ForegroundJob(const Config& config)
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // as in a worker: a crash loses no line
   tell_jobs_of_redis(config_.redis);
   tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
+  keep_error_secrets_from_jobs(config_.errors);
   registry_.load(config_);
   lifecycle_.start();
   end_if_a_copy();

@@ -312,6 +312,7 @@ class RecoveryChild {
   void load_libraries() {
     tell_jobs_of_redis(config_.redis);
     tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
+    keep_error_secrets_from_jobs(config_.errors);
     tell_times(config_.compatibility.time_unit());
     tell_to_serve_gem_locks(config_.compatibility.serves_unique_jobs_gem);
     registry_.load_libraries(config_, {.ended = [this] { redis_.step_done(); }});

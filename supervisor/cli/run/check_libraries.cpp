@@ -129,6 +129,7 @@ int check_startup(const Config& config) {
     const int status = try_in_child("the startup of capsule " + capsule.name, config, EX_TEMPFAIL, [&] {
       tell_jobs_of_redis(config.redis);
       tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
+      keep_error_secrets_from_jobs(config.errors);
       JobRegistry registry;
       registry.load(config);
       Lifecycle(registry, {.capsule = capsule.name}).start();

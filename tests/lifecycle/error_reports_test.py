@@ -195,6 +195,12 @@ class Running:
             self.made.__exit__()
 
 
+def processor_time(pid):
+    """In seconds."""
+    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def certificates(directory, name="127.0.0.1"):
     """An authority, and a server's certificate by it."""
     def openssl(*words):
@@ -531,6 +537,47 @@ webhook = "{refuses.url}"
         eventually("the rest is gone", lambda: {path.name for path in spool.iterdir()} == {".reading", "folder"})
         self.assertNotIn("event=error_reporter_ended", running.log())
         self.assertEqual(running.brood.stop(), 0)
+
+    def test_folders_where_reports_wait_keep_no_report(self):
+        hook = self.service()
+        running = self.running(f'[on_error]\nwebhook = "{hook.url}"\nstorm_after = 0\n')
+        spool = eventually("the spool is there", lambda: next(pathlib.Path(running.directory).glob("*.errors"), None))
+        reporter = eventually("the reporter runs", running.reporter)
+        for i in range(1_100):
+            os.mkdir(f"{spool}/!{i}")
+        for i in range(5):
+            running.push("Fail", [str(i)])
+        eventually("all are taken", lambda: len(hook.taken) == 5)
+        used = processor_time(reporter)
+        time.sleep(2)
+        self.assertLess(processor_time(reporter) - used, 0.5)
+        self.assertEqual(running.reporter(), reporter)
+
+    def test_a_spool_that_was_moved_away_is_made_again(self):
+        hook = self.service()
+        running = self.running(f'[on_error]\nwebhook = "{hook.url}"\n')
+        spool = eventually("the spool is there", lambda: next(pathlib.Path(running.directory).glob("*.errors"), None))
+        reporter = eventually("the reporter runs", running.reporter)
+        spool.rename(f"{spool}-away")
+        running.push("Fail", ["x"])
+        eventually("it is reported", lambda: len(hook.taken) == 1)
+        self.assertEqual(running.reporter(), reporter)
+        self.assertIn("event=error_reports_moved", running.log())
+
+    def test_jobs_find_no_secret_of_a_service_in_their_environment(self):
+        hook = self.service()
+        os.environ["HOOK_OF_TEST"] = hook.url
+        self.addCleanup(os.environ.pop, "HOOK_OF_TEST")
+        running = self.running("""[on_error]
+webhook = "env:HOOK_OF_TEST"
+[commands.Show]
+run = ["sh", "-c", "env >&2; exit 1"]
+""")
+        running.push("Show")
+        running.push("Fail", ["x"])
+        eventually("both are reported", lambda: len(hook.taken) == 2)
+        self.assertIn("RUNTIME_DIRECTORY", running.log())
+        self.assertNotIn("HOOK_OF_TEST", running.log())
 
     def test_only_deaths_and_arguments_if_so_asked(self):
         hook = self.service()

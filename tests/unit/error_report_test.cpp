@@ -18,6 +18,7 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "worker/job/failure_report.hpp"
 #include "worker/reporting/report_queue.hpp"
 
 using namespace brood;
@@ -54,6 +55,12 @@ ErrorVerdict judged(const std::string& text) {
   end.answer.add(text);
   end.answer.end();
   return judge_error_answer(end);
+}
+
+Failure failure_with(const std::string& error_class) {
+  Failure failure;
+  failure.error_class = error_class;
+  return failure;
 }
 
 // Ends at once, with the verdict on its message.
@@ -352,6 +359,41 @@ BOOST_AUTO_TEST_CASE(a_spool_of_any_size_is_removed_in_bounded_steps) {
   BOOST_TEST(calls == 3);
   BOOST_TEST(reports == 4'501U);
   BOOST_TEST(!std::filesystem::exists(path));
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_has_the_same_id_when_a_recovery_reports_it_again) {
+  Config config;
+  config.errors.webhook.value = Secret("https://h/");
+  const Payload job = Payload::parse(R"({"class":"A","jid":"j","args":[1]})");
+  const Payload later = Payload::parse(R"({"class":"A","jid":"j","args":[1],"retry_count":0})");
+  const FailureSource source{.identity = "h:1:x", .host = "h", .worker = "0.1"};
+  const auto id_of = [&](const FailureSource& from, const Payload& payload) {
+    return report_failure(config, from, payload, "q", failure_with("E"), {Outcome::Kind::retry, "", 1}).value().id;
+  };
+  const std::string id = id_of(source, job);
+  BOOST_TEST(id.size() == 32U);
+  BOOST_TEST(id_of(source, job) == id);
+  BOOST_TEST(id_of(source, later) != id);
+  BOOST_TEST(id_of({.identity = "h:1:x", .host = "h", .worker = "0.2"}, job) != id);
+}
+
+BOOST_AUTO_TEST_CASE(what_no_report_may_have_is_left_out) {
+  Config config;
+  config.errors.webhook.value = Secret("https://h/");
+  config.errors.arguments = true;
+  config.on_error.emplace();
+  const auto report_of = [&](const std::string& text, const std::string& error) {
+    return report_failure(config, {}, Payload::parse(text), "q", failure_with(error), {Outcome::Kind::retry, "", 1})
+        .value();
+  };
+  const std::string job = R"({"class":"A","jid":"j","args":["clear"]})";
+  BOOST_TEST(report_of(job, "E").arguments == R"(["clear"])");
+  BOOST_TEST(report_of(job, "E").job == job);
+  BOOST_TEST(report_of(job, "NotEncrypted").arguments == "");
+  const std::string deepest = R"({"class":"A","jid":"j","args":)" + std::string(99, '[') + std::string(99, ']') + "}";
+  const ErrorReport report = report_of(deepest, "E");
+  BOOST_TEST(report.job == "");
+  BOOST_CHECK_NO_THROW(read_error_report(report_json(report)));
 }
 
 BOOST_AUTO_TEST_CASE(jobs_do_not_find_the_variables_with_secrets_of_services) {

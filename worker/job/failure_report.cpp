@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "shared/base/digest.hpp"
 #include "shared/errors/error_services.hpp"
 #include "shared/errors/error_spool.hpp"
 #include "shared/job/page_text.hpp"
-#include "shared/job/random_bytes.hpp"
 #include "shared/json/json.hpp"
 
 namespace brood {
@@ -77,8 +77,8 @@ std::optional<ErrorReport> report_failure(const Config& config, const FailureSou
   if (!becomes || !reports_errors(config)) return std::nullopt;
   if (config.errors.when == ErrorSettings::When::death && *becomes == ErrorReport::Becomes::retry) return std::nullopt;
   ErrorReport report;
-  RandomBytes random;
-  report.id = (random.jid() + random.jid()).substr(0, 32);
+  // If the worker is killed before Redis has what becomes of the job, the recovery reports the same attempt.
+  report.id = sha1_hex(source.identity + ' ' + source.worker + ' ' + job.text()).substr(0, 32);
   report.at = epoch_seconds(wall_now());
   report.job_class = job.display_class();
   report.jid = job.jid();

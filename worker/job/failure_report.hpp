@@ -15,6 +15,7 @@ namespace brood {
 // The supervisor whose job has failed.
 struct FailureSource {
   std::string identity, host;
+  std::string worker;           // as worker_field() names it
   std::int64_t generation = 0;  // of the worker's configuration; 0: not known
 };
 

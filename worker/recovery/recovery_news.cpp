@@ -13,6 +13,7 @@
 #include "shared/errors/error_spool.hpp"
 #include "shared/otlp/span_pipe.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/worker_field.hpp"
 #include "worker/job/failure_report.hpp"
 #include "worker/job/span_of_run.hpp"
 
@@ -71,7 +72,9 @@ void RecoveryNews::note_poison(const std::string& job_class, const std::string& 
 void RecoveryNews::note_failure(const DeadWorker& worker, const Payload& job, const std::string& queue,
                                 const Failure& failure, const Outcome& outcome) {
   if (supervisor_.empty()) return;
-  const FailureSource source{.identity = worker.identity, .host = supervisor_.substr(0, supervisor_.find(':'))};
+  const FailureSource source{.identity = worker.identity,
+                             .host = supervisor_.substr(0, supervisor_.find(':')),
+                             .worker = worker_field(worker.slot, worker.incarnation)};
   if (const auto report = report_failure(config_, source, job, queue, failure, outcome))
     failures_.push_back(report_json(*report));
 }

@@ -20,7 +20,7 @@ class FailureReports {
 
  private:
   const Workplace& place_;
-  const FailureSource source_;
+  FailureSource source_;
   ErrorSpoolWriter spool_;
 };
 

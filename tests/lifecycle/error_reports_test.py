@@ -513,6 +513,18 @@ webhook = "{refuses.url}"
         eventually("the files of the dead are gone", lambda: left[0] not in running.spools(), 60)
         self.assertIn('event=error_reports_lost reports=1 reason="their supervisor was killed"', running.log())
 
+    def test_a_reporter_that_does_not_end_gives_way_to_the_next(self):
+        hook = self.service()
+        config = f'[on_error]\nwebhook = "{hook.url}"\n'
+        running = self.running(config)
+        first = eventually("the reporter runs", running.reporter)
+        os.kill(first, signal.SIGSTOP)
+        running.configure(config + "queue = 500\n")
+        self.assertEqual(running.command("restart", "--pid", str(running.brood.pid)).returncode, 0)
+        running.push("Fail", ["x"])
+        eventually("the next one sends it", lambda: len(hook.taken) == 1)
+        self.assertFalse(pathlib.Path(f"/proc/{first}").exists())
+
     def test_a_job_in_a_process_of_its_own_is_reported_with_its_stack(self):
         hook = self.service()
         running = self.running(f'[on_error]\nwebhook = "{hook.url}"\nbacktrace = true\n[classes.Fail]\nisolation = "process"\n[classes.Segfault]\nisolation = "process"\n')

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> names_of_ends{"retry", "dead", "discarded"};
 
-constexpr double latest_time = 253'402'300'799;  // the end of the year 9999
+constexpr double latest_time = 9'000'000'000;  // in the year 2255: a clock that counts nanoseconds ends soon after
 constexpr std::int64_t most_failures = 1'000'000'000;
 
 double read_time(const JsonObject& json, std::string_view key) {

@@ -367,7 +367,7 @@ at_once = 1
         eventually("it is answered", lambda: len(hook.seen) == 1)
         running.push("Fail", ["second"])
         eventually("the next is taken", lambda: len(hook.taken) == 1)
-        self.assertEqual(running.metric("brood_error_reports_total", 'service="webhook"'), 2)
+        eventually("both are counted", lambda: running.metric("brood_error_reports_total", 'service="webhook"') == 2)
 
     def test_a_killed_reporter_is_started_again_and_loses_nothing(self):
         hook = self.service()
@@ -511,7 +511,7 @@ webhook = "{refuses.url}"
         self.assertEqual(len(left), 1)
         running.start()
         eventually("the files of the dead are gone", lambda: left[0] not in running.spools(), 60)
-        self.assertIn('event=error_reports_lost reports=1 reason="their supervisor was killed"', running.log())
+        eventually("the log has it", lambda: 'event=error_reports_lost reports=1 reason="their supervisor was killed"' in running.log())
 
     def test_a_reporter_that_does_not_end_gives_way_to_the_next(self):
         hook = self.service()

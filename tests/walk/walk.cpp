@@ -335,7 +335,8 @@ void Walk::wait_until_dead_are_inherited() {
   const auto are_inherited = [&] {
     dead.clear();
     for (Shard& shard : scene_.site.shards) {
-      for (const auto& [identity, record] : shard.server.hgetall("brood:processes")) {
+      for (const auto& process : shard.server.hgetall("brood:processes")) {
+        const std::string& identity = process.first;
         const bool lives = std::any_of(scene_.site.fleets.begin(), scene_.site.fleets.end(), [&](Fleet& fleet) {
           return identity.find(fmt::format(":{}:", fleet.process().pid())) != identity.npos;
         });

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_comes_too_late_does_not_run_and_its_hook_does) {
   BOOST_TEST(expiring.logged("job_expired") == 2u, expiring.brood.log_tail());
 
   const std::string json = expiring.command({"status", "--json"}).output;
-  BOOST_TEST(has(json, R"("expired":2,"crashes")"), json);
+  BOOST_TEST(has(json, R"("expired":2,"error_reports")"), json);
   BOOST_TEST(has(json, R"({"name":"Fresh","runs":3,"failed":0)"), json);
   BOOST_TEST(has(json, R"({"name":"FreshApart","runs":3,"failed":0)"), json);
   const std::string text = expiring.command({"status"}).output;

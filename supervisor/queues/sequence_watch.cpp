@@ -41,7 +41,7 @@ struct SequenceWatch::State {
   // A look asks for a hundred sequences at most.  After two looks at these the next ones have their turn.
   std::string window = std::string(first_sequence_page), next_window = window;
   bool is_second_look = false;
-  SteadyTime next_search_for_strays{};
+  SteadyTime next_search_for_strays = steady_now() + jittered(pace.between_searches);
   std::vector<std::string> strays;      // in which jobs wait for no holder; until the second look
   std::set<std::string> reported;       // keys that Redis refuses, each once
   std::vector<RedisKey> places;         // to be searched

@@ -51,7 +51,7 @@ Calls calls_of(RedisServer& server) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_twenty_commands_a_second) {
+BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_22_commands_a_second) {
   constexpr std::size_t workers = 8;
   ShardedLedger shards(16);
   const BroodProcess brood(shards.with_workers(workers));
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_twenty_commands_a_second) 
         static_cast<double>(after.all() - before[i].all() - 1) / between.count();  // without the question itself
   }
   BOOST_TEST_MESSAGE(a_second << " commands a second");
-  BOOST_TEST(a_second <= 20);
+  BOOST_TEST(a_second <= 22);
 }
 
 namespace {

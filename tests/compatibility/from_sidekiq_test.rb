@@ -199,7 +199,7 @@ class FromSidekiqTest < CompatibilityTest
   walks "`:max_iteration_runtime`"
   def test_an_iterable_job_is_interrupted_after_its_time
     lines = "#{@directory}/lines"
-    File.write(lines, "line\n" * 20_000)
+    File.write(lines, "line\n" * 100_000)
     run_imported(":concurrency: 1\n:max_iteration_runtime: 1\n")
     push("CopyLines", lines, "#{@directory}/copied")
     runs = eventually("all lines", 60) { @server.log[/all lines are copied, in (\d+) runs/, 1] }

@@ -19,7 +19,7 @@ struct TlsVerify {
   enum class Kind {
     full,  // one of a trusted authority, for the server's name, and valid now
     pin,   // one of `pins`; its authority, its name and its dates do not matter
-    none,  // any, so whoever can redirect the connection can read and change all
+    none,  // any: an attacker who redirects the connection can read and change everything
   };
   Kind kind = Kind::full;
   std::vector<Fingerprint> pins = {};

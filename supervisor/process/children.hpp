@@ -68,7 +68,7 @@ class Children {
   // Takes over a child that the previous program forked in this process.  It does not outlive us.
   [[nodiscard]] Child adopt(pid_t pid, Ended ended);
 
-  // Kills it at this time, unless it has ended by then.
+  // Kills the child at the time `at` if it still runs.
   void set_deadline(const Child& child, SteadyTime at);
 
   // Whether it was forked or adopted here and has not been reaped.

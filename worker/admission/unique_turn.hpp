@@ -10,8 +10,8 @@ enum class UniqueTurn {
   begins,   // at once
   holds,    // it has the lock while it runs: it is settled at once, which lets go of that
   waits,    // another runs under its lock, or that is no lock: its turn comes later
-  behind,   // likewise, and that one waits for the sequence of this job, so it has to go first
-  dropped,  // likewise, and it wants no turn
+  behind,   // another has its lock and waits behind it in its sequence: that one goes first
+  dropped,  // another runs under its lock, and it wants no turn
   fenced,   // this incarnation is the worker's no longer: nothing may be begun
 };
 

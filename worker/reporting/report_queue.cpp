@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr auto lines_apart = 1min;       // in the log
 constexpr std::size_t most_reasons = 8;  // of one outage, in the log
 constexpr int most_answers = 5;          // to one report, which may be the reason that the service fails
-constexpr int most_silences = 5;         // likewise; then the others are tried
+constexpr int most_silences = 5;         // to one report in a row; then the other reports are tried
 
 }  // namespace
 

@@ -286,7 +286,7 @@ class ReportLoop {
   std::list<ReportQueue> queues_;
   std::set<std::string> known_;       // files whose reports are in a queue
   std::set<std::string> done_;        // files that could not be removed
-  std::set<std::string> unreadable_;  // for now
+  std::set<std::string> unreadable_;  // could not be opened at the last look; they are tried again at the next
   std::set<std::string> in_hand_;     // read or sent at this moment, as noted
   std::set<std::string> suspects_;    // those that a killed reporter had in hand
   std::size_t held_bytes_ = 0;        // of these

@@ -26,7 +26,7 @@ bool verifies_nothing(const TlsSettings& tls) { return tls.verify.kind == TlsVer
 
 void warn_of_unverified(Config& config) {
   constexpr const char* risk =
-      " verify = \"none\" accepts any server: whoever can redirect the connection can read and change everything";
+      " verify = \"none\" accepts any server: an attacker who redirects the connection can read and change everything";
   const bool is_redis = !uses_embedded_redis(config.redis) &&
                         std::ranges::any_of(locate_shards(config.redis), [](const RedisAddress& shard) {
                           return shard.tls && verifies_nothing(*shard.tls);

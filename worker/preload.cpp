@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "shared/config/job_environment.hpp"
-#include "shared/config/redis_location.hpp"
-#include "shared/scoreboard/told_times.hpp"
-#include "shared/store/gem_lock.hpp"
 #include "worker/guard/seccomp_pidfd_signal.hpp"
+#include "worker/job/environment_of_jobs.hpp"
 #include "worker/job/lifecycle.hpp"
 
 namespace brood {
@@ -35,11 +32,7 @@ bool all_copies_are_shielded(const Config& config) {
 bool preload(const Config& config, Preloaded& preloaded) {
   const std::vector<const WorkerSettings*> takers = takers_in(config);
   if (takers.empty()) return false;
-  tell_jobs_of_redis(config.redis);
-  tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
-  keep_error_secrets_from_jobs(config.errors);
-  tell_times(config.compatibility.time_unit());
-  tell_to_serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
+  set_environment_of_jobs(config);
   if (preloaded.shielded) trap_pidfd_signals();
   preloaded.registry.load(config);
   preloaded.registry.require_isolated_classes(config);

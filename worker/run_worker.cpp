@@ -8,17 +8,14 @@
 #include "shared/base/log.hpp"
 #include "shared/base/scarcity.hpp"
 #include "shared/config/described_classes.hpp"
-#include "shared/config/job_environment.hpp"
 #include "shared/config/periodic_settings.hpp"
-#include "shared/config/redis_location.hpp"
-#include "shared/scoreboard/told_times.hpp"
-#include "shared/store/gem_lock.hpp"
 #include "shared/store/identity_record.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/guard/seccomp_pidfd_signal.hpp"
 #include "worker/job/class_descriptions.hpp"
+#include "worker/job/environment_of_jobs.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/worker.hpp"
 
@@ -80,11 +77,7 @@ void Worker::load_libraries(const Identity& identity, const Preloaded& preloaded
 int run_worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
                const std::vector<RedisAddress>& shards, Preloaded& preloaded) {
   try {
-    tell_jobs_of_redis(config.redis);
-    tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
-    keep_error_secrets_from_jobs(config.errors);
-    tell_times(config.compatibility.time_unit());
-    tell_to_serve_gem_locks(config.compatibility.serves_unique_jobs_gem);
+    set_environment_of_jobs(config);
     install_crash_handler(*worker_setup.record);
     adopt_orphans();
     Worker worker(worker_setup, config, identity, shards, preloaded);

@@ -251,6 +251,22 @@ BOOST_AUTO_TEST_CASE(a_job_class_may_be_a_program) {
   check_holds(bad.errors, "CommandFailed: exit status 3: out of ink");
 }
 
+BOOST_AUTO_TEST_CASE(a_program_finds_the_environment_that_a_worker_gives_it) {
+  const TemporaryDirectory directory;
+  const std::string config =
+      directory.write("brood.toml",
+                      "[redis]\nurl = \"redis://127.0.0.1:1\"\n"
+                      "[commands.Sh]\nrun = [\"/bin/sh\", \"-c\", \"{0}\"]\n"
+                      "[compatibility]\ntimestamps = \"milliseconds\"\nsidekiq_unique_jobs = true\n"
+                      "[on_error]\nsentry_dsn = \"env:SENTRY_DSN\"\n");
+  const CommandResult result =
+      run_brood({"perform", "-C", config, "Sh",
+                 "echo $BROOD_REDIS_URL $BROOD_TIMESTAMPS $BROOD_SIDEKIQ_UNIQUE_JOBS ${SENTRY_DSN-none}"},
+                {{"SENTRY_DSN", "https://key@errors.invalid/1"}});
+  BOOST_TEST(result.status == 0, result.errors);
+  BOOST_TEST(result.output == "redis://127.0.0.1:1 milliseconds 1 none\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_program_runs_within_the_middleware_of_all_jobs) {
   const TemporaryDirectory directory;
   std::map<std::string, std::string> environment = no_redis;

@@ -14,12 +14,11 @@
 #include "shared/base/check.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
-#include "shared/config/job_environment.hpp"
-#include "shared/config/redis_location.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
 #include "worker/job/encrypted_job.hpp"
+#include "worker/job/environment_of_jobs.hpp"
 #include "worker/job/item_clock.hpp"
 #include "worker/job/program_job.hpp"
 
@@ -191,9 +190,7 @@ ForegroundJob::ForegroundJob(const Config& config)
       record_(report_own_crash()),
       lifecycle_(registry_, {.slot = 0, .capsule = capsule, .longest = config.shutdown_timeout}) {
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // as in a worker: a crash loses no line
-  tell_jobs_of_redis(config_.redis);
-  tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
-  keep_error_secrets_from_jobs(config_.errors);
+  set_environment_of_jobs(config_);
   registry_.load(config_);
   lifecycle_.start();
   end_if_a_copy();

@@ -9,15 +9,11 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"
-#include "shared/config/job_environment.hpp"
-#include "shared/config/redis_location.hpp"
 #include "shared/job/job_report.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/json/json.hpp"
 #include "shared/redis/pace.hpp"
-#include "shared/scoreboard/told_times.hpp"
-#include "shared/store/gem_lock.hpp"
 #include "shared/store/in_flight/entry_mark.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
@@ -30,6 +26,7 @@
 #include "worker/crash/crash_report.hpp"
 #include "worker/crash/symboliser.hpp"
 #include "worker/job/encrypted_job.hpp"
+#include "worker/job/environment_of_jobs.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/retry_flags.hpp"
@@ -310,11 +307,7 @@ class RecoveryChild {
   }
 
   void load_libraries() {
-    tell_jobs_of_redis(config_.redis);
-    tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
-    keep_error_secrets_from_jobs(config_.errors);
-    tell_times(config_.compatibility.time_unit());
-    tell_to_serve_gem_locks(config_.compatibility.serves_unique_jobs_gem);
+    set_environment_of_jobs(config_);
     registry_.load_libraries(config_, {.ended = [this] { redis_.step_done(); }});
   }
 

@@ -21,8 +21,6 @@
 #include "shared/base/scarcity.hpp"
 #include "shared/base/units.hpp"
 #include "shared/config/executable.hpp"
-#include "shared/config/job_environment.hpp"
-#include "shared/config/redis_location.hpp"
 #include "supervisor/cli/run/check_names.hpp"
 #include "supervisor/cli/run/show_periodic_jobs.hpp"
 #include "supervisor/process/exit_status.hpp"
@@ -30,6 +28,7 @@
 #include "supervisor/process/shared_count.hpp"
 #include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "worker/crash/crash_reporter.hpp"
+#include "worker/job/environment_of_jobs.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
 #include "worker/job/needed_objects.hpp"
@@ -102,6 +101,7 @@ int say(const Findings& found) {
 int check_libraries(const Config& config, bool& has_warnings) {
   const SharedCount warnings;
   const int status = try_in_child("loading the libraries", config, EX_CONFIG, [&] {
+    set_environment_of_jobs(config);
     JobRegistry registry;
     registry.load(config);
     registry.require_isolated_classes(config);
@@ -127,9 +127,7 @@ int check_startup(const Config& config) {
     if (capsule.concurrency == 0) continue;
     // A later try may succeed: a database that a handler needs may be there then, for example.
     const int status = try_in_child("the startup of capsule " + capsule.name, config, EX_TEMPFAIL, [&] {
-      tell_jobs_of_redis(config.redis);
-      tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
-      keep_error_secrets_from_jobs(config.errors);
+      set_environment_of_jobs(config);
       JobRegistry registry;
       registry.load(config);
       Lifecycle(registry, {.capsule = capsule.name}).start();
@@ -143,6 +141,7 @@ int check_startup(const Config& config) {
 
 std::string why_not_loadable(const Config& config) try {
   require_programs(config);
+  set_environment_of_jobs(config);
   JobRegistry registry;
   registry.load(config);
   registry.require_isolated_classes(config);

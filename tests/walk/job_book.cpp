@@ -274,7 +274,8 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
       for (const LedgerLine& line : lines_) {
         if (line.id != jid || line.what != (is_limited ? 'B' : 'S')) continue;
         const std::int64_t late = line.time - job.answered - *job.expires_in_ns;
-        if (late > second_ns) find(jid, fmt::format("it began {} ms too late", late / 1'000'000));
+        if (late > second_ns + 2 * excuses.longest_stall_ns)
+          find(jid, fmt::format("it began {} ms too late", late / 1'000'000));
       }
     }
     if (count('X') > 0 && !job.expires_in_ns) find(jid, "it expired, and cannot expire");

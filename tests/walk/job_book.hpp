@@ -109,6 +109,8 @@ struct Excuses {
   bool shards_change = false;
   // Redis took longer than a worker waits for the time: then a job that may have come too late runs.
   bool redis_was_slow = false;
+  // The machine let a process wait for so long: a job whose worker found in time that it may run begins so much later.
+  std::int64_t longest_stall_ns = 0;
 };
 
 // A pause of a queue or a class, from the time when all workers must know of it until its end.

@@ -7,6 +7,7 @@
 #include "tests/walk/dice.hpp"
 #include "tests/walk/job_book.hpp"
 #include "tests/walk/site.hpp"
+#include "tests/walk/stall_meter.hpp"
 
 namespace brood::walk {
 
@@ -34,6 +35,7 @@ struct Scene {
   const WalkOptions options;
   WalkDice dice;
   const std::int64_t began = now_ns();
+  const StallMeter stalls;
   const SiteShape shape;
   Site site;
   JobBook book;

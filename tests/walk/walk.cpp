@@ -72,6 +72,7 @@ bool Walk::run() {
   const std::vector<Whereabouts> left = scene_.site.whereabouts();
   const std::vector<FoundBatch> batches = scene_.site.batches();
   stop_all();
+  scene_.excuses.longest_stall_ns = scene_.stalls.longest_ns();
   Caps caps;
   for (const Fleet& fleet : scene_.site.fleets) {
     scene_.excuses.redis_was_slow |= was_slow(fleet.log());

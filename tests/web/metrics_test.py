@@ -29,7 +29,8 @@ class Metrics(unittest.TestCase):
         self.assertEqual(alerts, set(re.findall(r"alertname=\"(\w+)\"", (FILES / "brood.rules.test.yml").read_text())))
 
     def test_whatever_is_asked_for_is_told(self):
-        program = (pathlib.Path(__file__).parents[2] / "supervisor/cli/status/status_prometheus.cpp").read_text()
+        sources = (pathlib.Path(__file__).parents[2] / "supervisor/cli/status").glob("*.cpp")
+        program = "".join(source.read_text() for source in sources)
         told = set(re.findall(r'"(brood_[a-z_]+)"', program))
         self.assertIn("brood_redis_up", told)
         dashboard = json.loads((FILES / "brood.dashboard.json").read_text())

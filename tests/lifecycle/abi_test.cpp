@@ -2,13 +2,13 @@
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -38,11 +38,7 @@ struct Site {
   void run(const std::string& job_class, const std::string& args, const std::string& more = "") {
     enqueue(redis, {payload_text(job_class, args, 1, more)});
   }
-  std::string notes() const {
-    std::stringstream text;
-    text << std::ifstream(ledger).rdbuf();
-    return text.str();
-  }
+  std::string notes() const { return text_of_file(ledger); }
   // Waits for a line that begins so.
   bool notes_line(const std::string& line) const {
     const bool noted = eventually([&] { return ("\n" + notes()).find("\n" + line) != std::string::npos; }, 30s);

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <future>
 #include <optional>
-#include <sstream>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -141,11 +141,7 @@ void check_that_the_old_library_hears_of_deaths(bool scales) {
   pid_t worker = 0;
   BOOST_REQUIRE(eventually([&] { return static_cast<bool>(std::ifstream(site.ran) >> word >> version >> worker); }));
   kill(worker, SIGSEGV);
-  const auto heard = [&] {
-    std::ostringstream lines;
-    lines << std::ifstream(site.deaths).rdbuf();
-    return says(lines.str(), "died 1 ");
-  };
+  const auto heard = [&] { return says(text_of_file(site.deaths), "died 1 "); };
   BOOST_TEST(eventually(heard, 20s), site.brood->log_tail());
   BOOST_TEST(!says(site.brood->log(), "event=library_refused"), site.brood->log_tail());
 }

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
 
@@ -85,11 +85,7 @@ struct Installed {
   void run_until(const std::string& file) {
     enqueue(redis, {payload_text("UntilFile", "[\"" + ran + "\",\"" + file + "\"]", 1)});
   }
-  std::string written() const {
-    std::ostringstream text;
-    text << std::ifstream(ran).rdbuf();
-    return text.str();
-  }
+  std::string written() const { return text_of_file(ran); }
   bool writes(const std::string& part) const {
     return eventually([&] { return contains(written(), part); }, 20s);
   }

@@ -13,6 +13,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
 
@@ -63,11 +64,7 @@ struct Deployed {
   void run_until(const std::string& file, long number = 1) {
     enqueue(redis, {payload_text("UntilFile", "[\"" + ran + "\",\"" + file + "\"]", number)});
   }
-  std::string written() const {
-    std::ostringstream text;
-    text << std::ifstream(ran).rdbuf();
-    return text.str();
-  }
+  std::string written() const { return text_of_file(ran); }
   bool writes(const std::string& part) const {
     return eventually([&] { return written().find(part) != std::string::npos; }, 20s);
   }
@@ -499,11 +496,7 @@ BOOST_AUTO_TEST_CASE(the_log_s_file_is_opened_anew_and_may_be_another) {
   const std::string file = site.directory / "brood.log";
   site.configure("concurrency = 1\n[log]\nfile = \"" + file + "\"\n");
   BOOST_TEST(site.command({"restart"}).status == 0);
-  const auto says = [](const std::string& path, const std::string& part) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return contains(text.str(), part);
-  };
+  const auto says = [](const std::string& path, const std::string& part) { return contains(text_of_file(path), part); };
   BOOST_TEST(eventually([&] { return says(file, "event=restart_ended outcome=done"); }));
 
   std::filesystem::rename(file, file + ".1");

@@ -20,6 +20,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "worker/guard/memory_limit.hpp"
 #include "worker/sandbox/landlock.hpp"
 #include "worker/sandbox/sandbox.hpp"
@@ -30,12 +31,6 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string library = BROOD_BINARY_DIR "/tests/job_libraries/libsandboxed_jobs.so";
-
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // A child that does nothing until the test ends.
 struct Bystander {
@@ -104,7 +99,7 @@ struct Sandboxed {
     brood->term();
     BOOST_TEST(brood->wait_exit().value_or(-1) == 0, brood->log_tail());
   }
-  std::string out(const std::string& name) const { return text_of(root + "/out/" + name); }
+  std::string out(const std::string& name) const { return text_of_file(root + "/out/" + name); }
   bool logs(const std::string& text, std::chrono::seconds longest = 30s) const {
     const bool logged = eventually([&] { return brood->log().find(text) != std::string::npos; }, longest);
     BOOST_TEST(logged, "no " << text << " in\n" << brood->log_tail());
@@ -158,7 +153,7 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_
   BOOST_TEST(lines_with(tried, "succeeded: ").empty(), tried + sandboxed.brood->log());
   BOOST_TEST(lines_with(tried, "refused: ").size() >= attempts, sandboxed.brood->log_tail());
   BOOST_TEST(bystander.lives());
-  BOOST_TEST(text_of(sandboxed.root + "/outside/file") == "kept");
+  BOOST_TEST(text_of_file(sandboxed.root + "/outside/file") == "kept");
   BOOST_TEST(std::distance(std::filesystem::directory_iterator(sandboxed.root + "/outside"), {}) ==
              2);  // and the socket
 }

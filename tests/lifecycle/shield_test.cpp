@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,6 +23,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "worker/guard/seccomp_rules.hpp"
 
 using namespace brood;
@@ -37,12 +37,6 @@ BroodOptions one_worker(const std::string& config = "") {
   return {.workers = 1, .libraries = {jobs}, .shutdown_timeout = "5", .config = config};
 }
 
-std::string content(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
 // The output of a job of this class.
 std::string said_by(const std::string& job_class, const BroodOptions& options, std::string* log = nullptr) {
   RedisServer redis;
@@ -50,14 +44,14 @@ std::string said_by(const std::string& job_class, const BroodOptions& options, s
   BroodProcess brood(redis, options);
   const pid_t supervisor = brood.pid();
   enqueue(redis, {payload_text(job_class, "[\"" + (directory / "said") + "\"]")});
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return !content(directory / "said").empty(); }, 20s), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return !text_of_file(directory / "said").empty(); }, 20s), brood.log_tail());
   BOOST_TEST(!brood.wait_exit(50ms).has_value());
   BOOST_TEST(brood.pid() == supervisor);
-  BOOST_TEST(content("/proc/" + std::to_string(supervisor) + "/stat").find(") T ") == std::string::npos);
+  BOOST_TEST(text_of_file("/proc/" + std::to_string(supervisor) + "/stat").find(") T ") == std::string::npos);
   brood.term();
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
   if (log != nullptr) *log = brood.log();
-  return content(directory / "said");
+  return text_of_file(directory / "said");
 }
 
 // The scheduling of a supervisor, which a job may want to slow down.
@@ -73,13 +67,13 @@ Scheduling scheduling_of(pid_t pid) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
   sched_getaffinity(pid, sizeof processors, &processors);
-  const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = text_of_file("/proc/" + std::to_string(pid) + "/stat");
   return {.state = stat.at(stat.rfind(')') + 2),
           .policy = sched_getscheduler(pid),
           .nice = getpriority(PRIO_PROCESS, static_cast<id_t>(pid)),
           .io_priority = syscall(SYS_ioprio_get, 1, pid),
           .processors = CPU_COUNT(&processors),
-          .group = content("/proc/" + std::to_string(pid) + "/autogroup")};
+          .group = text_of_file("/proc/" + std::to_string(pid) + "/autogroup")};
 }
 
 // The only file of its runtime directory with this extension.
@@ -125,8 +119,8 @@ BOOST_AUTO_TEST_CASE(a_job_cannot_reach_its_supervisor_by_any_other_call) {
 
   enqueue(redis, {payload_text("ReachForSupervisor", "[\"" + (directory / "said") + "\"]")});
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return !content(directory / "said").empty(); }, 20s), brood.log_tail());
-  std::istringstream said(content(directory / "said"));
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return !text_of_file(directory / "said").empty(); }, 20s), brood.log_tail());
+  std::istringstream said(text_of_file(directory / "said"));
   int attacks = 0;
   const std::map<std::string, std::string> otherwise{{"setown_ex", "EINVAL"}};
   for (std::string attack, outcome; said >> attack >> outcome; ++attacks) {
@@ -151,9 +145,9 @@ BOOST_AUTO_TEST_CASE(no_child_of_the_supervisor_that_a_job_traces_can_signal_it)
   const TemporaryDirectory directory;
   BroodProcess brood(one_worker("[otlp]\nendpoint = \"http://127.0.0.1:9\"\n"));
   BOOST_REQUIRE(brood.wait_ready());
-  const auto named = [](pid_t child) { return content("/proc/" + std::to_string(child) + "/cmdline"); };
+  const auto named = [](pid_t child) { return text_of_file("/proc/" + std::to_string(child) + "/cmdline"); };
   const auto is_filtered = [](pid_t child) {
-    return content("/proc/" + std::to_string(child) + "/status").find("\nSeccomp:\t2\n") != std::string::npos;
+    return text_of_file("/proc/" + std::to_string(child) + "/status").find("\nSeccomp:\t2\n") != std::string::npos;
   };
   // The embedded Redis, the exporter and the worker.  A process that was just forked has yet to install the filter, and
   // cannot be traced before.
@@ -175,8 +169,8 @@ BOOST_AUTO_TEST_CASE(no_child_of_the_supervisor_that_a_job_traces_can_signal_it)
       return run_brood({"enqueue", "SignalByTracing", "--args", arguments}, brood.environment()).status == 0;
     };
     BOOST_REQUIRE(eventually(enqueue, 20s));  // that Redis may not listen yet
-    BOOST_REQUIRE_MESSAGE(eventually([&] { return !content(said).empty(); }, 20s), brood.log_tail());
-    const std::string outcome = content(said);
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return !text_of_file(said).empty(); }, 20s), brood.log_tail());
+    const std::string outcome = text_of_file(said);
     BOOST_TEST((outcome == "EPERM" || outcome == "not traced"), named(child) << ": " << outcome);
     if (outcome == "not traced") BOOST_TEST_MESSAGE("skipped: no process may trace another here");
   }
@@ -220,14 +214,15 @@ void survives_a_scoreboard_cut_short(bool after_an_upgrade) {
   const std::string runtime = std::filesystem::path(scoreboard).parent_path();
   const std::string arguments = "[\"" + (directory / "said") + "\",\"" + runtime + "\"]";
   enqueue(redis, {payload_text("CutScoreboards", arguments)});
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return !content(directory / "said").empty(); }, 20s), brood.log_tail());
-  BOOST_TEST(content(directory / "said") == "1");
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return !text_of_file(directory / "said").empty(); }, 20s), brood.log_tail());
+  BOOST_TEST(text_of_file(directory / "said") == "1");
 
   BOOST_TEST(eventually([&] { return std::filesystem::file_size(scoreboard) == size; }, 20s), brood.log_tail());
   BOOST_TEST(eventually([&] { return brood.log().find("event=scoreboard_mended") != std::string::npos; }, 20s));
   for (int i = 0; i < 3; ++i) {
     enqueue(redis, {payload_text("EndOwnChildren", "[\"" + (directory / std::to_string(i)) + "\"]")});
-    BOOST_TEST(eventually([&] { return content(directory / std::to_string(i)) == "9\n9\n"; }, 20s), brood.log_tail());
+    BOOST_TEST(eventually([&] { return text_of_file(directory / std::to_string(i)) == "9\n9\n"; }, 20s),
+               brood.log_tail());
   }
   BOOST_TEST(!brood.wait_exit(10ms).has_value());
   BOOST_TEST((brood.workers() == workers), brood.log_tail());
@@ -253,10 +248,10 @@ namespace {
 // By each process that AskSupervisor used.
 void expect_refusals(const std::string& file) {
   for (const std::string who : {"worker", "child", "grandchild", "hidden", "daemon"})
-    BOOST_TEST(content(file + "." + who).find("has no say in this") != std::string::npos,
-               who << " was answered " << content(file + "." + who));
-  BOOST_TEST(content(file + ".heir").find("the process that connected has ended") != std::string::npos,
-             content(file + ".heir"));
+    BOOST_TEST(text_of_file(file + "." + who).find("has no say in this") != std::string::npos,
+               who << " was answered " << text_of_file(file + "." + who));
+  BOOST_TEST(text_of_file(file + ".heir").find("the process that connected has ended") != std::string::npos,
+             text_of_file(file + ".heir"));
 }
 
 }  // namespace
@@ -271,7 +266,7 @@ BOOST_AUTO_TEST_CASE(the_control_socket_obeys_nothing_that_a_job_has_started) {
 
   enqueue(redis, {payload_text("AskSupervisor", arguments)});
 
-  BOOST_TEST_REQUIRE(eventually([&] { return content(file) == "asked"; }, 30s), brood.log_tail());
+  BOOST_TEST_REQUIRE(eventually([&] { return text_of_file(file) == "asked"; }, 30s), brood.log_tail());
   expect_refusals(file);
   BOOST_TEST(!brood.wait_exit(200ms).has_value());
   BOOST_TEST(brood.log().find("event=phase") == std::string::npos, brood.log_tail());
@@ -291,7 +286,7 @@ BOOST_AUTO_TEST_CASE(nor_does_that_of_another_supervisor_of_the_same_user) {
 
   enqueue(redis, {payload_text("AskSupervisor", "[\"" + file + "\",\"" + file_of(other, ".control") + "\",\"stop\"]")});
 
-  BOOST_TEST_REQUIRE(eventually([&] { return content(file) == "asked"; }, 30s), brood.log_tail());
+  BOOST_TEST_REQUIRE(eventually([&] { return text_of_file(file) == "asked"; }, 30s), brood.log_tail());
   expect_refusals(file);
   BOOST_TEST(other.log().find("event=phase") == std::string::npos, other.log_tail());
   for (BroodProcess* one : {&brood, &other}) {
@@ -405,7 +400,7 @@ BOOST_AUTO_TEST_CASE(workers_are_the_first_to_go_when_memory_runs_out) {
   BroodProcess brood(redis, one_worker());
   BOOST_REQUIRE(brood.wait_ready());
   const auto adjustment = [](pid_t pid) {
-    return std::stoi(content("/proc/" + std::to_string(pid) + "/oom_score_adj"));
+    return std::stoi(text_of_file("/proc/" + std::to_string(pid) + "/oom_score_adj"));
   };
   const pid_t worker = brood.workers().front();
   BOOST_TEST(eventually([&] { return adjustment(worker) >= std::min(adjustment(brood.pid()) + 300, 1000); }));

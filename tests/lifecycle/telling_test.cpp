@@ -10,6 +10,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -34,12 +35,6 @@ struct Running {
     return redis.zrange(set).front().first;
   }
 };
-
-std::string content(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 std::string line_with(const std::string& text, const std::string& part) {
   std::istringstream lines(text);
@@ -99,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_puts_itself_off_waits_uncharged_in_the_schedule)
 BOOST_AUTO_TEST_CASE(a_job_that_has_put_itself_off_runs_when_it_is_due) {
   Running running(1, "poll_interval = \"100ms\"\n[log]\nlog_jobs = true\n");
   enqueue(running.redis, {payload_text("PutOff", "[\"" + running.path + "\",1500]", 1, R"("retry":false)")});
-  BOOST_TEST(eventually([&] { return content(running.path) == "run\nrun\n"; }, 30s), running.brood.log_tail());
+  BOOST_TEST(eventually([&] { return text_of_file(running.path) == "run\nrun\n"; }, 30s), running.brood.log_tail());
   BOOST_TEST(eventually([&] { return holds(running.brood.log(), "event=job_done"); }, 20s), running.brood.log_tail());
 }
 
@@ -126,7 +121,7 @@ BOOST_AUTO_TEST_CASE(the_title_of_a_busy_worker_says_what_it_does_and_since_when
   Running running;
   BOOST_REQUIRE(running.brood.wait_ready());
   const auto title = [&] {
-    const std::string text = content("/proc/" + std::to_string(running.brood.workers().front()) + "/cmdline");
+    const std::string text = text_of_file("/proc/" + std::to_string(running.brood.workers().front()) + "/cmdline");
     return text.substr(0, text.find('\0'));
   };
   BOOST_TEST(title() == "brood: worker 0 default");
@@ -143,14 +138,15 @@ BOOST_AUTO_TEST_CASE(an_orphan_dies_like_any_other_job) {
     Running running;
     enqueue(running.redis, {payload_text("Orphan", "[\"" + running.path + "\"]", 1, dead ? "" : R"("dead":false)")});
     for (const std::string runs : {"run\n", "run\nrun\n", "run\nrun\nrun\n"}) {
-      BOOST_REQUIRE_MESSAGE(eventually([&] { return content(running.path) == runs; }, 30s), running.brood.log_tail());
+      BOOST_REQUIRE_MESSAGE(eventually([&] { return text_of_file(running.path) == runs; }, 30s),
+                            running.brood.log_tail());
       kill_with_workers(running.brood);
       running.brood.start();
     }
 
-    BOOST_TEST(eventually([&] { return holds(content(running.path), "dead: recovered 3 times"); }, 30s),
+    BOOST_TEST(eventually([&] { return holds(text_of_file(running.path), "dead: recovered 3 times"); }, 30s),
                running.brood.log_tail());
-    BOOST_TEST(holds(content(running.path), "exhausted by Orphaned"));
+    BOOST_TEST(holds(text_of_file(running.path), "exhausted by Orphaned"));
     BOOST_TEST(eventually([&] { return running.redis.size_of("dead") == (dead ? 1U : 0U); }));
     BOOST_TEST(running.redis.size_of("queue:default") == 0U);
   }

@@ -154,9 +154,7 @@ BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_opened_any_more_is_written_on) {
   const CommandResult result = site.command({"upgrade"});
   BOOST_TEST(process_exists(site.brood->pid()));
   BOOST_TEST(result.status == 0, result.errors);
-  std::ostringstream text;
-  text << std::ifstream(logs / "there/log").rdbuf();
-  BOOST_TEST(contains(text.str(), "event=log_not_opened"));
+  BOOST_TEST(contains(text_of_file(logs / "there/log"), "event=log_not_opened"));
   site.run_jobs(0, 5);
   BOOST_TEST(site.done(5));
 }

@@ -2,16 +2,15 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <regex>
-#include <sstream>
 #include <string>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/lends_terminals.hpp"
 #include "tests/support/tmux_terminal.hpp"
 
@@ -22,12 +21,6 @@ namespace {
 
 constexpr const char* jid_of_sleep = "000000000000000000000007";
 constexpr auto patience = 30s;
-
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // A brood with a running job, one that has crashed its worker, and three that no worker fetches; and a terminal.
 struct Watched {
@@ -175,7 +168,7 @@ BOOST_AUTO_TEST_CASE(every_end_leaves_the_terminal_as_it_was, *boost::unit_test:
     watched.terminal.type("clear; stty -a > " + directory + "/" + name + "; echo settings \"are\" there");
     watched.terminal.press("Enter");
     watched.shows("settings are there");
-    return content(directory + "/" + name);
+    return text_of_file(directory + "/" + name);
   };
   const std::string before = settings("before");
   BOOST_REQUIRE(before.find("icanon") != std::string::npos);
@@ -288,8 +281,9 @@ BOOST_AUTO_TEST_CASE(it_shows_no_password_to_others, *boost::unit_test::precondi
   watched.redis.command({"ACL", "SETUSER", "looker", "on", ">hidden", "~*", "&*", "+@all"});
   std::string url = watched.redis.url();
   watched.start("", "--redis '" + url.insert(url.find("://") + 3, "looker:hidden@") + "'");
-  BOOST_TEST(content("/proc/" + std::to_string(watched.program()) + "/comm") == "brood-watch\n");
-  BOOST_TEST(content("/proc/" + std::to_string(watched.program()) + "/cmdline").find("hidden") == std::string::npos);
+  BOOST_TEST(text_of_file("/proc/" + std::to_string(watched.program()) + "/comm") == "brood-watch\n");
+  BOOST_TEST(text_of_file("/proc/" + std::to_string(watched.program()) + "/cmdline").find("hidden") ==
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_says_where_it_is, *boost::unit_test::precondition(lends_terminals)) {

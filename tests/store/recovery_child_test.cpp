@@ -6,9 +6,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "shared/base/log.hpp"
 #include "shared/job/payload.hpp"
@@ -17,6 +15,7 @@
 #include "shared/store/keys.hpp"
 #include "tests/support/build_id.hpp"
 #include "tests/support/enqueue.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/redis_server.hpp"
 #include "worker/job/retry_flags.hpp"
 
@@ -61,9 +60,7 @@ struct Death {
   std::string log_file() const { return directory / "log"; }
   std::string log() const {
     log::flush();
-    std::ostringstream text;
-    text << std::ifstream(log_file()).rdbuf();
-    return text.str();
+    return text_of_file(log_file());
   }
   void examine(RecoveryMode mode = RecoveryMode::full) {
     BOOST_TEST(run_recovery_child({worker_death}, mode, config, redis.address()) == 0);

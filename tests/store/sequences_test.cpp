@@ -3,9 +3,6 @@
 
 #include <brood/client.hpp>
 
-#include <fstream>
-#include <sstream>
-
 #include "shared/base/log.hpp"
 #include "shared/job/sequence.hpp"
 #include "shared/store/holdings.hpp"
@@ -18,6 +15,7 @@
 #include "supervisor/queues/sequence_watch.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -516,9 +514,7 @@ BOOST_FIXTURE_TEST_CASE(the_watch_goes_on_with_other_sequences_where_it_may_not_
   log::open({.file = directory / "log"});
   const auto is_logged = [&](const std::string& words) {
     log::flush();
-    std::ostringstream said;
-    said << std::ifstream(directory / "log").rdbuf();
-    return said.str().find(words) != std::string::npos;
+    return text_of_file(directory / "log").find(words) != std::string::npos;
   };
   SequenceWatch watch{loop, limited, identity, {.between_looks = 20ms, .between_pages = 1ms, .held_for = 50ms}};
   watch.start();

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <tuple>
 
 #include <boost/test/unit_test.hpp>
@@ -16,6 +14,7 @@
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 #include "tests/store/tapped_worker.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/admission/unique_turn.hpp"
 #include "worker/orders/supervisor_orders.hpp"
@@ -250,9 +249,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer_
   BOOST_TEST((worker.pauses == expected));
   // The problem is logged once.
   log::flush();
-  std::ostringstream said;
-  said << std::ifstream(log_file).rdbuf();
-  const std::string text = said.str(), event = "event=redis_loses_what_workers_write";
+  const std::string text = text_of_file(log_file), event = "event=redis_loses_what_workers_write";
   BOOST_TEST(text.find(event) != std::string::npos, text);
   BOOST_TEST(text.find(event) == text.rfind(event), text);
 }
@@ -279,10 +276,9 @@ BOOST_AUTO_TEST_CASE(a_job_whose_lock_is_no_string_waits_for_its_turn_and_the_ke
   for (const RedisKey& key : {keys::running_lock(lock), keys::unique_lock("L")})
     BOOST_TEST(worker.server.size_of(key.name()) == 1u);
   log::flush();
-  std::ostringstream said;
-  said << std::ifstream(log_file).rdbuf();
+  const std::string text = text_of_file(log_file);
   for (const RedisKey& key : {keys::running_lock(lock), keys::unique_lock("L")}) {
-    const std::string text = said.str(), fact = "key=" + key.name();
+    const std::string fact = "key=" + key.name();
     BOOST_TEST(text.find(fact) != std::string::npos, text);
     BOOST_TEST(text.find(fact) == text.rfind(fact), text);
   }

@@ -3,13 +3,12 @@
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/loaded_config.hpp"
 
 using namespace brood;
@@ -18,12 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string reference() {
-  std::ifstream file(BROOD_SOURCE_DIR "/etc/brood.toml");
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+std::string reference() { return text_of_file(BROOD_SOURCE_DIR "/etc/brood.toml"); }
 
 void check_defaults(const Config& config) {
   BOOST_TEST_REQUIRE(config.capsules.size() == 1u);

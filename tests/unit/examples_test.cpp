@@ -1,9 +1,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <string>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/ledger.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/job/hooks.hpp"
@@ -37,11 +37,6 @@ struct Examples {
     const Performed performed = run(job_class, args);
     if (performed.kind == Performed::Kind::succeeded) return "";
     return performed.failure.error_class + ": " + performed.failure.message;
-  }
-  std::string content(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
   }
 };
 
@@ -79,7 +74,7 @@ BOOST_FIXTURE_TEST_CASE(a_ledger_tells_beginning_and_end, Examples) {
   BOOST_REQUIRE(runs.size() == 2u);
   BOOST_TEST(runs[1].id == "1");
   BOOST_TEST(runs[1].ended.value() - runs[1].began >= 1'000'000);
-  BOOST_TEST(content(path).find(" 0 0 ") == std::string::npos);  // the process's start time was found
+  BOOST_TEST(text_of_file(path).find(" 0 0 ") == std::string::npos);  // the process's start time was found
 }
 
 BOOST_FIXTURE_TEST_CASE(hooks_decide, Examples) {
@@ -96,7 +91,7 @@ BOOST_FIXTURE_TEST_CASE(hooks_decide, Examples) {
   const Payload exhausted = job("ExhaustedHook", "[\"" + path + "\",true]");
   const Failure failure = perform(registry, exhausted, "default", JobHost{}).failure;
   BOOST_TEST(ask_exhausted(registry, exhausted, "default", failure));
-  BOOST_TEST(content(path) == "exhausted j1 std::runtime_error: no attempt is left\n");
+  BOOST_TEST(text_of_file(path) == "exhausted j1 std::runtime_error: no attempt is left\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_death_is_written_down, Examples) {
@@ -105,7 +100,7 @@ BOOST_FIXTURE_TEST_CASE(a_death_is_written_down, Examples) {
   crash.message = "at 0x10";
   crash.crash = true;
   run_death_handlers(registry, job("Segfault", "[]"), "default", crash);
-  BOOST_TEST(content(deaths) == "dead j1 Segfault SIGSEGV: at 0x10\n");
+  BOOST_TEST(text_of_file(deaths) == "dead j1 Segfault SIGSEGV: at 0x10\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_of_many_items_goes_on_where_it_was, Examples) {
@@ -127,8 +122,8 @@ BOOST_FIXTURE_TEST_CASE(a_job_of_many_items_goes_on_where_it_was, Examples) {
         .kind;
   };
   BOOST_TEST((run_for(2) == Performed::Kind::interrupted));
-  BOOST_TEST(content(to) == "one\ntwo\n");
+  BOOST_TEST(text_of_file(to) == "one\ntwo\n");
   BOOST_TEST(state.cursor == "8");
   BOOST_TEST((run_for(9) == Performed::Kind::succeeded));
-  BOOST_TEST(content(to) == "one\ntwo\nthree\n");
+  BOOST_TEST(text_of_file(to) == "one\ntwo\nthree\n");
 }

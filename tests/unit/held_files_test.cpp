@@ -4,9 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "shared/base/held_files.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
@@ -14,12 +14,6 @@ using namespace brood;
 namespace {
 
 void write_library(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-
-std::string read_library(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 }  // namespace
 
@@ -42,9 +36,9 @@ BOOST_AUTO_TEST_CASE(one_that_was_replaced_or_removed_is_still_to_be_had) {
   kept.hold_library(path);
   write_library(path + ".new", "two");
   std::filesystem::rename(path + ".new", path);
-  BOOST_TEST(read_library(kept.path_of(path)) == "one");
+  BOOST_TEST(text_of_file(kept.path_of(path)) == "one");
   std::filesystem::remove(path);
-  BOOST_TEST(read_library(kept.path_of(path)) == "one");
+  BOOST_TEST(text_of_file(kept.path_of(path)) == "one");
   BOOST_TEST(kept.flaw() == "");
 }
 
@@ -101,7 +95,7 @@ BOOST_AUTO_TEST_CASE(another_program_in_the_same_process_holds_the_same_files) {
   before.hold_needed({"libneeded.so", path});
   std::filesystem::remove(path);
   for (const HeldFiles::Entry& entry : before.entries()) after.adopt(entry, UniqueFd(dup(entry.descriptor)));
-  BOOST_TEST(read_library(after.path_of_library(path)) == "one");
+  BOOST_TEST(text_of_file(after.path_of_library(path)) == "one");
   BOOST_TEST_REQUIRE(after.needed().size() == 1u);
   BOOST_TEST(after.needed()[0].name == "libneeded.so");
 }

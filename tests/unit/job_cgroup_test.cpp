@@ -4,20 +4,14 @@
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
-#include <sstream>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string content(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
 
 void put(const fs::path& file, const std::string& text = "") {
   fs::create_directories(file.parent_path());
@@ -47,16 +41,16 @@ BOOST_AUTO_TEST_CASE(a_job_has_a_group_beside_its_workers) {
   BOOST_TEST(cgroup.lacks(two_processors_and_eight).empty());
 
   cgroup.enter(two_processors_and_eight);
-  BOOST_TEST(content(group / "pids.max") == "8");
-  BOOST_TEST(content(group / "cpu.max") == "200000 100000");
-  BOOST_TEST(content(group / "cgroup.procs") == "0");
+  BOOST_TEST(text_of_file(group / "pids.max") == "8");
+  BOOST_TEST(text_of_file(group / "cpu.max") == "200000 100000");
+  BOOST_TEST(text_of_file(group / "cgroup.procs") == "0");
 
   // The next job there is of a class with another limit.
   for (const char* file : {"pids.max", "cpu.max"}) put(group / file);
   cgroup.enter({.cpu = 0.5});
-  BOOST_TEST(content(group / "pids.max") == "max");
-  BOOST_TEST(content(group / "memory.max") == "max");
-  BOOST_TEST(content(group / "cpu.max") == "50000 100000");
+  BOOST_TEST(text_of_file(group / "pids.max") == "max");
+  BOOST_TEST(text_of_file(group / "memory.max") == "max");
+  BOOST_TEST(text_of_file(group / "cpu.max") == "50000 100000");
 }
 
 BOOST_AUTO_TEST_CASE(where_no_group_was_delegated_it_is_said) {
@@ -88,10 +82,10 @@ BOOST_AUTO_TEST_CASE(groups_of_version_1_are_apart_for_each_controller) {
   const JobCgroup cgroup = groups.of_slot_3();
   BOOST_TEST(cgroup.lacks(two_processors_and_eight).empty());
   cgroup.enter(two_processors_and_eight);
-  BOOST_TEST(content(pids / "pids.max") == "8");
-  BOOST_TEST(content(cpu / "cpu.cfs_quota_us") == "200000");
-  BOOST_TEST(content(cpu / "cpu.cfs_period_us") == "100000");
-  BOOST_TEST((content(pids / "cgroup.procs") == "0" && content(cpu / "cgroup.procs") == "0"));
+  BOOST_TEST(text_of_file(pids / "pids.max") == "8");
+  BOOST_TEST(text_of_file(cpu / "cpu.cfs_quota_us") == "200000");
+  BOOST_TEST(text_of_file(cpu / "cpu.cfs_period_us") == "100000");
+  BOOST_TEST((text_of_file(pids / "cgroup.procs") == "0" && text_of_file(cpu / "cgroup.procs") == "0"));
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_limited_with_room_to_say_so_and_kills_are_counted) {
@@ -105,9 +99,9 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_with_room_to_say_so_and_kills_are_counted
     const JobCgroup cgroup = groups.of_slot_3();
     BOOST_TEST(cgroup.lacks({.memory_bytes = megabyte}).empty());
     cgroup.enter({.memory_bytes = megabyte});
-    BOOST_TEST(content(group / "memory.max") == "68157440");
-    BOOST_TEST(content(group / "memory.swap.max") == "0");
-    BOOST_TEST(content(group / "cgroup.procs") == "0");
+    BOOST_TEST(text_of_file(group / "memory.max") == "68157440");
+    BOOST_TEST(text_of_file(group / "memory.swap.max") == "0");
+    BOOST_TEST(text_of_file(group / "cgroup.procs") == "0");
     BOOST_TEST(cgroup.memory_counts().kills == 2u);
     BOOST_TEST(cgroup.memory_counts().at_limit == 3u);
     // Since Linux 5.2 those of the cgroup itself are apart: of a limit above it, it counts none.
@@ -119,7 +113,7 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_with_room_to_say_so_and_kills_are_counted
   for (const char* file : {"memory.limit_in_bytes", "cgroup.procs"}) put(group / file);
   put(group / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
   groups.of_slot_3().enter({.memory_bytes = megabyte});
-  BOOST_TEST(content(group / "memory.limit_in_bytes") == "68157440");
+  BOOST_TEST(text_of_file(group / "memory.limit_in_bytes") == "68157440");
   put(group / "memory.failcnt", "8\n");
   BOOST_TEST(groups.of_slot_3().memory_counts().kills == 5u);
   BOOST_TEST(groups.of_slot_3().memory_counts().at_limit == 8u);
@@ -136,5 +130,5 @@ BOOST_AUTO_TEST_CASE(a_group_that_refuses_its_limit_is_not_entered) {
   put(groups.root / "brood/cgroup.subtree_control", "pids\n");
   put(groups.root / "brood/job-3/cgroup.procs");  // and no pids.max
   BOOST_CHECK_THROW(groups.of_slot_3().enter(two_processors_and_eight), std::system_error);
-  BOOST_TEST(content(groups.root / "brood/job-3/cgroup.procs").empty());
+  BOOST_TEST(text_of_file(groups.root / "brood/job-3/cgroup.procs").empty());
 }

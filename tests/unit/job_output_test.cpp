@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -22,6 +21,7 @@
 #include "shared/base/log.hpp"
 #include "shared/scoreboard/job_end_mark.hpp"
 #include "supervisor/process/event_loop.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/guard/standard_output.hpp"
 
@@ -97,12 +97,7 @@ class Office {
     }
   }
 
-  std::string log() const {
-    std::ifstream file(directory_ / "log");
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  std::string log() const { return text_of_file(directory_ / "log"); }
   // The log's lines from the event on.
   std::vector<std::string> lines() const {
     std::vector<std::string> all;

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 #include "shared/base/log.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/job/job_registry.hpp"
@@ -126,9 +126,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_library_is_refused_with_a_sentence) {
 
 BOOST_AUTO_TEST_CASE(a_library_cut_anywhere_is_refused) {
   const TemporaryDirectory directory;
-  std::stringstream whole;
-  whole << std::ifstream(library("bad_nothing"), std::ios::binary).rdbuf();
-  const std::string bytes = whole.str(), path = directory.path() + "/cut.so";
+  const std::string bytes = text_of_file(library("bad_nothing")), path = directory.path() + "/cut.so";
   BOOST_REQUIRE(bytes.size() > 4'000u);
   for (std::size_t size = 1; size < bytes.size(); size += size < 100 ? 1 : bytes.size() / 20) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes.substr(0, size);
@@ -138,9 +136,7 @@ BOOST_AUTO_TEST_CASE(a_library_cut_anywhere_is_refused) {
 
 BOOST_AUTO_TEST_CASE(a_library_for_another_machine_is_refused) {
   const TemporaryDirectory directory;
-  std::stringstream whole;
-  whole << std::ifstream(library("bad_nothing"), std::ios::binary).rdbuf();
-  std::string bytes = whole.str();
+  std::string bytes = text_of_file(library("bad_nothing"));
   bytes[18] = 40;  // EM_ARM
   const std::string path = directory.path() + "/arm.so";
   std::ofstream(path, std::ios::binary) << bytes;
@@ -194,8 +190,7 @@ BOOST_AUTO_TEST_CASE(a_static_constructor_that_throws_ends_the_process_with_its_
   int status = 0;
   BOOST_REQUIRE(waitpid(child, &status, 0) == child);
   BOOST_TEST(WIFSIGNALED(status));
-  std::stringstream written;
-  written << std::ifstream(file).rdbuf();
-  BOOST_TEST(says(written.str(), "thrown by a static constructor"));
-  BOOST_TEST(says(written.str(), "libbad_static_throw.so"));
+  const std::string written = text_of_file(file);
+  BOOST_TEST(says(written, "thrown by a static constructor"));
+  BOOST_TEST(says(written, "libbad_static_throw.so"));
 }

@@ -12,14 +12,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
 
 #include "shared/base/check.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/unique_fd.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -78,13 +77,6 @@ struct Pipe {
   }
   UniqueFd read_end, write_end;
 };
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::size_t lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -188,8 +180,8 @@ BOOST_AUTO_TEST_CASE(lines_go_to_a_file_and_to_its_successor_after_reopen) {
   log::reopen();
   log::error("three");
 
-  BOOST_TEST(lines(contents(directory.file("log.1"))) == 1u);
-  BOOST_TEST(contents(directory.file("log")).find("ERROR pid=" + std::to_string(getpid()) + " event=three") !=
+  BOOST_TEST(lines(text_of_file(directory.file("log.1"))) == 1u);
+  BOOST_TEST(text_of_file(directory.file("log")).find("ERROR pid=" + std::to_string(getpid()) + " event=three") !=
              std::string::npos);
   struct stat status {};
   BOOST_TEST(stat(directory.file("log").c_str(), &status) == 0);
@@ -214,9 +206,9 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_moved_away_is_followed_by_its_successor_in_
   waitpid(child, nullptr, 0);
   log::info("three");
 
-  BOOST_TEST(lines(contents(moved)) == 1u);
-  BOOST_TEST(contents(file).find("event=two") != std::string::npos, contents(file));
-  BOOST_TEST(contents(file).find("event=three") != std::string::npos, contents(file));
+  BOOST_TEST(lines(text_of_file(moved)) == 1u);
+  BOOST_TEST(text_of_file(file).find("event=two") != std::string::npos, text_of_file(file));
+  BOOST_TEST(text_of_file(file).find("event=three") != std::string::npos, text_of_file(file));
   BOOST_TEST(!std::filesystem::exists(before / "log"));
 }
 
@@ -232,8 +224,8 @@ BOOST_AUTO_TEST_CASE(a_name_that_means_something_else_in_another_process_is_not_
     const StandardError again(second.get());
     log::info("one");
   }
-  BOOST_TEST(lines(contents(one)) == 1u);
-  BOOST_TEST(contents(two).empty());
+  BOOST_TEST(lines(text_of_file(one)) == 1u);
+  BOOST_TEST(text_of_file(two).empty());
 }
 
 BOOST_AUTO_TEST_CASE(where_the_successor_cannot_be_opened_the_old_file_says_so_once) {
@@ -248,10 +240,10 @@ BOOST_AUTO_TEST_CASE(where_the_successor_cannot_be_opened_the_old_file_says_so_o
   std::filesystem::remove(file);
   log::info("three");
 
-  const std::string old = contents(moved);
+  const std::string old = text_of_file(moved);
   BOOST_TEST(lines(old) == 3u, old);
   BOOST_TEST(old.find("event=log_not_reopened reason=") != std::string::npos, old);
-  BOOST_TEST(lines(contents(file)) == 1u, contents(file));
+  BOOST_TEST(lines(text_of_file(file)) == 1u, text_of_file(file));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_opened_is_reported_and_the_old_one_stays_in_use) {
@@ -262,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_opened_is_reported_and_the_old_one_st
   std::filesystem::rename(directory.file("d"), directory.file("e"));
   BOOST_CHECK_THROW(log::reopen(), std::system_error);
   log::info("still_here");
-  BOOST_TEST(contents(directory.file("e/log")).find("event=still_here") != std::string::npos);
+  BOOST_TEST(text_of_file(directory.file("e/log")).find("event=still_here") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_pipe_without_a_reader_delays_no_writer_and_what_does_not_fit_is_counted_and_reported) {
@@ -387,8 +379,8 @@ BOOST_AUTO_TEST_CASE(a_descriptor_that_was_closed_behind_our_back_is_opened_agai
     check("dup2", dup2(other.get(), fd));
   }
   log::info("after");
-  BOOST_TEST(contents(directory.file("log")).find("event=after") != std::string::npos);
-  BOOST_TEST(contents(directory.file("other")).empty());
+  BOOST_TEST(text_of_file(directory.file("log")).find("event=after") != std::string::npos);
+  BOOST_TEST(text_of_file(directory.file("other")).empty());
 }
 
 BOOST_AUTO_TEST_CASE(lines_appended_to_a_redirected_standard_error_keep_its_offset) {
@@ -399,7 +391,7 @@ BOOST_AUTO_TEST_CASE(lines_appended_to_a_redirected_standard_error_keep_its_offs
   log::open({});
   log::info("tick");
   BOOST_TEST(write(STDERR_FILENO, "more\n", 5) == 5);
-  const std::string all = contents(directory.file("err"));
+  const std::string all = text_of_file(directory.file("err"));
   BOOST_TEST(all.starts_with("job output\n"));
   BOOST_TEST(all.ends_with("event=tick\nmore\n"));
 }

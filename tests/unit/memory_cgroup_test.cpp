@@ -6,20 +6,14 @@
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
-#include <sstream>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string content(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
 
 void put(const fs::path& file, const std::string& text = "") {
   fs::create_directories(file.parent_path());
@@ -64,22 +58,22 @@ struct FakeCgroups {
 BOOST_AUTO_TEST_CASE(a_supervisor_with_a_delegated_cgroup_moves_into_a_leaf_of_its_own) {
   const FakeCgroups cgroups;
   BOOST_TEST(cgroups.create().has_value());
-  BOOST_TEST(content(cgroups.base / "supervisor/cgroup.procs") == "0");
-  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control") == "+memory");
+  BOOST_TEST(text_of_file(cgroups.base / "supervisor/cgroup.procs") == "0");
+  BOOST_TEST(text_of_file(cgroups.base / "cgroup.subtree_control") == "+memory");
 }
 
 BOOST_AUTO_TEST_CASE(without_a_memory_limit_nothing_is_touched) {
   FakeCgroups cgroups;
   cgroups.config.worker.memory_limit_bytes = 0;
   BOOST_TEST(!cgroups.create());
-  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control") == "");
+  BOOST_TEST(text_of_file(cgroups.base / "cgroup.subtree_control") == "");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_done_where_no_memory_controller_is) {
   FakeCgroups cgroups;
   put(cgroups.base / "cgroup.controllers", "cpu pids memory_pressure\n");
   BOOST_TEST(!cgroups.create());
-  BOOST_TEST(content(cgroups.base / "supervisor/cgroup.procs") == "");
+  BOOST_TEST(text_of_file(cgroups.base / "supervisor/cgroup.procs") == "");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_done_in_the_root_cgroup_or_in_none_of_version_2) {
@@ -97,7 +91,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_done_in_a_cgroup_that_others_live_in) {
   FakeCgroups cgroups;
   put(cgroups.base / "cgroup.procs", std::to_string(getpid()) + "\n1\n");
   BOOST_TEST(!cgroups.create());
-  BOOST_TEST(content(cgroups.base / "supervisor/cgroup.procs") == "");
+  BOOST_TEST(text_of_file(cgroups.base / "supervisor/cgroup.procs") == "");
 }
 
 BOOST_AUTO_TEST_CASE(children_of_a_supervisor_that_needed_no_cgroup_before_move_with_it) {
@@ -109,8 +103,8 @@ BOOST_AUTO_TEST_CASE(children_of_a_supervisor_that_needed_no_cgroup_before_move_
   }
   put(cgroups.base / "cgroup.procs", std::to_string(getpid()) + "\n" + std::to_string(child) + "\n");
   BOOST_TEST(cgroups.create().has_value());
-  BOOST_TEST(content(cgroups.base / "supervisor/cgroup.procs") == std::to_string(child));
-  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control") == "+memory");
+  BOOST_TEST(text_of_file(cgroups.base / "supervisor/cgroup.procs") == std::to_string(child));
+  BOOST_TEST(text_of_file(cgroups.base / "cgroup.subtree_control") == "+memory");
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
@@ -120,10 +114,10 @@ BOOST_AUTO_TEST_CASE(a_later_configuration_whose_jobs_have_cgroups_gets_their_co
   const std::optional<MemoryCgroup> group = cgroups.create();
   put(cgroups.base / "cgroup.subtree_control");
   group->follow(cgroups.config);
-  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control") == "");
+  BOOST_TEST(text_of_file(cgroups.base / "cgroup.subtree_control") == "");
   cgroups.config.classes["Convert"].sandbox.emplace().cpu = 1;
   group->follow(cgroups.config);
-  BOOST_TEST(content(cgroups.base / "cgroup.subtree_control").ends_with("+pids"));
+  BOOST_TEST(text_of_file(cgroups.base / "cgroup.subtree_control").ends_with("+pids"));
 }
 
 BOOST_AUTO_TEST_CASE(a_supervisor_goes_back_where_the_kernel_refuses_the_controller) {
@@ -132,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_goes_back_where_the_kernel_refuses_the_control
   fs::remove(cgroups.base / "cgroup.subtree_control");
   fs::create_symlink("/dev/full", cgroups.base / "cgroup.subtree_control");
   BOOST_TEST(!cgroups.create());
-  BOOST_TEST(content(cgroups.base / "cgroup.procs") == "0");
+  BOOST_TEST(text_of_file(cgroups.base / "cgroup.procs") == "0");
 }
 
 BOOST_AUTO_TEST_CASE(a_cgroup_that_cannot_be_written_is_not_delegated) {
@@ -167,10 +161,10 @@ BOOST_AUTO_TEST_CASE(a_worker_enters_a_leaf_with_the_limit) {
 
   group->enter(2, 64 << 20);
 
-  BOOST_TEST(content(cgroups.leaf(2) / "memory.max") == "67108864");
-  BOOST_TEST(content(cgroups.leaf(2) / "memory.swap.max") == "0");
-  BOOST_TEST(content(cgroups.leaf(2) / "memory.oom.group") == "1");
-  BOOST_TEST(content(cgroups.leaf(2) / "cgroup.procs") == "0");
+  BOOST_TEST(text_of_file(cgroups.leaf(2) / "memory.max") == "67108864");
+  BOOST_TEST(text_of_file(cgroups.leaf(2) / "memory.swap.max") == "0");
+  BOOST_TEST(text_of_file(cgroups.leaf(2) / "memory.oom.group") == "1");
+  BOOST_TEST(text_of_file(cgroups.leaf(2) / "cgroup.procs") == "0");
   BOOST_CHECK_THROW(group->enter(5, 0), std::system_error);  // a plain directory gets no files from the kernel
 }
 
@@ -180,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_without_swap_accounting_limits_memory_all_the_same
   cgroups.kernel_makes(0);
   fs::remove(cgroups.leaf(0) / "memory.swap.max");
   group->enter(0, 0);
-  BOOST_TEST(content(cgroups.leaf(0) / "cgroup.procs") == "0");
+  BOOST_TEST(text_of_file(cgroups.leaf(0) / "cgroup.procs") == "0");
 }
 
 BOOST_AUTO_TEST_CASE(each_worker_is_told_only_what_its_leaf_counted_in_its_own_time) {
@@ -200,7 +194,7 @@ BOOST_AUTO_TEST_CASE(clearing_kills_what_is_left_and_removes_an_empty_leaf) {
   std::optional<MemoryCgroup> group = cgroups.create();
   cgroups.kernel_makes(1);
   group->clear(1);
-  BOOST_TEST(content(cgroups.leaf(1) / "cgroup.kill") == "1");
+  BOOST_TEST(text_of_file(cgroups.leaf(1) / "cgroup.kill") == "1");
   BOOST_TEST(fs::exists(cgroups.leaf(1)));
 
   fs::create_directory(cgroups.leaf(4));

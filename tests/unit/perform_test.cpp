@@ -3,10 +3,10 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <string>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/vectors.hpp"
 #include "worker/crash/throw_watch.hpp"
@@ -52,12 +52,6 @@ bool succeeds(const std::string& job_class, const std::string& args) {
   const Performed performed = run(job(job_class, args));
   BOOST_TEST_MESSAGE(performed.failure.message);
   return performed.kind == Performed::Kind::succeeded;
-}
-
-std::string content(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 std::string quoted(const std::string& path) { return "[\"" + path + "\"]"; }
@@ -107,7 +101,7 @@ BOOST_AUTO_TEST_CASE(jobs_of_other_programs_get_their_arguments) {
       const Performed performed = run(Payload::parse(vector.input.members.at(0).value.text));
       BOOST_TEST((performed.kind == Performed::Kind::succeeded), performed.failure.message);
 
-      std::stringstream echo(content(path));
+      std::stringstream echo(text_of_file(path));
       const auto& expected = vector.expect["performed_with"].elements;
       std::string argument;
       for (const test::VectorValue& value : expected) {
@@ -185,10 +179,10 @@ BOOST_AUTO_TEST_CASE(a_context_tells_the_attempt) {
   const std::string path = directory.path() + "/told";
   const Payload first = job("TellsContext", quoted(path));
   BOOST_TEST((run(first).kind == Performed::Kind::succeeded));
-  BOOST_TEST(content(path) == "0123456789abcdef01234567|TellsContext|images|0|1|0|" + first.text());
+  BOOST_TEST(text_of_file(path) == "0123456789abcdef01234567|TellsContext|images|0|1|0|" + first.text());
   const Payload third = job("TellsContext", quoted(path), R"(,"retry_count":1)");
   BOOST_TEST((run(third, true).kind == Performed::Kind::succeeded));
-  BOOST_TEST(content(path) == "0123456789abcdef01234567|TellsContext|images|2|3|1|" + third.text());
+  BOOST_TEST(text_of_file(path) == "0123456789abcdef01234567|TellsContext|images|2|3|1|" + third.text());
 }
 
 BOOST_AUTO_TEST_CASE(retry_in_is_asked_with_the_live_exception) {
@@ -208,7 +202,7 @@ BOOST_AUTO_TEST_CASE(retry_in_is_asked_about_a_crash_with_its_words) {
   const Payload hot = job("Oddities::ThrowsTooHot", quoted(path));
   run(hot);  // the exception of an earlier attempt must not be taken for the crash
   BOOST_TEST((ask_retry_in(registry(), hot, "images", crash()).kind == HookAnswer::Kind::kill));
-  BOOST_TEST(content(path) == "SIGSEGV|SIGSEGV (SEGV_MAPERR) at 0x10");
+  BOOST_TEST(text_of_file(path) == "SIGSEGV|SIGSEGV (SEGV_MAPERR) at 0x10");
 }
 
 BOOST_AUTO_TEST_CASE(a_hook_answers_with_a_duration_discard_or_nothing) {
@@ -287,11 +281,11 @@ BOOST_AUTO_TEST_CASE(the_exhausted_hook_sees_the_job_and_may_discard_it) {
   const Payload tells = job("TellsExhausted", quoted(path));
   const Failure failure = run(tells).failure;
   BOOST_TEST(!ask_exhausted(registry(), tells, "images", failure));
-  BOOST_TEST(content(path) == "0123456789abcdef01234567|TellsExhausted|images|Oddities::TooHot|too hot|too hot|0");
+  BOOST_TEST(text_of_file(path) == "0123456789abcdef01234567|TellsExhausted|images|Oddities::TooHot|too hot|too hot|0");
 
   BOOST_TEST(!ask_exhausted(registry(), tells, "images", crash()));
   BOOST_TEST(
-      content(path) ==
+      text_of_file(path) ==
       "0123456789abcdef01234567|TellsExhausted|images|SIGSEGV|SIGSEGV (SEGV_MAPERR) at 0x10|SIGSEGV (SEGV_MAPERR) at "
       "0x10|1");
   BOOST_TEST(ask_exhausted(registry(), job("DiscardsItself"), "images", run(job("DiscardsItself")).failure));
@@ -307,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_broken_death_handler_does_not_keep_the_next_from_running)
   run_death_handlers(registry(), job("Unheard"), "images", crash());             // every library's handlers
   run_death_handlers(registry(), job("Other::ResizeImage"), "images", crash());  // its own library's, which has none
   unsetenv("PERFORM_TEST_DEATHS");
-  BOOST_TEST(content(path) ==
+  BOOST_TEST(text_of_file(path) ==
              "0123456789abcdef01234567|ThrowsText|plain text\n0123456789abcdef01234567|Unheard|SIGSEGV (SEGV_MAPERR) "
              "at 0x10\n");
 }

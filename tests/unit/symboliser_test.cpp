@@ -6,10 +6,9 @@
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "tests/support/build_id.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/layouts.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/crash/demangle.hpp"
@@ -19,12 +18,6 @@ using namespace brood;
 namespace {
 
 const std::string library = BROOD_BINARY_DIR "/tests/job_libraries/libstack_site.so";
-
-std::string content_of(const std::string& path) {
-  std::ostringstream content;
-  content << std::ifstream(path, std::ios::binary).rdbuf();
-  return content.str();
-}
 
 // The library in this process, and what a handler would record of it.
 struct Site {
@@ -155,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_library_that_was_replaced_since_is_not_asked) {
 BOOST_AUTO_TEST_CASE(what_is_no_library_any_more_gives_frames_without_names) {
   Site site;
   const TemporaryDirectory directory;
-  const std::string fifo = directory / "fifo", whole = content_of(library);
+  const std::string fifo = directory / "fifo", whole = text_of_file(library);
   BOOST_REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   for (const std::string& path :
        {fifo, directory.path(), std::string("/dev/zero"), directory / "missing", std::string("libstack_site.so"),

@@ -1,7 +1,6 @@
 #include <boost/test/unit_test.hpp>
-#include <fstream>
-#include <sstream>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;
@@ -55,12 +54,7 @@ const Coverage coverages[] = {
     {"iterable-interrupted", "lifecycle/iteration"},
 };
 
-std::string source_of(const std::string& test) {
-  std::ifstream file(BROOD_SOURCE_DIR "/tests/" + test + "_test.cpp");
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+std::string source_of(const std::string& test) { return text_of_file(BROOD_SOURCE_DIR "/tests/" + test + "_test.cpp"); }
 
 }  // namespace
 

@@ -20,6 +20,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/ticks.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -30,25 +31,6 @@ namespace {
 std::string every_second(const std::string& more = "") {
   return "[periodic.tick]\ncron = \"* * * * * *\"\nclass = \"Tick\"\nqueue = \"ticks\"\nargs = [1, \"two\"]\n" + more;
 }
-
-// The ticks whose jobs are in the queue, the oldest first.
-std::vector<std::int64_t> ticks_in(RedisServer& redis, const std::string& key = "queue:ticks") {
-  std::vector<std::int64_t> ticks;
-  for (const std::string& payload : redis.lrange(key))
-    ticks.push_back(JsonObject::parse(payload).integer("periodic_tick").value_or(0));
-  std::reverse(ticks.begin(), ticks.end());
-  return ticks;
-}
-
-// Whether there is each second once, without a gap.
-bool are_all_seconds(const std::vector<std::int64_t>& ticks) {
-  for (std::size_t i = 1; i < ticks.size(); ++i) {
-    if (ticks[i] != ticks[i - 1] + 1) return false;
-  }
-  return !ticks.empty();
-}
-
-std::int64_t time_of(RedisServer& redis) { return redis.command({"TIME"}).view()[0].integer(); }
 
 CommandResult ask(RedisServer& redis, std::vector<std::string> words) {
   words.insert(words.begin(), "periodic");

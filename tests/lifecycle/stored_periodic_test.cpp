@@ -16,6 +16,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/ticks.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -37,24 +38,6 @@ CommandResult add(const RedisServer& redis, const std::string& name, std::vector
   words.insert(words.end(), more.begin(), more.end());
   return ask(redis, words);
 }
-
-// The ticks whose jobs are in the queue, the oldest first.
-std::vector<std::int64_t> ticks_in(RedisServer& redis, const std::string& key = "queue:ticks") {
-  std::vector<std::int64_t> ticks;
-  for (const std::string& payload : redis.lrange(key))
-    ticks.push_back(JsonObject::parse(payload).integer("periodic_tick").value_or(0));
-  std::reverse(ticks.begin(), ticks.end());
-  return ticks;
-}
-
-bool are_all_seconds(const std::vector<std::int64_t>& ticks) {
-  for (std::size_t i = 1; i < ticks.size(); ++i) {
-    if (ticks[i] != ticks[i - 1] + 1) return false;
-  }
-  return !ticks.empty();
-}
-
-std::int64_t time_of(RedisServer& redis) { return redis.command({"TIME"}).view()[0].integer(); }
 
 void wait_for_seconds(RedisServer& redis, std::int64_t seconds) {
   const auto begun = time_of(redis);

@@ -681,6 +681,51 @@ server.serve_forever()
         self.assertEqual(signature, "sha256=" + hmac.new(b"s3cret", report.encode(), hashlib.sha256).hexdigest())
         self.assertEqual(json.loads(report)["error_class"], "SIGSEGV")
 
+    def make_certificate(self, name):
+        """A certificate of its own for localhost, and its fingerprint."""
+        place = f"/etc/brood/{name}"
+        machine.run(f"mkdir -p /etc/brood; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {place}.key -out {place}.pem -days 2 "
+                    f"-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 2>&1")
+        self.addCleanup(lambda: machine.run(f"rm -f {place}.key {place}.pem", check=False))
+        return machine.ask(f"openssl x509 -in {place}.pem -outform DER | sha256sum").split()[0]
+
+    def test_a_redis_whose_certificate_is_pinned_and_failures_at_sentry_by_https(self):
+        pin = self.make_certificate("redis")
+        self.make_certificate("sentry")
+        machine.run("systemd-run --quiet --collect --unit=test-tls-redis redis-server --port 0 --tls-port 6392 --save '' "
+                    "--tls-auth-clients no --tls-cert-file /etc/brood/redis.pem --tls-key-file /etc/brood/redis.key "
+                    "--tls-ca-cert-file /etc/brood/redis.pem")
+        self.addCleanup(lambda: machine.run("systemctl stop test-tls-redis", check=False))
+        self.brood.redis = "-p 6392 --tls --cacert /etc/brood/redis.pem -h localhost"
+        self.listen('''
+import ssl
+class Sentry(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        open(out + "/new", "wb").write(body)
+        os.rename(out + "/new", out + "/envelope")
+        self.send_response(200); self.end_headers()
+server = http.server.HTTPServer(("127.0.0.1", 4320), Sentry)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("/etc/brood/sentry.pem", "/etc/brood/sentry.key")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+open(out + "/listens", "w")
+server.serve_forever()
+''')
+        self.start(f'''[redis]
+url = "rediss://localhost:6392"
+[redis.tls]
+verify = "pin:{pin}"
+[on_error]
+sentry_dsn = "https://key@localhost:4320/7"
+[on_error.tls]
+ca = "/etc/brood/sentry.pem"
+''')
+        self.brood.enqueue("Segfault")
+        header, item, event = self.written("envelope").splitlines()[:3]
+        self.assertEqual(json.loads(item)["type"], "event")
+        self.assertIn("SIGSEGV", event)
+
     def test_counts_by_statsd(self):
         self.listen('''
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

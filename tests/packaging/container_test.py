@@ -5,7 +5,8 @@ downloaded, and no engine is needed.
 
 usage: container_test.py BUILD_DIRECTORY [TEST]...
 
-It makes a root directory of packages and takes half a minute, so it runs where BROOD_TEST_CONTAINER is set.
+It makes a root directory of packages and takes half a minute, so it runs where BROOD_TEST_CONTAINER is set, as
+`packaging/test --thorough` does.
 Exit status 77: it is left out, and the reason was printed.
 """
 

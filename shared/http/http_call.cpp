@@ -1,13 +1,12 @@
 #include "shared/http/http_call.hpp"
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -18,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_for_request = 10s, time_for_address = 3s;
+constexpr auto time_for_lookup = 10s, time_for_request = 10s, time_for_address = 3s;
 constexpr std::size_t most_taken_at_once = 65'536;
 constexpr const char* late = "it did not answer in time";
 
@@ -30,33 +29,17 @@ HttpCall::HttpCall(const HttpPost& post, const TlsCertificates* certificates, st
     : host_(post.endpoint.host),
       section_(std::move(section)),
       certificates_(certificates),
-      deadline_(now + time_for_request) {
+      lookup_(std::in_place, host_, post.endpoint.port),
+      deadline_(now + time_for_lookup) {
   output_ = fmt::format(
       "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: brood\r\nContent-Type: {}\r\nConnection: close\r\nContent-Length: "
       "{}\r\n{}\r\n",
       post.target, post.endpoint.host_and_port(), post.content_type, post.body.size(), post.headers);
   output_ += post.body;
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const SteadyTime asked = steady_now();
-  const int error = getaddrinfo(host_.c_str(), std::to_string(post.endpoint.port).c_str(), &wanted, &found);
-  deadline_ += steady_now() - asked;
-  if (error != 0) {
-    trouble_ = fmt::format("{}: {}", host_, error == EAI_SYSTEM ? words_of(errno) : gai_strerror(error));
-    return;
-  }
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    Address& address = addresses_.emplace_back();
-    address.size = std::min<socklen_t>(one->ai_addrlen, sizeof address.to);
-    std::memcpy(&address.to, one->ai_addr, address.size);
-    address.family = one->ai_family;
-  }
-  freeaddrinfo(found);
 }
 
 short HttpCall::events() const {
+  if (lookup_) return POLLIN;
   const short writable = connects_ || !to_be_sent().empty() ? POLLOUT : 0,
               readable = tls_ || writable == 0 ? POLLIN : 0;
   return static_cast<short>(writable | readable);
@@ -65,7 +48,7 @@ short HttpCall::events() const {
 // The last address may take the rest of the time.
 bool HttpCall::connect_to_next(SteadyTime now) {
   while (!addresses_.empty()) {
-    const Address address = addresses_.front();
+    const NameLookup::Address address = addresses_.front();
     addresses_.pop_front();
     fd_ = UniqueFd(::socket(address.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     connects_ = true;
@@ -96,11 +79,19 @@ HttpEnd HttpCall::without_answer(std::string why) const {
 // What has come counts, also if this process was kept from reading it in time.
 std::optional<HttpEnd> HttpCall::go_on(SteadyTime now) {
   std::optional<HttpEnd> end = step(now);
-  if (!end && now >= deadline_) end = without_answer(late);
+  if (!end && now >= deadline_) end = without_answer(lookup_ ? host_ + ": its address was not found in time" : late);
   return end;
 }
 
 std::optional<HttpEnd> HttpCall::step(SteadyTime now) {
+  if (lookup_) {
+    std::optional<NameLookup::End> found = lookup_->end();
+    if (!found) return std::nullopt;
+    lookup_.reset();
+    addresses_ = std::move(found->addresses);
+    trouble_ = std::move(found->trouble);
+    deadline_ = now + time_for_request;
+  }
   if (!fd_ && !connect_to_next(now)) return without_answer(trouble_);
   if (connects_) {
     pollfd one{fd_.get(), POLLOUT, 0};

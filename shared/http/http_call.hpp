@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/socket.h>
-
 #include <deque>
 #include <memory>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/http_endpoint.hpp"
 #include "shared/http/http_answer.hpp"
+#include "shared/http/name_lookup.hpp"
 #include "shared/redis/tls_certificates.hpp"
 #include "shared/redis/tls_session.hpp"
 
@@ -33,7 +32,7 @@ struct HttpEnd {
   bool was_sent = false;  // at least a part of the request
 };
 
-// A request to a server, on a connection of its own.  Only the name lookup before may block.
+// A request to a server, on a connection of its own.  Nothing blocks.
 class HttpCall {
  public:
   // `certificates` are for an endpoint with TLS, and outlive the request; `section` is where its TLS is set, for
@@ -41,7 +40,7 @@ class HttpCall {
   HttpCall(const HttpPost& post, const TlsCertificates* certificates, std::string section, SteadyTime now);
 
   // Poll it for these events until the deadline.  -1: there is none, so call go_on().
-  int fd() const { return fd_.get(); }
+  int fd() const { return lookup_ ? lookup_->fd() : fd_.get(); }
   short events() const;
   SteadyTime deadline() const { return connects_ ? connect_deadline_ : deadline_; }
 
@@ -49,12 +48,6 @@ class HttpCall {
   std::optional<HttpEnd> go_on(SteadyTime now);
 
  private:
-  struct Address {
-    sockaddr_storage to;
-    socklen_t size;
-    int family;
-  };
-
   std::optional<HttpEnd> step(SteadyTime now);
   bool connect_to_next(SteadyTime now);
   std::optional<HttpEnd> failed(const std::string& why, SteadyTime now);
@@ -66,7 +59,8 @@ class HttpCall {
 
   const std::string host_, section_;
   const TlsCertificates* const certificates_;
-  std::deque<Address> addresses_;
+  std::optional<NameLookup> lookup_;
+  std::deque<NameLookup::Address> addresses_;
   std::string output_;  // the part of the request that is not yet sent, or given to `tls_`
   bool connects_ = false;
   SteadyTime deadline_, connect_deadline_{};  // the latter is of this address

@@ -8,7 +8,7 @@ namespace brood {
 // Sends a report to an error service.
 class ServiceAttempt : public ReportAttempt {
  public:
-  // `certificates` as HttpCall has them.  Looks up the service's address, which may block.
+  // `certificates` as HttpCall has them.
   ServiceAttempt(const HttpPost& post, const TlsCertificates* certificates, SteadyTime now)
       : call_(post, certificates, "[on_error.tls]", now) {}
 

@@ -19,10 +19,10 @@
 
 namespace brood {
 
-// A batch counts how its jobs end, in the script that ends each: see LetGo in holdings.hpp and pieces/batches.lua.  A
-// batch and all its jobs lie on one shard.
+// A batch counts how its jobs end.  The script that ends a job counts it: see LetGo in holdings.hpp and
+// pieces/batches.lua.  A batch and all its jobs lie on one shard.
 //
-//   brood:batches                  a sorted set of all bids by when they expire
+//   brood:batches                  a sorted set: all bids by their expiry, in epoch seconds
 //   brood:batch:<bid>              a hash:
 //     total succeeded failing dead   how many jobs; pending is total - succeeded - dead, and failing a part of pending
 //     open                           how many pushes have not returned: until then no callback is pushed
@@ -89,7 +89,7 @@ struct BatchJob {
   };
   std::optional<Lock> lock = {};
 };
-// Pushes to one queue, or with an empty one to the schedule.  `number` counts the slices of the push from 1; `next` is
+// Pushes to one queue; to the schedule if `queue` is empty.  `number` counts the slices of the push from 1.  `next` is
 // the presumed index of the next job of the batch.
 ScriptCall push_to_batch(const BatchPush& push, std::uint64_t number, std::uint32_t next, std::string_view queue,
                          const std::vector<BatchJob>& jobs);
@@ -150,7 +150,7 @@ Command ask_batches(std::size_t first, std::size_t count);
 std::vector<std::string> read_batches(ReplyView reply);
 Command count_batches();
 
-// Finds the jobs that have not ended, from an index on, to search for what became of them.
+// Finds the jobs that have not ended, from the index `first` on, among `count` (at most 1,000) of them.
 ScriptCall find_unended(std::string_view bid, std::uint32_t first, std::uint32_t count);
 std::vector<std::uint32_t> read_unended(ReplyView reply);
 

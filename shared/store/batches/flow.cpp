@@ -30,7 +30,7 @@ std::vector<std::uint32_t> split(std::string_view text) {
   return indices;
 }
 
-// Two bits for each, the first step in the highest of a byte.
+// Each step has two bits; the first of a byte has the highest two.
 unsigned state_in(std::string_view bits, std::uint32_t index) {
   if (index / 4 >= bits.size()) return 0;
   return static_cast<unsigned char>(bits[index / 4]) >> (6 - 2 * (index % 4)) & 3U;

@@ -46,7 +46,7 @@ std::vector<Command> ask_steps(std::string_view bid);
 // In the order in which they were added; empty if it is no flow.
 std::vector<FlowStep> read_steps(ReplyView steps, ReplyView states);
 
-// Asks for what a step has left for later ones by job.result(): JSON.
+// Asks for the result that a step has left for later ones by job.result(): JSON.
 Command ask_step_result(std::string_view bid, std::string_view name);
 
 }  // namespace brood

@@ -1,4 +1,4 @@
--- Pushes the steps of a flow that wait for no other, each unless it was pushed before.
+-- Pushes those steps of a flow that wait for no other step.  A step that was pushed before is not pushed again.
 -- KEYS[1] the batch's hash    KEYS[2] its steps    ARGV: their indices
 -- Returns "OK"; or "NONE" or "CANCELLED": nothing was pushed.
 -- include: batches/pieces/batches.lua

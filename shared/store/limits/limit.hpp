@@ -13,13 +13,13 @@
 
 namespace brood {
 
-// The kinds of limits that jobs have: see <brood/limiter.hpp>.
+// The kinds of limits that jobs have, each with an amount N: see <brood/limiter.hpp>.
 enum class LimitKind {
-  concurrent,  // so many at once
-  bucket,      // so many in each interval of the clock
-  window,      // so many in any interval
-  leaky,       // so many at once, which run empty in an interval
-  points,      // as leaky; the amount used is known afterwards
+  concurrent,  // N at once
+  bucket,      // N in each interval of the clock
+  window,      // N in any interval
+  leaky,       // N at once; a full bucket runs empty in one interval
+  points,      // as leaky; how much was used is known afterwards
 };
 inline constexpr int limit_kinds = 5;
 std::string_view to_string(LimitKind kind);  // in the scripts' spelling
@@ -32,12 +32,12 @@ struct Limit {
   std::int64_t amount = 1;
   std::chrono::milliseconds interval{0};  // unless concurrent
   std::int64_t wanted = 1;
-  std::chrono::seconds known_for{0};         // after its last use
-  std::chrono::milliseconds defined_ago{0};  // the later of two definitions applies; at most longest_defined
+  std::chrono::seconds known_for{0};         // how long Redis keeps it after its last use
+  std::chrono::milliseconds defined_ago{0};  // of two definitions the later one applies; at most longest_defined
 };
 
 // The names and numbers that a limit may have.
-bool is_limit_name(std::string_view name);  // [A-Za-z0-9_-]+, at most 100
+bool is_limit_name(std::string_view name);  // [A-Za-z0-9_-]+, at most 100 bytes
 inline constexpr std::int64_t most_at_once = 10'000;
 inline constexpr std::int64_t most_of_interval = 1'000'000'000;
 inline constexpr std::size_t most_limits_together = 16;

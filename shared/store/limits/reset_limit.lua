@@ -1,5 +1,5 @@
--- Begins a limit anew: nothing of its period is used, and its counts are forgotten.  Slots that are held stay held, since their
--- holders go on.
+-- Resets a limit: nothing of its period is used, and its counts are 0.  Slots that are held stay held, since their holders
+-- go on.
 -- KEYS[1] "brood:limits"    KEYS[2] its definition    KEYS[3] what is used of it
 -- Returns how many slots are held; -1 if there is no such limit.
 -- include: pieces/living_holders.lua

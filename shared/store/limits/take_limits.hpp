@@ -16,8 +16,8 @@
 
 namespace brood {
 
-// The holder: an incarnation, under the number of its last applied settle.  It holds what it takes until it gives it
-// back, its next settle or its recovery.  The last two free it without a further write.
+// The holder of a limit: an incarnation, under the number of its last applied settle.  It holds what it takes until it
+// gives that back, settles again or is recovered.  A settle or a recovery frees it without a further write.
 struct LimitHolder {
   std::string identity, field;  // "<slot>.<incarnation>"
   std::uint64_t number = 0;
@@ -31,7 +31,7 @@ struct LimitHolder {
 // A holder as stored with a limit; nullopt if it is none.
 std::optional<LimitHolder> read_limit_holder(std::string_view member, std::string_view score);
 
-// Takes all of these, or none.
+// Takes all of these limits, or none.
 ScriptCall take_limits(const LimitHolder& holder, const std::vector<Limit>& limits, std::chrono::milliseconds may_wait,
                        std::chrono::milliseconds has_waited);
 
@@ -43,13 +43,14 @@ struct LimitAnswer {
   } kind = Kind::taken;
   std::size_t which = 0;                     // the index of the limit that stands in the way
   std::chrono::milliseconds until_then{-1};  // -1: unknown, so wait_for_slot()
-  // For lack of a slot: the holders of other shards, which alone know whether they still hold.
+  // If no slot is free: the holders whose fields are in other shards.  Only those shards know whether they still hold.
   std::vector<LimitHolder> elsewhere = {};
 };
 LimitAnswer read_limit_answer(ReplyView reply);  // throws UnexpectedReply
 
-// Waits in Redis until a slot of this limit is given back, or for that long.  A slot that becomes free by a settle or a
-// death ends no wait: ask again now and then.  Whatever the answer, only take_limits() tells whether a slot is free.
+// Waits in Redis until a slot of this limit is given back, at most for `longest`.  A slot that becomes free by a settle
+// or a death does not end the wait: ask again now and then.  Whatever the answer, only take_limits() shows whether a
+// slot is free.
 Command wait_for_slot(const std::string& limit_name, std::chrono::milliseconds longest);
 
 // Asks whether a holder still holds: answers the field of its incarnation, in the shard that has it.
@@ -76,12 +77,12 @@ Command ask_slots(const std::string& limit_name);
 // Leaves out entries that brood did not write; empty if Redis refuses to answer.
 std::vector<LimitHolder> read_slots(ReplyView reply);
 
-// Where to learn whether a holder still holds.
+// What shows whether a holder still holds.
 enum class Witness {
   its_field,  // in the shard where the limit lies
-  its_shard,  // its field in another shard
-  // That shard is no longer configured, so its field cannot be read:
-  ourselves,       // it is one of our workers
+  its_shard,  // its field, in another shard
+  // The next two are for a shard that is no longer configured, so that the field cannot be read.
+  ourselves,       // the holder is one of our workers
   its_supervisor,  // which beats where the limit lies, as long as it lives
 };
 // Pure.  `shards` are those that are configured.

@@ -1,12 +1,12 @@
 -- Takes what a job wants of its limits: all of it, or nothing.
--- KEYS[1] "brood:limits"    KEYS[2...] of each limit its definition, what is used of it, and the mark that a worker waits
+-- KEYS[1] "brood:limits"    KEYS[2...] for each limit: its definition, what is used of it, and the mark that a worker waits
 -- ARGV[1] the holder    ARGV[2] the number of its last settle    ARGV[3] ms that the job may still wait
 -- ARGV[4] ms that it has waited
--- ARGV[5...] of each limit its name, kind, amount, interval in ms, how much is wanted, seconds that it is known, and how
+-- ARGV[5...] for each limit: its name, kind, amount, interval in ms, how much is wanted, seconds that it is known, and how
 -- many ms ago it was defined so
 -- Returns {"TAKEN"}; {"OVER", which}, counted from 1; or {"WAIT", which, ms until it may be had, -1: unknown}.  For a
--- limit of concurrency the last two have behind them the holders of other shards and their numbers.
--- The later of two definitions of one name applies: a worker from before a change keeps to the new one.
+-- limit of concurrency the last two are followed by the holders of other shards and their numbers.
+-- Of two definitions of one name the later one applies, so an older worker obeys the new definition.
 -- include: pieces/living_holders.lua
 -- include: pieces/used_of_period.lua
 local function is(key, wanted)
@@ -14,8 +14,8 @@ local function is(key, wanted)
   return kind == wanted or kind == "none", kind
 end
 local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is a " .. redis.call("TYPE", key).ok) end
--- Looks at so many holders of an exhausted limit, and at those of the next ranks the next time: a refusal costs the same with
--- thousands of slots.  A slot whose holder ended without giving it back is found within a few calls.
+-- How many holders of an exhausted limit one call looks at; the next call looks at the next ranks.  So a refusal costs no
+-- more with thousands of slots, and a slot whose holder ended without giving it back is found within a few calls.
 local most_looked_at = 128
 local function type_of_used(kind) return (kind == "concurrent" or kind == "window") and "zset" or "hash" end
 

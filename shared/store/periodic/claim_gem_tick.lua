@@ -14,7 +14,8 @@ if refusal then return refusal end
 local status, last = unpack(redis.call("HMGET", KEYS[1], "status", "last_enqueue_time"))
 if status ~= "enabled" or (last or "") ~= ARGV[4] then return 0 end
 if redis.call("ZSCORE", KEYS[2], ARGV[2]) then return 0 end
--- Changes nothing that matters, and fails before anything is pushed if Redis is full or we may not write these keys.
+-- These writes change nothing that matters.  They fail before anything is pushed if Redis is full or we may not write these
+-- keys.
 redis.call("HSET", KEYS[1], "status", status)
 redis.call("ZADD", KEYS[2], "XX", 0, "\0")
 redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", "(" .. ARGV[8])

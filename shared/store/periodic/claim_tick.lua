@@ -32,7 +32,8 @@ if held and ARGV[10] == "queue" then return {waits, last} end
 
 local pushes = ARGV[7] ~= "" and not held
 local count = (held or pushes) and (held and "skipped" or "claimed")
--- Changes nothing, but fails before anything is pushed if Redis is full, a count is no number, or we may not write these keys.
+-- These writes change nothing.  They fail before anything is pushed if Redis is full, a count is no number, or we may not
+-- write these keys.
 if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", 0) end
 if count then redis.call("HINCRBY", KEYS[1], count, 0) end
 if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "rule", rule) end
@@ -44,7 +45,7 @@ end
 redis.call("LTRIM", KEYS[2], 0, -1)
 redis.call("EXPIRE", KEYS[2], ARGV[12])
 
--- Of what follows only the first LPUSH has not been tried.
+-- From here on only the first LPUSH may still be refused.
 if pushes and queues then
   redis.call("LPUSH", KEYS[3], ARGV[7])
   enter_tenant(KEYS[3])

@@ -19,8 +19,9 @@ namespace brood {
 // The schedules of the gem sidekiq-cron, releases 1 and 2: each is a hash, named by a set.  A tick is claimed as the
 // gem claims it, so Ruby's pollers and brood's push one job between them.  Reading throws UnexpectedReply.
 
-// The sets that name schedules: release 1 has one, release 2 one for each namespace, "cron_jobs:NAMESPACE".  First the
-// usual ones, then those that a scan of all keys finds.
+// The sets that name schedules: release 1 has one, release 2 one for each namespace, "cron_jobs:NAMESPACE".
+// usual_gem_sets() has the one of release 1 and that of the default namespace.  find_gem_sets() finds those of all
+// namespaces by a scan of all keys, page by page.
 std::set<std::string> usual_gem_sets();
 Command find_gem_sets(std::string_view position);
 struct GemSets {

@@ -1,7 +1,8 @@
 -- Pauses a periodic job, or resumes it from now on.
 -- KEYS[1] its state
 -- ARGV[1] "1": pauses it
--- Returns {1; 0 when it was so already; -1 when there is none, and where the configuration pauses it, "" for nowhere}.
+-- Returns {1; 0 if it was paused or resumed before; -1 if there is none, and where the configuration pauses it, "" for
+-- nowhere}.
 if redis.call("TYPE", KEYS[1]).ok ~= "hash" then return {-1, ""} end
 local held = redis.call("HGET", KEYS[1], "held") or ""
 if ARGV[1] == "1" then return {redis.call("HSETNX", KEYS[1], "paused", "1"), held} end

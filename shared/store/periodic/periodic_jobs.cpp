@@ -148,7 +148,7 @@ std::optional<KnownPeriodic> read_periodic(ReplyView reply) {
   known.source = lenient_text(reply[9]);
   known.place = lenient_text(reply[10]);
   known.paused_at = lenient_text(reply[11]);
-  // From when its ticks count is no tick.
+  // Before the first tick, "last" is only the time from which ticks count.
   const bool had_ticks = known.claimed + known.missed + known.skipped > 0;
   if (!had_ticks || (reply[8].is_string() && reply[8].text() == lenient_text(reply[2]))) known.last.reset();
   return known;

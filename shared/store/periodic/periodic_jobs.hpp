@@ -24,7 +24,7 @@ struct PeriodicService {
   std::string name;
   std::string rule;        // with its zone: another text is another rule, whose ticks begin now
   std::string definition;  // JSON: all that `brood periodic` shows and runs
-  bool replaces = false;   // another rule, whoever serves that; else only one that nobody has served for three minutes
+  bool replaces = false;   // a rule that is served; else only one that no supervisor has served for three minutes
   std::string source = {}, place = {};  // where the rule is written: name_of(PeriodicSettings::Source), and a sentence
   std::string paused_at = {};           // where the configuration pauses it; empty: nowhere
   std::string stored = {};              // the rule as read from this Redis; empty: it is written elsewhere
@@ -38,7 +38,7 @@ struct ServedPeriodic {
   WallTime now{};
 };
 ServedPeriodic read_served_periodic(ReplyView reply);
-// This configuration no longer has it: takes it off the list.
+// Takes a periodic job off the list, because this configuration no longer has it.
 Command leave_periodic(std::string_view name);
 
 // One tick, or several of which all but the last are missed.
@@ -66,18 +66,18 @@ std::string turn_of_periodic(std::string_view name);
 
 ScriptCall pause_periodic(std::string_view name, bool pauses);
 struct PausedPeriodic {
-  std::optional<bool> was_so;  // already; nullopt: there is none of that name
+  std::optional<bool> was_so;  // it was paused, or resumed, before; nullopt: there is no job of that name
   std::string paused_at;       // where the configuration pauses it, whatever a command does; empty: nowhere
 };
 PausedPeriodic read_paused_periodic(ReplyView reply);
 
-// ---- Rules that were added at run time.  They lie in one hash, by name; see periodic_rule.hpp.  Any Redis of the
-// shards may hold one, and it is served where its name has its home.
+// ---- Rules that were added at run time.  They lie in one hash, by name; see periodic_rule.hpp.  Any shard may hold a
+// rule.  It is served on the shard to which its name belongs.
 
 struct AddedRule {
   std::string name, rule, rule_text, definition;
   std::string by;         // who adds it
-  bool replaces = false;  // one that there is
+  bool replaces = false;  // an earlier rule of that name
 };
 ScriptCall put_periodic_rule(const AddedRule& added);
 struct PutRule {
@@ -86,7 +86,7 @@ struct PutRule {
 };
 PutRule read_put_rule(ReplyView reply);
 
-// Empty `rule`: whatever it is.
+// Removes the rule if it still is `rule`, or with an empty one whatever it is.
 ScriptCall remove_periodic_rule(std::string_view name, std::string_view rule = {});
 struct RemovedRule {
   bool removed = false;

@@ -84,7 +84,7 @@ std::vector<std::string> labels_of(const JsonObject& rule) {
   return labels;
 }
 
-// Each behind a comma.
+// The members as JSON, each with a comma before it.
 std::string members_of(const JsonObject& rule) {
   const std::string members = json_or(rule, "members", "{}");
   if (members.front() != '{') throw BadPeriodicRule("its members are no object");
@@ -169,8 +169,8 @@ void check_periodic_name(std::string_view name) {
 
 std::string periodic_rule_text(const PeriodicSettings& job) { return job.cron + " " + job.zone; }
 
-// Without a pause of the configuration it is the text that earlier releases write, which take another one for another
-// rule.
+// Without a pause by the configuration this is the text that earlier releases write: they take any other text for
+// another rule.
 std::string periodic_definition(const PeriodicSettings& job) {
   JsonWriter text = what_runs(job);
   text.text("catch_up", name_of(job.catches_up()))

@@ -20,15 +20,16 @@ class BadPeriodicRule : public std::runtime_error {
 //   {"cron":"30 3 * * *","tz":"Europe/Berlin","class":"Report","args":[],"queue":"default","retry":true,
 //    "catch_up":"last","within":3600,"overlap":"allow","jitter":0,"enabled_on":["web"],"members":{}}
 //
-// Only `cron` and `class` are required.  `members` are further ones of the payload.  Any program may have written the
-// text, so all of it is checked, and the zone looked up on this machine.  Throws BadPeriodicRule.
+// Only `cron` and `class` are required.  `members` are further members of the payload.  Any program may have written
+// the text, so all of it is checked, and the time zone looked up on this machine.  Throws BadPeriodicRule.
 PeriodicSettings read_periodic_rule(std::string_view json);
 std::string periodic_rule_json(const PeriodicSettings& job);
 
-// Throws BadPeriodicRule for a name that the configuration would not take, or that one of sidekiq-cron has.
+// Throws BadPeriodicRule for a name that the configuration would not accept, or that looks like one of sidekiq-cron.
 void check_periodic_name(std::string_view name);
 
-// The rule and its zone, by which ticks are counted: another text is another rule, whose ticks begin anew.
+// The rule and its time zone.  Ticks belong to this text: a job with another text has another rule, whose ticks begin
+// anew.
 std::string periodic_rule_text(const PeriodicSettings& job);
 // What `brood periodic` shows and runs, as JSON.
 std::string periodic_definition(const PeriodicSettings& job);

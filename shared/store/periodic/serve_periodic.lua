@@ -1,13 +1,12 @@
--- Says that a supervisor serves a periodic job.
+-- Notes that a supervisor serves a periodic job.
 -- KEYS[1] the names of all    KEYS[2] the job's state    KEYS[3] the rules that were added at run time
--- ARGV[1] its name    ARGV[2] its rule and zone    ARGV[3] all that is known of it
--- ARGV[4] "1": what is known of it here replaces what another knows; else only what nobody has served for so many seconds:
--- ARGV[5]
+-- ARGV[1] its name    ARGV[2] its rule and zone    ARGV[3] its definition
+-- ARGV[4] "1": replaces another rule; else only a rule that no supervisor has served for ARGV[5] seconds
 -- ARGV[6] for how many seconds the state is kept after that
 -- ARGV[7] and ARGV[8] where the rule is written    ARGV[9] where the configuration pauses it; "": nowhere
 -- ARGV[10] the rule as read from KEYS[3]; "": it is not written there
--- Returns {1, last tick, whether it is paused, now, its microseconds}.  Where another rule, or another job, holds it begins with 0; where KEYS[3]
--- has another rule by now, or none, with 2.
+-- Returns {1, last tick, whether it is paused, now, its microseconds}.  The first is 0 if another rule or another job has
+-- the name, and 2 if KEYS[3] has another rule by now, or none.
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -25,7 +24,7 @@ if rule ~= ARGV[2] then redis.call("HSET", KEYS[2], "rule", ARGV[2], "last", now
 redis.call("HSET", KEYS[2], "definition", ARGV[3], "seen", now, "source", ARGV[7], "place", ARGV[8])
 if ARGV[9] ~= "" then
   redis.call("HSET", KEYS[2], "held", ARGV[9])
-elseif redis.call("HDEL", KEYS[2], "held") == 1 then    -- ticks of the pause are not made up for
+elseif redis.call("HDEL", KEYS[2], "held") == 1 then    -- ticks within the pause are not made up for
   redis.call("HSET", KEYS[2], "last", now)
 end
 redis.call("EXPIRE", KEYS[2], ARGV[6])

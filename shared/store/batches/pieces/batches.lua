@@ -1,5 +1,5 @@
--- The common case: jobs end in the order in which they were pushed, and no event is due.  Then whole bytes of states, each of
--- four jobs, go from pending to succeeded.  In any other case returns false and changes nothing.
+-- Ends jobs in the common case: they end in the order in which they were pushed, and no event is due.  Then whole bytes of
+-- states, each of four jobs, go from pending to succeeded.  In any other case returns false and changes nothing.
 local function end_jobs_in_order(key, indices)
   local first, last = indices:match("^(%d+)%-(%d+)$")
   local total, succeeded, failing, dead, steps, opening = unpack(redis.call("HMGET", key, "total", "succeeded", "failing", "dead",
@@ -20,7 +20,8 @@ local function end_jobs_in_order(key, indices)
   return true
 end
 
--- The operations on batches, whose keys batch.hpp lists.  Made at first use, since most calls concern no batch.
+-- Returns the operations on batches; batch.hpp lists the keys.  They are made at first use, since most calls concern no
+-- batch.
 -- batches().end_jobs() counts jobs that have ended, end_callback() a callback; settle() fires the events that are due; cancel()
 -- cancels.  Each takes the key of the batch's hash.
 local made_batches
@@ -105,7 +106,8 @@ local function batches()
     return false
   end
 
-  -- Fires the events that are due in a batch, and then in its parents, as long as something ends for them too.
+  -- Fires the events that are due in a batch.  Goes on with its parent as long as the end of a child may make events of the
+  -- parent due.
   local function settle(key)
     while key and exists(key) do
       local batch, heard = read(key), false
@@ -199,7 +201,8 @@ local function batches()
     settle(key)
   end
 
-  -- Cancels the batches that an ended job had begun to push: the job ended before the push returned, so its process died.
+  -- Cancels the batches that jobs which have ended were still pushing: such a job ended before its push returned, so its
+  -- process died.
   local function cancel_opened_by(batch, is_ended)
     local opening = redis.call("HGETALL", batch.key .. ":opening")
     for i = 1, #opening, 2 do

@@ -16,7 +16,8 @@ local function holds(member, score)
   if type(value) == "table" then return true end    -- unreadable: not known to be free
   return value and tonumber(value:match("^%d+") or "") == number_of(score)
 end
--- Returns the members of a sorted set that hold, and those that do not: of all, or of `most` from a rank on.
+-- Returns the members of a sorted set that hold, and those that do not.  Looks at all members, or at `most` from the rank
+-- `from`.
 local function holders(key, from, most)
   local living, gone = {}, {}
   local members = redis.call("ZRANGE", key, from or 0, most and from + most - 1 or -1, "WITHSCORES")

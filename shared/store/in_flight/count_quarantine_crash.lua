@@ -17,7 +17,7 @@ local crashes = redis.call("ZCARD", KEYS[2])
 local known = redis.call("HGET", KEYS[1], ARGV[1])
 local libraries = known and known:match("^(%S+)")
 if libraries and ("," .. libraries .. ","):find("," .. ARGV[3] .. ",", 1, true) then return {crashes, 2} end
--- With other libraries one crash is enough: those were on trial.  The older ones stay known, since in a rolling restart
+-- With other libraries one crash is enough, since those were on trial.  The older libraries stay known: in a rolling restart
 -- there are workers of both.
 if not known and crashes < tonumber(ARGV[5]) then return {crashes, 0} end
 libraries = ARGV[3] .. (libraries and "," .. libraries or "")

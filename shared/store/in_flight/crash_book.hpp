@@ -37,8 +37,8 @@ void note_crash(Channel& redis, const Crash& crash);
 std::vector<Crash> read_crashes(Channel& redis);
 std::vector<Crash> read_crashes(Channel& redis, WallTime today);
 
-// Changes with every crash, and costs one cheap command: read the book again only when it has changed.  Throws as
-// read_crashes does.
+// A text that changes with every crash.  It costs one cheap command: read the book again only when it has changed.
+// Throws as read_crashes() does.
 std::string latest_crash_mark(Channel& redis);
 
 }  // namespace brood

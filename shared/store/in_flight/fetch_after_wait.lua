@@ -1,8 +1,9 @@
--- Fetches for a worker that was let go: sent right behind its BLMOVE, so that Redis runs it the moment that the wait
--- ends, however it ends, and the worker need not come back to ask.  A job that the wait has brought enters its sequence here:
--- Redis runs the scripts of several workers in the order in which it has served their waits.  A BLMOVE that finds a job does
--- not wait, and its script runs before those of waits that were served earlier.  So the script is also sent right in front of
--- the BLMOVE, and notes that there is a job; then the script behind it lets the jobs of the others enter first.
+-- Fetches for a worker whose wait has ended.  It is sent right behind the worker's BLMOVE.  So Redis runs it the moment that
+-- the wait ends, however it ends, and the worker need not come back to ask.
+-- A job that the wait has brought enters its sequence here: Redis runs the scripts of several workers in the order in which
+-- it has served their waits.  But a BLMOVE that finds a job does not wait, and its script runs before those of waits that
+-- were served earlier.  So the script is also sent right in front of the BLMOVE, and notes that there is a job.  Then the
+-- script behind the BLMOVE lets the jobs of those other waits enter first.
 -- In front of the BLMOVE: KEYS[1] the queue waited on    KEYS[2] "brood:wait_found_job:<identity>:<slot>.<incarnation>"
 -- ARGV[1] number of the last applied settle.  Returns 1 if it has noted a job.
 -- Behind the BLMOVE: KEYS[1] in-flight hash    KEYS[2] list of the queue waited on    KEYS[3...] queue and list for each queue asked, in order

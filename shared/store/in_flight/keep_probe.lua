@@ -1,4 +1,4 @@
--- Keeps the job on trial there while it runs on: others of its class wait for it.
+-- Prolongs the trial of a job that still runs.  Other jobs of its class wait for it.
 -- KEYS[1] "brood:quarantine:probe:<class>"    ARGV[1] jid    ARGV[2] for how many seconds from now
 -- Returns 1, or 0 if another job or none is on trial.
 if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end

@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr std::string_view mark_of_unique = "\"unique_";
 constexpr int looks_for_job = 3;
 constexpr std::size_t most_at_once = 500;
-// A Ruby process publishes every 10 s what it runs.
+// A Ruby process publishes its running jobs every 10 s.
 constexpr std::chrono::milliseconds until_ruby_has_told{12'000};
 constexpr int most_pages_counted = 20;  // of a thousand keys: some milliseconds of Redis
 
@@ -100,7 +100,7 @@ AskRedis asking(Channel& redis) {
   };
 }
 
-// The jobs that a Ruby process runs are listed nowhere else.
+// A job that a Ruby process runs lies in no list or set: only its process publishes it.
 void note_work_of(Channel& redis, const RubyProcess& process, const LocksByJid& wanted) {
   const std::vector<Reply> replies = asking(redis)(ask_work({process.identity}));
   for (const std::vector<WorkEntry>& entries : read_work_entries(replies)) {
@@ -165,7 +165,7 @@ std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
       looked_at += page.looked_at;
     }
   };
-  // Ruby's work goes before the places of jobs: a job that fails meanwhile is in one of the sets afterwards.
+  // Looks at Ruby's running jobs first: one that fails meanwhile is then found in a set.
   for (const RubyProcess& process : ruby_processes(asking(redis))) note_work_of(redis, process, wanted);
   for_each_place_of_jobs(redis, [&](const PlaceOfJobs& at) { look(at.key); });
   return looked_at;

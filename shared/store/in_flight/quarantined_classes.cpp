@@ -13,8 +13,8 @@ extern const Script count_quarantine_crash, begin_probe, keep_probe, leave_probe
 
 namespace {
 
-// How long a probe without an end (its worker was killed, say) keeps others from trying: counted from the last
-// heartbeat that mentions it, or from its beginning if heartbeats do not mention it.
+// How long a probe that never ends, such as that of a killed worker, keeps other jobs from trying.  Counted from the
+// last heartbeat that mentions the probe, or from its beginning if heartbeats do not mention it.
 constexpr auto longest_probe = std::chrono::seconds(600), longest_probe_unkept = std::chrono::seconds(86'400);
 
 std::optional<QuarantinedClass> read_class(std::string_view text) {

@@ -22,7 +22,7 @@ struct QuarantinedClass {
   std::string fingerprint;  // of the crash
   double since = 0;         // seconds since the epoch
   std::int64_t crashes = 0;
-  int passed = 0;  // jobs that have ended without a crash since other libraries came
+  int passed = 0;  // jobs on trial with other libraries that have ended without a crash
 };
 // By class.  Entries that cannot be read are left out.
 using QuarantinedClasses = std::map<std::string, QuarantinedClass, std::less<>>;
@@ -75,7 +75,7 @@ ScriptCall release_quarantined(std::string_view payload, std::string_view queue)
 // Lifts the quarantine of a class, at an operator's order.  Its jobs are released afterwards.  Answers 1 if the class
 // was in quarantine.
 Command lift_quarantine(std::string_view job_class);
-// To be sent then, too: the crashes so far no longer count.
+// Send it after lift_quarantine(): the crashes so far no longer count.
 Command forget_quarantine_crashes(std::string_view fingerprint);
 
 }  // namespace brood

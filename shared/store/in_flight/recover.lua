@@ -44,9 +44,9 @@ if queue ~= "" and redis.call("TYPE", KEYS[6]).ok == "list" then
   left = redis.call("LLEN", KEYS[6])
   if not is(KEYS[7], "list") then return refuse(KEYS[7]) end
 end
--- Equal: the scoreboard describes this very list.  One higher: the last settle was applied after all, and nothing in the list
--- was begun.  Otherwise it is unknown which jobs were begun: a job that keeps coming back like this is taken out of
--- circulation.
+-- If the numbers are equal, the scoreboard describes this very list.  If ours is one higher, the last settle was applied
+-- after all, and nothing in the list was begun.  Otherwise it is unknown which jobs were begun: then each payload is
+-- counted, and is orphaned when it comes back for the third time.
 local expected = tonumber(ARGV[3])
 number = tonumber(number)
 local known = number and expected and (number == expected or number == expected + 1)

@@ -48,7 +48,8 @@ std::string if_it_holds(const std::optional<std::string>& entry) {
   return entry && may_hold(*entry) ? *entry : std::string();
 }
 
-// As its worker has decided, however that worker ended.  If the note is damaged the job goes back uncharged.
+// The outcome that the worker noted for the entry; it applies however the worker ended.  If the note is damaged, the
+// job goes back uncharged.
 RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i, std::optional<std::string> entry) {
   const std::vector<std::optional<Outcome>>& outcomes = dead.record->outcomes;
   const bool known = i < outcomes.size() && outcomes[i];
@@ -58,7 +59,7 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
   return {std::move(entry), std::move(outcome), std::move(holder)};
 }
 
-// With the result that its worker noted.
+// The outcome of a job that succeeded, with the result that the worker noted for it.
 Outcome as_succeeded(const DeadWorker& dead, std::size_t i) {
   const std::vector<std::optional<Outcome>>& outcomes = dead.record->outcomes;
   return i < outcomes.size() && outcomes[i] ? *outcomes[i] : Outcome{};

@@ -51,7 +51,7 @@ using OrphanJob = std::function<Outcome(const std::string& payload, const std::s
 
 struct RecoveryResult {
   int acknowledged = 0, charged = 0, given_back = 0, orphaned = 0;
-  bool somebody_was_first = false;  // no field, and nothing left in its lists: nothing done
+  bool somebody_was_first = false;  // another recovery: there is no field, and its lists are empty; nothing done
   bool owner_lives = false;         // its heartbeat is there again: nothing done
 };
 
@@ -104,7 +104,7 @@ std::optional<LastSettle> parse_last_settle(std::string_view field_value);
 // a living one may have lost its field, and perform the job.  Returns how many; throws as above.
 int give_back_list_without_field(Channel& redis, const std::string& key);
 
-// Does that to all lists of one incarnation, found by a SCAN.
+// Gives back all lists of one incarnation, found by a SCAN, as give_back_list_without_field() does.
 int give_back_lists_of(Channel& redis, const std::string& identity, const std::string& field);
 
 // A supervisor's own workers: the list of a living one is never a stray, even without its field.

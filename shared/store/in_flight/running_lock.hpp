@@ -14,8 +14,8 @@
 
 namespace brood {
 
-// An incarnation and its progress: a script that takes something for it sends both, and is refused once they are out of
-// date.
+// An incarnation and its progress.  A script that takes something for the incarnation gets both, and takes nothing once
+// they are out of date.
 struct Fence {
   std::string identity;
   std::string field;         // "<slot>.<incarnation>"
@@ -29,24 +29,25 @@ IncarnationHoldings::Held running_lock(const Fence& fence, std::string_view dige
 enum class Taken {
   yes,
   no,       // another has it
-  behind,   // another has it that waits for the sequence of which this one is the next
+  behind,   // another job has it, and waits for the sequence that the asking job holds
   no_lock,  // it cannot be taken: a key of another type lies in its place
   fenced,   // the incarnation is not the sender's any more
 };
 
-// `all` is what the incarnation holds with this lock, which is the last of it.
+// Takes the last lock in `all`, which lists all that the incarnation then holds.
 ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all);
 Taken read_taken(ReplyView reply);  // throws UnexpectedReply
 
-// For a unique job that was pushed while another held its lock: the job holds it from then on, and lets go of it as any
-// other does.  `longest` is 0 for as long as the job lives; `sequence` is that of the job, "" for none.
+// Takes the lock of a unique job that was pushed while another held it.  From then on the job holds the lock as if it
+// had been pushed with it.  The lock lives for `longest`; 0: as long as the job.  `sequence` is the job's; "": none.
 ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::string_view jid,
                             std::chrono::milliseconds longest, std::string_view sequence = {});
 
 // Whether a job may begin as the next one of its sequence; it holds the sequence then.  Read with read_taken().
 ScriptCall enter_sequence(const Fence& fence, std::string_view name, std::string_view jid);
 
-// What ends with the beginning of a job goes, or what was taken for one that does not begin, and nothing else changes.
+// Lets go of what a job held only until its beginning, or of what was taken for a job that does not begin after all.
+// Changes nothing else.
 ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all);
 
 // The holder of a running lock; nullopt if brood's scripts did not write it.
@@ -55,8 +56,8 @@ struct RunningHolder {
 };
 std::optional<RunningHolder> parse_running_holder(std::string_view member);
 
-// Lets go of the locks whose incarnation has neither a field nor a living owner, which are left if its note was
-// deleted.  Scans all keys of that Redis.  Returns how many.  Throws ConnectionLost or UnexpectedReply.
+// Lets go of the locks whose incarnation has neither a field nor a living owner: such locks remain if the incarnation's
+// note was deleted.  Scans all keys of that Redis.  Returns how many.  Throws ConnectionLost or UnexpectedReply.
 int let_go_of_stray_locks(Channel& redis, const std::function<bool(const RunningHolder&)>& owner_lives);
 
 }  // namespace brood

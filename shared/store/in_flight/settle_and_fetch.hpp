@@ -64,8 +64,8 @@ Command wait_on_queue(const std::string& identity, const std::string& field, con
                       std::chrono::seconds longest);
 std::optional<std::string> read_arrived(ReplyView reply);
 
-// A fetch without a settlement, for a worker that holds nothing: to be sent right behind the command with which it
-// waits on `wait_queue`, and never again.  A job that the wait brings enters its sequence by it, if before_wait() was
+// A fetch without a settlement, for a worker that holds nothing.  Send it right behind the command that waits on
+// `wait_queue`, and never again.  It also lets a job that the wait has brought enter its sequence, if before_wait() was
 // sent right in front of that command, on the same connection.
 struct FetchAfterWait {
   std::string identity;
@@ -74,7 +74,7 @@ struct FetchAfterWait {
   std::string wait_queue;
   std::vector<std::string> draw;  // at most max_queues_asked_after_wait are sent; none: what the wait brings is entered
   int want = 1;
-  bool lets_others_enter = true;  // jobs that other workers' waits have brought before; false: they are not waited for
+  bool lets_others_enter = true;  // jobs that other workers' waits have brought enter first; false: not waited for
 };
 inline constexpr std::size_t max_queues_asked_after_wait = 64;  // sent once a wait, not once a fetch
 ScriptCall before_wait(const FetchAfterWait& fetch);
@@ -86,8 +86,8 @@ struct Settled {
   bool applied_before = false;  // this very settle had been applied; nothing was written now
   bool nothing = false;         // a fetch after a wait found nothing to do
   bool gone_to_wait = false;    // what a wait has brought waits for its sequence now: nothing is held
-  // Nothing was fetched, but a queue has jobs: because most of them went to wait for their sequences; or because a job
-  // that another worker's wait has brought comes before them, and is about to be entered.
+  // Nothing was fetched although a queue has jobs.  `has_more`: those looked at went to wait for their sequences.
+  // `has_more_soon`: a job that another worker's wait has brought must enter its sequence first, and is about to.
   bool has_more = false, has_more_soon = false;
   std::uint64_t number = 0;
   std::string queue;                  // the list's, or the one waited on; empty: none

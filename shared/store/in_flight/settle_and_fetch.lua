@@ -22,7 +22,7 @@ local fenced = {"FENCED", "0", "", {}, {}}
 local function name_of(i) return KEYS[i + 1]:sub(#KEYS[1] + #ARGV[1] + 3) end
 local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is a " .. redis.call("TYPE", key).ok) end
 
--- A command on a key of the wrong type fails and changes nothing: that is how a type is known without asking for it.
+-- A command on a key of the wrong type fails and changes nothing, so types need not be asked for.
 local held = redis.pcall("HGET", KEYS[1], ARGV[1])
 if type(held) == "table" then return refuse(KEYS[1]) end
 if not held then return fenced end
@@ -87,8 +87,9 @@ if outcomes == 0 and left == 0 and queue == "" and ARGV[5] == "" then
   skipped = {}
 end
 
--- Nothing is rolled back, and what a user may do can change at any moment.  So whatever may be refused is refused before
--- anything is taken away: first what can be undone by itself or changes nothing, then what adds, then what removes.
+-- Redis rolls nothing back, and the rights of a user can change at any moment.  So each write that Redis may refuse comes
+-- before anything is taken away: first writes that change nothing or are undone here, then those that add, then those that
+-- remove.
 local refusal
 local function try(...)
   local reply = not refusal and redis.pcall(...)
@@ -96,7 +97,7 @@ local function try(...)
 end
 local function note(value) try("HSET", KEYS[1], ARGV[1], value) end
 
--- The queue is a guess, mostly right, that spares writing the field twice.
+-- Guesses the queue that jobs will be fetched from.  The guess is mostly right, and then the field is written only once.
 local noted = left > 0 and queue or wanted > 0 and last_asked >= 4 and name_of(4) or ARGV[5]
 local following = string.format("%d ", number + 1)
 note(following .. noted)
@@ -139,7 +140,7 @@ if others > 0 then
   try("LTRIM", KEYS[2], 0, -1)
   for _, add in ipairs(adds) do try("ZADD", add[1], "XX", 0, "\0") end
   for _, aside in ipairs(asides) do
-    -- What nobody is configured to set aside any more is found by the first of these, and shown by the second.
+    -- When the cap is no longer configured, supervisors find these jobs by the first set, and pages show them by the second.
     try("SADD", beside:sub(1, -7) .. "brood:set_aside", aside.name)
     redis.pcall("SADD", beside:sub(1, -7) .. "queues", aside.name)
     try("LPUSH", beside .. aside.name, unpack(aside.payloads))

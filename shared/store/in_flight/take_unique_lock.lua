@@ -2,9 +2,10 @@
 -- From then on the job holds the lock as if it had been pushed with it.
 -- KEYS[1] in-flight hash    KEYS[2] the lock    KEYS[3] "brood:sequences", if the job is in one
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle    ARGV[3] jid of the job
--- ARGV[4] milliseconds that the lock lives at most, "0": as long as the job    ARGV[5] name of the sequence
--- Returns "TAKEN", also if the job has it already; "HELD" by another; "BEHIND" by one that waits for this sequence; "NO LOCK" if a key of another type lies in its place; or
--- "FENCED" if the incarnation has settled since or was recovered: then nothing was taken.
+-- ARGV[4] milliseconds that the lock lives at most, "0": as long as the job    ARGV[5] name of the sequence, if any
+-- Returns "TAKEN", also if the job has it already; "HELD" if another job has it; "BEHIND" if a job has it that waits for
+-- this sequence; "NO LOCK" if a key of another type lies in its place; or "FENCED" if the incarnation has settled since or
+-- was recovered: then nothing was taken.
 -- include: pieces/fence.lua
 -- include: pieces/sequences.lua
 if not is_senders(ARGV[2]) then return "FENCED" end

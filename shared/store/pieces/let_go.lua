@@ -1,26 +1,28 @@
--- What the jobs of this call hold, and what their incarnation holds, goes with what ends here: see holdings.hpp.  append()
--- there puts it behind all other keys and arguments: a key for each thing; and its entry of the call ("0": the call), what
--- it is, who holds it, and how it ends; and last how many things there are, 0 for none.  All of it is taken off KEYS and
--- ARGV here, so that the script finds what it would find without it.
+-- Lets go of what jobs and their incarnation hold when they end in this call: see holdings.hpp.  append() there puts it
+-- behind all other keys and arguments.  KEYS end with a key for each thing.  ARGV end with four arguments for each: its
+-- entry of the call ("0": the call itself), what it is, its holder, and how the job ends; and then how many things there
+-- are, 0 for none.  All of it is taken off KEYS and ARGV here, so the rest of the script need not know of it.
 -- include: batches/pieces/batches.lua
 -- include: pieces/sequences.lua
 local let_go, noted
 local going = tonumber(table.remove(ARGV))
 if going > 0 then
   local function delete(one) redis.call("DEL", one.key) end
-  -- What goes with the last holder of a lock: the hash of these comes before it, and a hash without fields is no key.
+  -- For what goes with the last holder of a lock.  The hash of holders comes before it in the call, and a hash that has lost
+  -- its last field no longer exists.
   local function with_last(way)
     return function(one)
       if redis.call("EXISTS", one.holders) == 0 then way(one) end
     end
   end
-  -- The type of the key; a call that changes nothing, frees memory as far as Redis knows, and fails for want of the right; and
-  -- how it is let go, of one thing {key, member, verdict}.  Whoever holds it by now is left alone.
+  -- For each `what`: the type of its key; a call that changes nothing, counts for Redis as one that frees memory, and fails
+  -- if the right is missing; and a function that lets go of one thing {key, member, verdict}, unless it has another holder
+  -- by now.
   local ways = {
     unique = {"string", {"DEL"}, delete},
     running = {"string", {"DEL"}, delete},
-    -- The report of a job: `member` is its text, and `verdict` the seconds that it is kept.  It is made anew, and the job
-    -- ends also where it cannot be written.
+    -- The report of a job: `member` is its text, and `verdict` the seconds that it is kept.  It replaces an earlier one.  If
+    -- it cannot be written, the job ends all the same.
     report = {"list", {"DEL"}, function(one)
       redis.call("DEL", one.key)
       redis.pcall("RPUSH", one.key, one.member)
@@ -44,21 +46,21 @@ if going > 0 then
       local order = sequences(one.key:sub(1, -#"brood:sequences" - 1))
       if one.member == "" then order.release_unreadable(one.verdict) else order.release(one.verdict, one.member) end
     end},
-    -- The turn in the sequence `verdict`, which goes to the job that has this lock, if that waits for it.  The job that wants the
-    -- lock went to the head of its queue: KEYS[3].
+    -- The turn in the sequence `verdict`: it goes to the job that has this lock, if that job waits for the sequence.  The
+    -- job that wants the lock has gone to the head of its queue, KEYS[3].
     turn_for_lock = {"string", {"DEL"}, function(one)
       local holder = redis.call("GET", one.key)
       if not holder then return end
       sequences(KEYS[1]:sub(1, KEYS[1]:find("brood:inflight:", 1, true) - 1)).let_first(one.verdict, holder, KEYS[3])
     end},
-    -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict` what
-    -- remains of it.
+    -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict`
+    -- the part of it that remains.
     note = {"hash", {"HDEL", "~"}, function(one)
       local field = ARGV[1] .. " holds"
       if one.verdict == "" then redis.call("HDEL", one.key, field) else redis.call("HSET", one.key, field, one.verdict) end
     end},
   }
-  -- What a batch counts: see batches/batch.hpp.  A job has ended, and nothing here may stop the script.
+  -- Counts in a batch: see batches/batch.hpp.  The job has ended already, so no error here may stop the script.
   local function count_in_batch(one)
     pcall(function()
       if one.what == "batch_callback" then return batches().end_callback(one.key, one.member, one.verdict) end

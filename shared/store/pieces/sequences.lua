@@ -1,15 +1,16 @@
--- Sequences: the jobs of one run one after the other.  Its holder is the job that may run; the others wait in a list of
--- their own, the next one first.  A job enters when a worker fetches it, by the script that takes it off its queue: so the
--- order is that of the queue, whichever client has pushed.
---   brood:sequences          a field for each sequence that has jobs: "<ms since its holder holds it> <jid of the holder>"
+-- Sequences: the jobs of one sequence run one after the other.  Its holder is the job that may run.  The others wait in a
+-- list, the next one first.  A job enters its sequence when a worker fetches it, in the script that takes it off its queue.
+-- So the order is that of the queue, whichever client has pushed.
+--   brood:sequences          a hash, for each sequence that has jobs: "<epoch ms since when it is held> <jid of the holder>"
 --   brood:sequence:<name>    the payloads that wait
--- The scripts decode no payload but one that has the mark in its text, and of that they read three members and change none.
+-- The scripts decode only payloads that have the mark in their text.  Of those they read three members, and change none.
 -- `prefix` stands before each key.
--- The rarest letter of "sequence" first makes the search several times as fast: a payload has many quotation marks.
+-- The search text begins with the rarest letter of "sequence".  This makes it several times as fast as one that begins with
+-- a quotation mark, of which a payload has many.
 local function names_sequence(payload) return payload:find('quence"', 1, true) end
--- The workers that wait on a queue with jobs of sequences: a field "<identity>:<slot>.<incarnation>" for each, and one
--- without a name that says when that began, in seconds.  It begins with the first such job, so workers that began to wait
--- before that are not among them.  Where no such job has come within a week, there is no key.
+-- The key of the workers that wait on a queue with jobs of sequences: a hash with a field "<identity>:<slot>.<incarnation>"
+-- for each, and a field without a name: when the hash was made, in epoch seconds.  The first such job makes it, so it lacks
+-- the workers that began to wait before.  It expires when no such job has come for a week.
 local function waits_on(prefix, queue) return prefix .. "brood:waits:" .. queue end
 local function note_wait(prefix, queue, worker)
   if redis.pcall("EXISTS", waits_on(prefix, queue)) ~= 1 then return end
@@ -23,7 +24,7 @@ local function sequences(prefix)
   local function waiting_in(name) return prefix .. "brood:sequence:" .. name end
   local function is_refused(reply) return type(reply) == "table" and reply.err end
 
-  -- Name, jid and queue; nil: the job is in no sequence, or its worker has to say what is wrong with it.
+  -- Returns name, jid and queue; nil if the job is in no sequence, or is invalid: then its worker reports what is wrong.
   local function read(payload)
     if not names_sequence(payload) then return nil end
     local is_json, job = pcall(cjson.decode, payload)
@@ -33,7 +34,7 @@ local function sequences(prefix)
     return name, jid, job.queue
   end
 
-  -- Its jid; false: there is none; nil: Redis does not tell.
+  -- Returns the jid of the holder; false: there is none; nil: Redis refuses.
   local function holder_of(name)
     local held = redis.pcall("HGET", holders, name)
     if type(held) == "table" then return nil end
@@ -47,7 +48,7 @@ local function sequences(prefix)
     return not is_refused(redis.pcall("HSET", holders, name, since .. " " .. jid))
   end
 
-  -- A job that has waited goes to the head of its queue and holds the sequence.  Returns false if that is refused, with the
+  -- Puts a job that has waited to the head of its queue, and makes it the holder.  Returns false if Redis refuses, with the
   -- key and why.
   local function give_turn(name, payload, jid, queue, time)
     local key = prefix .. "queue:" .. queue
@@ -60,9 +61,9 @@ local function sequences(prefix)
     return true
   end
 
-  -- The next that waits goes to the head of its queue and holds the sequence; without one the sequence is gone.  Returns
-  -- false if that is refused, with the key of the queue and why: then all stays as it is, and the supervisor's watch tries
-  -- it again.
+  -- Passes the sequence to the next job that waits: puts it to the head of its queue.  If none waits, the sequence is gone.
+  -- Returns false if Redis refuses, with the key of the queue and why: then all stays as it is, and the supervisor's watch
+  -- tries again.
   local function pass_on(name)
     local list, time = waiting_in(name), redis.pcall("TIME")
     local payload = redis.pcall("LINDEX", list, 0)
@@ -70,7 +71,7 @@ local function sequences(prefix)
     if not payload then return not is_refused(redis.pcall("HDEL", holders, name)) end
     if is_refused(redis.pcall("LTRIM", list, 0, -1)) then return false end
     local _, jid, queue = read(payload)
-    if not jid or type(queue) ~= "string" then    -- not put there by us
+    if not jid or type(queue) ~= "string" then    -- another program has put it there
       if is_refused(redis.pcall("ZADD", prefix .. "dead", time[1], payload)) then return false end
       redis.call("LTRIM", list, 1, -1)
       return pass_on(name)
@@ -81,7 +82,7 @@ local function sequences(prefix)
     return true
   end
 
-  -- The payload, the jid and the queue of the job `jid`, if it waits.  Of a long list the last 2000 are looked at, and
+  -- Returns the payload, the jid and the queue of the job `jid`, if it waits.  In a long list looks at the last 2000, and at
   -- another 2000 each time.
   local function find_waiting(name, jid)
     local list, time, at_once, most = waiting_in(name), redis.pcall("TIME"), 250, 2000
@@ -104,8 +105,8 @@ local function sequences(prefix)
     return find(first, math.min(first + most, tail) - 1)
   end
 
-  -- The job at the head of the queue `from` holds the sequence, and wants a lock that the waiting job `jid` has.  So that one
-  -- goes first, and this one comes next.
+  -- Lets the waiting job `jid` go before the holder.  The holder lies at the head of the queue `from`, and wants a lock that
+  -- the waiting job has.  The holder becomes the next that waits.
   local function let_first(name, jid, from)
     local payload, _, queue = find_waiting(name, jid)
     local head, time = redis.pcall("LINDEX", from, -1), redis.pcall("TIME")
@@ -122,35 +123,35 @@ local function sequences(prefix)
     redis.call("LREM", list, 1, payload)
   end
 
-  -- A job has ended, or lets the others pass.
+  -- Passes the sequence on if this job holds it: the job has ended, or lets the others pass.
   local function release(name, jid)
     if holder_of(name) == jid then pass_on(name) end
   end
 
-  -- The same for one that no worker could read.
+  -- The same for a payload that no worker could read.
   local function release_unreadable(payload)
     local name, jid = read(payload)
     if name then release(name, jid) end
   end
 
-  -- Whether the job may run.  Nothing changes for one that may not.
+  -- Makes the job the holder if it may run.  Returns whether it may; nil if Redis refuses.  Nothing changes if it may not.
   local function enter(name, jid)
     local holder = holder_of(name)
     if holder == nil then return nil end
     if holder then return holder == jid end
     if redis.pcall("EXISTS", waiting_in(name)) == 0 then return hold(name, jid) or nil end
-    -- Its holder was lost: the next that waits holds it now, unless that is refused.
+    -- The holder was lost.  The next job that waits becomes the holder, unless Redis refuses.
     pass_on(name)
     if holder_of(name) == false then return hold(name, jid) or nil end
     return false
   end
 
-  -- Enters a job that lies in `list`, in flight from `queue`.  True: it may run, or its worker asks once more; false: it
-  -- has gone to the others that wait.
+  -- Enters a job that lies in `list`, in flight from `queue`.  Returns true if it may run or its worker must ask once more;
+  -- false if it has gone to the others that wait.
   local function enter_from(list, queue, payload)
     local name, jid, own_queue = read(payload)
     if not name then return true end
-    -- A job that waits knows its queue by its payload alone.
+    -- While a job waits for its sequence, only its payload names its queue.
     if type(own_queue) ~= "string" or own_queue ~= queue and queue:sub(1, #own_queue + 1) ~= own_queue .. "@" then
       return true
     end
@@ -163,7 +164,7 @@ local function sequences(prefix)
 
   local function list_of(worker, queue) return prefix .. "brood:inflight:" .. worker .. ":" .. queue end
 
-  -- Those of workers that are gone go, now and then.
+  -- Removes the fields of workers that are gone.  Called now and then.
   local function forget_dead_waits(queue, workers)
     for _, worker in ipairs(workers) do
       local identity, field = worker:match("^(.*):([^:]*)$")
@@ -195,8 +196,8 @@ local function sequences(prefix)
     return lists
   end
 
-  -- Whether BLMOVE has brought a worker a job of this queue that has not entered.  It enters by the next script that this
-  -- worker's connection runs, and what was behind it in the queue may not enter before.
+  -- Whether BLMOVE has brought a worker a job of this queue that has not entered yet.  That job enters by the next script on
+  -- that worker's connection.  The jobs that were behind it in the queue must not enter before it.
   local function some_arrive(queue, own_list)
     local lists, at_once = lists_of_waits(queue), 100    -- most are empty
     for first = 1, #lists, at_once do
@@ -211,7 +212,8 @@ local function sequences(prefix)
     return false
   end
 
-  -- The oldest of them is the next again.  False: that is refused, and nothing has changed.
+  -- Puts jobs back to the head of the queue `from`: the oldest of them is the next again.  Returns false if Redis refuses;
+  -- then nothing has changed.
   local function put_back(from, list, jobs)
     local newest_first = {}
     for i = #jobs, 1, -1 do newest_first[#newest_first + 1] = jobs[i] end
@@ -221,16 +223,16 @@ local function sequences(prefix)
     return true
   end
 
-  -- Whether another worker's job has to enter before these, which were just moved from the queue `from` to `list`.  Then
-  -- they are back.
+  -- Whether another worker's job has to enter before these, which were just moved from the queue `from` to `list`.  If so,
+  -- they have been put back.
   local function comes_too_early(jobs, from, list, queue)
     return some_arrive(queue, list) and put_back(from, list, jobs)
   end
 
-  -- Lets jobs enter that were just moved from the queue `from` to `list`, the oldest first; and if all of them wait now,
-  -- those that `take` moves after them.  Returns those that may run, or false; and "MORE" or "SOON" if the queue is to be
-  -- asked again, because many have gone to wait, or because another worker's job comes first.  Workers wait on the queue
-  -- only if `is_waited_on`.
+  -- Lets jobs enter that were just moved from the queue `from` to `list`, the oldest first.  If all of them wait now, goes
+  -- on with those that `take` moves.  Returns the jobs that may run, or false; and if the queue must be asked again, "MORE"
+  -- (many jobs have gone to wait) or "SOON" (another worker's job comes first).  Workers wait on the queue only if
+  -- `is_waited_on`.
   local most_moved = 256
   local function keep(jobs, from, list, queue, take, is_waited_on)
     local some_name = false

@@ -1,8 +1,10 @@
--- Takes what the sender says of tenants off the end of ARGV: see add_tenants() in tenants/tenants.hpp.  ARGV end with "~" if there is
--- anything; before that how many of the queues asked are tenants of a base, and for each of these: which names are taken, how many
--- patterns that are (none: all names), which are skipped, how many patterns that are, their caps, how many of these there are, the
--- weights, the base, and the place of the queue among those asked.  A cap has its key at the end of KEYS, and is of "each" tenant,
--- of the one whose name "is" the next argument, of that one "among" other queues, or of those whose name "ends" so; and last the most.
+-- Takes the description of tenants off the end of ARGV: see add_tenants() in tenants/tenants.hpp.  ARGV end with "~" if
+-- there is one.  Before that: how many of the queues asked stand for tenants of a base.  For each of these, in this order:
+-- the patterns of names that it takes, and how many they are (0: it takes all names); the patterns of names that it skips,
+-- and how many; its caps, and how many; the weights; the base; and the position of the queue among those asked.
+-- Each cap has its key at the end of KEYS.  In ARGV it has: whose it is, a name ("" for "each"), and how many workers it
+-- lets in.  It is of "each" tenant, of the one whose name "is" that name, of that one "among" other queues, or of all whose
+-- name "ends" so.
 local tenants = {}
 if ARGV[#ARGV] == "~" then
   table.remove(ARGV)

@@ -1,5 +1,5 @@
 -- Takes the caps off the end of KEYS and ARGV: see add_caps() in caps.hpp.  KEYS end with the set of each cap.  ARGV end with
--- the number of caps, 0 for none.  Before it stand for each cap: the positions of its queues among those asked, how many these
+-- the number of caps, 0 for none.  Before that, for each cap: the positions of its queues among those asked, how many these
 -- are, and how many workers the cap lets in.
 local caps = {}
 for _ = 1, tonumber(table.remove(ARGV)) do
@@ -10,8 +10,9 @@ for _ = 1, tonumber(table.remove(ARGV)) do
     table.insert(caps[number], cap)
   end
 end
--- Called before a job of a capped queue is taken; a list that then gets no job does not count.  Returns false if Redis refuses
--- the note: then there is no place, and what was settled before stays settled.
+-- Notes in the set of the cap that `list` may hold a job.  Called before a job of a capped queue is taken; a list that then
+-- gets no job does not count.  Returns false if Redis refuses: then there is no place, and what was settled before stays
+-- settled.
 local function note_place(cap, list)
   if #cap.gone > 0 then redis.pcall("SREM", cap.key, unpack(cap.gone, 1, math.min(#cap.gone, 1000))) end
   if type(redis.pcall("SADD", cap.key, list)) == "table" then return false end

@@ -1,4 +1,4 @@
--- Whose turn it is among the tenants of a base: see tenants/tenants.hpp.
+-- Takes jobs of the tenant of a base whose turn it is: see tenants/tenants.hpp.
 -- include: pieces/enter_tenant.lua
 local function is_tenant_of(group, tenant)
   for _, pattern in ipairs(group.skipped) do
@@ -11,7 +11,7 @@ local function is_tenant_of(group, tenant)
 end
 local function turn_text(score) return string.format("%.17g", score) end
 
--- Those that are new have score 0, and come before all others.  Each gets the lowest score that another has, or the one with which
+-- New tenants have score 0 and so come first.  Gives each the lowest score that another tenant has, or the score with which
 -- it left if that is higher.
 local function place_new_tenants(group, turns, candidates)
   local away = group.before .. "brood:tenants_away:" .. group.base
@@ -33,7 +33,8 @@ local function leave_turns(group, turns, tenant, score)
   redis.pcall("ZREM", turns, tenant)
 end
 
--- These have no jobs.  If they were known to be without some, they have had some since; what is off the list of queues stays known.
+-- Drops tenants that have no jobs from the turns.  If they were noted as idle, they have had jobs since, so that note goes
+-- too; but the note of one whose name is off the list of queues stays.
 local function drop_tenants(group, turns, names)
   redis.pcall("ZREM", turns, unpack(names))
   local idle, had_some, queues = group.before .. "brood:tenants_idle", {}, {}
@@ -70,8 +71,8 @@ local function home_of_tenant(group, tenant)
   return tenant
 end
 
--- Takes jobs of this tenant by `take`, unless it may not run now.  Returns what `take` returns, and what charges the tenant: it
--- is called with how many of the jobs may run.
+-- Takes jobs of this tenant by `take`, unless it may not run now.  Returns what `take` returns, and a function that charges
+-- the tenant: call it with how many of the jobs may run.
 local function take_of_tenant(group, turns, take, tenant, score)
   local queue, home = group.base .. "~" .. tenant, home_of_tenant(group, tenant)
   local paused = group.before .. "paused"
@@ -86,7 +87,7 @@ local function take_of_tenant(group, turns, take, tenant, score)
   end
   local caps, list = caps_of_tenant(group, tenant, home), KEYS[1] .. ":" .. ARGV[1] .. ":" .. queue
   if caps and not (places_of(caps) and note_places(caps, list)) then
-    -- The settle that frees a place of its own brings it back.
+    -- If the cap is the tenant's alone, the settle that frees a place brings the tenant back.
     if not caps.are_shared then return leave_turns(group, turns, tenant, score) end
     redis.pcall("ZADD", turns, turn_text(score + 1), tenant)
     return
@@ -94,15 +95,16 @@ local function take_of_tenant(group, turns, take, tenant, score)
   local jobs, length = take(group.before .. "queue:" .. queue, list)
   if jobs and not jobs.err then
     local weight = tonumber(group.weights:match("\n" .. tenant:gsub("%p", "%%%0") .. " (%d+)\n")) or 1
-    -- Jobs that wait for their sequences are charged when they run.  To have moved these costs a turn, too.
+    -- Jobs that wait for their sequences are charged when they run.  A fetch that only moved such jobs costs one turn, too.
     local function charge(run) redis.pcall("ZADD", turns, turn_text(score + math.max(run, 1) / weight), tenant) end
     return jobs, length, charge
   end
   redis.pcall("ZREM", turns, tenant)    -- empty, or no list
 end
 
--- Takes jobs of the tenant whose turn it is by `take`.  Returns what that returns, the name of the queue, and what charges the
--- tenant; nothing if no tenant has a job.  It drops up to 640 that have none, and passes over up to 64 that may not run: they do not come first the next time.
+-- Takes jobs of the tenant whose turn it is by `take`.  Returns what `take` returns, the name of the queue, and the function
+-- that charges the tenant; nothing if no tenant has a job.  Drops up to 640 tenants that have none, and passes over up to 64
+-- that may not run: these do not come first the next time.
 local function take_of_tenants(group, turns, take)
   group.before = turns:sub(1, -#group.base - #"brood:tenants:" - 1)
   local first = redis.pcall("ZRANGE", turns, 0, 15, "WITHSCORES")
@@ -133,7 +135,8 @@ local function take_of_tenants(group, turns, take)
   end
 end
 
--- Jobs of a tenant were settled.  If any went back to its queue, or it had left its turn, it takes part again.
+-- For jobs of a tenant that were settled: if any went back to its queue, or the tenant had left its turn, it takes part
+-- again.
 local function note_settled_tenant(key, others)
   local before, base, tenant = key:match("^(.-)queue:([^~]+)~(.+)$")
   if not before then return end

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The names of all queues as Redis has them, tenants one by one, read in pages.  Throws ConnectionLost or
+// The names of all queues as Redis has them, with a name for each tenant, read in pages.  Throws ConnectionLost or
 // UnexpectedReply.
 std::set<std::string> all_queue_names(Channel& redis);
 

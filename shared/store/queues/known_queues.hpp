@@ -25,7 +25,7 @@ bool fetches_from(const Names& listed, std::string_view queue) {
   });
 }
 
-// What Redis says of the queues: their names, if they were asked for, and which are paused; and which job classes are.
+// The queues according to Redis: their names, if they were asked for, and which are paused; and the paused job classes.
 struct KnownQueues {
   std::vector<std::string> names;  // sorted
   NameSet paused;
@@ -33,27 +33,27 @@ struct KnownQueues {
   bool operator==(const KnownQueues&) const = default;
 };
 
-// The names of all queues, sorted, with "images~*" for all tenants of images; those that are not safe are left out, and
-// added to `unsafe`.  nullopt: Redis refuses to tell, or the key is no set.
+// The names of all queues, sorted, with "images~*" for all tenants of images.  Unsafe names are left out, and added to
+// `unsafe` unless that is null.  nullopt: Redis refuses, or the key is no set.
 Command ask_queue_names();
 std::optional<std::vector<std::string>> read_queue_names(ReplyView reply, std::vector<std::string>* unsafe = nullptr);
 
-// How many they are, the unsafe ones too.  Reading throws UnexpectedReply.
+// How many queues there are, with the unsafe ones.  Reading throws UnexpectedReply.
 Command ask_queue_count();
 std::int64_t read_queue_count(ReplyView reply);
 
-// Those that are paused.  nullopt: as above.
+// The paused queues, or the paused classes.  nullopt: Redis refuses, or the key is no set.
 Command ask_paused_queues();
 Command ask_paused_classes();
 std::optional<NameSet> read_paused(ReplyView reply);
 
-// Whether this refusal to tell names or pauses is one that stays, as of a key that is no set: then there are none.
-// Whatever may pass, Redis' state or our user's rights, leaves what was known.
+// Whether such a refusal is permanent, because the key is no set: then there are no names or pauses.  After any other
+// refusal, due to the state of Redis or the rights of our user, what was known before still counts.
 bool is_never_told(ReplyView reply);
 
 // The known queues that are fetched by this pattern of the list (entry_for()), sorted, without those that are paused,
-// and with "images~*" for its tenants.
-// A queue of jobs that were set aside goes by the one that it stands beside.
+// and with "images~*" for its tenants.  A queue of jobs that were set aside is treated as the queue that it stands
+// beside.
 std::vector<std::string> queues_of_pattern(const std::string& pattern, const std::vector<std::string>& listed,
                                            const KnownQueues& known, const std::vector<CapSettings>& caps);
 
@@ -61,12 +61,12 @@ std::vector<std::string> queues_of_pattern(const std::string& pattern, const std
 std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known,
                                        const std::vector<CapSettings>& caps = {});
 
-// In front of each queue those beside it in which its jobs wait for a place of their class's cap.  They are paused with
-// it.
+// Puts in front of each queue those beside it, in which its jobs wait for a place of their class's cap.  They are
+// paused with it.
 std::vector<std::string> with_asides(std::vector<std::string> queues, const std::vector<CapSettings>& caps,
                                      const KnownQueues& known);
 
-// One name in the set `paused`: nobody fetches from that queue.
+// One name in the set `paused`: no worker fetches from that queue.
 Command ask_is_paused(std::string_view queue);
 bool read_is_paused(ReplyView reply);
 Command pause_queue(std::string_view queue);

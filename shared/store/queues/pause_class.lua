@@ -13,6 +13,6 @@ local was_paused = redis.call("SISMEMBER", KEYS[1], ARGV[1]) == 1
 local since = was_paused and (redis.call("HGET", KEYS[2], ARGV[1]) or ""):match("^[1-9]%d* ") or now .. " "
 local till = ARGV[2] == "0" and "0" or string.format("%d", tonumber(now) + tonumber(ARGV[2]))
 redis.call("HSET", KEYS[2], ARGV[1], since .. till .. " " .. ARGV[3])    -- fails before all else when Redis is full
-redis.call("SREM", KEYS[1], ARGV[1])    -- a change of the set alone notifies the supervisors that watch it
+redis.call("SREM", KEYS[1], ARGV[1])    -- supervisors watch only the set, and only a change of it notifies them
 redis.call("SADD", KEYS[1], ARGV[1])
 return was_paused and 0 or 1

@@ -16,8 +16,8 @@ namespace brood {
 // How many jobs one command pushes unless the caller chooses: as many as in Sidekiq 8.
 inline constexpr std::size_t usual_push_batch = 1000, usual_scheduled_batch = 100;
 
-// The commands that push jobs: first the names of their queues, then the jobs of each, then those of the schedule, at
-// last which tenants have got some.  Nobody answers for a push but with an error.
+// The commands that push jobs.  In order: the names of the queues; the jobs of each; the jobs of the schedule; the
+// tenants that have got jobs.  Of the replies only errors matter.
 class PushCommands {
  public:
   explicit PushCommands(std::size_t batch_size);  // 0: the usual sizes
@@ -27,7 +27,7 @@ class PushCommands {
   void add(const std::string& queue, std::string payload);
   void add_scheduled(std::string_view score_text, std::string payload);
 
-  std::vector<Command> take();  // once
+  std::vector<Command> take();  // call it once
 
  private:
   // The jobs of one queue or of the schedule, one command per batch.
@@ -63,10 +63,9 @@ inline constexpr std::size_t max_jobs_pushed_once = 500;
 ScriptCall push_once(std::string_view client, std::uint64_t number, std::string_view queue,
                      std::vector<std::string> payloads);
 
-// Writes jobs for a queue where no worker looks, until all of them are offered at one moment.
-
-Command push_aside(std::string_view queue);  // add the payloads to it
-// Send it in a transaction with those of other queues; there must be jobs laid aside.
+// Writes jobs for a queue where no worker looks, so that all of them can be offered at one moment.
+Command push_aside(std::string_view queue);  // add the payloads to the command
+// Offers the jobs laid aside for a queue; there must be some.  Send it in a transaction with those of other queues.
 Command offer_laid_aside(std::string_view queue);
 
 Command drop_queues(const std::vector<std::string>& queues);  // and the jobs laid aside for them

@@ -39,8 +39,8 @@ struct UniqueJob {
   OnConflict on_conflict = OnConflict::drop;  // replace: as drop, see replace_unique()
 };
 
-// Pushes at most max_unique_jobs_pushed jobs, each with its lock, in one step: to a queue or, with an empty one, to the
-// schedule.
+// Pushes at most max_unique_jobs_pushed jobs, each with its lock, in one step: to `queue`, or to the schedule if that
+// is empty.
 ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs);
 // The same as a numbered batch: sent twice it is pushed once.
 ScriptCall push_unique_once(const BatchNumber& batch, std::string_view queue, std::vector<UniqueJob> jobs);

@@ -34,7 +34,7 @@ struct QueuePosition {
   std::optional<std::size_t> size;  // of the queue when it was seen; nullopt at the beginning
 };
 
-// Up to `count` jobs after those seen, whose positions may have changed.  Some may come twice, none is skipped.
+// Up to `count` jobs after those seen; the positions of these may have changed.  Some may come twice, none is skipped.
 ScriptCall queue_page(std::string_view queue, const QueuePosition& position, std::size_t count);
 
 struct QueuePage {

@@ -1,6 +1,6 @@
--- A page of a queue, from its head, after the jobs seen, whose positions may have changed.  A job that has joined since has
--- moved the others by one.  A job that has left at the tail has moved none, but looks here as if it had left at the head: so
--- some jobs may come twice, and none is skipped.
+-- Reads the page of a queue, from its head, that follows the jobs seen.  Their positions may have changed.  A job that has
+-- joined since has moved the others by one.  A job that has left at the tail has moved none, but only the size shows it, as
+-- if it had left at the head.  So some jobs may come twice, and none is skipped.
 -- KEYS[1] queue
 -- ARGV[1] position behind the last job seen    ARGV[2] size of the queue at that time, "" for the first page    ARGV[3] how many
 -- Returns {size, position of the first, {payloads}}.

@@ -17,7 +17,8 @@ inline constexpr std::size_t max_queues_sized = 200;  // by one script, which ho
 // Splits `queues`, in order, into slices for one script each.
 std::vector<std::vector<std::string>> slices_to_size(const std::vector<std::string>& queues);
 
-// Which of up to max_queues_sized queues hold jobs.  One may be "images~*": how many tenants may have some.
+// Finds the queues, of up to max_queues_sized, that hold jobs.  For "images~*" it counts the tenants that may have
+// some.
 ScriptCall queue_sizes(const std::vector<std::string>& queues);
 
 struct QueueSizes {
@@ -39,7 +40,7 @@ struct QueueGlance {
   bool paused = false;
 };
 
-// Whether to ask if each queue is paused; without, `paused` is false.
+// Whether to ask also if each queue is paused.  If not, QueueGlance::paused is false.
 enum class AskPaused { no, yes };
 
 // One glance for each queue, in order.

@@ -1,6 +1,6 @@
--- Which of these queues hold jobs?
--- KEYS queues, or the turns of tenants: of these it counts the tenants that may have jobs
--- Returns {{position, length, ... of those that do}, {positions of those that are no lists}}, positions counted from 1.
+-- Finds the queues that hold jobs.
+-- KEYS: queues, or the turns of tenants, whose length is the number of tenants that may have jobs
+-- Returns {{position, length, ... of each that holds jobs}, {positions of those that are no lists}}, counted from 1.
 local filled, no_lists = {}, {}
 for i, key in ipairs(KEYS) do
   local length = redis.pcall(key:find("brood:tenants:", 1, true) and "ZCARD" or "LLEN", key)

@@ -6,7 +6,7 @@
 -- ARGV[4] the new job's jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
 -- payload
 -- ARGV[8] the batch's number and for how many seconds it is kept; only with KEYS[5]
--- Behind these keys and arguments: the batch that counts the holder.  Its lock passes to the new job.
+-- Behind these keys and arguments: the batch that counts the holder.  The holder's lock passes to the new job.
 -- Returns 1, also if this batch was pushed before; 0 if the lock has another holder by now, or the holder no longer waits
 -- there: then nothing is changed.
 -- include: pieces/let_go.lua
@@ -38,7 +38,7 @@ end
 
 -- Keeps the number, and fails before anything is changed.
 if number_key then redis.call("SET", number_key, last, "XX", "EX", kept_for) end
-redis.call("SET", lock, "", "NX")    -- it exists, so this changes nothing, but may fail before anything is changed
+redis.call("SET", lock, "", "NX")    -- the lock exists, so this changes nothing; it fails if we may not write the lock
 if from == to and old_score == "" then
   redis.call("LSET", from, place, new)
 else

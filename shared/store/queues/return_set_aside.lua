@@ -1,8 +1,9 @@
--- Gives jobs that were set aside for a place of a cap back to their queue: those that waited longest are the next to run.
--- KEYS[1] the queue that they wait in    KEYS[2] theirs    KEYS[3] "brood:set_aside"    KEYS[4] "queues"
+-- Gives jobs that wait for a place of a cap back to their queue: those that waited longest are the next to run.  The queue
+-- that they wait in is forgotten once it is empty and no worker has a job of it.
+-- KEYS[1] the queue that they wait in    KEYS[2] their queue    KEYS[3] "brood:set_aside"    KEYS[4] "queues"
 -- KEYS[5] the set of that cap
--- ARGV[1] the name of the first    ARGV[2] how many at most
--- Returns how many went back; when no worker has one of them any more either, that queue is forgotten.
+-- ARGV[1] the name of KEYS[1]    ARGV[2] how many at most
+-- Returns how many went back.
 -- include: pieces/enter_tenant.lua
 for i = 1, 2 do
   local kind = redis.call("TYPE", KEYS[i]).ok

@@ -24,7 +24,7 @@ struct ClassRuns {
   std::uint64_t processed = 0, failed = 0, milliseconds = 0;
 };
 
-// For all classes in the `length` before `now`: by the minute up to an hour, else by ten minutes.
+// For all classes in the `length` before `now`: in steps of a minute up to an hour, else of ten minutes.
 std::vector<Command> ask_runs_of_all(WallTime now, std::chrono::minutes length);
 std::map<std::string, ClassRuns> read_runs_of_all(std::span<const Reply> replies);
 
@@ -35,23 +35,23 @@ struct RunsOfMinute : ClassRuns {
 };
 std::vector<RunsOfMinute> read_runs_by_minute(std::span<const Reply> replies);
 
-// So many classes take less than a millisecond of Redis.
+// How many classes one script counts: these take Redis less than a millisecond.
 inline constexpr std::size_t most_classes_a_call = 16;
 
 // Adds the usage of at most most_classes_a_call classes to the metrics of Sidekiq 7 and 8 (wire specification, section
 // 5.7) and to the day's usage.  The reply is how many keys refused; an error reply means that nothing was added.
 ScriptCall count_runs(const std::vector<ClassUsage>& classes, WallTime now);
 
-// One host reports the values that concern the whole Redis: the first one whose metrics are read, as long as they are
-// read at least every ninety seconds.  After that another one does.
+// One host reports the metrics that concern the whole Redis: the first host whose metrics are read.  It keeps the turn
+// as long as its metrics are read at least every ninety seconds.
 enum class MetricsTeller {
   we,
   another,
   unknown,  // no host does, and our user may not write the key
 };
 
-// `name` is our host's.  With `may_not_take`, after an earlier refusal, does not try to take the turn.  Throws
-// ConnectionLost.
+// `name` is our host's.  With `may_not_take`, for use after a refusal, only looks and does not try to take the turn.
+// Throws ConnectionLost.
 MetricsTeller take_turn_to_tell(Channel& redis, std::string_view name, bool may_not_take = false);
 
 }  // namespace brood

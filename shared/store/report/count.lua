@@ -1,5 +1,5 @@
--- Adds to Sidekiq's counters.  If a counter is not a number it stays as it is, and the others are counted all the same: if the
--- script failed half-way, the sender would add the same counts again.
+-- Adds to Sidekiq's counters.  A counter that is not a number stays as it is, and the others are counted all the same: if
+-- the script failed half-way, the sender would add the same counts again.
 -- KEYS[1] "stat:processed"    KEYS[2] the same of today    KEYS[3] "stat:failed"    KEYS[4] the same of today
 -- ARGV[1] processed    ARGV[2] failed    ARGV[3] seconds that a day's counters live
 -- Returns how many counters could not be added to.

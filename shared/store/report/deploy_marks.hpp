@@ -12,7 +12,7 @@ namespace brood {
 
 // Marks of deployments in the graphs of Sidekiq's metrics, to the minute.
 
-// A deploy to many machines marks itself from each of them: only the first within a minute may.
+// Each machine of a deploy tries to mark it.  Only the first one within a minute gets this permission.
 Command may_mark_deploy(std::string_view label, WallTime at);
 bool read_may_mark(ReplyView reply);
 // Send them as a transaction.

@@ -14,15 +14,15 @@ namespace brood {
 //
 //   resume    scale N CAPSULE    kill JID retry|dead|discard    restart
 //
-// A restart has a ticket, and a scale may have one; the others have none.  Every client that may write to this Redis
-// may write such a word, and anything else.
+// A restart has a ticket, and a scale may have one; the others have none.  Any client that may write to this Redis can
+// write such a word, or any other text.
 
-// By this the answer to an order is found in the heartbeat, and the supervisor knows until when to follow the order.
+// The ticket of an order.  Its id finds the answer in the heartbeat.  After `until` the supervisor does not follow it.
 struct OrderTicket {
   static constexpr std::size_t longest_id = 64, longest_name = 200;
 
   std::string id;          // of [A-Za-z0-9-], new for each order
-  std::string by;          // who gives it, for the log: what they call themselves
+  std::string by;          // who gives it, for the log: a name that the sender chooses
   std::int64_t until = 0;  // epoch seconds of Redis
 };
 
@@ -34,7 +34,8 @@ struct FleetWord {
 
 std::string text_of(const FleetWord& word);
 
-// nullopt: the text is no such word, is too long, or its verb takes other arguments, or no ticket, or needs one.
+// nullopt if the text is no such word or is too long, if its verb takes other arguments, or if a ticket is missing or
+// not allowed.
 std::optional<FleetWord> parse_fleet_word(std::string_view text);
 
 }  // namespace brood

@@ -31,9 +31,9 @@ struct Beat {
 struct BeatAnswer {
   // Another process beats under this name, and nothing was written: the other members are empty.
   bool name_is_taken = false;
-  bool was_known = false;     // false at the first beat, or back after an outage
+  bool was_known = false;     // false at the first beat, and when the heartbeat had expired
   bool was_unlisted = false;  // its record was missing in brood:processes, and perhaps others' too
-  std::string refused;  // the error of another write than the heartbeat's own (a key of the wrong type); empty: none
+  std::string refused;  // why Redis refused a write other than the heartbeat itself (a key's type, say); empty: none
   std::vector<std::string> signals;  // TSTP, TERM, TTIN or anything else, oldest first
 };
 
@@ -62,7 +62,7 @@ std::optional<std::string> read_info(ReplyView reply);
 // Whether the answer shows that its heartbeat has ended.
 bool heartbeat_has_ended(ReplyView info);
 
-// Its `info`, and whether it is quiet.
+// The `info` of a process, and whether the process is quiet.
 struct ToldInfo {
   std::string info;
   bool quiet = false;

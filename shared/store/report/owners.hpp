@@ -11,10 +11,10 @@
 
 namespace brood {
 
-// The list of brood's processes that own something in flight, brood:processes.  Each process lists itself, with its
-// workers and its heartbeats.
+// The list of brood's processes that own something in flight, brood:processes.  Each process lists itself: when a
+// worker registers, and by its heartbeats.
 
-// All of them with their records.  Reading throws UnexpectedReply.
+// All of these processes with their records.  Reading throws UnexpectedReply.
 struct OwnerRecord {
   std::string name;
   std::optional<Identity> identity;  // nullopt: its record cannot be read

@@ -14,14 +14,15 @@ namespace brood {
 // The identities of all processes, also Ruby's, even if their heartbeats have ended: read_name_list() reads the answer.
 Command ask_processes();
 
-// The brood processes that own something in flight, brood:processes; read likewise.  See owners.hpp.
+// The brood processes that own something in flight, brood:processes: read_name_list() reads the answer.  See
+// owners.hpp.
 Command ask_owners();
 
-// Whether this one is among them; also false if Redis refuses to answer.
+// Whether this process is one of those owners; also false if Redis refuses to answer.
 Command ask_is_owner(std::string_view identity);
 bool read_is_owner(ReplyView reply);
 
-// Whether this one is among all processes; answers 1 or 0.
+// Whether this process is listed at all; answers 1 or 0.
 Command ask_is_process(std::string_view identity);
 
 // The leader of Sidekiq Enterprise, one of these processes; nil if there is none.
@@ -54,8 +55,8 @@ bool read_may_prune(ReplyView reply);  // also false if Redis refuses
 
 Command unlist(const std::vector<std::string>& identities);  // at least one
 
-// Leaves a signal, or an order of brood's own, for a process, which take_signals() takes; it expires after a minute, as
-// in Sidekiq.  Send them as a pipeline or a transaction; the first reply tells whether it was left.
+// Leaves a signal, or an order of brood's own, for a process, which takes it by take_signals().  It expires after a
+// minute, as in Sidekiq.  Send them as a pipeline or a transaction; the first reply tells whether it was left.
 std::vector<Command> leave_signal(std::string_view identity, std::string_view signal);
 bool read_was_left(ReplyView first_reply);
 

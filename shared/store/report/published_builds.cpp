@@ -57,7 +57,7 @@ std::vector<SeenBuild> read_seen_builds(ReplyView reply, std::int64_t now) {
     SeenBuild build{.build = lenient_text(reply[i])};
     if (build.build.empty() || build.build.size() > longest_build_name) continue;
     if (!read_times(lenient_text(reply[i + 1]), build)) continue;
-    // A time that lies ahead was written by a clock that has been set back, or by another program.
+    // A time in the future was written by another program, or before the clock was set back.
     build.runs = std::abs(now - build.seen) <= gone_after.count();
     build.seen = std::min(build.seen, now);
     build.since = std::min(build.since, build.seen);

@@ -27,22 +27,24 @@ struct RubyProcess {
 std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyView info);
 
 // The identities of all living processes except those listed as brood's, so that a large brood fleet costs few
-// queries.  Two commands, of which a mere client may send only the first; nullopt if Redis does not answer.
+// queries.  There are two commands; a client without rights on brood's keys may send only the first.  nullopt if Redis
+// refuses to answer.
 std::vector<Command> ask_who_may_be_ruby();
 std::optional<std::vector<std::string>> read_who_may_be_ruby(ReplyView processes, ReplyView broods);
 
 // Sends commands together and returns as many replies.
 using AskRedis = std::function<std::vector<Reply>(const std::vector<Command>&)>;
 
-// All that live, in two round trips; empty if Redis refuses to answer.  Throws what `ask` throws.  Does not query the
-// processes in `broods`, which are known to be brood's; adds those it finds, and removes those that have left.
+// All living processes of Ruby's Sidekiq, in two round trips; empty if Redis refuses to answer.  Throws what `ask`
+// throws.  `broods` holds processes known to be brood's, which are not queried; processes that prove to be brood's are
+// added, and those that have left removed.  It may be null.
 std::vector<RubyProcess> ruby_processes(const AskRedis& ask, std::set<std::string, std::less<>>* broods = nullptr);
 
 // nullopt if `processes` is empty.
 std::optional<SidekiqRelease> oldest_release(const std::vector<RubyProcess>& processes);
 
-// The unit of times in jobs pushed beside these processes: the one that the oldest reads; the usual one if there are
-// none.
+// The unit of times in jobs that are pushed beside these processes: the one that the oldest release reads.  nullopt:
+// there is no Ruby process, so the usual unit.
 TimeUnit times_beside(std::optional<SidekiqRelease> oldest);
 
 // The Sidekiq release that the fleet must suit: its oldest, since newer ones read what that one writes.

@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// What becomes of an order that came through Redis with a ticket: see fleet_word.hpp.
+// The progress or result of an order that came through Redis with a ticket: see fleet_word.hpp.
 struct OrderState {
   enum class Outcome {
     under_way,
@@ -23,10 +23,11 @@ struct OrderState {
   };
   std::string id, verb;
   Outcome outcome = Outcome::under_way;
-  std::string text;  // how it goes on, or why it was not done; for people
+  std::string text;  // how far it is, or why it was not done; for people
 };
 
-// What a supervisor of brood tells in its heartbeat beside Sidekiq's fields: for commands that order a whole fleet.
+// The state that a supervisor of brood adds to Sidekiq's fields in its heartbeat, for commands that order a whole
+// fleet.
 struct SupervisorState {
   std::string phase;  // "running", "quiet", "stopping" or "killing"
   std::uint32_t generation = 0;
@@ -36,14 +37,15 @@ struct SupervisorState {
 
 std::string text_of(const SupervisorState& state);
 
-// Every client of Redis may have written the text.  nullopt: it is no such state.  Orders that cannot be read are left
+// Any client of Redis may have written the text.  nullopt if it is no such state.  Orders that cannot be read are left
 // out.
 std::optional<SupervisorState> parse_supervisor_state(std::string_view text);
 
 std::string_view name_of(OrderState::Outcome outcome);
 std::optional<OrderState::Outcome> order_outcome(std::string_view name);
 
-// The state in the heartbeat of this process; nullopt: an older brood or Ruby's Sidekiq wrote it, or it has ended.
+// The state in the heartbeat of a process.  nullopt: an older brood or Ruby's Sidekiq wrote the heartbeat, or it has
+// ended.
 Command ask_supervisor_state(std::string_view identity);
 std::optional<SupervisorState> read_supervisor_state(ReplyView reply);
 

@@ -41,18 +41,18 @@ struct WorkEntry {
   std::string work;
 };
 
-// For each process, whichever release of Sidekiq it writes for.  A key of another type counts as empty.
+// The running jobs of each process, whichever release of Sidekiq it writes for.  A key of another type counts as empty.
 std::vector<Command> ask_work(const std::vector<std::string>& identities);
 std::vector<std::vector<WorkEntry>> read_work_entries(std::span<const Reply> replies);
 
-// The entry of the job with that id; nullopt if it is another job's.
+// Reads the `work` of an entry; nullopt if it is not of the job with this jid.
 struct RunningJobEntry {
   std::int64_t run_at = 0;  // seconds
   std::optional<JobProgress> progress;
 };
 std::optional<RunningJobEntry> read_running_job(std::string_view work, std::string_view jid);
 
-// For a process that writes for releases since 6.5, or for brood: only the work.
+// Only the `work` of each entry, of a process that writes for releases since 6.5, or of a brood process.
 Command ask_running(std::string_view identity);
 std::vector<std::string> read_running(ReplyView reply);
 

@@ -1,7 +1,7 @@
--- Which holders of sequences lie in lists in flight.
--- KEYS[1] "brood:processes"    ARGV[1] "brood:inflight:"    ARGV[2...] of each sequence its name and the jid of its holder, "": any job
--- of the sequence
--- Returns the names of those whose holder does.
+-- Finds the sequences whose holders are in flight.
+-- KEYS[1] "brood:processes"    ARGV[1] "brood:inflight:"
+-- ARGV[2...] for each sequence: its name, and the jid of its holder ("": any job of the sequence)
+-- Returns the names of the sequences found.
 -- include: pieces/sequences.lua
 local prefix = KEYS[1]:sub(1, -#"brood:processes" - 1)
 local read, wanted, found = sequences(prefix).read, {}, {}

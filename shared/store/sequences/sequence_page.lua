@@ -1,4 +1,4 @@
--- A page of the sequences that have jobs.
+-- Reads a page of the sequences that have jobs.
 -- KEYS[1] "brood:sequences"    ARGV[1] cursor, "0" at first    ARGV[2] about how many
 -- Returns the next cursor, "0" behind the last page, and for each its name, its field and how many jobs wait.
 if redis.call("TYPE", KEYS[1]).ok ~= "hash" then return {"0"} end

@@ -1,4 +1,4 @@
--- A page of the sequences in which jobs wait although the hash of holders does not name them.
+-- Reads a page of the sequences in which jobs wait although the hash of holders does not name them.
 -- KEYS[1] "brood:sequences"    ARGV[1] cursor, "0" at first    ARGV[2] about how many keys to look at
 -- Returns the next cursor, "0" behind the last page, and their names.
 local prefix = KEYS[1]:sub(1, -2) .. ":"    -- "brood:sequence:"

@@ -22,7 +22,7 @@ inline constexpr std::size_t schedule_of_due_sets = 1;
 std::string due_score(WallTime t);
 
 // The lowest score in a set above `above`.  With nullopt the lowest of all, or "-inf" if that is due.  Reading gives
-// its text, or nullopt if there is none.  Reads no entry, however large.  Reading throws UnexpectedReply.
+// its text, or nullopt if there is none, and throws UnexpectedReply.  Redis sends no entry for it: one may be large.
 Command ask_first_score(std::string_view set_key, const std::optional<std::string>& above);
 std::optional<std::string> read_first_score(ReplyView reply);
 
@@ -33,7 +33,7 @@ std::int64_t read_scheduled_below(ReplyView reply);
 // Up to `count` entries of a set with scores up to `score`, lowest first, after the first `skipped`.
 Command ask_due_entries(std::string_view set_key, const std::string& score, std::size_t skipped, std::size_t count);
 
-// Owns the answer.  All throw UnexpectedReply.
+// The entries of an answer, which it owns.  All functions throw UnexpectedReply.
 class DueEntries {
  public:
   DueEntries() = default;

@@ -1,5 +1,5 @@
--- The lowest score of a sorted set, or the lowest above a bound.  Reads no member: one may be as large as Redis takes, and
--- every poll asks this.
+-- Finds the lowest score of a sorted set, or the lowest above a bound.  Reads no member: each poll calls this, and a member
+-- may be very large.
 -- KEYS[1] the set    ARGV[1] the bound, "" for none
 -- Returns the score; without a bound "-inf" if one is due; nil if none is due until the year 2286.
 if redis.call("ZCARD", KEYS[1]) == 0 then return false end    -- the usual case

@@ -35,7 +35,7 @@ struct SetScan {
 };
 SetScan read_set_scan(ReplyView reply);
 
-// The scores as other commands write them: ZSCAN writes them differently.
+// The scores of members, as text that other commands write too; ZSCAN writes scores differently.
 Command ask_scores(std::string_view set_key, std::span<const std::string_view> members);
 std::vector<EntryAsRead> read_scores(std::span<const std::string_view> members,
                                      ReplyView reply);  // of those that exist

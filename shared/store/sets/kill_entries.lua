@@ -1,5 +1,5 @@
--- Moves entries of a sorted set to the dead set, each if it is still there as it was read.  Trims the dead set, by at most a
--- thousand: one that has grown far beyond its limit must not block Redis.
+-- Moves entries of a sorted set to the dead set, each if it is still there as it was read.  Trims the dead set by at most a
+-- thousand entries, so that a set far beyond its limit does not block Redis.
 -- KEYS[1] set    KEYS[2] "dead"
 -- ARGV[1] now in seconds    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] the members, then their scores, as read; or none, to trim alone

@@ -2,8 +2,7 @@
 -- KEYS[1] "schedule" or "retry"    KEYS[2] "queues"    KEYS[3...] queues
 -- ARGV: for each of these queues how many of the jobs are for it; then, in the order of the queues, the members as
 -- read, then their scores as read, then the payloads to push
--- Returns how many were moved; how many somebody else moved, deleted or rescheduled; how many have a queue that is no
--- list, or that may not be pushed to, and stay.
+-- Returns {moved; moved, deleted or rescheduled by another process; stuck: their queue is no list or may not be pushed to}.
 -- include: pieces/enter_tenant.lua
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end

@@ -17,7 +17,7 @@ enum class SchedulerLock {
   none,  // Redis refuses it (it is full, say), or the key has another type
 };
 
-// Takes the lock, unless another has it; it expires by itself.  The last reply shows whose it is then.
+// Takes the lock unless another scheduler has it.  It expires by itself.  The last reply shows whose it is then.
 std::vector<Command> take_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime);
 SchedulerLock read_scheduler_lock(ReplyView last, std::string_view identity);
 

@@ -41,7 +41,7 @@ struct Killed {
 };
 Killed read_killed(ReplyView reply);
 
-// The expiring lock of an entry: it is to live at least so long from now.
+// The expiring lock of an entry's job: it must live for at least `longest` from now.
 struct LockToKeep {
   std::string lock, jid;
   std::chrono::milliseconds longest{};
@@ -50,7 +50,7 @@ struct LockToKeep {
 ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score,
                             const std::optional<LockToKeep>& lock = std::nullopt);
 
-// The lock that a dead job has let go, and takes again when it is raised.
+// The lock that a dead job has let go of, and takes again when it is moved back to its queue.
 struct LockOfDead {
   std::string lock, jid;
   std::chrono::milliseconds longest{0};  // that it lives; 0: as long as the job

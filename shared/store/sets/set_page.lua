@@ -1,4 +1,4 @@
--- The entries of a sorted set after the last one seen.
+-- Reads the entries of a sorted set after the last one seen.
 -- KEYS[1] set
 -- ARGV[1] "REV": from the highest score to the lowest    ARGV[2] how many
 -- ARGV[3], ARGV[4] score and member of the last entry that was seen, "" and "" to begin with the first

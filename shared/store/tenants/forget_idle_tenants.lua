@@ -1,5 +1,5 @@
--- Takes the names of tenants without jobs off the list of queues, and some time later the last that is known of them.  The score of
--- one that is off the list is the negative time at which it was taken off.
+-- Takes the names of tenants without jobs off the list of queues, and some time later removes the last that is known of
+-- them.  The score of a tenant whose name is off the list is the negative time at which it was taken off.
 -- KEYS[1] "brood:tenants_idle"    KEYS[2] "queues"    KEYS[3] "brood:set_aside"    KEYS[4...] their queues
 -- ARGV[1] seconds since 1970    ARGV[2] after how many off the list nothing is left    ARGV[3...] their names
 -- Returns how many were taken off; how many came back with jobs.

@@ -29,7 +29,7 @@ void add_caps_of_tenants(ScriptCall& call, const std::vector<CapSettings>& caps,
     if (cap.per_tenant && cap.names(all_tenants_of(base))) add(cap, "each", "");
     for (const std::string& queue : cap.queues) {
       const auto tenant = tenant_in(queue);
-      // A place that another tenant leaves must be found by this one, too.
+      // If the cap is shared with other queues, this tenant must find a place that another of them frees.
       const char* const of = cap.queues.size() == 1 ? "is" : "among";
       if (tenant && !is_tenants(queue) && tenant->base == base) add(cap, of, std::string(tenant->tenant));
     }

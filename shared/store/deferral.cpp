@@ -17,8 +17,8 @@ constexpr auto shortest_run_before_requeue = 1s;
 constexpr std::chrono::nanoseconds next_turn = 1s;
 constexpr std::chrono::nanoseconds longest_until_turn = 10s;
 
-// A lock of a running job is soon free.  A lock that is kept over retries may last for days, so the longer a job has
-// waited for it, the less often it asks.
+// A lock of a running job is soon free.  A lock that is kept over retries may last for days: the longer a job has
+// waited for it, the less often the job asks.
 std::chrono::nanoseconds until_next_turn(const Payload& job, WallTime now) {
   const auto created = job.time("created_at");
   if (job.string("unique_until") == "running" || !created) return next_turn;
@@ -53,14 +53,15 @@ Deferral Deferral::interrupted(std::chrono::nanoseconds ran_for, std::chrono::mi
 
 Outcome defer(const Payload& job, const Deferral& deferral, const std::string& queue, WallTime now) {
   Outcome::Kind place = place_of(deferral);
-  // The fetch could enter this job and did not: it is not asked for again at once.
+  // The fetch could have let this job enter its sequence and did not.  So the job waits in the schedule: at the head of
+  // its queue it would be fetched again at once.
   const bool comes_later = deferral.why == Why::sequence && job.string("queue") == queue;
   if (comes_later) place = Outcome::Kind::schedule;
   if (place == Outcome::Kind::beside) return {place, "", 0, deferral.into};
 
   std::vector<Payload::Edit> edits;
   if (deferral.why == Why::limit) edits.push_back({"overrated", std::to_string(times_over_limit(job) + 1)});
-  // By that the scripts know the queue of a job that waits for its sequence.
+  // A job that waits in a set or for its sequence has only its payload to name its queue.
   if (place != Outcome::Kind::requeue_back && job.string("queue") != queue)
     edits.push_back({"queue", json_string(queue)});
   const bool has_run = deferral.why == Why::limit || deferral.why == Why::interrupted;

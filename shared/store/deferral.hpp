@@ -24,9 +24,9 @@ namespace brood {
 //   interrupted  `schedule`; the back of its      the scheduler, after `delay`; a fetch
 //                queue where `delay` is 0
 //
-// places_of_jobs.hpp lists these places for code that looks for a job.  The clock of `expires_in` goes on wherever a
-// job waits: a job that goes to `schedule`, or is enqueued anew, stores its end as `expiry`.  A payload in a set names
-// the queue that it came from, since nothing else there does.
+// places_of_jobs.hpp lists these places for code that looks for a job.  The time of `expires_in` runs on wherever a job
+// waits: a job that goes to `schedule`, or is enqueued anew, stores the end of that time as `expiry`.  A payload in a
+// set names the queue that it came from, since nothing else there does.
 struct Deferral {
   enum class Why { cap, quarantine, pause, sequence, lock, behind, limit, interrupted } why = Why::cap;
   std::string into = {};               // cap: the name of the queue that it waits in

@@ -1,6 +1,6 @@
-# Writes one C++ file with each Lua script as a constant, beside the SHA-1 by which EVALSHA names it.  A line
-# "-- include: pieces/name.lua" is replaced by that file, which lies below the script's folder, or below the one above
-# it if scripts of several folders include it, and is no script itself.
+# Writes one C++ file that has each Lua script as a constant, with the SHA-1 by which EVALSHA names it.  A line
+# "-- include: pieces/name.lua" is replaced by that file.  A piece is no script itself.  It lies below the script's
+# folder, or below the folder above that if scripts of several folders include it.
 set(text "// Made from the Lua scripts in shared/store by embed_scripts.cmake.\n#include \"shared/store/script.hpp\"\n\nnamespace brood::scripts {\n")
 set(all)
 foreach(source IN LISTS SOURCES)

@@ -30,7 +30,7 @@ struct GemLock {
 // Whether this process serves them: the value last set, else that of its environment (BROOD_SIDEKIQ_UNIQUE_JOBS=1).
 bool gem_locks_are_served();
 void serve_gem_locks(bool served);
-// Sets it for this process and its children.
+// Sets it for this process, and by the environment for its children.
 void tell_to_serve_gem_locks(bool served);
 
 // Part of the text of each job that holds one.

@@ -101,7 +101,7 @@ void append_turn_for_lock(std::vector<LetGo>& all, std::string_view payload) {
   if (lock && sequence) all.push_back({0, "turn_for_lock", keys::unique_lock(lock->lock), lock->jid, sequence->name});
 }
 
-// Many jobs of one batch that end together are one thing.
+// Jobs of one batch that end together in the same way share one LetGo.
 void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                   std::int64_t dead_timeout_s) {
   const auto membership = batch_named_by(payload);

@@ -14,34 +14,36 @@
 
 namespace brood {
 
-// What a job holds is let go by the very script that ends the job, and what an incarnation holds by the script that
-// settles or recovers it: so nothing is left when a process dies between two commands, and nothing goes early.
+// The script that ends a job also lets go of what the job holds.  The script that settles or recovers an incarnation
+// lets go of what the incarnation holds.  So nothing is left behind when a process dies between two commands, and
+// nothing is let go too early.
 //
-//  - Held by the job, which says so in its payload: a unique lock.  It stays over charges, retries and hosts, and goes
-//    with success, death or deletion.  So does a lock of the gem sidekiq-unique-jobs, where asked for: gem_lock.hpp.
-//  - Held by the incarnation that runs the job: a lock while running.  Its note, a second field of the in-flight hash,
-//    names it: the recovery reads both fields with one command.
-//  - Held by the job: its sequence, which the payload names (pieces/sequences.lua).  It stays over retries, unless the
-//    payload lets others pass, and goes with success, death or deletion to the next job that waits.
-//  - Counted by a batch, which the payload names: how each attempt of the job ends (batches/batch.hpp).
+//  - A job holds a unique lock, which its payload names.  The job keeps it over charges, retries and hosts, and lets go
+//    of it with success, death or deletion.  The same holds for a lock of the gem sidekiq-unique-jobs, if these are
+//    served: gem_lock.hpp.
+//  - An incarnation holds the running lock of the job that it runs.  Its note, a second field of the in-flight hash,
+//    names the lock: the recovery reads both fields with one command.
+//  - A job holds its sequence, which its payload names (pieces/sequences.lua).  The job keeps it over retries, unless
+//    the payload lets others pass.  With success, death or deletion the sequence goes to the next job that waits.
+//  - A batch, which the payload names, counts how each attempt of the job ends (batches/batch.hpp).
 //
-// C++ decides what goes and says so by LetGo; the scripts, which decode no payload, do it in pieces/let_go.lua.  There
-// each `what` has a row: the type of its key, a call that tries the right, and how it is let go.  All is checked before
-// the first write.
+// C++ decides what is let go, as a list of LetGo.  The scripts decode no payload; they do it in pieces/let_go.lua.
+// There each `what` has a row: the type of its key, a call that tries the right, and how it is let go.  All of it is
+// checked before the first write.
 struct LetGo {
   std::size_t of = 0;     // the entry of the call that it goes with, counted from 1; 0: it goes with the call
   std::string what;       // a row of pieces/let_go.lua
   RedisKey key;           // what is held
-  std::string member;     // who holds it; by now somebody else may
-  std::string verdict{};  // how it ends, for those that ask
+  std::string member;     // its holder; if it has another holder by now, it is left alone
+  std::string verdict{};  // how the job ends, for the rows that need it
 };
 
-// Puts them, and how many there are, behind all other keys and arguments.  A script that includes pieces/let_go.lua is
-// always sent this, also for none.
+// Appends `all` and its size behind all other keys and arguments.  A script that includes pieces/let_go.lua must always
+// be sent this, also if `all` is empty.
 void append(ScriptCall& call, const std::vector<LetGo>& all);
 
-// The lock that a payload names, and the job that holds it if anybody does; nullopt for none, and for what cannot be
-// read.
+// The lock that a payload names, and the jid of that job, which may hold it.  nullopt if the payload names none or
+// cannot be read.
 struct NamedLock {
   std::string lock, jid;
 };
@@ -54,30 +56,31 @@ enum class JobEnding {
   failed,  // it waits for a retry, and holds what it held
   gone,    // it is dead, failed for good, or was deleted
 };
-// That of a job that is settled so; nullopt: its attempt does not count.
+// How the attempt of a job ends that is settled by `kind`; nullopt: the attempt does not count.
 std::optional<JobEnding> end_of_job(Outcome::Kind kind);
 
-// Adds what a job holds and lets go when it ends so, and its report, if it keeps one; nothing for a payload that cannot
-// be read.  A batch with a dead job is kept for `dead_timeout_s`.  `outcome` is how it is settled; null: it is deleted.
+// Adds what a job lets go of when it ends so, and its report, if it keeps one.  Adds nothing for a payload that cannot
+// be read.  A batch with a dead job is kept for `dead_timeout_s`.  `outcome` is how the job is settled; null: it is
+// deleted.
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                  std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds, const Outcome* outcome = nullptr);
-// The batch that counts the job alone.
+// Adds only the batch that counts the job.
 void append_batch(std::vector<LetGo>& all, std::string_view payload, std::size_t entry, JobEnding end,
                   std::int64_t dead_timeout_s = DeadLimits{}.timeout_seconds);
-// The job goes to the head of its queue, and holds its sequence: that goes to the job that has its lock and waits for
-// it. Only in a settle_and_fetch.
+// For a job that holds its sequence and goes to the head of its queue, because another job has its lock: the sequence
+// goes to that other job, if it waits for it.  Only for a settle_and_fetch.
 void append_turn_for_lock(std::vector<LetGo>& all, std::string_view payload);
-// The unique lock alone.
+// Adds only the unique lock.
 void append_unique_lock(std::vector<LetGo>& all, const Payload& job, std::size_t entry);
 // Each job that holds something has one of these in its text.
 std::vector<std::string_view> marks_of_holders();
-// False: that is nothing.  Decided at a glance.
+// Whether the text has one of these marks.  If not, the job holds nothing.  Does not parse the payload.
 bool may_hold(std::string_view payload);
 
 // Where an incarnation's note lies in its in-flight hash, beside the field "<slot>.<incarnation>".
 inline std::string holdings_field(std::string_view field) { return std::string(field) + " holds"; }
 
-// What one incarnation holds, line by line as its note has it.
+// What one incarnation holds: its note has a line for each.
 class IncarnationHoldings {
  public:
   struct Held {

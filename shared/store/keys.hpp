@@ -43,7 +43,7 @@ inline RedisKey iteration(std::string_view jid) { return RedisKey("it-" + std::s
 inline constexpr FixedKey brood_processes{"brood:processes"};
 // Beside Sidekiq's fields in a heartbeat: the token that its writer left last.
 inline constexpr std::string_view beat_token_field = "brood_token";
-// Likewise: what supervisors of brood tell of themselves beside it.
+// In the heartbeat of a supervisor of brood: its state, as text_of() a SupervisorState.
 inline constexpr std::string_view supervisor_state_field = "brood_state";
 // Held by the command that restarts a fleet.
 inline constexpr FixedKey fleet_lease{"brood:fleet_lease"};
@@ -56,7 +56,7 @@ inline constexpr FixedKey brood_tenants_watch{"brood:tenants_watch"};  // which 
 inline constexpr FixedKey brood_tenants_idle{"brood:tenants_idle"};    // tenants without jobs, since when
 inline constexpr FixedKey brood_queues{"brood:queues"};  // the names of `queues`, with "images~*" for all its tenants
 inline constexpr FixedKey brood_queues_next{"brood:queues:next"};  // those while they are written
-// How often a payload came back from workers whose end nobody saw: the scripts that count it spell this key too.
+// How often a payload came back from workers whose end no supervisor saw.  The scripts that count it also spell it.
 inline RedisKey brood_recovered(std::string_view sha1_of_payload) {
   return RedisKey("brood:recovered:" + std::string(sha1_of_payload));
 }
@@ -79,16 +79,18 @@ inline RedisKey quarantine_probe(std::string_view job_class) {
 inline RedisKey quarantine_look(std::string_view libraries) {
   return RedisKey("brood:quarantine:look:" + std::string(libraries));
 }
-// Limits of jobs: the names by when each may be forgotten; a limit's definition; what is used of it (its slots'
-// holders, each with the number of its last settle); that a worker waits for a slot, and the list on which it waits.
+// Limits of jobs.  `brood_limits` has all names, each with the time from which it may be forgotten.  A limit has its
+// definition; what is used of it (of slots the holders, each with the number of its last settle); a mark that a worker
+// waits for a slot; and the list on which such a worker waits.
 inline constexpr FixedKey brood_limits{"brood:limits"};
 inline RedisKey limit(std::string_view name) { return RedisKey("brood:limit:" + std::string(name)); }
 inline RedisKey limit_used(std::string_view name) { return RedisKey(limit(name).name() + ":used"); }
 inline RedisKey limit_waited_for(std::string_view name) { return RedisKey(limit(name).name() + ":waited_for"); }
 inline RedisKey limit_bell(std::string_view name) { return RedisKey(limit(name).name() + ":bell"); }
-// Caps of queues: the maximum of each, by name; the in-flight lists that may hold a place of one.
+// Caps of queues: the maximum of each, by name; the queues in which jobs wait for a place; and for each cap the
+// in-flight lists that may hold a place of it.
 inline constexpr FixedKey brood_caps{"brood:caps"};
-inline constexpr FixedKey brood_set_aside{"brood:set_aside"};  // the queues in which jobs wait for a place
+inline constexpr FixedKey brood_set_aside{"brood:set_aside"};
 inline RedisKey cap(std::string_view name) { return RedisKey("brood:cap:" + std::string(name)); }
 // The usage of classes on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
 // `|wall_us` and `|peak_rss_kb`.
@@ -97,13 +99,16 @@ inline RedisKey brood_usage(std::string_view day) { return RedisKey("brood:usage
 // The number of the last batch of one client that keeps pushes while Redis is away.
 inline RedisKey pushes(std::string_view client) { return RedisKey("brood:pushes:" + std::string(client)); }
 
-// A unique lock holds a jid; a lock of a running job, the incarnation that runs it.  `digest` is base64url of SHA-256.
 inline RedisKey report(std::string_view jid) { return RedisKey("brood:report:" + std::string(jid)); }
+
+// A unique lock holds a jid.  A lock of a running job holds the incarnation that runs it.  `digest` is base64url of
+// SHA-256.
 inline RedisKey unique_lock(std::string_view digest) { return RedisKey("brood:unique:" + std::string(digest)); }
 inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
 
-// Periodic jobs: the names of all by when a supervisor last said that it serves them, and of each a hash of what is
-// known, and what became of its last ticks.  And the rules that were added at run time, by the names of their jobs.
+// Periodic jobs: all names, each with the time at which a supervisor last announced that it serves the job; the rules
+// that were added at run time, by name; and for each job a hash of its state, and a list of what became of its last
+// ticks.
 inline constexpr FixedKey brood_periodic{"brood:periodic"};
 inline constexpr FixedKey brood_periodic_rules{"brood:periodic:rules"};
 inline RedisKey periodic_state(std::string_view name) { return RedisKey("brood:periodic:job:" + std::string(name)); }
@@ -111,11 +116,12 @@ inline RedisKey periodic_history(std::string_view name) {
   return RedisKey("brood:periodic:history:" + std::string(name));
 }
 
-// The job classes that workers publish: a document by build, and since when and when last workers of it were seen.
+// The job classes that workers publish: a document for each build; and for each build since when its workers are seen,
+// and when they were last seen.
 inline constexpr FixedKey brood_classes{"brood:classes"};
 inline constexpr FixedKey brood_classes_seen{"brood:classes:seen"};
 
-// Batches: all by when they expire, in epoch seconds; and of each what batches/batch.hpp lists.
+// Batches: all of them by their expiry, in epoch seconds; and the keys of each, which batches/batch.hpp lists.
 inline constexpr FixedKey brood_batches{"brood:batches"};
 inline RedisKey batch(std::string_view bid) { return RedisKey("brood:batch:" + std::string(bid)); }
 inline RedisKey batch_states(std::string_view bid) { return RedisKey(batch(bid).name() + ":states"); }
@@ -123,15 +129,15 @@ inline RedisKey batch_steps(std::string_view bid) { return RedisKey(batch(bid).n
 inline RedisKey batch_results(std::string_view bid) { return RedisKey(batch(bid).name() + ":results"); }
 inline RedisKey batch_children(std::string_view bid) { return RedisKey(batch(bid).name() + ":children"); }
 
-// Sequences: what is known of each by its name, and the jobs of one that wait.  The scripts spell both: see
-// pieces/sequences.lua.
+// Sequences: the holder of each, by name; and for each the list of the jobs that wait.  The scripts spell both keys:
+// see pieces/sequences.lua.
 inline constexpr FixedKey brood_sequences{"brood:sequences"};
 inline constexpr FixedKey brood_sequence_watch{"brood:watch:sequences"};  // the supervisor whose turn it is to watch
 inline constexpr FixedKey brood_stray_sequence_watch{
     "brood:watch:stray_sequences"};  // who has looked for strays lately
 inline RedisKey sequence(std::string_view name) { return RedisKey("brood:sequence:" + std::string(name)); }
 
-// Those of the gem sidekiq-cron, of its releases 1 and 2.  A schedule is named by its whole key.
+// The keys of the gem sidekiq-cron, releases 1 and 2.  A schedule is named by its whole key.
 inline constexpr FixedKey gem_schedules_of_1{"cron_jobs"};
 inline RedisKey gem_schedules(std::string_view name_space) { return RedisKey("cron_jobs:" + std::string(name_space)); }
 inline RedisKey gem_schedule_set(std::string_view set) { return RedisKey(set); }
@@ -147,13 +153,13 @@ inline RedisKey gem_lock_holders(std::string_view digest) { return RedisKey(std:
 inline RedisKey gem_lock_info(std::string_view digest) { return RedisKey(std::string(digest) + ":INFO"); }
 inline RedisKey gem_lock_primed(std::string_view digest) { return RedisKey(std::string(digest) + ":PRIMED"); }
 
-// The jobs that a benchmark is about to offer as the queue `name`, where no worker looks.
+// The jobs that a benchmark is about to offer as the queue `name`.  No worker looks there.
 inline RedisKey laid_aside(std::string_view name) { return RedisKey(std::string(name) + ":aside"); }
 
 inline RedisKey in_flight_hash(std::string_view identity) {
   return RedisKey("brood:inflight:" + std::string(identity));
 }
-// That a worker's BLMOVE has found a job and will not wait: see fetch_after_wait.lua, which spells it too.
+// Notes that a worker's BLMOVE will find a job and not wait: see fetch_after_wait.lua, which spells this key too.
 inline RedisKey wait_found_job(std::string_view identity, std::string_view field) {
   return RedisKey("brood:wait_found_job:" + std::string(identity) + ":" + std::string(field));
 }

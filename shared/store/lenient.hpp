@@ -24,7 +24,7 @@ Number lenient_number(ReplyView reply) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-// The number at the beginning of a text.
+// The number at the beginning of a text; 0 if there is none.
 inline double lenient_decimal(ReplyView reply) {
   double number = 0;
   if (!reply.is_string()) return number;

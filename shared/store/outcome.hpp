@@ -53,7 +53,7 @@ struct DeadLimits {
   std::vector<std::string> script_arguments(WallTime now) const;
 };
 
-// In the scripts' spelling: the enumerator's name; `discard` is "acknowledge" for them.
+// The name of the enumerator, as the scripts spell it.  `discard` is "acknowledge" for them.
 std::string_view to_string(Outcome::Kind kind);
 
 // A result as a worker notes it for the recovery, and back.
@@ -73,7 +73,7 @@ void append_arguments(std::vector<std::string>& args, const Outcome& outcome);
 enum class OutcomeSize { whole, in_short, as_it_is };
 Outcome resized(const Outcome& outcome, OutcomeSize size);
 
-// Resizes those of several outcomes refused together that may be too large; the others stay whole.
+// For outcomes that were refused together: resizes those that may be too large.  The others stay whole.
 void resize(const std::vector<Outcome*>& outcomes, OutcomeSize size);
 
 }  // namespace brood

@@ -53,7 +53,7 @@ bool read_is_set_aside(ReplyView reply);  // false if Redis does not answer
 // an @ in its name, so the name alone does not make it one of them.
 std::string_view home_by_name(std::string_view aside);
 
-// Those that stand beside this queue.
+// Those of `set_aside` that stand beside `queue`.
 std::vector<std::string> beside(std::string_view queue, const std::vector<std::string>& set_aside);
 
 }  // namespace brood

@@ -11,7 +11,7 @@ namespace brood {
 // Waits in Redis until so many replicas have the earlier writes of this connection.
 Command wait_for(const ReplicaWait& wait);
 
-// How many have them; also 0 for a refusal.
+// How many replicas have them; 0 if Redis refused.
 std::int64_t confirmed_by(ReplyView reply);
 
 }  // namespace brood

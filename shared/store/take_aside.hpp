@@ -9,8 +9,9 @@
 
 namespace brood {
 
-// A queue or set that is to be cleared lies aside until all of its jobs have let go of what they hold.  These names
-// suit the other functions of this folder; no queue that is pushed to can have the first.
+// A queue or set that is to be cleared is moved aside until all of its jobs have let go of what they hold.  These are
+// its names there, for the other functions of this folder.  No queue that is pushed to can have the name of
+// queue_aside().
 std::string queue_aside(std::string_view queue);
 std::string set_aside_for_clearing(std::string_view set_key);
 

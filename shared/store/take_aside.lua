@@ -1,6 +1,7 @@
 -- Moves a list or set of jobs aside in one step, out of reach of its readers and of later pushes.
--- KEYS[1] its key    KEYS[2] its key from then on
--- Returns 1, or 0 if one that was taken before is still there and must go first; and how many jobs lie aside.
+-- KEYS[1] its key    KEYS[2] its key from then on    KEYS[3] "queues"; only for a queue
+-- ARGV[1] the queue's name; only with KEYS[3]
+-- Returns {1, jobs that lie aside}; {0, jobs that lie aside} if an earlier one is still there and must be cleared first.
 local function size()
   local kind = redis.call("TYPE", KEYS[2]).ok
   return kind == "list" and redis.call("LLEN", KEYS[2]) or kind == "zset" and redis.call("ZCARD", KEYS[2]) or 0

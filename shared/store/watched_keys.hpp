@@ -14,7 +14,8 @@ struct WatchedKeys {
 };
 WatchedKeys watched_keys(std::string_view identity);
 
-// The queue whose jobs this key holds, or "images~*" whose turns; nullopt: it is another key.
+// The queue that a key belongs to: its list of jobs, or for "images~*" the turns of these tenants.  nullopt for any
+// other key.
 std::optional<std::string> queue_of(std::string_view key);
 
 }  // namespace brood

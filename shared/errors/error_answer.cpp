@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds longest_asked_for = 1h, usual_limit = 60s;
 constexpr std::size_t longest_shown = 200;
 
-// "60:error;default:organization, 2700:session": seconds and categories; none: all.
+// Returns how long a value of X-Sentry-Rate-Limits bars error events.  It reads "60:error;default:organization,
+// 2700:session": seconds and categories; a limit without categories is for all.
 std::chrono::milliseconds limit_of_events(std::string_view limits) {
   std::chrono::milliseconds longest = 0ms;
   while (!limits.empty()) {

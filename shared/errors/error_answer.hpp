@@ -7,22 +7,22 @@
 
 namespace brood {
 
-// What a service or a program says to a report.
+// How a service or a program has answered a report.
 struct ErrorVerdict {
   enum class Kind {
     taken,
-    again,    // it may be sent again
+    again,    // not taken now: send it again
     refused,  // it would be refused again
   } kind = Kind::again;
-  bool has_answered = false;                   // else it is away
-  bool was_sent = false;                       // without an answer the report may be the reason for that
-  std::chrono::milliseconds wait_at_least{0};  // before the next report, which may follow one that was taken
+  bool has_answered = false;                   // false: the service is away
+  bool was_sent = false;                       // whole; if no answer came, the report itself may be the reason
+  std::chrono::milliseconds wait_at_least{0};  // before the next report; also after one that was taken
   std::string reason;                          // why it was not taken
 };
 
-// By the rules of Sentry (https://develop.sentry.dev/sdk/rate-limiting/), which others follow too: 429 with
-// Retry-After, and X-Sentry-Rate-Limits with any answer.  Other answers from 500 on may pass, as 408; all else is
-// refused.
+// Judges an answer by the rules of Sentry (https://develop.sentry.dev/sdk/rate-limiting/), which other services follow
+// too.  After 408, 429 and answers from 500 on the report is sent again, not before their Retry-After.  Any answer may
+// have X-Sentry-Rate-Limits.  Other answers than success are refusals.
 ErrorVerdict judge_error_answer(const HttpEnd& end);
 
 }  // namespace brood

@@ -118,7 +118,7 @@ std::string event_of(const ErrorReport& report) {
       .text("server_name", report.host);
   if (!report.environment.empty()) event.text("environment", report.environment);
   if (!report.release.empty()) event.text("release", report.release);
-  // The addresses in a crash's message differ each time; other errors are grouped by Sentry.
+  // A crash gets a fingerprint: the addresses in its message differ each time.  Sentry groups other errors by itself.
   if (!report.fingerprint.empty())
     event.texts("fingerprint", {report.job_class, report.error_class, report.fingerprint});
   return event.json("tags", sentry_tags(report))

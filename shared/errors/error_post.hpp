@@ -8,14 +8,14 @@
 
 namespace brood {
 
-// The forms in which error services take reports.  Pure, but for the time in an envelope.
+// The forms in which error services take reports.  Pure, except that an envelope has the current time.
 
 // A project of Sentry: "https://KEY@HOST/PROJECT", as Sentry shows it.
 struct SentryDsn {
   HttpEndpoint endpoint;  // with the path before the project's number
   std::string key, project;
 
-  // Throws std::invalid_argument: the second half of a sentence that does not have the DSN.
+  // Throws std::invalid_argument: what() is the second half of a sentence, and does not contain the DSN.
   static SentryDsn parse(std::string_view dsn);
 };
 
@@ -24,7 +24,7 @@ struct WebhookAddress {
   HttpEndpoint endpoint;
   std::string target;  // the path as it was written, and the query
 
-  // Throws std::invalid_argument as above.
+  // Throws std::invalid_argument as SentryDsn::parse() does.
   static WebhookAddress parse(std::string_view url);
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> names_of_ends{"retry", "dead", "discarded"};
 
-constexpr double latest_time = 9'000'000'000;  // in the year 2255: a clock that counts nanoseconds ends soon after
+constexpr double latest_time = 9'000'000'000;  // in the year 2255; a clock of nanoseconds ends in 2262
 constexpr std::int64_t most_failures = 1'000'000'000;
 
 double read_time(const JsonObject& json, std::string_view key) {
@@ -81,7 +81,7 @@ ErrorReport read_error_report(std::string_view text) {
   };
   ErrorReport report;
   report.id = word("id");
-  // It becomes a part of headers.
+  // The id becomes a part of HTTP headers.
   if (report.id.size() != 32 || report.id.find_first_not_of("0123456789abcdef") != report.id.npos)
     throw BadJson("has no id of 32 hex digits");
   report.at = read_time(json, "at");

@@ -13,7 +13,7 @@
 namespace brood {
 namespace {
 
-// Empty: it is not set.
+// The secret of a setting; empty if it is not set.
 Secret read_secret_setting(const SecretSetting& setting) {
   const setting::Place place{setting.place};
   if (!setting.file.empty() && (!setting.value.empty() || !setting.variable.empty()))
@@ -35,7 +35,7 @@ Secret read_secret_setting(const SecretSetting& setting) {
   return setting.value;
 }
 
-// `parse` throws std::invalid_argument.
+// Calls `parse` with the secret, if it is set.  `parse` throws std::invalid_argument for an invalid one.
 template <typename Parse>
 void with_secret(const SecretSetting& setting, Parse parse) {
   const Secret secret = read_secret_setting(setting);

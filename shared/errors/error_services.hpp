@@ -28,7 +28,7 @@ inline bool reports_errors(const Config& config) { return config.on_error || con
 
 // The sinks of a configuration.
 std::vector<ErrorSink> sinks_of(const Config& config);
-// Where this service is asked; nullopt: it is the program, or is not configured.
+// The address of this sink; nullopt: it is the program, or a service that is not configured.
 std::optional<HttpEndpoint> endpoint_of(const Config& config, const ErrorServices& services, ErrorSink sink);
 bool uses_tls(const Config& config, const ErrorServices& services, ErrorSink sink);
 

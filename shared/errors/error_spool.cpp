@@ -23,10 +23,10 @@
 namespace brood {
 namespace {
 
-constexpr time_t unfinished_for = 60;  // seconds after which the writer of a file has been killed
-constexpr char killed_mark = '~';      // once for each reader that was killed while the file was there
+constexpr time_t unfinished_for = 60;  // seconds after which the writer of an unfinished file must have been killed
+constexpr char killed_mark = '~';      // in a file's name: one for each reader that was killed with it in hand
 constexpr std::ptrdiff_t most_killed = 5;
-constexpr const char* reading = ".reading";  // there while a reader reads: what it has in hand, a line each
+constexpr const char* reading = ".reading";  // exists while a reader runs: the names of the files in hand, a line each
 constexpr std::size_t longest_in_hand = 65'536, most_removed_at_once = 2'000;
 
 template <typename Take>
@@ -44,7 +44,7 @@ void each_entry(int directory, Take take) {
   }
 }
 
-// S_IFREG or another; 0: it is gone.
+// The type of an entry, such as S_IFREG; 0: it is gone.
 mode_t kind_of(int directory, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) return DTTOIF(entry.d_type);
   struct stat status {};
@@ -97,13 +97,13 @@ bool ErrorSpoolWriter::write(std::string_view report) {
   return written;
 }
 
-// Under a name that no reader looks at, until it is complete.
+// Writes the file under a name that readers ignore, and renames it once it is complete.
 bool ErrorSpoolWriter::write_file(std::string_view report) {
   const std::string name = fmt::format("{:020}.{}.{}", wall_now().time_since_epoch().count(), getpid(), ++number_);
   const std::string fresh = path_ + "/." + name;
   const auto make = [&] { return open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); };
   UniqueFd file(make());
-  // After a restart with the first [on_error], workers may be there before the reporter.
+  // After a restart that brings the first [on_error], workers may run before the reporter has made the directory.
   if (!file && errno == ENOENT && mkdir(path_.c_str(), 0700) == 0) file = UniqueFd(make());
   if (!file) return false;
   fchmod(file.get(), 0600);  // whatever umask the job has set
@@ -141,7 +141,7 @@ std::set<std::string> ErrorSpoolReader::note_begin() {
   return names;
 }
 
-// If it is killed between the two calls, too many are noted.
+// If the reader is killed between the two calls, more files are noted than it had in hand.
 void ErrorSpoolReader::note_in_hand(const std::set<std::string>& names) const {
   if (!in_hand_) return;
   const std::string text = fmt::format("{}", fmt::join(names, "\n"));

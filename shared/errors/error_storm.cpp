@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t largest_crash_in_digest = 10'000;
 const std::pair<std::string, std::string> of_several;
 
-// The same each time that it is made of the same failure.
+// The id of a digest, from the id of its last failure: always the same for the same failure.
 std::string id_of_digest(const std::string& id) {
   std::string turned(id.rbegin(), id.rend());
   return turned;

@@ -13,23 +13,23 @@
 
 namespace brood {
 
-// Decides which reports are sent.  Of each error class of each job class the first few within a minute are; the others
-// of that minute are summed up in one digest.  Pure.
+// Decides which reports are sent.  For each pair of job class and error class, the first few failures within a minute
+// are sent as they are.  One digest sums up the others of that minute.  Pure.
 class ErrorStorm {
  public:
   static constexpr std::chrono::seconds minute{60};
-  static constexpr std::size_t most_kinds = 1'000;  // those beyond share one
+  static constexpr std::size_t most_kinds = 1'000;  // pairs beyond these share one digest
 
-  // `after`: so many are sent each; 0: all.
+  // `after`: how many of each pair are sent within a minute; 0: all.
   explicit ErrorStorm(int after) : after_(after) {}
 
-  // Whether to send this one.  If not, it is in the digest of its minute.
+  // Whether to send this report.  If not, the digest of its minute counts it.
   bool sends(const ErrorReport& report, SteadyTime now);
 
-  // The digests of minutes that are over; of all with `everything`.  Each has the members of its last failure, and an
-  // id of its own.
+  // The digests of minutes that are over; with `everything` all digests.  Each has the members of its last failure, and
+  // an id of its own.
   std::vector<ErrorReport> take_digests(SteadyTime now, bool everything = false);
-  // When the next is due.
+  // When the next minute is over; nullopt: there is none.
   std::optional<SteadyTime> next_digest() const;
 
  private:

@@ -20,7 +20,7 @@ constexpr int deepest = 100;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& why) { throw BadActiveJob(where + " " + why); }
 
-// Takes a number of that many digits off the beginning.
+// Takes a number of exactly `digits` digits off the beginning.
 std::optional<int> take_digits(std::string_view& text, std::size_t digits) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + std::min(digits, text.size()), number);

@@ -22,7 +22,7 @@ std::string deflated(const std::string& text) {
   return out;
 }
 
-// Unpacks in pieces and stops as soon as there is too much, so that a bomb costs max_bytes and no more.
+// Unpacks in pieces and stops beyond max_bytes, so that a zip bomb costs no more memory than that.
 std::optional<std::string> inflated(std::string_view bytes, std::size_t max_bytes) {
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::runtime_error("inflateInit");

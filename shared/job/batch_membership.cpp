@@ -64,7 +64,7 @@ std::optional<BatchMembership> batch_named_by(std::string_view payload) {
   }
   try {
     return membership_in(JsonObject::parse(payload));
-  } catch (const BadJson&) {  // counts nowhere
+  } catch (const BadJson&) {  // no batch counts it
     return std::nullopt;
   }
 }

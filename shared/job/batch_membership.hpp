@@ -21,7 +21,8 @@ struct BatchMembership {
 
 inline constexpr std::string_view mark_of_batch_job = "\"batch_index\"", mark_of_batch_callback = "\"cbid\"";
 
-// Returns nullopt if there are none, if the payload cannot be read, and for names that no batch of brood's has.
+// Returns nullopt if there are no such members, if the payload cannot be read, and for names that no batch of brood's
+// has.
 std::optional<BatchMembership> batch_named_by(std::string_view payload);
 std::optional<BatchMembership> batch_named_by(const Payload& job);
 

@@ -45,7 +45,7 @@ std::string with_enqueued_at(const Payload& job, const std::string& time) {
     const auto begin = static_cast<std::size_t>(old->data() - text.data());
     changed.append(text, 0, begin).append(time).append(text, begin + old->size());
   } else {
-    // A job has members: put it after the last one.
+    // Put it after the last member; a job always has some.
     const std::size_t end = text.find_last_not_of(" \t\n\r", text.rfind('}') - 1) + 1;
     changed.append(text, 0, end).append(name).append(time).append(text, end);
   }
@@ -78,7 +78,7 @@ RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937
   try {
     const Payload job = Payload::parse(std::string(member));
     std::string queue = job.raw("queue") ? job.string("queue").value_or("") : "default";
-    // Some Ruby process of the fleet may serve a queue of any name that Redis takes: do not refuse it here.
+    // Any name is accepted here, since a Ruby process of the fleet may serve that queue.
     if (queue.empty()) return move_to_dead(member, "its queue is not a name", now, otherwise);
 
     const TimeUnit unit = job.time_unit(otherwise);

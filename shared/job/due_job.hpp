@@ -20,20 +20,20 @@ struct RewrittenJob {
 // How `retry_count` changes: a run that a user asked for does not count as an attempt, so Sidekiq subtracts one.
 enum class RetryCount { as_it_is, one_less };
 
-// How the clock of `expires_in` goes on (expiry.hpp).
+// The time from which `expires_in` counts (expiry.hpp).
 struct ExpiryClock {
   enum class Kind {
-    goes_on,       // out of `retry`: it began when the job was first enqueued
-    begins,        // out of `schedule`: at `from`, when the job was due
-    begins_again,  // out of `dead`: a user wants it to run after all
+    goes_on,       // out of `retry`: still from when the job was first enqueued
+    begins,        // out of `schedule`: from `from`, when the job was due
+    begins_again,  // out of `dead`: from now, since a user wants the job to run after all
   } kind = Kind::goes_on;
   WallTime from{};
 };
 
-// Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit, or in `otherwise` if it has
-// no time; queue, jid and created_at if they are missing; and, for a job with `expires_in`, `expiry`, since enqueued_at
-// no longer shows it.  Never throws because of the member: one that is no job keeps its bytes or, if it is a JSON
-// object, gets error members that the Web UI shows.
+// Reads one member and writes what a push writes: enqueued_at in the payload's own unit, or in `otherwise` if it has no
+// time; queue, jid and created_at if they are missing.  A job with `expires_in` gets `expiry`, since enqueued_at no
+// longer shows when that began.  Never throws because of the member: one that is no job keeps its bytes, or if it is a
+// JSON object, gets error members that the Web UI shows.
 RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, TimeUnit otherwise,
                              RetryCount retry_count = RetryCount::as_it_is, ExpiryClock clock = {});
 

@@ -11,7 +11,7 @@ namespace brood {
 namespace {
 
 constexpr double least_milliseconds_of_expiry = 1e11;  // as in every other time of a payload
-constexpr double latest_expiry_s = 9.2e9;              // the latest that the clock can hold; later never comes
+constexpr double latest_expiry_s = 9.2e9;              // the latest that the clock can hold; a later one never comes
 
 std::optional<double> positive_number(const Payload& job, std::string_view key) {
   const std::optional<double> value = job.number(key);
@@ -28,7 +28,7 @@ std::optional<WallTime> after(WallTime origin, double seconds) {
   return origin + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-// When the clock of `expires_in` began, as far as the payload shows.
+// The time from which `expires_in` counts, as far as the payload shows.
 std::optional<WallTime> origin_of(const Payload& job) {
   const auto enqueued = job.time("enqueued_at"), failed = job.time("failed_at");
   if (!enqueued) return std::nullopt;

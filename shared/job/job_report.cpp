@@ -13,7 +13,7 @@ namespace brood {
 namespace {
 
 constexpr double longest_kept_s = 1e9;
-constexpr double longest_run_s = 1e9, latest_end_s = 9e9;  // limits of the clock
+constexpr double longest_run_s = 1e9, latest_end_s = 9e9;  // both fit the clock
 
 std::optional<JobState> state_named(std::string_view name) {
   for (int i = 0; i <= static_cast<int>(JobState::unknown); ++i) {

@@ -48,7 +48,7 @@ bool is_seconds(std::string_view json) {
   return seconds && *seconds >= 0;
 }
 
-// `retry` is Sidekiq's own: to Sidekiq a string there means true.
+// For `retry` a number in quotes is not sensible: Sidekiq takes any string there for true.
 bool is_sensible(std::string_view name, std::string_view json) {
   if (is_unused(json)) return true;
   if (name == "retry") return json == "true" || is_json_integer(json);

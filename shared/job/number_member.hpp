@@ -26,7 +26,8 @@ bool is_seconds_option(std::string_view name);
 // which leave the option unused.
 std::string problem_of_seconds(std::string_view name, std::string_view json);
 
-// The options of a job with invalid values, one "name=value" each.  They are ignored: no job is lost for a slip.
+// The options of a job that have invalid values, each as "name=value".  They are ignored, so that no job is lost for a
+// slip.
 std::vector<std::string> ignored_options(const Payload& job);
 
 }  // namespace brood

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view opening = "\u2039", closing = "\u203a";
 
-// Asked for every character of every job's names.
+// Kept fast: called for every character of every job's names.
 bool is_markup(char c) { return c == '<' || c == '>' || c == '&' || c == '"' || c == '\''; }
 
 bool is_word(char c) {

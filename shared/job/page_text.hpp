@@ -24,11 +24,11 @@ namespace brood {
 //   labels of deploy marks                     Dashboard, Metrics, within a        7, 8            page_text
 //                                              script
 //
-// Every release escapes `error_message`, `args`, `tags` and cursors, so they stay as they are.  In a class and a jid
-// brood's client refuses markup.  Further members that a program gives its jobs are its own, and so are the jobs that
-// others have pushed: brood carries them as they are.
+// Every release escapes `error_message`, `args`, `tags` and cursors, so they stay as they are.  brood's client refuses
+// markup in a class and a jid.  brood does not change other members that a program gives its jobs, nor the jobs of
+// other clients.
 
-// For people: < and > become ‹ and ›, so that std::vector<int> is still recognisable.
+// For text that people read: < and > become ‹ and ›, so that std::vector<int> is still recognisable.
 std::string page_text(std::string_view text);
 
 // Undoes page_text() for text that brood itself wrote: an error's class, by which jobs are searched.
@@ -37,7 +37,7 @@ std::string from_page_text(std::string_view shown);
 // For names, also within quotes: each of < > & " ' becomes _.
 std::string page_name(std::string text);
 
-// For what an operator chose: anything but A-Z a-z 0-9 _ . : @ / * - becomes -.
+// For names that an operator chose: any character but A-Z a-z 0-9 _ . : @ / * - becomes -.
 std::string page_word(std::string text);
 
 // Whether page_name() would change it.
@@ -47,7 +47,7 @@ bool has_markup(std::string_view text);
 // as Sidekiq does it.  A text that is no job has none.
 std::string shown_args(std::string_view payload);
 
-// As many arguments, all masked: used if it is unknown which of them was encrypted.
+// The arguments with all of them masked: used if it is unknown which one was encrypted.
 std::string masked_args(std::string_view args);
 
 }  // namespace brood

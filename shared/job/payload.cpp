@@ -14,7 +14,7 @@ namespace {
 // Integers above this are milliseconds; as seconds they would lie beyond the year 5138.
 constexpr double least_milliseconds = 1e11;
 
-// The bounds of WallTime, with some room: the year 2261; and 1938, so that the time between the two can be held too.
+// The bounds of WallTime, with some room: the years 2261 and 1938.  The time between these two fits the clock, too.
 constexpr double most_seconds = 9.2e9, least_seconds = -1e9;
 
 constexpr std::int64_t nanoseconds_in_second = 1'000'000'000;

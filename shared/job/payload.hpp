@@ -53,7 +53,7 @@ class Payload {
 
   const std::string& job_class() const { return job_class_; }  // "class"
   std::string_view args() const;                               // raw JSON array
-  // For the job's own code: the same, unless they were encrypted and have been opened.
+  // The arguments for the job's own code: in clear if they were encrypted and have been opened, else as args().
   std::string_view args_in_clear() const { return opened_.empty() ? args() : opened_.view(); }
   const std::string& jid() const { return jid_; }                      // empty when absent
   const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class

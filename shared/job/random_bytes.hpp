@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// The kernel's random numbers, fetched some hundred bytes at a time.  An object lives no longer than a call, so that no
-// forked child has its parent's.
+// The kernel's random numbers, fetched some hundred bytes at a time.  Let an object live no longer than a call: a
+// forked child must not have its parent's numbers.
 class RandomBytes {
  public:
   std::string jid();  // 24 hex digits

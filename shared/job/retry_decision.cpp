@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t max_message_characters = 10'000;
 
-// Longer delays are cut to this, before they overflow the clock: a hundred years are as good as for ever.
+// Longer delays are cut to a hundred years, so that they do not overflow the clock.
 constexpr std::int64_t longest_delay_s = 100LL * 365 * 86'400;
 
 std::int64_t saturated_increment(std::int64_t n) { return n == std::numeric_limits<std::int64_t>::max() ? n : n + 1; }
@@ -63,8 +63,8 @@ std::int64_t retries_allowed(const Payload& job, const RetryPolicy& policy) {
   return whole_number(job, "retry").value_or(policy.max_retries);
 }
 
-// Where `retry_for` or failed_at is no usable number, Ruby would raise; here the count limit holds instead, so that
-// such a job ends too.
+// If `retry_for` or failed_at is no usable number, Ruby would raise.  Here the limit of retries applies instead, so
+// that such a job ends too.
 bool out_of_retries(const Payload& job, std::int64_t count, WallTime now, const RetryPolicy& policy) {
   const bool out_of_count = count >= retries_allowed(job, policy);
   if (policy.retry_for == RetryFor::ignored || !job.truthy("retry_for")) return out_of_count;
@@ -84,7 +84,7 @@ std::chrono::seconds retry_delay(std::int64_t count, const HookAnswer& hook, dou
   return std::chrono::seconds(static_cast<std::int64_t>(std::min(base + spread, static_cast<double>(longest_delay_s))));
 }
 
-// Which lines of the backtrace the record gets.
+// The lines of the backtrace that the payload records.
 std::vector<std::string> lines_to_store(const Payload& job, const Failure& failure) {
   if (failure.always_backtrace) return failure.backtrace;
   if (!job.truthy("backtrace")) return {};
@@ -101,13 +101,13 @@ void note_error(Edits& edits, const Payload& job, const Failure& failure, bool a
   edits.set(again ? "retried_at" : "failed_at", json_time(now, job.time_unit()));
 }
 
-// A client may have a member `crash` of its own.
+// Whether `crash` is brood's: a client may have a member of that name.
 bool holds_crash_report(const Payload& job) {
   const auto crash = job.raw("crash");
   return crash && crash->starts_with("{\"at\":");
 }
 
-// Writes the stack of this failure, or removes an earlier one: that would explain the wrong error.
+// Writes the stack of this failure.  If it has none, removes an earlier stack, which belongs to another error.
 void note_stack(Edits& edits, const Payload& job, const Failure& failure) {
   std::vector<std::string> lines = lines_to_store(job, failure);
   for (std::string& line : lines) line = page_text(line);
@@ -151,7 +151,7 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
                       double jitter, const RetryPolicy& policy) {
   Edits edits;
   if (!job.truthy("retry") && failure.misrouted) {
-    // Its client meant another server: the record has to show that.
+    // The client meant another server, so the record must show the failure.
     edits.set("queue", queue_to_retry_in(job, fetched_from));
     note_failure(edits, job, failure, now);
     return {Verdict::Kind::exhausted, edits.applied_to(job), {}};

@@ -22,7 +22,7 @@ struct Failure {
   bool always_backtrace = false;  // a crash: stored whatever `backtrace` is
   bool crash = false;             // counts in the payload's crash_count; the max_crashes-th moves the job to dead
   bool misrouted = false;         // nothing here performs its class: it has not run, and goes to dead without retries
-  std::string crash_json = {};    // the payload's member `crash`, an object; empty: the attempt did not end its worker
+  std::string crash_json = {};  // the payload's member `crash`, an object; empty: the attempt did not end its worker
 };
 
 // The answer of a job's `retry_in` hook.
@@ -44,7 +44,7 @@ struct RetryPolicy {
   std::optional<RetryOption> class_retry = {};  // for settle_failure(), if no library of this process has the class
 };
 
-// The decision of the specification's section 5.2.
+// The decision, as the wire specification describes it in section 5.2.
 struct Verdict {
   enum class Kind {
     retry,      // ZADD retry `at` `payload`
@@ -55,29 +55,29 @@ struct Verdict {
   WallTime at{};    // when to retry
 };
 
-// The count that this failure will have: 0 for the first, else retry_count + 1.  Hooks are given it.
+// The retry_count after this failure: 0 for the first one, else one more than before.  Hooks are given it.
 std::int64_t failure_count(const Payload& job);
 
-// `fetched_from` is the queue's bare name, `class_retry` the job class's own option (nullopt: not known, which counts
-// as Sidekiq's default `true`; asked only for a failure from_job), `jitter` a number in [0, 1) that picks the jitter.
-// A hook's answer counts only while retries are left: an exhausted job's hook is not asked.
+// Decides what becomes of a failed job.  `fetched_from` is the queue's bare name.  `class_retry` is the option of the
+// job class, used only for a failure from_job; nullopt: not known, which counts as Sidekiq's default `true`.  `jitter`
+// is a number in [0, 1) that picks the jitter.  The hook's answer counts only while retries are left: the hook of an
+// exhausted job is not asked.
 Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnswer& hook,
                       std::optional<RetryOption> class_retry, std::string_view fetched_from, WallTime now,
                       double jitter, const RetryPolicy& policy);
 
-// For a job that an operator ended and that is to be tried again, whatever its `retry` is: its record has the reason,
-// and no count changes.
+// For a job that an operator has ended and that is to be retried, whatever its `retry` is.  Its payload records the
+// reason, and no count changes.
 Verdict retry_uncharged(const Payload& job, const Failure& failure, std::string_view fetched_from, WallTime now,
                         double jitter);
 
-// The record of a failure alone, for a job that goes to the dead set unjudged: no count of it changes.
+// The job with only the record of a failure, for one that goes to the dead set unjudged: no count of it changes.
 Payload with_failure(const Payload& job, const Failure& failure, WallTime now);
 
-// After exhaustion: true when the job goes to the dead set; false when the exhausted hook discarded it or `dead` is
-// false.
+// Whether an exhausted job goes to the dead set: not if its exhausted hook discarded it, or its `dead` is false.
 bool goes_to_dead(const Payload& job, bool hook_discarded);
 
-// The job as its death handlers see it when an exhausted job does not go to the dead set: with discarded_at.
+// An exhausted job that does not go to the dead set, as its death handlers see it: with discarded_at.
 Payload discarded(const Payload& job, WallTime now);
 
 // Sidekiq's error_backtrace: JSON array of lines, zlib, base64 without line breaks.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view to_pass = "pass", to_wait = "wait";
 
-// Null and false are what a client writes that wants none, as in Ruby.
+// A client that wants no sequence may write null or false, as in Ruby.
 bool is_falsy(std::string_view json) { return json == "null" || json == "false"; }
 
 template <typename Job>
@@ -27,7 +27,7 @@ std::optional<Sequence> sequence_named_by(std::string_view payload) {
   if (!contains_text(payload, mark_of_sequence)) return std::nullopt;
   try {
     return sequence_in(JsonObject::parse(payload));
-  } catch (const BadJson&) {  // has no place in any order
+  } catch (const BadJson&) {  // it is in no sequence
     return std::nullopt;
   }
 }

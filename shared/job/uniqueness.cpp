@@ -19,7 +19,7 @@ namespace {
 
 constexpr double longest_unique_for = 1e9;  // seconds
 
-// False, null and 0 mean that it is not used.
+// nullopt for false, null and 0: the option is not used.
 std::optional<std::chrono::milliseconds> read_unique_for(std::string_view json) {
   if (json == "false" || json == "null") return std::nullopt;
   const auto seconds = number_of(json);
@@ -30,13 +30,13 @@ std::optional<std::chrono::milliseconds> read_unique_for(std::string_view json) 
 }
 
 Uniqueness::Until read_unique_until(std::string_view json) {
-  if (json == R"("done")" || json == R"("success")") return Uniqueness::Until::done;  // the other is Sidekiq's word
+  if (json == R"("done")" || json == R"("success")") return Uniqueness::Until::done;  // "success" is Sidekiq's word
   if (json == R"("start")") return Uniqueness::Until::start;
   if (json == R"("running")") return Uniqueness::Until::running;
   throw std::invalid_argument("unique_until is start, done or running, not " + std::string(json));
 }
 
-// Absent and null leave the choice open.
+// nullopt if the member is absent or null.
 std::optional<OnConflict> read_on_conflict(std::optional<std::string_view> json) {
   if (!json || *json == "null") return std::nullopt;
   if (*json == R"("drop")") return OnConflict::drop;
@@ -51,8 +51,8 @@ struct JobName {
   std::string job_class, args;
 };
 
-// Active Job wraps its jobs in one class, and each into one argument.  Only the wrapped class and arguments count: its
-// id, times and executions differ from push to push. nullopt if it is no such job.
+// Active Job wraps all its jobs in one class, and each job into one argument.  Only the wrapped class and arguments
+// count: the id, times and executions differ from push to push.  nullopt if it is no such job.
 std::optional<JobName> active_job_name(std::string_view args, const RawMember& member) {
   const auto wrapped = member("wrapped");
   if (!wrapped || *wrapped == "null" || *wrapped == "false") return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::strin
   Uniqueness unique;
   if (longest) {
     const auto ms = read_unique_for(*longest);
-    if (!ms) return std::nullopt;  // of this one job it is taken back
+    if (!ms) return std::nullopt;  // this one job is pushed without it
     unique.longest = *ms;
   } else if (!says_until) {
     return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::strin
   check_on_conflict(unique);
   const auto by = member("unique_by");
   const auto active = active_job_name(args, member);
-  // The parts cannot be mistaken for each other: neither of the first two has an end of line.
+  // Line feeds separate the parts without doubt: a class and a queue contain none.
   std::string text(active ? std::string_view(active->job_class) : job_class);
   text.append("\n").append(queue).append("\n");
   text.append(ruby_spelling(by ? *by : active ? std::string_view(active->args) : args, 1));

@@ -12,14 +12,14 @@
 
 namespace brood {
 
-// The members of a unique job's payload: `unique_for` (seconds), `unique_until` ("done" if only the other is there),
-// `unique_by` (a JSON array that counts in the place of the arguments) and `on_conflict`.  An Active Job (`wrapped`) is
-// known by the class and the arguments that its author wrote.
+// The members of a unique job's payload: `unique_for` (seconds), `unique_until` ("done" if only `unique_for` is there),
+// `unique_by` (a JSON array that replaces the arguments) and `on_conflict`.  For an Active Job (`wrapped`) the class
+// and the arguments are those that its author wrote.
 struct Uniqueness {
   enum class Until {
-    start,    // its lock is let go when it begins
-    done,     // with its end: success, death, deletion
-    running,  // another may wait, and only one runs
+    start,    // the lock is let go when the job begins
+    done,     // when it ends: by success, death or deletion
+    running,  // others may wait, and only one runs at a time
   } until = Until::done;
   OnConflict on_conflict = OnConflict::drop;
   std::string lock;                     // base64url of SHA-256
@@ -33,10 +33,10 @@ using RawMember = std::function<std::optional<std::string_view>(std::string_view
 std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::string_view queue, std::string_view args,
                                           const RawMember& member);
 
-// The same for a payload of any client; invalid members make no uniqueness.
+// The same for a payload of any client: a job with invalid members is not unique.
 std::optional<Uniqueness> uniqueness_of(const Payload& job);
 
-// Returns false if it is surely nullopt, after a quick look.
+// A quick check: returns false only if the job is not unique.
 bool may_be_unique(std::string_view payload);
 
 }  // namespace brood

@@ -25,17 +25,17 @@ struct EnvelopeOwner {
   std::string_view job_class, jid;
 };
 
-// By the active key, with a random nonce.  Throws KeyError where there is no key, std::runtime_error where OpenSSL
-// fails.
+// Encrypts by the active key, with a random nonce.  Throws KeyError if there is no key, and std::runtime_error if
+// OpenSSL fails.
 std::string seal(const KeyRing& keys, std::string_view clear, const EnvelopeOwner& owner);
 
 // Whether a text has the form of an envelope, of any key.
 bool is_envelope(std::string_view text);
 
-// The version of its key; nullopt: it is no envelope, by its looks.
+// The version of an envelope's key; nullopt if the text does not have the form of one.
 std::optional<int> envelope_version(std::string_view text);
 
-// Appends the clear text to `into`, which is wiped should it have to grow.  Throws DecryptionError.
+// Appends the clear text to `into`.  If `into` must grow, its former memory is wiped.  Throws DecryptionError.
 void open_envelope(const KeyRing& keys, std::string_view envelope, const EnvelopeOwner& owner, std::string& into);
 
 }  // namespace brood

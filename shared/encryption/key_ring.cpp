@@ -30,7 +30,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
 }
 
-// 32 bytes are the key itself, even if they look like base64.
+// A file of 32 bytes is the key itself, even if it looks like base64.
 Secret key_of(const EncryptionSettings::KeyFile& file, std::string_view bytes) {
   if (bytes.size() == encryption_key_size) return Secret(bytes);
   std::optional<std::string> decoded = read_base64_of_any_kind(trimmed(bytes));

@@ -20,7 +20,7 @@ class KeyError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The keys of a configuration by their versions, in memory that no core file holds.
+// The keys of a configuration by their versions, in memory that is left out of core files.
 class KeyRing {
  public:
   KeyRing() = default;  // empty
@@ -31,7 +31,7 @@ class KeyRing {
 
   bool empty() const { return keys_.empty(); }
   const Secret* find(int version) const;  // null: there is no such key
-  int active() const { return active_; }  // by which is encrypted; 0: there is none
+  int active() const { return active_; }  // the version that encrypts; 0: there is no key
 
  private:
   std::map<int, Secret> keys_;

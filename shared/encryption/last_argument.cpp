@@ -7,7 +7,7 @@
 namespace brood {
 namespace {
 
-// An envelope that opens is ours.  One with an unknown key may be ours too, and is left alone.
+// An envelope that opens is ours.  One with an unknown key may be ours too, so it is not sealed again.
 bool is_sealed_already(std::string_view last, const KeyRing& keys, const EnvelopeOwner& owner) {
   if (!last.starts_with("\"brood1.")) return false;
   const std::string text = json_unescape(last);

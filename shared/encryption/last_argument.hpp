@@ -9,9 +9,9 @@
 
 namespace brood {
 
-// A JSON array of arguments, with the last one encrypted.  One that is encrypted already, for this very job, stays as
-// it is, so that a job that is pushed again is not encrypted twice.  Throws std::invalid_argument where there is no
-// argument, KeyError where there is no key.
+// A JSON array of arguments, with the last one encrypted.  If it is encrypted already, for this very job, it stays as
+// it is, so that a job that is pushed again is not encrypted twice.  Throws std::invalid_argument if there is no
+// argument, and KeyError if there is no key.
 std::string with_last_argument_sealed(std::string_view args, const KeyRing& keys, const EnvelopeOwner& owner);
 
 // The arguments of a job with `encrypt`, all in clear.  Throws DecryptionError.

@@ -22,7 +22,7 @@ struct Failure {
   bool always_backtrace = false;  // a crash: stored whatever `backtrace` is
   bool crash = false;             // counts in the payload's crash_count; the max_crashes-th moves the job to dead
   bool misrouted = false;         // nothing here performs its class: it has not run, and goes to dead without retries
-  std::string crash_json = {};  // the payload's member `crash`, an object; empty: the attempt did not end its worker
+  std::string crash_json = {};    // the payload's member `crash`, an object; empty: the attempt did not end its worker
 };
 
 // The answer of a job's `retry_in` hook.

@@ -59,7 +59,7 @@ JsonObject JsonObject::with(const std::vector<Edit>& edits) const {
   for (const Edit& edit : edits) {
     if (edit.raw && !is_json(*edit.raw)) throw BadJson("the new value of " + edit.key + " is not JSON");
     bool present = false;
-    // The last occurrence carries a new value; a removal takes every occurrence, or an older one would show through.
+    // The last occurrence gets the new value.  A removal removes every occurrence, else an earlier one would count.
     for (std::size_t i = parts.size(); i-- > 0;) {
       if (parts[i].key != edit.key || (present && edit.raw)) continue;
       changes[i] = &edit;

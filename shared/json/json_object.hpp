@@ -27,7 +27,7 @@ class JsonObject {
 
   // The member when it is a string, unescaped; nullopt otherwise.
   std::optional<std::string> string(std::string_view key) const;
-  // When it is spelled as an integer and fits 64 bits.
+  // The member when it is spelled as an integer and fits 64 bits.
   std::optional<std::int64_t> integer(std::string_view key) const;
   // Any number; 1E400 is infinite, as in Ruby.
   std::optional<double> number(std::string_view key) const;

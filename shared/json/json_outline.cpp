@@ -153,7 +153,7 @@ class Walk {
         return end_before(offset(doc_.current_location().value()));
       case '"': {
         const std::size_t end = string_end(text_, begin);
-        // simdjson takes a string before a colon for a key when it skips one, so this one is read, not skipped.
+        // Read it: when simdjson skips a string before a colon, it takes that for a key.
         v.get_raw_json_string().value();
         return end;
       }

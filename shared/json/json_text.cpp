@@ -20,8 +20,8 @@ double rounded_to_range(const std::string& text) {
 
 constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
 
-// One step through text that claims to be UTF-8: a character, or the longest run of bytes that begins like one and is
-// none.  Such a run becomes one U+FFFD, as in Ruby's scrub.
+// One step through text that should be UTF-8: a character, or the longest run of bytes that begins like a character and
+// is none.  Such a run becomes one U+FFFD, as in Ruby's scrub.
 struct Utf8Step {
   std::size_t length;
   bool valid;
@@ -204,7 +204,8 @@ void json_unescape(std::string_view quoted, std::string& out) {
   }
 }
 
-// Character by character: find_first_of() takes three times as long, and each job's times are read.
+// Goes character by character, since find_first_of() takes three times as long.  It is called for the times of each
+// job.
 bool is_json_integer(std::string_view scalar) {
   return !scalar.empty() && (scalar[0] == '-' || (scalar[0] >= '0' && scalar[0] <= '9')) &&
          std::none_of(scalar.begin(), scalar.end(), [](char c) { return c == '.' || c == 'e' || c == 'E'; });

@@ -28,7 +28,7 @@ class JsonWriter {
     return value ? number(key, *value) : null(key);
   }
 
-  // With so many digits after the point; 3 for seconds.
+  // With `digits` digits after the point; 3 suffice for seconds.
   JsonWriter& decimal(std::string_view key, double value, int digits = 3) {
     return json(key, fmt::format("{:.{}f}", value, digits));
   }
@@ -39,7 +39,7 @@ class JsonWriter {
   JsonWriter& truth(std::string_view key, bool value) { return json(key, value ? "true" : "false"); }
   JsonWriter& null(std::string_view key) { return json(key, "null"); }
 
-  // An array of texts, or of what `json_of` makes of each.
+  // An array of texts.  each() makes one of any values, whose JSON `json_of` returns.
   JsonWriter& texts(std::string_view key, const std::vector<std::string>& values) {
     return each(key, values, [](const std::string& value) { return json_string(value); });
   }

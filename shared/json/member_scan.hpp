@@ -7,19 +7,19 @@
 
 namespace brood {
 
-// Looks for one outermost member of an object that is too large to be read at once: some bytes at a time, and nothing
-// is kept of the others.  It does not check that the text is JSON.
+// Looks for one outermost member of an object that is too large to be read at once.  It reads some bytes at a time and
+// keeps nothing of other members.  It does not check that the text is JSON.
 class MemberScan {
  public:
   explicit MemberScan(std::string_view key) : key_(key) {}
 
-  // Reads about `bytes` more of `text`, the same each time; true: it has read all.
+  // Reads about `bytes` more bytes of `text`, which must be the same each time.  Returns true when it has read all.
   bool go_on(std::string_view text, std::size_t bytes);
-  // How much of the text is read.
+  // How many bytes it has read.
   std::size_t position() const { return at_; }
 
-  // Afterwards: whether it was an object, as far as this shows; whether it has the member, and the last one's value, if
-  // that is a string.
+  // Valid when all is read: whether the text is an object, as far as this shows; whether it has the member; and the
+  // value of the last such member, if that is a string.
   bool is_object() const { return depth_ == 0 && has_begun_ && !in_string_; }
   bool has_member() const { return has_member_; }
   std::optional<std::string> string() const;

@@ -16,7 +16,7 @@ namespace brood {
 
 namespace {
 
-// No message here quotes the URL: a password with an unescaped `/` or `@` lands in the host or the port.
+// No message here may quote any part of the URL: a password with an unescaped `/` or `@` is parsed as host or port.
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';

@@ -27,24 +27,24 @@ struct RedisSeed {
   bool operator==(const RedisSeed&) const = default;
 };
 
-// How many replicas must have what is written before it counts as written.
+// How many replicas must have a write before it counts as written.
 struct ReplicaWait {
   int replicas = 0;  // 0: none is asked
   std::chrono::milliseconds timeout{1'000};
 };
 
-// Where one shard is: a Redis, our user there, and the prefix of its keys.  Parsed from
+// Where one shard is: a Redis, our user there, and the prefix of its keys.
 struct RedisAddress {
   std::string shard;            // what the shard is called; empty: it is the only one
   std::string key_prefix;       // of every key in it; empty: the keys are Sidekiq's own
-  bool is_drained = false;      // its jobs are performed, and no new ones are pushed there
-  bool is_empty_place = false;  // of a shard that was taken out: there is no server
+  bool is_drained = false;      // its jobs are performed, but no new ones are pushed there
+  bool is_empty_place = false;  // the place of a shard that was taken out: there is no server
   std::string host;             // empty for a Unix socket
   std::uint16_t port = 6379;
   std::string socket_path;
   std::string user;
   Secret password;
-  std::string password_file;  // may hold another by now: see password_now()
+  std::string password_file;  // may hold a newer password: see password_now()
   int db = 0;
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
   std::vector<RedisSeed> seeds;            // where to ask for the server; then `host` is empty: see find_server.hpp
@@ -54,12 +54,16 @@ struct RedisAddress {
   Secret sentinel_password;
   std::string sentinel_password_file;
   ReplicaWait wait;
-  std::optional<TlsSettings> tls;  // rediss://, or sentinels and servers that are spoken to in TLS
+  std::optional<TlsSettings> tls;  // for rediss://, or if sentinels and servers use TLS; nullopt: no TLS
   // The content of `tls`' files, for all connections of this process; null: each connection reads them as it begins.
   std::shared_ptr<TlsCertificates> certificates;
 
-  // Throws AddressError with a sentence: unknown scheme, bad port, ...
-  // Percent escapes in user and password are decoded.
+  // Reads one of these; percent escapes in user and password are decoded.  Throws AddressError with a sentence.
+  //
+  //   redis:// or rediss://[user:password@][host][:port][/db][?db=N]
+  //   unix://[user:password@]/path[?db=N], or the path alone
+  //   sentinel://[user:password@]host[:port],host[:port]/name[?db=N]
+  //   cluster://[user:password@]host[:port],host[:port]
   static RedisAddress parse(const std::string& url);
 
   // For logs and `status`: never with the password.
@@ -67,7 +71,7 @@ struct RedisAddress {
 
   bool needs_resolving() const;  // a host name, not a numeric address or a socket
   bool has_sentinels() const { return !master.empty(); }
-  bool must_be_found() const { return !seeds.empty(); }  // by asking `seeds`
+  bool must_be_found() const { return !seeds.empty(); }  // the server, by asking `seeds`
 };
 
 // The address of the shard with this number, from 0, of the same cluster: all its keys lie in one slot.

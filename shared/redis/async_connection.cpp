@@ -44,7 +44,7 @@ void check_uv(const char* call, int result) {
   if (result < 0) throw std::system_error(-result, std::generic_category(), call);
 }
 
-// The error of a server that is no master (any more, or yet); empty: the reply is none.
+// The error of a server that is not the master, or not yet; empty: the reply is no such error.
 std::string no_master(const Reply& reply) {
   const std::string_view error = reply.view().error();
   return classify_error(error) == ErrorKind::not_applied_reconnect ? std::string(error) : std::string();
@@ -64,13 +64,13 @@ Owned<uv_timer_t> new_timer(uv_loop_t* loop, void* owner) {
 
 }  // namespace
 
-// When a callback destroys the AsyncConnection, the function that is running keeps its state alive.
+// Shared, so that a running function keeps the state alive if a callback destroys the AsyncConnection.
 struct AsyncConnection::State : std::enable_shared_from_this<State> {
   enum class Phase {
     closed,         // no connection is wanted
     resting,        // the next attempt is due when the rest is over
-    connecting,     // the socket is on its way
-    shaking_hands,  // as TLS does
+    connecting,     // the socket is being connected
+    shaking_hands,  // the TLS handshake is under way
     greeting,       // AUTH, SELECT, CLIENT SETNAME wait for their answers
     connected,
   };
@@ -144,8 +144,8 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   int watched = 0;
   unsigned socket_number = 0;  // shows a running function that a callback has changed the socket
 
-  bool asked_whether_plain = false;  // this server was asked, since it had sent nothing
-  SteadyTime plain_question{};       // when it is to be asked
+  bool asked_whether_plain = false;  // whether this server, which has sent nothing, was asked if it speaks no TLS
+  SteadyTime plain_question{};       // when to ask it
 
   SteadyTime connect_deadline{}, connected_at{}, armed_for = SteadyTime::max();
   std::deque<Unanswered> unanswered;  // in the order sent
@@ -182,7 +182,7 @@ bool AsyncConnection::State::refuses_us(Loss loss) const {
 }
 
 void AsyncConnection::State::start(uv_timer_t* timer, milliseconds delay, uv_timer_cb callback) {
-  // The loop's idea of the time is that of its last turn, which may have been long ago.
+  // The time of the loop is that of its last turn, which may be long ago.
   uv_update_time(loop);
   uv_timer_start(timer, callback, static_cast<std::uint64_t>(std::max(delay, milliseconds(0)).count()), 0);
 }
@@ -294,14 +294,14 @@ void AsyncConnection::State::rest(milliseconds delay) {
   start(rest_timer.get(), delay, [](uv_timer_t* timer) { static_cast<State*>(timer->data)->connect(); });
 }
 
-// A Redis that closes the connection twice in answer to the same large command refuses that for its size.
+// If Redis closes the connection twice in answer to the same large command, it refuses the command for its size.
 void AsyncConnection::State::drop_socket(const std::string& why, Loss loss) {
   std::size_t largest = 0;
   for (const Unanswered& command : unanswered) largest = std::max(largest, command.bytes);
   const bool is_too_large = loss == Loss::closed && refusals.closed_upon(largest);
   if (loss != Loss::closed) loss = Loss::unanswered;
   ++socket_number;
-  // libuv first, while the descriptor is still ours: its number may be another file's a moment later.
+  // Close libuv's handle first, while the descriptor is still ours: a moment later another file may have its number.
   poll.reset();
   stream.reset();
   heard = nullptr;
@@ -341,7 +341,7 @@ void AsyncConnection::State::subscribe(std::string_view channel, milliseconds ti
 
 void AsyncConnection::State::expect(milliseconds timeout, Callback callback) {
   const SteadyTime now = steady_now();
-  // The bytes that wait in the kernel already have to get through before it.
+  // The bytes that already wait in the kernel have to get through first.
   const std::uint64_t through = unanswered.empty() ? stream->moved() : stream->through();
   unanswered.push_back({now, timeout, Pace(now + timeout, timeout, through), std::move(callback)});
   arm(now + std::min<milliseconds>(timeout, look_interval));
@@ -480,7 +480,7 @@ void AsyncConnection::State::look_at_deadline() {
 
 // ---- The next turn
 
-// Callbacks of a failure run on a later turn: the caller of send() is not yet ready for them.
+// Runs callbacks of a failure on a later turn of the loop, since the caller of send() is not ready for them yet.
 void AsyncConnection::State::post(std::function<void()> act) {
   posted.push_back(std::move(act));
   if (posted.size() > 1) return;

@@ -20,13 +20,13 @@ struct uv_loop_s;
 
 namespace brood {
 
-// The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, reports that,
-// and after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  If a server answers that it is no
-// master (READONLY, for example), the connection is closed: the next one may find the master.
+// The supervisor's connection, which never blocks.  It connects by itself to a numeric address or a socket, and reports
+// that.  After a loss it connects again with backoff and jitter (50 ms, doubling to 5 s).  If a server answers that it
+// is no master (READONLY, for example), the connection is closed: the next one may find the master.
 //
-// Callbacks run from the loop, never from within a call of ours, and may send, open, close or destroy the connection.
-// A std::runtime_error that one throws (an UnexpectedReply, for example) costs the connection and is reported as the
-// reason.
+// Callbacks run from the loop, never within a call to this class.  They may send, open, close or destroy the
+// connection.  If one throws a std::runtime_error (an UnexpectedReply, for example), the connection is closed, and the
+// error reported as the reason.
 class AsyncConnection {
  public:
   class Scope;
@@ -46,8 +46,8 @@ class AsyncConnection {
   struct Events {
     std::function<void()> connected;                           // after AUTH, SELECT and CLIENT SETNAME were answered
     std::function<void(const std::string& why)> disconnected;  // once per loss, and once per streak of failed connects
-    // Judges a new server by its INFO, before anything else is sent to it; throws a std::runtime_error for one that is
-    // not to be used (now), and ConnectionLost (login_refused) for one that refuses us.  Not set: any may be.
+    // Judges a new server by its INFO, before anything else is sent to it.  Throws a std::runtime_error if the server
+    // must not be used (now), and ConnectionLost (login_refused) if it refuses us.  Not set: any server is used.
     std::function<void(const Result& info)> judge = {};
   };
 
@@ -64,15 +64,15 @@ class AsyncConnection {
   bool connected() const;
   // When the oldest command that has no answer yet was sent; nullopt: there is none.
   std::optional<SteadyTime> waits_since() const;
-  // The server's words of refusal (a wrong password, for example) when this connection last failed; empty: it
-  // connected, or did not even answer.
+  // The server's error (for a wrong password, for example) when it refused this connection the last time; empty: it
+  // connected, or did not answer.
   const std::string& refusal() const;
-  const RedisAddress& address() const;  // that open() was last given
+  const RedisAddress& address() const;  // that open() got last
 
-  // Sends `command` if connected; otherwise, or when more than 64 MB wait to be sent, answers on the next turn of the
-  // loop with an error.  A reply that is not whole within `deadline`, or as long as bytes get through (see pace.hpp),
-  // costs the connection, and every unanswered command fails.  A script whose SHA Redis does not know is sent once more
-  // by its text, and then answered.
+  // Sends `command` if connected.  Otherwise, or if more than 64 MB wait to be sent, answers on the next turn of the
+  // loop with an error.  If the reply is not whole after `deadline`, and no bytes get through any more (see pace.hpp),
+  // the connection is closed, and every unanswered command fails.  A script whose SHA Redis does not know is sent once
+  // more by its text, and then answered.
   void send(Command command, std::chrono::milliseconds deadline, Callback callback);
 
   // As send, for several commands; the callback gets one result each, in order, once all are in.
@@ -94,8 +94,8 @@ class AsyncConnection {
   std::shared_ptr<State> state_;
 };
 
-// For a sender that may be gone when the answer comes: once its Scope is destroyed or cancelled, no callback of its
-// commands runs.  A callback of its own may do either.  The connection must outlive it.
+// For a sender that may be gone when the answer comes.  Once the Scope is destroyed or cancelled, no callback of its
+// commands runs.  Such a callback may destroy or cancel its Scope.  The connection must outlive the Scope.
 class AsyncConnection::Scope {
  public:
   explicit Scope(AsyncConnection& connection) : connection_(connection) {}

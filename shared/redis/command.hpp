@@ -14,7 +14,7 @@ namespace brood {
 
 struct Script;
 
-// Which arguments of a command are keys: every `step`th from `first` on, so many of them.
+// Which arguments of a command are keys: `count` arguments, every `step`th from `first` on.
 struct KeyPlaces {
   std::uint32_t first = 0, count = 0, step = 1;
 
@@ -34,7 +34,7 @@ struct KeyPlaces {
 struct Command {
   std::vector<std::string> args;
   KeyPlaces keys;
-  const Script* script = nullptr;  // that it runs: see script_call.hpp
+  const Script* script = nullptr;  // the script that it runs (script_call.hpp); null: none
 
   struct Word {
     std::string_view bytes;

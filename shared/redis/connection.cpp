@@ -51,7 +51,7 @@ std::size_t largest_value(std::span<const Command> commands) {
   return size;
 }
 
-// Sends scripts that this Redis does not know once more by their text.  Other commands were applied, perhaps.
+// Sends scripts that this Redis does not know once more, by their text.  The other commands may have been applied.
 template <typename Send>
 void send_unknown_by_text(std::span<const Command> commands, std::vector<Reply>& replies, Send send) {
   const std::vector<std::size_t> places = places_of_unknown_scripts(commands, replies);
@@ -207,7 +207,7 @@ void Connection::State::connect(std::chrono::milliseconds longest) {
   if (moves != nullptr) moves_seen = moves->load();
   const RedisAddress there = whereabouts.find(deadline);
   const std::vector<Endpoint> endpoints = endpoints_of(there, Lookup::blocking);
-  // The system's resolver takes its own time.  Were that ours too, a slow name server would leave none to connect.
+  // The time of the system's resolver does not count, else a slow name server would leave none to connect.
   if (there.needs_resolving()) deadline = steady_now() + longest;
   std::unique_ptr<TlsSession> tls;
   if (there.tls) tls = std::make_unique<TlsSession>(there);
@@ -241,8 +241,8 @@ bool Connection::State::is_over(Pace& pace, SteadyTime now) {
   return pace.is_over(now);
 }
 
-// A node that hangs, or is cut off, closes no connection, and the supervisor may not know yet that the master has moved
-// there.
+// Asks other nodes of a cluster whether ours still owns the slot.  A node that hangs or is cut off does not close the
+// connection, and the supervisor may not know yet that the slot has another master.
 void Connection::State::ask_others() {
   next_question = steady_now() + unusual_silence;
   if (whereabouts.others_name_another(steady_now() + longest_doubt))
@@ -277,8 +277,8 @@ Reply Connection::State::next_reply(Pace& pace, Wait how) {
   }
 }
 
-// Notices a server that restarted or dropped an idle client before anything is sent, when it is still safe to connect
-// anew.  Unrequested bytes would be taken for our reply.
+// Connects if there is no connection, or if the server has closed it or sent bytes that were not requested, which would
+// be taken for a reply.  Before anything is sent it is still safe to connect anew.
 void Connection::State::connect_if_needed(std::chrono::milliseconds longest) {
   if (stream && (has_moved() || !stream->silent())) stream.reset();
   if (!stream) connect(longest);
@@ -310,7 +310,7 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
   }
 }
 
-// `asks`: it was connected and `commands` were being sent.
+// Makes an error for the caller of `lost`.  `asks`: it was connected, and `commands` were being sent.
 ConnectionLost Connection::State::in_our_words(const ConnectionLost& lost, std::span<const Command> commands, bool asks,
                                                bool heard) {
   std::string what = fmt::format("{}: {}", name(), lost.what());
@@ -349,7 +349,8 @@ std::vector<Reply> Connection::State::exchange(std::span<const Command> commands
   return replies;
 }
 
-// Commands that were to wait in Redis are not sent again here: only the caller knows whether it still wants to wait.
+// Follows a MOVED, but does not send again commands that wait in Redis: only the caller knows whether it still wants to
+// wait.
 void Connection::State::note_move(const std::vector<Reply>& replies) {
   for (const Reply& reply : replies) {
     const auto redirection = read_redirection(reply.view().error());
@@ -368,7 +369,7 @@ std::vector<Reply> Connection::State::ask(const RedisSeed& node, const std::vect
     aside_at = node;
   }
   std::vector<Command> asking{{"ASKING"}};
-  asking.insert(asking.end(), commands.begin(), commands.end());  // a WAIT behind the first needs no leave
+  asking.insert(asking.end(), commands.begin(), commands.end());  // a WAIT behind the first needs no ASKING
   std::vector<Reply> replies =
       aside->state_->send(asking);  // an unknown script comes back here, since it must ask again
   replies.erase(replies.begin());

@@ -19,19 +19,19 @@
 
 namespace brood {
 
-// How long to wait for a reply that may take long, and what may shorten the wait.  Once bytes of the reply come, the
-// usual timeouts apply.
+// How long to wait for a reply that may take long, and how the wait may be shortened.  Once bytes of the reply come,
+// the usual timeouts apply.
 struct Patience {
   std::chrono::milliseconds longest;
   std::chrono::milliseconds longest_connect{0};  // if it has to connect first; 0: the usual time
-  int wake_fd = -1;
-  // Called when `wake_fd` is readable (it must read it empty) or when a signal came.  Returns how much longer to wait
-  // at most; nullopt: go on as before.
+  int wake_fd = -1;                              // ends the wait when it is readable; -1: none
+  // Called when `wake_fd` is readable, or when a signal has come.  It must read `wake_fd` empty.  Returns how much
+  // longer to wait at most; nullopt: go on as before.
   std::function<std::optional<std::chrono::milliseconds>()> woken = {};
 };
 
-// One conversation with Redis: sends a command and waits for its reply.  The tests of the worker protocol put their
-// unreliable network in its place.
+// Sends a command to Redis and waits for its reply.  The tests of the worker protocol replace it with an unreliable
+// network.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -56,10 +56,10 @@ class Channel {
   virtual void disconnect() = 0;
 };
 
-// A blocking connection for workers, clients and short-lived children.  Connects at the first call (AUTH, SELECT,
-// CLIENT SETNAME), and again at the first call after a loss, and finds the server anew each time: see find_server.hpp.
-// It sends a command again only if that was not applied: a script whose SHA Redis does not know goes once more by its
-// text, and a node of a Redis Cluster may answer that a slot is, or is on its way, elsewhere.
+// A blocking connection for workers, clients and short-lived children.  It connects at the first call (AUTH, SELECT,
+// CLIENT SETNAME), and again at the first call after a loss.  Each time it finds the server anew: see find_server.hpp.
+// It sends a command again only if Redis has not applied it: by its text, a script whose SHA Redis does not know; and
+// to another node, a command that a node of a Redis Cluster has redirected.
 class Connection : public Channel {
  public:
   struct Timeouts {
@@ -89,18 +89,18 @@ class Connection : public Channel {
   // Whether a search now would find the server at the other end.  With sentinels, at least one has to confirm that.
   bool is_at_master();
 
-  // Waiting also ends, within a second, when `moves` has grown since this connection began: the server is elsewhere by
-  // now, and this one may never answer.  A connection that is older than the last move is not used again.
+  // Lets each wait end, within a second, when `moves` has grown since this connection began: the address has another
+  // server by now, and this one may never answer.  A connection that is older than the last move is not used again.
   void follow(const std::atomic<std::uint32_t>* moves);
-  // `found` is called before it connects to another server of its address than the last time.
+  // Sets a function that is called before it connects to another server of its address than the last time.
   void on_another_server(std::function<void()> found);
 
   // From the next connection on adds to `count` how many bytes get through, for a process that waits for this one.
   void count_bytes_in(std::atomic<std::uint64_t>* count);
 
-  // Waiting for a reply also ends when `fd` is at its end (EOF), so that a worker whose supervisor is gone need not
-  // wait until the deadline.  Throws ConnectionLost then, now and at every later call that has to wait: a caller that
-  // still has something to settle first passes -1 (not set).
+  // Lets each wait for a reply end when `fd` is at its end (EOF), so that a worker whose supervisor is gone need not
+  // wait until the deadline.  From then on each call that has to wait throws ConnectionLost.  A caller that still has
+  // something to settle passes -1 first, which turns this off.
   void give_up_on_eof_of(int fd);
 
  private:

@@ -9,15 +9,15 @@ namespace brood {
 enum class Loss {
   unanswered,        // no whole reply came within the deadline, or the connection broke
   closed,            // the other end closed the connection
-  closed_on_large,   // it did so in answer to a large command: if it is too large, sending it again ends in too_large
-  hung_up,           // it did so before it sent a byte: it may speak TLS, or be a proxy whose server is away
+  closed_on_large,   // as closed, in answer to a large command; sent again it ends in too_large, if it is too large
+  hung_up,           // as closed, before it sent a byte: it may speak TLS, or be a proxy whose server is away
   not_the_protocol,  // what came is not the protocol of Redis
   no_memory,         // there was no memory for the reply: asking again would not help
   too_large,         // Redis refuses a command of this size, now and always: neither it nor what followed was applied
-  not_connected,     // no connection came about: nothing was sent
-  host_unknown,      // likewise, since no address is known for the host's name
-  // The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all; or the
-  // kernel does not let us near it.  At most the greeting was sent, and trying again does not help.
+  not_connected,     // no connection could be made: nothing was sent
+  host_unknown,      // as not_connected: the host's name cannot be resolved
+  // The server refuses us: the password is wrong, the database does not exist, it speaks TLS, or it is no Redis at all.
+  // Or the kernel forbids the connection.  At most the greeting was sent, and trying again does not help.
   login_refused,
 };
 

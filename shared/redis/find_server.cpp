@@ -31,13 +31,13 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t most_asked = 32;
 constexpr std::size_t most_followed = 4;        // from a replica to its master
-constexpr auto until_others_are_asked = 100ms;  // of the address, when some have answered
+constexpr auto until_others_are_asked = 100ms;  // those that a sentinel named, once some of the address have answered
 constexpr auto until_known_ones_are_asked = 300ms;
 constexpr auto time_for_the_rest = 500ms;  // when one has answered
 constexpr auto time_for_one_said_to_be_down = 300ms;
-constexpr auto time_after_a_name_server = 300ms;  // at least, since that one may have taken all there was
+constexpr auto time_after_a_name_server = 300ms;  // left at least, since the name server may have used up all time
 constexpr std::size_t most_bytes_of_a_sentinel = 1 << 20;
-constexpr int most_reads_of_a_turn = 16;  // the others are to get their turn
+constexpr int most_reads_of_a_turn = 16;  // then the other sentinels get their turn
 
 std::string text_of(const RedisSeed& seed) {
   return seed.host.find(':') == std::string::npos ? fmt::format("{}:{}", seed.host, seed.port)
@@ -201,7 +201,7 @@ class Inquiry {
     }
   }
 
-  // Waits until most of them agree, or until `deadline`, or a little longer where name servers have taken all the time.
+  // Waits until most sentinels agree, or until `deadline`, or a little longer if name servers have used up the time.
   void wait(SteadyTime deadline) {
     const SteadyTime half = begun_ + (deadline - begun_) / 2;
     for (;;) {
@@ -253,7 +253,7 @@ class Inquiry {
     return found;
   }
 
-  // Call it when no sentinel has answered.
+  // Throws the reason why no sentinel has answered.
   [[noreturn]] void throw_why_none() const {
     for (const Question& question : questions_) {
       if (question.refused()) throw ConnectionLost(Loss::login_refused, "the sentinel " + question.failure());
@@ -358,7 +358,7 @@ RedisSeed master_in(ReplyView role) {
   return {std::string(role[1].text()), static_cast<std::uint16_t>(port)};
 }
 
-// Throws ConnectionLost, or one of its kinds, when this is no master.
+// Throws ConnectionLost, or a class derived from it, unless this is a master.
 void prove_master(const RedisAddress& server, SteadyTime deadline) {
   const auto left = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(deadline - steady_now()));
   Connection connection(server, {.connect = left, .command = left, .is_final = true}, "");
@@ -371,7 +371,7 @@ void prove_master(const RedisAddress& server, SteadyTime deadline) {
   }
   if (classify_error(role.error()) != ErrorKind::unauthorized)
     throw ConnectionLost(server.without_password() + ": " + std::string(role.error()));
-  // A user of few rights may not ask for it, but needs INFO anyway.
+  // A user with few rights may not run ROLE, but must be able to run INFO anyway.
   const Reply info = connection.call({"INFO", "replication"});
   if (!info.view().is_string() || info.view().text().find("role:slave") != std::string_view::npos)
     throw ConnectionLost(server.without_password() + " is a replica, or does not say");
@@ -446,7 +446,8 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
       return found;
     } catch (const IsReplica& replica) {
       why = replica.what();
-      // After FAILOVER the sentinels name the old master for half a minute; its own answer is right.
+      // After FAILOVER the sentinels still name the old master for half a minute; the old master itself names the new
+      // one.
       const bool is_named =
           std::any_of(named.begin(), named.end(), [&](const NamedMaster& other) { return other.at == replica.master; });
       if (!is_named && !replica.master.host.empty() && i < most_followed)

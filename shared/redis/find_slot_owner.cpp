@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// For one node: another may answer while this one swallows what it is sent.
+// The time for one node: it may never answer while another would.
 constexpr milliseconds shortest_question = 200ms, longest_question = 1'000ms;
 
 struct NodeMemory {
@@ -68,7 +68,7 @@ std::vector<RedisSeed> nodes_to_ask(const RedisAddress& shard) {
 struct Failures {
   std::string refusal, unknown, others;
 
-  // A refusal is the best answer: the nodes of a cluster have the same users.
+  // Prefers a refusal, since all nodes of a cluster should have the same users.
   [[noreturn]] void raise() const {
     if (!refusal.empty()) throw ConnectionLost(Loss::login_refused, refusal);
     if (others.empty() && !unknown.empty()) throw ConnectionLost(Loss::host_unknown, unknown);
@@ -76,7 +76,7 @@ struct Failures {
   }
 };
 
-// The owner as the first working node names it, other than the owner itself; empty if none answered in time.
+// The owner that the first working node names which is not the owner itself; empty if none answered in time.
 struct OthersWord {
   std::optional<RedisSeed> named;
   bool there_are_others = false;
@@ -167,7 +167,7 @@ bool others_name_another(const RedisAddress& shard, const RedisSeed& owner, Stea
 
 namespace {
 
-// CRC-16/XMODEM, by which Redis Cluster spreads its keys.
+// CRC-16/XMODEM, by which Redis Cluster assigns keys to slots.
 constexpr std::array<std::uint16_t, 256> crc_table = [] {
   std::array<std::uint16_t, 256> table{};
   for (unsigned byte = 0; byte < table.size(); ++byte) {
@@ -184,21 +184,21 @@ std::uint16_t crc16(std::string_view text) {
   return static_cast<std::uint16_t>(crc);
 }
 
-constexpr std::size_t most_nodes = 1'000;  // as Redis Cluster has at most
-constexpr std::size_t longest_host = 255;  // as DNS has at most
+constexpr std::size_t most_nodes = 1'000;  // the most that Redis Cluster can have
+constexpr std::size_t longest_host = 255;  // the longest name of DNS
 
 // host, port, id, ...
 RedisSeed read_node(ReplyView node) {
   const std::int64_t port = node[1].integer();
   if (port < 1 || port > 65'535) throw UnexpectedReply("a node of the cluster has no port");
-  // A node may not know its own host, or not tell it.
+  // A node may not know its own host, or be configured to hide it.
   const bool is_known = node[0].is_string() && node[0].text() != "?";
   if (is_known && !fits_a_host(node[0].text())) throw UnexpectedReply("a node of the cluster has no host's name");
   return {is_known ? std::string(node[0].text()) : "", static_cast<std::uint16_t>(port)};
 }
 
-// A node's third and seventh word in CLUSTER NODES: whether it is the one that answers, and how young its claim to its
-// slots is; 0: unknown.
+// From the third and seventh word of a node in CLUSTER NODES: whether it is the node that answers, and the epoch of its
+// claim to its slots; 0: unknown.
 struct NodeLine {
   bool is_teller = false;
   std::uint64_t epoch = 0;

@@ -29,8 +29,8 @@ void append_greeting(Stream& stream, const Command& command, const RedisAddress&
 std::optional<std::string> refusal(const Command& command, const Reply& reply) {
   if (!reply.view().is_error()) return std::nullopt;
   const std::string_view error = reply.view().error();
-  // The name only serves CLIENT LIST, and an ACL or an old proxy may forbid it.  But a server that is full, or requires
-  // a password, refuses any command that comes first.
+  // The name only serves CLIENT LIST, and an ACL or an old proxy may forbid it: go on without.  But a server that is
+  // full, or requires a password, refuses whichever command comes first.
   const bool courtesy = command.args.front() == "CLIENT";
   const ErrorKind kind = classify_error(error);
   const bool unusable =

@@ -11,12 +11,12 @@ namespace brood {
 class Keyspace {
  public:
   Keyspace() = default;
-  // Throws std::invalid_argument for a prefix with a character that a pattern of SCAN reads in another way.
+  // Throws std::invalid_argument for a prefix with a character that has a meaning in a pattern of SCAN.
   explicit Keyspace(std::string prefix);
 
   const std::string& prefix() const { return prefix_; }
 
-  // A key as Redis has it without the prefix; nullopt: it is another shard's.
+  // A key, as Redis has it, without the prefix; nullopt: it is another shard's.
   std::optional<std::string_view> without_prefix(std::string_view key) const;
 
  private:
@@ -48,12 +48,12 @@ class FixedKey {
   std::string_view name_;
 };
 
-// The last key of every script if the keys have a prefix: one that is never written.  While Redis Cluster moves the
-// slot of a shard to another node, it refuses (TRYAGAIN) a command if one of its keys is not there, before the command
-// has changed anything.  Without this key a script could run on a node that has some of its keys already given away,
-// and be stopped half-way.
+// If the keys have a prefix, each script has this as its last key.  The key is never written.  While Redis Cluster
+// moves the slot of a shard to another node, it refuses a command (TRYAGAIN) if one of the command's keys is missing,
+// before the command has changed anything.  Without this key, a script could run on a node that has already given some
+// of its keys away, and be stopped half-way.
 inline constexpr FixedKey guard_key{"brood:guard"};
-// Put before the text of such a script, which does not know of the guard.
+// Put before the text of such a script: it removes the guard, which the script does not expect.
 inline constexpr std::string_view guard_prologue = "table.remove(KEYS)\n";
 
 }  // namespace brood

@@ -14,11 +14,11 @@ class Pace {
  public:
   static constexpr std::uint64_t slowest = 16 * 1024;
 
-  // `deadline` holds if no byte moves; `moved` is the count of moved bytes now.
+  // `deadline` applies if no byte moves; `moved` is the count of moved bytes now.
   Pace(SteadyTime deadline, std::chrono::nanoseconds silence, std::uint64_t moved = 0)
       : first_(deadline), deadline_(deadline), silence_(silence), begin_(moved), moved_(moved) {}
 
-  // The count, at `now`.
+  // Notes the count of moved bytes at `now`.
   void note(std::uint64_t moved, SteadyTime now);
 
   SteadyTime deadline() const { return deadline_; }
@@ -30,8 +30,8 @@ class Pace {
   std::uint64_t begin_, moved_;
 };
 
-// How long the supervisor waits for an answer of Redis before it takes the connection for dead: for its own questions,
-// and (the shorter) if another process waits for the result.
+// How long the supervisor waits for an answer of Redis before it takes the connection for dead.  The shorter time is
+// for questions whose result another process waits for.
 constexpr std::chrono::seconds longest_answer_time{10};
 constexpr std::chrono::seconds short_answer_time{5};
 

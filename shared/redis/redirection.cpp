@@ -11,7 +11,7 @@
 namespace brood {
 namespace {
 
-// -1: no number.
+// Returns -1 if `digits` is no number.
 int plain_number(std::string_view digits) {
   int number = -1;
   const char* const end = digits.data() + digits.size();
@@ -55,7 +55,7 @@ std::optional<Redirection> read_redirection(std::string_view error) {
 std::optional<Redirected> find_redirected(std::span<const Command> commands, std::span<const Reply> replies) {
   std::optional<Redirected> redirected;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    // Goes to the end of the command, or of the transaction that it begins.
+    // One past the command, or past the transaction that it begins.
     std::size_t end = i + 1;
     if (commands[i].args.front() == "MULTI") {
       while (end < commands.size() && commands[end - 1].args.front() != "EXEC") ++end;
@@ -79,12 +79,12 @@ std::optional<Redirected> find_redirected(std::span<const Command> commands, std
 
 namespace {
 
-// How long commands are sent again, and the pauses in between; after that the caller gets the error.
+// For how long commands are sent again, and the pauses between.  After that the caller gets the error.
 constexpr std::chrono::seconds longest_redirection{2};
 constexpr std::chrono::milliseconds shortest_pause{5}, longest_pause{100};
 constexpr int redirections_without_pause = 3;
 
-// If another command was sent and applied before, the error of a failure must not claim that nothing was applied.
+// If another command was sent and applied before, the error of `send` must not claim that nothing was applied.
 template <typename Send>
 auto send_again(bool nothing_was_applied, Send send) {
   try {
@@ -118,7 +118,7 @@ void follow_redirections(std::span<const Command> commands, std::vector<Reply>& 
       pause = std::min(2 * pause, longest_pause);
     }
     std::vector<std::size_t> places = redirected->places;
-    // If there are several, others may have been redirected otherwise.
+    // If there are several commands, the others may have been redirected elsewhere.
     if (asks && redirected->with_wait)
       places = {places.front(), places.back()};
     else if (asks)

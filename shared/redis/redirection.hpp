@@ -14,15 +14,15 @@
 
 namespace brood {
 
-// Where the keys of a command are, by an error reply.  Nothing of the command was applied.
+// Where the keys of a command are, from an error reply of a node of a cluster.  Nothing of the command was applied.
 struct Redirection {
   enum class Kind {
-    moved,      // that node owns the slot from now on
-    ask,        // the slot is on its way there, and these keys have gone already: this one command is to be sent there
-    try_again,  // the slot is on its way, and only some of the keys have gone
+    moved,      // `node` owns the slot from now on
+    ask,        // the slot is moving to `node`, and these keys are there already: send this one command there
+    try_again,  // the slot is moving, and only some of the keys have moved: send the command again, later
   } kind = Kind::moved;
-  int slot = 0;    // not with try_again, nor the node
-  RedisSeed node;  // without a host: that of the node that answered
+  int slot = 0;    // not set for try_again, and neither is the node
+  RedisSeed node;  // if it has no host: the host of the node that answered
 };
 std::optional<Redirection> read_redirection(std::string_view error);
 
@@ -44,16 +44,16 @@ class RedirectedSender {
   virtual ~RedirectedSender() = default;
 
   virtual std::vector<Reply> send(std::span<const Command> commands) = 0;
-  // From the next send() on.
+  // Makes send() use this node from now on.
   virtual void go_to(const RedisSeed& node) = 0;
-  // Once, for a slot that is on its way there.
+  // Sends to this node once, for a slot that is moving there.
   virtual std::vector<Reply> ask(const RedisSeed& node, const std::vector<Command>& commands) = 0;
   virtual void pause(std::chrono::milliseconds time) = 0;
 };
 
-// Sends again, for two seconds at most, what the nodes of a cluster have redirected, and puts the answers into
-// `replies`.  Nothing of it was applied.  Commands that were sent together, and are no transaction, may so be applied
-// in another order than they were given in.
+// Sends the commands again that the nodes of a cluster have redirected, for two seconds at most, and puts the answers
+// into `replies`.  None of these commands was applied before.  Commands that were sent together, without a transaction,
+// may be applied in another order than given.
 void follow_redirections(std::span<const Command> commands, std::vector<Reply>& replies, RedirectedSender& sender);
 
 }  // namespace brood

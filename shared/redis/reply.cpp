@@ -49,7 +49,8 @@ std::string_view first_word(std::string_view text) { return text.substr(0, text.
 // Redis 6.2 wraps the error of a command inside a script, the first form for the client, the second for pcall():
 //   ERR Error running script (call to f_...): @user_script:3: -OOM command not allowed ...
 //   @user_script: 3: -NOPERM The user executing the script can't run this command or subcommand
-// Redis refuses such commands before the script's first write, so the wrapped word means what it means bare.
+// Redis refuses such commands before the script's first write, so the wrapped error has the same meaning as the bare
+// one.
 std::string_view unwrap_script_error(std::string_view error) {
   if (!error.starts_with("ERR Error running script") && !error.starts_with("@user_script")) return error;
   const std::size_t inner = error.find(": -");

@@ -10,7 +10,7 @@ struct redisReply;
 
 namespace brood {
 
-// The server did not answer what the command is documented to answer.
+// The server's answer is not of the kind that is documented for the command.
 class UnexpectedReply : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -61,7 +61,7 @@ enum class ErrorKind {
   none,                   // no error
   not_applied_retry,      // BUSY, MISCONF, NOREPLICAS, OOM, TRYAGAIN, ASK: wait and send again
   not_applied_reconnect,  // READONLY, MASTERDOWN, LOADING, UNBLOCKED, MOVED, CLUSTERDOWN, max number of clients: the
-                          // other end is no master, or not yet, or not of these keys; wait, reconnect, send again
+                          // server is not the master (yet), or not of these keys; wait, reconnect, send again
   unauthorized,           // NOAUTH, WRONGPASS, NOPERM, ACL failure in a script: an operator must act
   no_script,              // NOSCRIPT
   other,                  // WRONGTYPE and everything else

@@ -52,8 +52,8 @@ std::vector<RedisSeed> sentinels_in(ReplyView list) {
   return found;
 }
 
-// If one sentinel answers several times, since it is asked at several addresses, keeps the first answer.  An answer
-// that has the same run id but names another master counts as that of another sentinel.
+// Keeps the first answer of each sentinel: one that is asked at several addresses answers several times.  An answer
+// with the same run id that names another master counts as that of another sentinel.
 std::vector<SentinelAnswer> one_of_each(const std::vector<SentinelAnswer>& answers) {
   std::vector<SentinelAnswer> each;
   for (const SentinelAnswer& answer : answers) {

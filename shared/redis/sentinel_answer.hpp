@@ -19,7 +19,7 @@ struct SentinelAnswer {
   std::int64_t config_epoch = -1;  // grows with each failover that the sentinels agreed on; -1: not given
   bool is_down = false;            // it cannot reach the master
   std::vector<RedisSeed> others;   // further sentinels that it knows
-  bool is_seed = false;            // the URL names it; others are known only by a sentinel's word
+  bool is_seed = false;            // the URL names this sentinel; false: another sentinel named it
 };
 
 // The questions to a sentinel, and its answers: one reply each.  A user of the sentinel needs only the right to the
@@ -31,10 +31,10 @@ struct SentinelReply {
 };
 SentinelReply read_sentinel(const std::string& master, const std::vector<Reply>& replies);
 
-// The masters that were named, the likeliest first, each once.  One that most of the answering sentinels name, and
-// reach, outvotes the rest; otherwise the highest epoch wins, then the number of votes.  A master that is reported down
-// comes last.  Once most of several `seeds` have answered, their majority alone counts: one sentinel may name as many
-// others as it likes.  Two answers are one sentinel's if they bear one run id and name one master.  Pure.
+// The masters that were named, the likeliest first, each once.  A master that most of the answering sentinels name and
+// reach comes first; otherwise the highest epoch decides, then the number of votes.  A master that is reported down
+// comes last.  Once most of several `seeds` have answered, only their majority counts, since one sentinel could name
+// any number of others.  Two answers with the same run id and master are those of one sentinel.  Pure.
 struct NamedMaster {
   RedisSeed at;
   int votes = 0;  // of sentinels that reach it
@@ -44,9 +44,9 @@ struct NamedMaster {
 };
 std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers, std::size_t seeds = 0);
 
-// Whether no further answer matters: more than half of the sentinels that there are, as far as these know, and of the
-// `asked` agree on one master that they reach; and more than half of the `seeds` do so, or no other seed may yet
-// answer.  Pure.
+// Whether no further answer matters.  Two conditions: more than half of all sentinels, as far as these know, and of the
+// `asked` ones agree on one master that they reach; and more than half of the `seeds` agree on it, or no other seed may
+// still answer.  Pure.
 bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked, std::size_t seeds = 0);
 
 }  // namespace brood

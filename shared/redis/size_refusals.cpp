@@ -3,7 +3,7 @@
 namespace brood {
 namespace {
 
-// A command that is sent again may hold another time, and so differ by some bytes.
+// A command that is sent again may contain another time, and so differ by some bytes.
 constexpr std::size_t about_the_same = 100;
 
 }  // namespace

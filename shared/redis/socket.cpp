@@ -53,7 +53,7 @@ void set_tcp_options(int fd) {
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  // A host that is gone without a word is noticed in 30 s, by unacknowledged bytes and by keepalive alike.
+  // A host that disappears without closing the connection is noticed within 30 s, with unacknowledged bytes or without.
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
 }
 
@@ -68,7 +68,7 @@ bool connected_to_itself(int fd) {
   return our_length == their_length && std::memcmp(&ours, &theirs, our_length) == 0;
 }
 
-// The kernel itself forbids it: as with a wrong password, waiting does not help.
+// If the kernel forbids the connection, waiting does not help, as with a wrong password.
 [[noreturn]] void throw_connect_error(int error, bool is_unix) {
   if (error != EACCES && error != EPERM) throw std::system_error(error, std::generic_category(), "connect");
   throw ConnectionLost(

@@ -158,7 +158,7 @@ void Stream::append_prefixed(const Command& command, std::string_view key_prefix
     append_argument(key_prefix, guard_key.name());
 }
 
-// Sends what the socket takes of `bytes` from `sent` on; false: it takes no more now.
+// Sends `bytes` from `sent` on, as much as the socket takes.  Returns false if it takes no more now.
 bool Stream::write_from(const std::string& bytes, std::size_t& sent) {
   while (sent < bytes.size()) {
     const ssize_t written = ::send(fd(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -204,7 +204,7 @@ void Stream::write_some() {
     encrypt_and_write();
   else
     write_from(output_, sent_);
-  // A batch of large commands must not keep its memory, nor be moved for every few bytes that the socket took.
+  // Free the memory of a batch of large commands, and do not move its rest for every few bytes that the socket took.
   if (sent_ == output_.size()) {
     if (holds_secret_) wipe(output_);
     holds_secret_ = false;
@@ -267,14 +267,14 @@ void Stream::feed(const char* bytes, std::size_t count) {
   throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
 }
 
-// Decrypts all that can be: nothing may wait where poll() does not see it.
+// Decrypts all that it can: poll() would not see bytes that stay here.
 void Stream::decrypt(const char* bytes, std::size_t count) {
   try {
     tls_->receive({bytes, count});
     char plain[16 * 1024];  // a record of TLS has no more
     while (const std::size_t size = tls_->read(plain, sizeof plain)) feed(plain, size);
   } catch (...) {
-    write_from(tls_->wire(), wire_sent_);  // why we end it, for the server's log
+    write_from(tls_->wire(), wire_sent_);  // an alert: the reason, for the server's log
     throw;
   }
   if (tls_->is_closed()) throw ConnectionLost(Loss::closed, closed_by_redis);

@@ -17,18 +17,18 @@ struct redisReader;
 
 namespace brood {
 
-// A connected socket with hiredis' reader behind it and, where TLS is spoken, a TlsSession in between: commands go out,
-// whole replies come in.  Only read_patiently() waits; its owner polls the socket and keeps the deadlines.
+// A connected socket with hiredis' reader behind it and, with TLS, a TlsSession between: commands go out, whole replies
+// come in.  Only read_patiently() waits; the owner polls the socket and keeps the deadlines.
 class Stream {
  public:
   explicit Stream(UniqueFd socket, std::unique_ptr<TlsSession> tls = nullptr);
   ~Stream();
 
-  // The TLS handshake is under way: write_some() and read_some() carry it on, and commands wait until it is done.
+  // Whether the TLS handshake is under way: write_some() and read_some() carry it on.  Commands wait until it is done.
   bool shakes_hands() const { return tls_ && !tls_->is_established(); }
-  // Finds out whether a server that has not sent a word yet is a plain Redis.  A plain Redis takes the handshake for
-  // the beginning of a command, and answers that it is too long once it has got enough bytes.  Call it only before
-  // giving up: no handshake survives it.
+  // Finds out whether a server that has sent nothing yet is a Redis without TLS.  That one takes the handshake for the
+  // beginning of a command, and answers that it is too long once it has got enough bytes.  Call it only before giving
+  // up: it spoils the handshake.
   void ask_whether_plain();
 
   int fd() const { return socket_.get(); }
@@ -44,22 +44,22 @@ class Stream {
   // the server ("max number of clients reached").
   void write_some();
 
-  // How many bytes have gone to the system and come from it.  through() leaves out what the other end has not taken
-  // yet, and asks the kernel for that.
+  // How many bytes were written to the socket and read from it.  through() leaves out those that the other end has not
+  // acknowledged yet, which it asks the kernel for.
   std::uint64_t moved() const { return moved_; }
   std::uint64_t through() const;
 
-  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionLost at the end of the stream: closed,
-  // or hung_up before a byte has come.
+  // Reads once, up to 64 KB; returns false if nothing was there.  Throws ConnectionLost at the end of the stream:
+  // closed, or hung_up if no byte had come.
   bool read_some();
 
-  // Lets read_patiently(), which is otherwise read_some(), wait so long: puts the socket in blocking mode.
+  // Lets read_patiently() wait at most so long: puts the socket in blocking mode.  Otherwise that is as read_some().
   void set_patience(std::chrono::milliseconds longest);
   bool read_patiently();
   // Whether anything has come yet.
   bool heard() const { return heard_; }
 
-  // For a server of which no large replies are expected, and which may not be trusted.  Otherwise the limit is 1 GB.
+  // For a server that sends no large replies and may not be trusted.  Otherwise the limit is 1 GB.
   void set_longest_reply(std::size_t bytes) { longest_reply_ = bytes; }
 
   // The next whole reply; an empty one when there is none yet.  Throws ConnectionLost when the server does not speak
@@ -87,9 +87,9 @@ class Stream {
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;
   std::string output_;
-  std::size_t sent_ = 0;  // how much of it; with TLS: how much is encrypted
+  std::size_t sent_ = 0;  // how many bytes of `output_` are sent; with TLS: are encrypted
   std::unique_ptr<TlsSession> tls_;
-  std::size_t wire_sent_ = 0;    // how much of what TLS has for the wire
+  std::size_t wire_sent_ = 0;    // how many bytes of tls_->wire() are sent
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
   std::size_t longest_reply_ = std::size_t{1} << 30;
   std::uint64_t moved_ = 0;

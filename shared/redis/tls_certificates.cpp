@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
   throw TlsError(fmt::format("{}: {} {}", file.place, file.path, why));
 }
 
-// Checks that a file can be read before OpenSSL reads it: OpenSSL's own error is long, and not the system's.
+// Checks that a file can be read before OpenSSL reads it: OpenSSL's own error is long, and lacks that of the system.
 void require_readable(const TlsSettings::File& file) {
   if (access(file.path.c_str(), R_OK) != 0) refuse(file, "cannot be read: " + std::generic_category().message(errno));
 }
@@ -31,8 +31,7 @@ bool load_authorities(SSL_CTX* context, const std::string& path) {
   return SSL_CTX_load_verify_file(context, path.c_str()) == 1;
 }
 
-// Reads every file of the directory.  OpenSSL would only take files under names of its own making, which the owner of
-// the directory need not know.
+// Reads every file of the directory.  OpenSSL itself would take only files that are named by hashes.
 void load_directory(SSL_CTX* context, const TlsSettings::File& ca) {
   std::error_code error;
   std::vector<fs::path> files;
@@ -91,7 +90,7 @@ void load_identity(SSL_CTX* context, const TlsSettings& settings) {
 
 TlsCertificates::TlsCertificates(const TlsSettings& settings)
     : server_name_(settings.server_name), verify_(settings.verify) {
-  // No cleanup at the exit of the process: an object that lives to its very end may still hold a session.
+  // OpenSSL must not clean up when the process exits: static objects may still hold a session then.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   context_ = std::shared_ptr<SSL_CTX>(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (!context_) throw std::bad_alloc();

@@ -12,12 +12,12 @@
 
 namespace brood {
 
-// When the certificates of a TLS conversation end; nullopt: that side shows none.
+// When the certificates of a TLS connection end; nullopt: that side shows none.
 struct CertificateEnds {
   std::optional<WallTime> server, client;
 };
 
-// The same, noted by sessions of any thread: seconds since the epoch; 0: none.
+// The same, in seconds since the epoch (0: none), so that sessions of any thread can note them.
 struct NotedCertificateEnds {
   std::atomic<std::int64_t> server = 0, client = 0;
 
@@ -43,7 +43,7 @@ class TlsCertificates {
   // Reads the files.  Throws TlsError.
   explicit TlsCertificates(const TlsSettings& settings);
 
-  // Makes new sessions of all sharers of this object use what `newer` has read.
+  // Makes new sessions of all that share this object use the certificates of `newer`.
   void follow(const TlsCertificates& newer) { *this = newer; }
 
   const std::shared_ptr<ssl_ctx_st>& context() const { return context_; }

@@ -20,7 +20,7 @@
 
 namespace brood {
 
-// Where OpenSSL reads and writes: the memory of a session.
+// Lets OpenSSL read from and write to the memory of a session.
 struct TlsSession::Bio {
   static TlsSession& session(BIO* bio) { return *static_cast<TlsSession*>(BIO_get_data(bio)); }
 
@@ -86,7 +86,7 @@ std::string time_text(const ASN1_TIME* time) {
   return text_in(memory);
 }
 
-// In seconds since the epoch; 0: there is none.
+// When a certificate ends, in seconds since the epoch; 0: there is none, or its time cannot be read.
 std::int64_t end_of(const X509* certificate) {
   std::tm end{};
   if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) return 0;
@@ -236,7 +236,7 @@ TlsSession::TlsSession(const TlsCertificates& certificates, TlsPeer peer)
     require_trusted();
   else
     require_pinned();
-  read(nullptr, 0);  // the first words are ours
+  read(nullptr, 0);  // begins the handshake: the client speaks first
 }
 
 // Sets the name that is sent to the server, and that its certificate must be for.
@@ -264,7 +264,8 @@ void TlsSession::require_trusted() {
   });
 }
 
-// The certificate alone decides, so OpenSSL's own checks of its authority, name and dates are overruled.
+// Accepts only a pinned certificate.  Its fingerprint alone decides: OpenSSL's checks of its authority, name and dates
+// are overruled.
 void TlsSession::require_pinned() {
   SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER, [](int, X509_STORE_CTX* chain) {
     const auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -306,7 +307,7 @@ std::size_t TlsSession::read(char* bytes, std::size_t size) {
       if (SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ) fail();
       return 0;
     }
-    // OpenSSL has asked require_pinned()'s callback by now; that is its own affair, so the pin is compared here too.
+    // OpenSSL should have called the callback of require_pinned() by now.  Compare the pin here too, to be sure.
     if (verify_.kind == TlsVerify::Kind::pin && !accepts(SSL_get0_peer_certificate(ssl_.get()))) fail();
     is_established_ = true;
     note_ends();

@@ -36,25 +36,25 @@ class TlsSession {
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
-  // The handshake is done, and the server's certificate is right.  Before that, nothing may be sent.
+  // Whether the handshake is done, and the server's certificate accepted.  Before that, nothing may be sent.
   bool is_established() const { return is_established_; }
 
-  // The server has closed its side.
+  // Whether the server has closed its side.
   bool is_closed() const { return is_closed_; }
 
-  // Takes bytes from the wire.  It must be read empty before it goes away: read() returns 0 then.
+  // Takes bytes from the wire.  Call read() until it returns 0 before `wire` goes away.
   void receive(std::span<const char> wire);
 
-  // The next bytes for the caller; 0: there are none, or the handshake is not done.  Throws a ConnectionLost of
-  // Loss::login_refused if the handshake fails (its text has which side refuses whose certificate, and why), and
-  // ConnectionLost if what comes later is no TLS.
+  // Reads the next decrypted bytes.  Returns 0 if there are none, or the handshake is not done.  Throws a
+  // ConnectionLost of Loss::login_refused if the handshake fails, which says which side refuses whose certificate and
+  // why, and ConnectionLost if later bytes are no TLS.
   std::size_t read(char* bytes, std::size_t size);
 
   // Encrypts `bytes`.  Throws ConnectionLost.
   void send(std::string_view bytes);
 
-  // The bytes that wait to go out on the wire: of the handshake, of send(), and of the protocol itself.  The owner
-  // takes them from here.
+  // The bytes to be sent on the wire: of the handshake, of send(), and of the protocol itself.  The owner takes them
+  // from here.
   std::string& wire() { return wire_; }
   const std::string& wire() const { return wire_; }
 

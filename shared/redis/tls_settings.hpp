@@ -14,7 +14,7 @@ class TlsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// How TLS is spoken to a server.
+// How a server is connected to by TLS.
 struct TlsSettings {
   struct File {
     std::string path;   // empty: none is named
@@ -27,7 +27,7 @@ struct TlsSettings {
   File ca;                  // certificates to trust, in a file, or in the files of a directory; none: the system's
   File cert;                // ours, with the certificates between it and the authority; none: we show none
   File key;                 // of `cert`; none: it is in that file
-  std::string server_name;  // what the server's certificate must be for; empty: the host of the address
+  std::string server_name;  // the name that the server's certificate must be for; empty: the host of the address
   Version min_version = Version::tls_1_2;
   TlsVerify verify = {};
 

@@ -10,14 +10,15 @@
 
 namespace brood {
 
-// Where a connection finds the server of its address.  An ordinary server is at the address itself; others are found by
+// Finds the server of a connection's address.  An ordinary server is at the address itself; others are found by asking
 // sentinels or the nodes of a cluster.
 class Whereabouts {
  public:
   explicit Whereabouts(RedisAddress address) : address_(std::move(address)) {}
 
   const RedisAddress& address() const { return address_; }
-  // Another server from now on.  Where each was found last is remembered, for on_another_server().
+  // Uses another address from now on.  For each address it remembers where the server was found, for
+  // on_another_server().
   void move_to(RedisAddress address);
 
   // Whether the nodes of a cluster must be asked.
@@ -34,8 +35,8 @@ class Whereabouts {
   // A node of the same cluster as the one found last.
   RedisAddress node(const RedisSeed& node) const;
 
-  // Whether other nodes name another owner of the slot than the one found.  Returns true once for each server: if they
-  // know it by another name, they would name another for ever.  Blocks until `deadline` at most.
+  // Whether other nodes name another owner of the slot than the server found.  Returns true only once for each server:
+  // if they know it by another name, they would always name another.  Blocks until `deadline` at most.
   bool others_name_another(SteadyTime deadline);
   // Whether a search now would find the same server.  With sentinels, at least one has to confirm that.  Blocks until
   // `deadline` at most.
@@ -45,9 +46,9 @@ class Whereabouts {
   RedisAddress address_;
   std::map<std::string, RedisSeed> places_;  // where each address was found last
   RedisSeed place_;                          // of the server found
-  std::string host_;                         // as the address that was found calls it
+  std::string host_;                         // of the address that was found
   std::optional<RedisAddress> moved_to_;
-  RedisSeed doubted_;  // the server that another node named another for
+  RedisSeed doubted_;  // the server for which another node has named another owner
   std::function<void()> finds_another_;
 };
 

@@ -6,9 +6,9 @@
 
 namespace brood {
 
-// Programs that come with brood, with code that no supervisor and few commands need: `brood status --watch` becomes
-// brood-watch, `brood bench` becomes brood-bench, `brood import` becomes brood-import.  They lie beside brood where
-// they are built, and in libexec/brood where they are installed.
+// Programs that come with brood, with code that few commands need: `brood status --watch` becomes brood-watch, `brood
+// bench` becomes brood-bench, `brood import` becomes brood-import.  They lie beside brood in a build tree, and in
+// libexec/brood when installed.
 
 // what() names the missing program and the paths that were tried.
 class CompanionMissing : public std::runtime_error {

@@ -94,7 +94,7 @@ void add_running(Connection& redis, Names& names) {
   }
 }
 
-// Reads them from the heartbeats.
+// Reads the names of capsules from the heartbeats.
 void add_capsules(Connection& redis, Names& names) {
   Names processes;
   add_names(redis, ask_processes(), processes);
@@ -158,7 +158,7 @@ const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis =
     {"supervisors", [](Connection& redis, Names& names) { add_names(redis, ask_owners(), names); }},
 };
 
-// What may stand in the place of an argument: its values where they are few, else its name and kind, "width:integer".
+// Suggestions for an argument: its values if they are few, else its name and kind, "width:integer".
 void add_argument(Connection& redis, const std::string& job_class, std::size_t place, Names& names) {
   const auto said = ask_published_classes(redis).find(job_class);
   if (said.empty() || place >= said.front().known.fields.size()) return;

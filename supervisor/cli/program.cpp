@@ -37,7 +37,7 @@ void open_missing_standard_descriptors() {
 }
 
 // An exec keeps ignored and blocked signals.  If SIGCHLD is ignored, the kernel reaps children itself, and we never
-// learn how a worker ended.  The other ignored ones stay, for nohup(1) for example.  A program that hands over to us
+// learn how a worker ended.  Other ignored signals stay ignored, as nohup(1) needs.  A program that hands over to us
 // leaves signals blocked: they are received later.
 void drop_signals_of_the_starter() {
   signal(SIGPIPE, SIG_IGN);
@@ -104,7 +104,7 @@ int companion_main(int argc, char** argv, const std::string& command,
                    int (*run)(const std::vector<std::string>& args)) {
   begin_program(argc, argv);
   const std::vector<std::string>& words = own_words();
-  const std::size_t named = words.size() > 1 && words[1] == command ? 2 : 1;  // else the companion was started by hand
+  const std::size_t named = words.size() > 1 && words[1] == command ? 2 : 1;  // else started directly
   const auto skipped = static_cast<std::ptrdiff_t>(std::min(named, words.size()));
   const std::vector<std::string> args(words.begin() + skipped, words.end());
   return tell("brood " + command, run_to_ending([&] { return run(args); }));

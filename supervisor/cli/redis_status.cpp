@@ -108,7 +108,7 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names,
   }
 }
 
-// All tenants of a base as one queue.
+// Adds all tenants of a base as one queue.
 void ask_tenants(Connection& redis, const std::string& base, const std::vector<std::string>& tenants,
                  const std::set<std::string, std::less<>>& paused, RedisStatus& status) {
   QueueStatus all{.name = all_tenants_of(base), .size = 0};
@@ -161,7 +161,7 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
   status.retries = totals.retries;
   status.dead = totals.dead;
   add_processes(redis, sorted_names(processes), status);
-  // When the set is of another type, or we may not read it, no queue counts as paused.
+  // If the set has another type, or we may not read it, no queue counts as paused.
   ask_all_queues(redis, all_queue_names(redis), read_paused(paused.view()).value_or(NameSet()), status);
   status.paused_classes = read_paused(replies.back().view()).value_or(NameSet());
   status.class_pauses = read_class_pauses(replies[replies.size() - 3].view());
@@ -254,7 +254,7 @@ void add_queue(QueueStatus& sum, const QueueStatus& one) {
   sum.served = sum.served || one.served;
   if (!one.tenants) return;
   if (!sum.tenants) sum.tenants.emplace();
-  sum.tenants->known = std::max(sum.tenants->known, one.tenants->known);  // most are in each shard
+  sum.tenants->known = std::max(sum.tenants->known, one.tenants->known);  // a sum would count tenants several times
   sum.tenants->with_jobs = std::max(sum.tenants->with_jobs, one.tenants->with_jobs);
 }
 
@@ -321,7 +321,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     merge(sum.crashes, one.crashes, &Crash::fingerprint, sum_crash);
     sum.paused_classes.insert(one.paused_classes.begin(), one.paused_classes.end());
     add_pauses(sum.class_pauses, one.class_pauses);
-    sum.periodic.insert(one.periodic.begin(), one.periodic.end());  // each is in one alone
+    sum.periodic.insert(one.periodic.begin(), one.periodic.end());  // each job is in only one shard
     for (const auto& [name, quarantined] : one.quarantine) {
       const auto [known, is_new] = sum.quarantine.try_emplace(name, quarantined);
       if (!is_new && quarantined.since > known->second.since) known->second = quarantined;

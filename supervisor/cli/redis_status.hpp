@@ -26,7 +26,7 @@ struct ProcessStatus : Process {
   std::optional<std::int64_t> in_flight;  // jobs; nullopt: the process keeps no in-flight lists, like Ruby's Sidekiq
   // How long its longest running job had run at the last heartbeat, in seconds; nullopt if none runs.
   std::optional<double> oldest_in_flight;
-  std::optional<SupervisorState> state = {};  // nullopt: Ruby's, or an older brood's
+  std::optional<SupervisorState> state = {};  // nullopt for Ruby's, and for an older brood
 };
 
 struct TenantCounts {
@@ -57,7 +57,7 @@ struct RedisStatus {
   std::vector<Crash> crashes;        // the latest first
   QuarantinedClasses quarantine;     // by class
   NameSet paused_classes;
-  ClassPauses class_pauses;                       // what is known of these
+  ClassPauses class_pauses;                       // their details
   std::int64_t quarantined = 0;                   // jobs that wait, of classes in quarantine or paused
   std::int64_t in_sequences = 0;                  // jobs that wait for those before them
   std::int64_t batches = 0;                       // those that are kept, also after their end
@@ -82,7 +82,7 @@ RedisStatus ask_redis(Connection& redis);
 RedisStatus ask_redis_without_crashes(Connection& redis);
 // Only the processes of these identities that send heartbeats.  Throws as above.
 RedisStatus ask_redis_of(Connection& redis, const std::vector<std::string>& identities);
-// Empty if they cannot be read: that must not hide the rest.  Throws ConnectionLost.
+// Empty if they cannot be read, so that the rest is still shown.  Throws ConnectionLost.
 std::vector<Crash> ask_crashes(Connection& redis);
 
 }  // namespace brood

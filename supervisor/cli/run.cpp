@@ -170,7 +170,7 @@ int supervise(const RunOptions& options, Config config, OwnConnections connectio
     connections.follow(adopted.redis);
     try {
       log.follow(adopted);
-    } catch (const std::system_error& error) {  // its check could still open it
+    } catch (const std::system_error& error) {  // the check of the file could still open it
       log::warn("log_not_reopened", {{"reason", error.what()}});
     }
     serve_gem_locks(adopted.compatibility.serves_unique_jobs_gem);

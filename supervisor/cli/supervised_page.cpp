@@ -41,7 +41,7 @@ PageProgram::PageProgram(const std::optional<HeldFiles::Entry>& left) {
   try {
     path_ = path_of_companion(page_program);
     file_.hold(path_);
-  } catch (const CompanionMissing&) {  // looked for again when it is needed
+  } catch (const CompanionMissing&) {  // looked up again when it is needed
   }
 }
 

@@ -9,14 +9,14 @@
 
 namespace brood {
 
-// The page program of this version, held open: installing a package replaces its file by one that does not understand
-// this version's scoreboards.
+// Holds the page program of this version open.  Installing a package replaces its file, and a page of another version
+// does not understand this version's scoreboards.
 class PageProgram {
  public:
-  // `left` is from a supervisor of this version in the same process; nullopt: the program is looked up.
+  // `left` comes from a supervisor of this version in the same process; nullopt: looks the program up.
   explicit PageProgram(const std::optional<HeldFiles::Entry>& left);
 
-  // The held program, for the same version if it gets this process back; none: the program was missing.
+  // For a program of the same version that gets this process back.  nullopt if the program was missing.
   std::optional<HeldFiles::Entry> entry() const;
   std::vector<int> descriptors() const { return file_.descriptors(); }
   // The path by which it can be executed now.  Throws CompanionMissing.

@@ -20,13 +20,13 @@ struct BuildAsked {
   std::string document;
 };
 
-// By when Redis answers, not by this machine's clock.
+// Redis' own time in epoch seconds; this machine's clock only if Redis refuses to answer TIME.
 std::int64_t seconds_of_redis(ReplyView time) {
   if (!time.is_array() || time.size() == 0) return static_cast<std::int64_t>(epoch_seconds(wall_now()));
   return std::atoll(std::string(time[0].text()).c_str());
 }
 
-// `known`: documents that need not be read, or null.
+// Does not read the documents in `known`, which may be null.
 std::vector<BuildAsked> ask_builds(Connection& redis, const PublishedClassesForPushes::Documents* known = nullptr) {
   const std::vector<Reply> replies = redis.pipeline({ask_seen_builds(), {"TIME"}});
   std::vector<SeenBuild> seen = read_seen_builds(replies[0].view(), seconds_of_redis(replies[1].view()));

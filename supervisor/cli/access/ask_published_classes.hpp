@@ -17,32 +17,31 @@ namespace brood {
 
 class ShardConnections;
 
-// What workers publish of their job classes, as every shard has it.  Two round trips.  Throws ConnectionLost when all
-// shards are away.
+// The descriptions of job classes that workers publish, merged from all shards.  Two round trips per shard.  Throws
+// ConnectionLost when all shards are away.
 PublishedClasses ask_published_classes(ShardConnections& shards);
-PublishedClasses ask_published_classes(Connection& redis);  // as this shard has it
+PublishedClasses ask_published_classes(Connection& redis);  // of this shard alone
 
-// The same for who pushes: empty where Redis does not tell, for the push itself reports that Redis is away.
+// The same for a program that pushes once.  Empty if Redis does not answer: the push itself will report that.
 PublishedClasses published_classes_for_push(ShardConnections& shards);
 
-// The same for a program that pushes again and again.  Each time it asks which builds there are, and reads the
-// documents alone that it has not read within the last minute: a build's document does not change while its workers
-// run.
+// The same for a program that pushes repeatedly.  Each call asks for the list of builds, but reads a build's document
+// at most once a minute: it does not change while the workers of the build run.
 class PublishedClassesForPushes {
  public:
   std::shared_ptr<const PublishedClasses> ask(ShardConnections& shards);
 
-  // By the names of their builds.
+  // By build name.
   using Documents = std::map<std::string, std::string, std::less<>>;
 
  private:
   Documents documents_;
   SteadyTime forget_at_{};
-  std::vector<std::pair<std::string, bool>> builds_;  // of `classes_`, and whether they run
+  std::vector<std::pair<std::string, bool>> builds_;  // the builds in `classes_`, and whether each runs
   std::shared_ptr<const PublishedClasses> classes_;
 };
 
-// Whether a living Ruby Sidekiq fetches from a queue, as its heartbeat says.  Redis is asked once, when it is needed.
+// Whether a running Ruby Sidekiq fetches from a queue, according to its heartbeat.  Asks Redis once, on first use.
 RubyServes ask_ruby_serves(ShardConnections& shards);
 
 }  // namespace brood

@@ -58,8 +58,8 @@ UniqueFd connect_within(const LocalSupervisor& supervisor, SteadyTime deadline) 
   }
 }
 
-// A job can replace its supervisor's socket by one of its own and answer an operator as it likes, or by a link to the
-// socket of another user's supervisor, which root's order would reach.
+// A job can replace its supervisor's socket, by its own socket with forged answers, or by a link to the socket of
+// another user's supervisor, which an order of root would then reach.
 void require_supervisor(const UniqueFd& connection, const LocalSupervisor& supervisor) {
   const auto listener = Asker::of(connection.get());
   // 0: the listener is in another pid namespace

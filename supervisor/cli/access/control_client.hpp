@@ -22,8 +22,7 @@ struct LocalSupervisor {
 // The supervisors with a scoreboard in `directory`, by identity.
 std::vector<LocalSupervisor> local_supervisors(const std::string& directory);
 
-// The supervisor did not answer in time, or not in the protocol of supervisor/control/control_protocol.hpp, or it ended
-// meanwhile.
+// The supervisor ended, did not answer in time, or did not follow supervisor/control/control_protocol.hpp.
 class NoAnswer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

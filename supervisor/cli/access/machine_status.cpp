@@ -66,7 +66,7 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
   }
 }
 
-// An impossible count, which a job must have overwritten, counts as nothing.
+// An impossible count must have been overwritten by a job: it counts as 0.
 std::uint64_t believed(std::uint64_t count) { return count <= highest_believed_count() ? count : 0; }
 
 ErrorReportStatus read_error_reports(const ErrorCounts& counts) {

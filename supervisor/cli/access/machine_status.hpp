@@ -32,7 +32,7 @@ struct WorkerStatus {
   std::uint64_t processed = 0, failed = 0;  // by this worker
 };
 
-// What became of the reports for one service, or for the program of [on_error]: see ErrorSinkCounts.
+// The counts of reports for one service, or for the program of [on_error]: see ErrorSinkCounts.
 struct ErrorSinkStatus {
   bool in_use = false;
   std::uint64_t sent = 0, refused = 0, overflown = 0;
@@ -75,7 +75,7 @@ struct MachineStatus {
 // The sums over all supervisors.
 JobCounters sum_of_counters(const MachineStatus& machine);
 
-// Reads every scoreboard of `directory`; leaves out those that it cannot read.
+// Reads every scoreboard of `directory`; skips unreadable ones.
 MachineStatus read_scoreboards(const std::string& directory);
 
 // "Mail: 10 of 12 crashes followed Decode in the same worker, as 21.0% of other runs did; 99.97% certain not to be

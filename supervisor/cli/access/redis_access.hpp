@@ -16,8 +16,8 @@ class CommandLine;
 struct RedisAccess {
   std::string config, url;
   std::optional<std::string> shard;  // nullopt: all shards
-  // The options with which a command in a shell finds the same configuration, libraries and Redis, as far as they are
-  // known and hold no password.
+  // The options that make a command in a shell use the same configuration, libraries and Redis.  Leaves out what is
+  // unknown and what may hold a password.
   std::string for_people = {};
 
   void add_options(CommandLine& line);
@@ -30,7 +30,7 @@ struct RedisAccess {
   // or AddressError; ConnectionLost if the embedded redis-server is meant and does not run; UsageError, which lists the
   // known names, for an unknown shard.
   std::vector<RedisAddress> shards() const;
-  // The same, as a client takes it.
+  // The same, in the form that a client takes.
   KnownRedis known() const;
   // For commands that work with one shard: throws UsageError if several are meant.
   RedisAddress locate() const;

@@ -17,15 +17,14 @@ struct ServedQueues {
   bool holds(const std::string& queue) const { return !known || fetches_from(names, queue); }
 };
 
-// Asks the heartbeats of all shards.  Throws ConnectionLost when all shards are away, or UnexpectedReply.
+// Reads the heartbeats in one shard, in two round trips.  Throws ConnectionLost or UnexpectedReply.
+ServedQueues ask_served_queues(Connection& redis);
+// The same for all shards.  Throws ConnectionLost when all shards are away, or UnexpectedReply.
 class ShardConnections;
 ServedQueues ask_served_queues(ShardConnections& shards);
 
 // A queue for programs: one JSON object.
 struct QueueSummary;
 std::string queue_json(const QueueSummary& queue, const ServedQueues& served);
-
-// Two round trips.  Throws ConnectionLost or UnexpectedReply.
-ServedQueues ask_served_queues(Connection& redis);
 
 }  // namespace brood

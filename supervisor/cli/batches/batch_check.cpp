@@ -39,7 +39,7 @@ struct Look {
   bool sees_ruby = false;  // whether Ruby processes run
 };
 
-// A job that is found at another place too is not dead: one that is retried by hand may be seen at both.
+// A job that is found elsewhere too is not dead: a job that is being retried by hand may be seen at both places.
 template <typename Key, typename Map>
 void note_place(Map& places, const Key& key, Place place) {
   const auto [known, is_new] = places.try_emplace(key, place);
@@ -101,7 +101,7 @@ Look look_at_all_places(Connection& redis, const std::vector<BatchRecord>& batch
   return look;
 }
 
-// Among the jobs that there were before the look.
+// Considers only the jobs that existed before the look.
 std::vector<std::uint32_t> unended_jobs(Connection& redis, const BatchRecord& batch) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t first = 0; first < batch.total; first += jobs_a_step) {
@@ -148,7 +148,7 @@ Seen what_is_seen(Connection& redis, const BatchRecord& before, const std::vecto
   const auto now = find_batch(redis, before.bid);
   if (!now) return seen;
   for (const BatchRecord::Callback& callback : now->callbacks) {
-    // The look may have missed one that was pushed meanwhile.
+    // A callback that was pushed after the look began may have been missed.
     if (!is_pushed(*now, callback) || !before.fired.contains(callback.event)) continue;
     seen.callbacks.push_back(callback);
     if (const auto place = look.callbacks.find(callback.jid); place != look.callbacks.end())

@@ -33,13 +33,13 @@ struct CheckedBatch {
 
 struct BatchCheck {
   std::int64_t dead_timeout_s = 0;  // how long a batch with a death is kept
-  // The pause between two looks at all places of jobs.  Beside Ruby processes it is longer than the time between two of
-  // their heartbeats: a job that they run is only in their memory until the next one.
+  // The pause between two looks at all places of jobs.  The jobs that a Ruby process runs are only in its memory until
+  // its next heartbeat, so beside Ruby processes the pause is longer than the time between two heartbeats.
   std::chrono::milliseconds pause{2'000}, pause_beside_ruby{12'000};
   std::optional<SteadyTime> until = {};  // nullopt: no limit
 };
 
-// Finds out why batches have not ended: the one with this bid and those below it, or all of them.  Mends what is
+// Finds out why batches have not ended: the batch `bid` and those below it, or all batches.  Repairs only what is
 // certain:
 //   - if the process of a push is gone, its batch is cancelled, with those below it;
 //   - jobs that two looks have found nowhere, or in the dead set, count as dead;

@@ -19,8 +19,8 @@ struct ListedBatch {
   std::vector<FlowStep> steps = {};
 };
 
-// The batches of all shards, without their steps: those in trouble first, then the unended, then the others; the newest
-// first.  At most `most` of each shard, those that are kept longest.
+// The batches of all shards, without their steps.  Those in trouble come first, then the unended, then the others, each
+// group from newest to oldest.  At most `most` of each shard: those that are kept longest.
 std::vector<ListedBatch> list_batches(ShardConnections& shards,
                                       std::size_t most = std::numeric_limits<std::size_t>::max());
 std::optional<ListedBatch> find_batch(ShardConnections& shards, std::string_view bid);
@@ -28,10 +28,10 @@ std::optional<ListedBatch> find_batch(ShardConnections& shards, std::string_view
 std::vector<ListedBatch> list_batches_of(ShardConnections::Shard& shard, std::size_t most);
 std::optional<BatchRecord> find_batch(Connection& redis, std::string_view bid);
 std::vector<FlowStep> steps_of(Connection& redis, const BatchRecord& batch);
-// The length of the chain of steps before each step; 0 for one that waits for none.
+// For each step, the length of the chain of steps before it; 0 if it waits for no step.
 std::vector<std::size_t> depths_of(const std::vector<FlowStep>& steps);
 
-// Whether no job of it will run any more, unless a dead one is retried.
+// Whether no more of its jobs will run, unless a dead one is retried.
 bool has_ended(const BatchRecord& batch);
 // Whether jobs have failed, so that it may not succeed by itself.
 bool is_in_trouble(const BatchRecord& batch);
@@ -47,15 +47,15 @@ std::string callback_state(const BatchRecord& batch, const BatchRecord::Callback
 enum class TellOf { list, one };
 std::string batch_json(const ListedBatch& batch, TellOf tells);
 
-// Cancels a batch and all batches below it.  Begins at the top, so that no child is made meanwhile.  Returns how many
-// were cancelled; nullopt: there is no such batch.  0: it has ended, and so have those below it.
+// Cancels a batch and all batches below it, from the top down, so that no child is created meanwhile.  Returns how many
+// were cancelled: 0 if all had ended already; nullopt if there is no such batch.
 std::optional<std::size_t> cancel_with_children(ShardConnections& shards, std::string_view bid);
 std::optional<std::size_t> cancel_with_children(Connection& redis, std::string_view bid);
 
 // Forgets a batch.  Returns false if there is none.
 bool forget_batch(ShardConnections& shards, std::string_view bid);
 
-// The batches below a batch, `most` at most, with the depth of each; a batch comes before its children.
+// The batches below a batch, at most `most`, each with its depth; a batch comes before its children.
 struct BatchBelow {
   std::size_t depth = 1;
   std::string bid;

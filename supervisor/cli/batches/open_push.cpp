@@ -59,7 +59,7 @@ PusherState look_for_pusher(const Pusher& pusher) {
   if (pusher.host != name_of_this_host()) return PusherState::elsewhere;
   if (kill(pusher.pid, 0) == -1 && errno == ESRCH) return PusherState::gone;
   const auto process = ProcessStat::read(pusher.pid);
-  if (!process) return PusherState::lives;  // it is hidden from us
+  if (!process) return PusherState::lives;  // another user's process may be hidden from us
   if (process->state() == 'Z') return PusherState::gone;
   const double began = epoch_seconds(wall_now()) - age_of(*process);
   return began > static_cast<double>(pusher.since) + clocks_differ_s ? PusherState::gone : PusherState::lives;

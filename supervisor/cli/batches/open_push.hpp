@@ -31,8 +31,8 @@ enum class PusherState {
 // Looks at the processes of this host.  A process that began after the push is a different one.
 PusherState look_for_pusher(const Pusher& pusher);
 
-// Whether the batch is held open by a push whose process is certainly gone.  A job that pushes into its own batch is
-// among the pushers too, but does not hold it open.  Pure.
+// Whether the batch is held open by a push whose process is certainly gone.  Ignores pushes by jobs of the batch
+// itself: they are listed as pushers but do not hold it open.  Pure.
 bool is_held_by_the_dead(const BatchRecord& batch, const std::function<PusherState(const Pusher&)>& look);
 
 }  // namespace brood

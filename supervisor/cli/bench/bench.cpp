@@ -55,7 +55,8 @@ Bench::Bench(const BenchSettings& settings)
                .poll_interval = settings.poll_interval,
                .workers_of = settings.workers_of}) {}
 
-// Our own requests must not count: the difference would include one of the two, so one is added beforehand.
+// Our own INFO requests must not count.  The difference of two readings includes one of them, so it is added
+// beforehand.
 Bench::Usage Bench::usage_before() { return usage(1); }
 
 Bench::Usage Bench::usage_since(const Usage& before) {
@@ -141,7 +142,7 @@ BenchLatency Bench::measure_latency(std::size_t jobs) {
   ProgressBar bar("latency", jobs);
   std::minstd_rand random;  // the same in every run
   record_.reset();
-  sleep_interruptibly(500ms);  // all processes have noticed that there is nothing to do
+  sleep_interruptibly(500ms);  // until all processes are idle
   for (std::size_t i = 0; i < jobs; ++i) {
     throw_if_interrupted();
     queues_.push_traced(random() % queues_.names().size());

@@ -36,8 +36,8 @@ struct BenchSettings {
   std::function<std::vector<pid_t>(pid_t supervisor)> workers_of{};
 };
 
-// One benchmark: a server, its queues, and the notes of its jobs.  A function that waits throws Interrupt when the
-// program is told to end, and std::runtime_error when the server has ended or makes no progress.
+// One benchmark: a server, its queues, and what its jobs record.  A function that waits throws Interrupt if this
+// program was interrupted, and std::runtime_error if the server has ended or makes no progress.
 class Bench {
  public:
   explicit Bench(const BenchSettings& settings);
@@ -47,11 +47,11 @@ class Bench {
   BenchRecord& record() { return record_; }
   BenchServer& server() { return server_; }
 
-  // Afterwards each worker has run jobs, and has learnt how many it can fetch at once.
+  // Afterwards each worker has run jobs and knows how many it can fetch at once.
   void warm_up();
 
-  // All jobs are there before the first is taken.  The share of the ideal is of those that leave traces.  Resources are
-  // counted until all are performed and `settled` returns.
+  // Pushes all jobs before the first is fetched.  The share of the ideal is measured over the jobs that leave traces.
+  // Resources are counted until all jobs are performed and `settled` returns.
   BenchThroughput measure_throughput(
       std::size_t jobs, const BenchQueues::JobNumber& job, const std::function<void()>& settled = [] {});
 

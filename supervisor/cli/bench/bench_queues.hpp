@@ -15,17 +15,17 @@ struct BenchJob {
   bool retry = false;
 };
 
-// The queues of one benchmark, with unique names and unknown to Sidekiq's Web UI.
+// The queues of one benchmark.  Their names are unique, and Sidekiq's Web UI does not list them.
 class BenchQueues {
  public:
   BenchQueues(Connection& redis, int count);
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Writes jobs to a place where no worker looks, spread evenly over the queues.  `progress` gets their number.
+  // Writes jobs to a key from which no worker fetches, spread evenly over the queues.  `progress` gets their number.
   using JobNumber = std::function<BenchJob(std::size_t)>;
   void lay_aside(std::size_t jobs, const JobNumber& job, const std::function<void(std::size_t)>& progress);
-  // Moves all these jobs to the workers' queues at one moment.
+  // Moves all these jobs to the workers' queues in one step.
   void offer();
 
   // Pushes one job that records its latency to queue number `queue`.

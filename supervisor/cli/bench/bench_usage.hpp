@@ -13,8 +13,8 @@ namespace brood {
 // Processor time of all threads of the processes, in seconds; 0 for one that is gone.
 double cpu_seconds(const std::vector<pid_t>& processes);
 
-// Memory that a process shares with no other, in KB.  If the kernel hides it (a process of the same user that shields
-// its memory), the resident memory without a file.
+// Memory that a process shares with no other, in KB.  If the kernel hides this (a process of the same user may shield
+// its memory), returns the resident memory that no file backs.
 std::uint64_t private_memory_kb(pid_t process);
 
 // A Redis's INFO.

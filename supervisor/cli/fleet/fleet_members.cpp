@@ -84,7 +84,7 @@ std::optional<SeenMember> look_at_member(ShardConnections& shards, const std::st
   shards.any([&](ShardConnections::Shard& shard) {
     const std::vector<Reply> replies =
         shard.redis.pipeline({ask_whether_beats(identity), ask_supervisor_state(identity)});
-    // A refusal of Redis does not prove that the heartbeat has ended.
+    // Redis refused the question, which does not prove that the heartbeat has ended.
     if (!read_whether_beats(replies[0].view()).value_or(true)) return false;
     seen.beats = true;
     seen.state = read_supervisor_state(replies[1].view());

@@ -10,23 +10,23 @@
 
 namespace brood {
 
-// A process that performs jobs of this Redis, as its heartbeat shows it.
+// A process that performs jobs of this Redis, according to its heartbeat.
 struct FleetMember {
   std::string identity, hostname, version;
   std::int64_t pid = 0, workers = 0;
-  bool is_broods = false;                // Ruby's Sidekiq is not
-  std::optional<SupervisorState> state;  // nullopt: Ruby's, or a brood that is older than orders with an answer
+  bool is_broods = false;                // false for Ruby's Sidekiq
+  std::optional<SupervisorState> state;  // nullopt for Ruby's, and for a brood too old to answer orders
 };
 
-// All of them, by host and then by pid.  A process that serves several shards is listed once.  Throws ConnectionLost
+// All processes, by host and then by pid.  A process that serves several shards is listed once.  Throws ConnectionLost
 // when all shards are away.
 std::vector<FleetMember> fleet_members(ShardConnections& shards);
 
-// Those whose identity is `word`, or begins with it; all when it is empty.  Throws UsageError when `word` is no whole
+// The members whose identity is `word` or begins with it; all if it is empty.  Throws UsageError if `word` is no whole
 // identity and several begin with it.
 std::vector<FleetMember> members_meant(std::vector<FleetMember> all, const std::string& word);
 
-// One of them as it is now; nullopt: that is not known, since a shard is away.
+// The present state of one member; nullopt if it is unknown because a shard is away.
 struct SeenMember {
   bool beats = false;
   std::optional<SupervisorState> state = {};

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t seconds_to_be_taken = 60;
 
-// Behind sudo, the user that called it.
+// Under sudo, the user that called it.
 std::string user_name() {
   const char* const behind_sudo = getuid() == 0 ? std::getenv("SUDO_USER") : nullptr;
   if (behind_sudo != nullptr && *behind_sudo != '\0') return behind_sudo;

@@ -9,12 +9,12 @@
 
 namespace brood {
 
-// The user that runs this command, and its host: "ann@deploy1".  Others see it as the giver of an order.
+// The user that runs this command, and its host: "ann@deploy1".  It is shown as the giver of an order.
 std::string giver_of_orders();
 
-// Gives an order through Redis to a supervisor that answers such orders in its heartbeat.  Returns the order's id, by
-// which the answer is known; nullopt if its heartbeat has ended.  An order that is not taken within a minute is void.
-// Throws ConnectionLost when all shards are away.
+// Gives an order through Redis to a supervisor that answers orders in its heartbeat.  Returns the order's id, which
+// identifies the answer; nullopt if the supervisor's heartbeat has ended.  An order that is not taken within a minute
+// is void.  Throws ConnectionLost when all shards are away.
 std::optional<std::string> give_order(ShardConnections& shards, const std::string& identity, const std::string& verb,
                                       const std::vector<std::string>& arguments);
 

@@ -11,22 +11,22 @@
 
 namespace brood {
 
-// Whether a process is restarted when its whole fleet is.
+// Whether a process is restarted in the restart of its fleet.
 struct Placing {
   enum class Place {
     in_turn,
     new_already,  // it has loaded its configuration and libraries late enough
-    left_out,     // its workers stay old, which the command must say
+    left_out,     // its workers stay old, which the command must report
     no_concern,   // it is not brood's, or it is ending
   };
   Place place = Place::in_turn;
   std::string why = {};  // half a sentence, unless it is in turn
 };
-// Without `loaded_before` all are restarted that can be.
+// Without `loaded_before`, restarts every member that can be restarted.
 Placing placing_of(const FleetMember& member, std::optional<WallTime> loaded_before);
 
-// The restart of a fleet: one supervisor after the other, until one fails.  Pure: the caller looks at them and at the
-// clock.
+// The restart of a fleet: one supervisor after the other, until one fails.  Pure: the caller looks at the members and
+// at the clock.
 class FleetRoll {
  public:
   struct Limits {
@@ -46,20 +46,21 @@ class FleetRoll {
 
   FleetRoll(std::size_t members, Limits limits) : limits_(limits), ends_(members) {}
 
-  // The member that gets the order next; nullopt: one is under way, all had their turn, or one has failed.
+  // The member that gets the order next; nullopt if one is under way, all have had their turn, or one has failed.
   std::optional<std::size_t> next() const;
-  // next() was given the order `id`.
+  // The member next() was given the order `id`.
   void begin(std::string id, SteadyTime now);
-  // next() has ended before its turn.
+  // The member next() has ended before its turn.
   void pass_over() { ++turn_; }
 
-  // `seen` is the member that is under way; nullopt: Redis did not answer.  Returns how its turn has ended, if it has.
+  // `seen` is the member under way; nullopt if Redis did not answer.  Returns how its turn ended; nullopt if it has
+  // not.
   std::optional<End> look(const std::optional<SeenMember>& seen, SteadyTime now);
 
-  // How it goes on there, or why it failed; for people.
+  // The progress of the member under way, or why it failed; for people.
   const std::string& text() const { return text_; }
   std::optional<std::size_t> under_way() const { return is_under_way_ ? std::optional(turn_) : std::nullopt; }
-  std::optional<End> failure() const { return failure_; }  // of the last one that had the order
+  std::optional<End> failure() const { return failure_; }  // how the last turn failed
 
   std::vector<std::size_t> restarted() const;
   std::vector<std::size_t> old() const;  // the failed one, and those that have not had their turn
@@ -76,7 +77,7 @@ class FleetRoll {
   std::optional<End> failure_;
 };
 
-// As a program reads it: "rolled_back".
+// For programs: "rolled_back".
 std::string_view name_of(FleetRoll::End end);
 // What happened, for people: "rolled back, and its old workers go on: ...".
 std::string sentence_of(FleetRoll::End end, const std::string& text);

@@ -14,7 +14,7 @@ constexpr auto time_of_lease = 30s;
 HeldLease::~HeldLease() {
   try {
     shards_.each([&](ShardConnections::Shard& shard) { shard.redis.run(hold_fleet_lease(lease_, 0ms)); });
-  } catch (const std::exception&) {  // it ends by itself
+  } catch (const std::exception&) {  // the lease expires by itself
   }
 }
 

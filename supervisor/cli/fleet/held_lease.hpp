@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The lease of a fleet's restart while a command holds it, in every shard that answers.  Its destructor gives it up.
+// Holds the lease of a fleet's restart for a command, in every shard that answers.  Its destructor releases it.
 class HeldLease {
  public:
   HeldLease(ShardConnections& shards, FleetLease lease) : shards_(shards), lease_(std::move(lease)) {}
@@ -15,8 +15,8 @@ class HeldLease {
   HeldLease(const HeldLease&) = delete;
   HeldLease& operator=(const HeldLease&) = delete;
 
-  // Takes the lease, or keeps it.  Returns who holds it otherwise, as a sentence; empty: this command does, or Redis
-  // does not answer, so that no other command can take it either.
+  // Takes or renews the lease.  If another command holds it, returns a sentence that names it.  Empty if this command
+  // holds it, or if Redis does not answer: then no other command can take it either.
   std::string hold();
 
  private:

@@ -129,7 +129,7 @@ class Run {
                               title_of(members_[turn_]), lost.what());
   }
 
-  // False: this command is to end before the member has.
+  // Returns false if this command must end before the member's turn has ended.
   bool follow(HeldLease& lease) {
     const std::size_t turn = *roll_.under_way();
     const std::string title = title_of(members_[turn]);
@@ -152,7 +152,7 @@ class Run {
       }
       if (!end && steady_now() - held > 5s) {
         held = steady_now();
-        stopped_by_ = lease.hold();  // that another holds it now ends this command after the turn
+        stopped_by_ = lease.hold();  // if another command holds it now, this one ends after the turn
       }
     }
     return !roll_.failure() && stopped_by_.empty();

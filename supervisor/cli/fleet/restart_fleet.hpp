@@ -14,12 +14,12 @@ namespace brood {
 struct FleetRestart {
   RedisAccess redis;
   std::string process;                    // the beginning of the identities that are meant; empty: all
-  std::optional<WallTime> loaded_before;  // those alone whose workers are older
+  std::optional<WallTime> loaded_before;  // restarts only supervisors with older workers
   std::chrono::milliseconds timeout{std::chrono::minutes(15)};  // for each
   bool dry_run = false, json = false;
 };
 
-// Prints the plan, and then a line of each.  Returns the exit status.
+// Prints the plan, then a line for each supervisor.  Returns the exit status.
 int restart_fleet(const FleetRestart& restart);
 
 }  // namespace brood

@@ -27,7 +27,7 @@ constexpr auto between_questions = 500ms;
 // New workers load the libraries; a supervisor gives up those that take longer than boot_timeout.
 constexpr FleetRoll::Limits limits_of_scale{.to_begin = 75s, .to_end = 5min};
 
-// One supervisor that was ordered.  One that answers is a fleet of one.
+// One supervisor that was ordered.  The turn of one that answers orders is followed like a fleet of one.
 struct Ordered {
   FleetMember member;
   FleetRoll turn{1, limits_of_scale};

@@ -14,7 +14,7 @@ struct FleetScale {
   bool json = false;
 };
 
-// Prints what each answers.  Returns the exit status.
+// Prints the answer of each supervisor.  Returns the exit status.
 int scale_fleet(const FleetScale& scale);
 
 }  // namespace brood

@@ -22,7 +22,7 @@ constexpr const char* gdb_command = "gdb -q -ex 'set breakpoint pending on' --ar
 constexpr const char* valgrind_command =
     "valgrind --error-exitcode=70 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=none";
 
-// Checks only a plain first word; the shell handles anything else.
+// Checks only if the first word is a plain name; the shell handles anything else.
 void require_installed(const std::string& command) {
   const std::string word = command.substr(0, command.find_first_of(" \t"));
   if (word.empty()) throw UsageError("--debugger needs a command");

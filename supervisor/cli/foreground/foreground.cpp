@@ -63,7 +63,7 @@ void require_class(const JobRegistry& registry, const std::string& name) {
   throw UsageError(registry.describe_unknown(log::printable(name.substr(0, 80))));
 }
 
-// Its jobs may read input from strangers, and here they would run as the user of this terminal.
+// Jobs in a sandbox may read untrusted input.  Here they would run with all rights of the user at this terminal.
 void refuse_without_sandbox(const Config& config, const std::string& name) {
   const auto known = config.classes.find(name);
   if (known == config.classes.end() || !known->second.sandbox) return;

@@ -34,7 +34,7 @@ struct Foreground {
   // that cannot be used.
   int perform(const Config& given, const std::string& payload, const std::string& queue) const;
 
-  // Runs in the process that a crashing one executes: see worker/crash/crash_reporter.hpp.
+  // Runs in the process that a crashing process executes: see worker/crash/crash_reporter.hpp.
   static int tell_of_crash(int record);
 };
 

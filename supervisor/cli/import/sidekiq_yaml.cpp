@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t most_values = 100'000;
 constexpr int deepest = 50;
 
-// Stands in the text of YAML where a value is withheld: a character that is for private use.
+// Stands in the YAML text for a withheld value.  It is a character of Unicode's private use area.
 constexpr std::string_view withheld = "\xEE\x80\x80";
 
 constexpr std::size_t longest_plain_word = 64, longest_random_word = 16;

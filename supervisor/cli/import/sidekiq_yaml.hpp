@@ -47,14 +47,14 @@ struct SidekiqYaml {
   std::vector<ErbTag> tags = {};
 };
 
-// Whether the value of a variable of the environment must not be written into a file: the variable has a name such as
-// API_KEY or REDIS_URL, or the value is no plain number, truth or short word.
+// Whether the value of an environment variable must not be written into a file: the variable has a name such as API_KEY
+// or REDIS_URL, or the value is neither a plain number nor a truth value nor a short word.
 bool may_be_secret(std::string_view variable, std::string_view value);
 
 // Reads the text of a file.  Sidekiq evaluates ERB before it reads YAML.  This evaluates only `ENV["NAME"]`,
-// `ENV.fetch("NAME")` and the two with a default, by `environment`; other tags are removed from their line.  A value
-// that may be a secret is not in the result.  Pure.  Throws ConfigError, which names `path` and the line, if the text
-// is not YAML, or is nested or repeated too deeply.
+// `ENV.fetch("NAME")` and the two with a default, by means of `environment`, and removes other tags from their lines.
+// Leaves out values that may be secret.  Pure.  Throws ConfigError, which names `path` and the line, if the text is not
+// YAML, or is nested or repeated too deeply.
 SidekiqYaml read_sidekiq_yaml(const std::string& path, const std::string& text,
                               const std::function<std::optional<std::string>(const std::string& name)>& environment);
 

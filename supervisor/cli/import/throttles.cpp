@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_word(char c) { return ascii::is_letter_or_digit(c) || c == '_'; }
 
-// Walks over Ruby code and knows which characters are code: not those in strings, and not in comments.
+// Walks over Ruby code and distinguishes code from strings and comments.
 class RubyText {
  public:
   explicit RubyText(std::string_view text, std::size_t at = 0) : text_(text), at_(at) {}
@@ -95,7 +95,7 @@ std::string arguments_at(std::string_view text, std::size_t from) {
   return std::string(trimmed(found));
 }
 
-// Splits code at its commas that are in no brackets.
+// Splits code at the commas outside of brackets.
 std::vector<std::string> elements_of(std::string_view list) {
   std::vector<std::string> elements;
   RubyText code(list);
@@ -280,7 +280,7 @@ class Scan {
     shared->classes.push_back(use.job_class);
   }
 
-  // The concurrency of a strategy; 0: none that can be a cap.  Notes all that is not in it.
+  // The concurrency of a strategy; 0 if none can become a cap.  Notes every setting that it does not translate.
   std::int64_t limit_of(const std::string& name, const Pairs& strategy) {
     std::int64_t least = 0;
     for (const auto& [member, value] : strategy) {

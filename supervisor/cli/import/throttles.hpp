@@ -18,12 +18,11 @@ struct ThrottleCap {
 
 struct Throttles {
   std::vector<ThrottleCap> caps = {};
-  std::vector<ImportNote> notes = {};  // what of them has no counterpart
+  std::vector<ImportNote> notes = {};  // which of their settings have no counterpart
 };
 
-// Finds `sidekiq_throttle`, `sidekiq_throttle_as` and `Sidekiq::Throttled::Registry.add` in Ruby code, and reads those
-// limits that are written as numbers.  Does not run Ruby: the class is the one by whose indentation a line is within
-// it.  Pure.
+// Finds `sidekiq_throttle`, `sidekiq_throttle_as` and `Sidekiq::Throttled::Registry.add` in Ruby code, and reads the
+// limits that are written as numbers.  Does not run Ruby: finds the class that encloses a line by indentation.  Pure.
 Throttles find_throttles(const std::vector<SidekiqFile>& files);
 
 }  // namespace brood

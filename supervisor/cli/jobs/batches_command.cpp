@@ -140,7 +140,7 @@ std::string line_below(const BatchBelow& below) {
   return line + fmt::format("{:<9} {}{}", to_string(batch.state), bar_of(batch), after_name(batch.description));
 }
 
-// Why it has not ended, as far as its own hash shows.
+// Why it has not ended, according to its own hash.
 std::vector<std::string> waits_for(const BatchRecord& batch) {
   std::vector<std::string> reasons;
   for (const std::string& pusher : batch.pushers) {
@@ -155,7 +155,7 @@ std::vector<std::string> waits_for(const BatchRecord& batch) {
   return reasons;
 }
 
-// In the order of their depths: each step below those that it waits for.
+// In the order of their depths: each step comes after the steps that it waits for.
 std::string lines_of_steps(const std::vector<FlowStep>& steps) {
   const std::vector<std::size_t> depths = depths_of(steps);
   std::vector<std::size_t> order(steps.size());

@@ -48,7 +48,7 @@ class Slices {
 
   std::size_t pushed() const { return pushed_; }
   PushedLines result(std::size_t unfit) const { return {pushed_, refused_, unfit}; }
-  // Replicas did not confirm all of it.
+  // Throws NotConfirmed if replicas did not confirm all jobs.
   void complain() const {
     if (unconfirmed_) throw NotConfirmed(fmt::format("{}; all {} jobs were pushed", unconfirmed_->what(), pushed_));
   }
@@ -61,7 +61,7 @@ class Slices {
   std::optional<NotConfirmed> unconfirmed_;
 };
 
-// Names those that do not on standard error, and counts them.
+// The next job that its class would take.  Reports the others on standard error and counts them in `unfit`.
 std::optional<Push> next_that_fits(JobLines& lines, std::size_t& unfit) {
   for (;;) {
     try {

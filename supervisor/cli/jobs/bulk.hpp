@@ -10,14 +10,14 @@ namespace brood {
 
 struct PushedLines {
   std::size_t pushed = 0;
-  std::size_t refused = 0;  // unique jobs of which another holds the lock
+  std::size_t refused = 0;  // unique jobs whose lock another job holds
   std::size_t unfit = 0;    // jobs that their classes would not take
 };
 
-// Pushes every line of `path` ("-": standard input), each a JSON object with class and args; blank lines are skipped.
-// A job that its class would not take is named on standard error, and the rest is pushed.  The first line that is no
-// job ends it: the lines before are pushed, those after are not, and std::invalid_argument names it.  Shows progress
-// when standard error is a terminal.
+// Pushes every line of `path` ("-": standard input), each a JSON object with class and args; skips blank lines.
+// Reports a job that its class would not take on standard error, and pushes the rest.  Stops at the first line that is
+// no job: the lines before it are pushed, and std::invalid_argument names it.  Shows progress when standard error is a
+// terminal.
 PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options = {});
 
 }  // namespace brood

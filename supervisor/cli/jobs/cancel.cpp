@@ -76,7 +76,7 @@ void say_iterating(const Cancel& cancel, const IterationRecord& before, Time can
                     before.executions > 0 ? ", which has begun " + runs : ""));
 }
 
-// Takes the job out of the schedule; nullopt if it is not there, or not any more.
+// Removes the job from the schedule; nullopt if it is not there.
 std::optional<SetEntry> unschedule(Api& api, const std::string& jid) {
   JobSet scheduled = api.scheduled();
   std::optional<SetEntry> entry = scheduled.find(jid);
@@ -95,8 +95,8 @@ int cancel_command(const std::vector<std::string>& args) {
   const Cancel cancel = parse_cancel(args);
   Api api = open_api(cancel.redis);
   const std::optional<IterationRecord> iteration = api.iteration(cancel.jid);
-  // An iteration that has begun may wait in the schedule for its next run, and its on_cancel must be called: so it is
-  // cancelled, not removed.
+  // An iteration that has begun may wait in the schedule for its next run.  It is cancelled, not removed, because its
+  // on_cancel must be called.
   if (!iteration || iteration->executions == 0) {
     if (const auto entry = unschedule(api, cancel.jid)) {
       say_scheduled(cancel, *entry);

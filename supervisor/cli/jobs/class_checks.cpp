@@ -17,7 +17,7 @@ constexpr Connection::Timeouts patience{.connect = std::chrono::seconds(1), .com
 
 ClassChecks::ClassChecks(const RedisAccess& access, std::string command, bool unchecked)
     : shards_(access, patience, "brood-enqueue"), command_(std::move(command)), unchecked_(unchecked) {
-  shards_.on_away([](const std::string&, const std::string&) {});  // the push says so
+  shards_.on_away([](const std::string&, const std::string&) {});  // the push itself reports that Redis is away
 }
 
 void ClassChecks::ask() {

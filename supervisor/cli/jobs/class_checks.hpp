@@ -11,10 +11,11 @@
 
 namespace brood {
 
-// Pushes go by what workers publish of their classes: see go_by_class().  Warnings go to standard error, each once.
+// Checks pushes against what workers publish of their classes: see go_by_class().  Prints each warning once, on
+// standard error.
 class ClassChecks {
  public:
-  // `command` is what warnings begin with: "brood enqueue".
+  // Warnings begin with `command`, such as "brood enqueue".
   ClassChecks(const RedisAccess& access, std::string command, bool unchecked);
 
   // Throws PushRefused.

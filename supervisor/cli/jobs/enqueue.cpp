@@ -81,7 +81,7 @@ std::chrono::milliseconds read_duration(const char* option, const std::string& t
                                log::printable(text.substr(0, 80))));
 }
 
-// Sets how long it is unique, if an option makes it so.
+// Sets how long the job is unique, if options ask for that.
 void add_uniqueness(const EnqueueArguments& options, Push& push) {
   if (!options.unique && !options.unique_for && !options.unique_until && !options.on_conflict) return;
   if (options.unique_for)
@@ -91,7 +91,7 @@ void add_uniqueness(const EnqueueArguments& options, Push& push) {
     push.members.emplace_back("on_conflict", detail::json_text(std::string_view(*options.on_conflict)));
 }
 
-// When the job is due; nullopt: at once, also for a past time.
+// When the job is due; nullopt if at once, or if the time is past.
 std::optional<WallTime> due(const EnqueueArguments& options) {
   if (options.in && options.at) throw UsageError("--in and --at exclude each other");
   if (options.in) {
@@ -185,7 +185,7 @@ int wait_for_end(const EnqueueArguments& options, Client& client, const std::str
   return died ? job_died : exit_status::ok;
 }
 
-// Warns if no process fetches from the queue.  The job is pushed already, so nothing here is an error.
+// Warns if no process fetches from the queue.  Ignores errors: the job is pushed already.
 void warn_of_unserved(const EnqueueArguments& options, const std::string& queue) try {
   ShardConnections shards(options.redis, {.connect = 1s, .command = 1s}, "brood-enqueue");
   const ServedQueues served = ask_served_queues(shards);

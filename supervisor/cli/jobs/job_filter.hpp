@@ -21,8 +21,8 @@ class JobFilter {
   void read();  // call it after the parse; throws UsageError for an invalid duration
 
   bool is_empty() const;
-  // `since` is when the job died, failed or was enqueued, depending on its list.  A job without such a time meets no
-  // condition on its age.
+  // `since` is when the job died, failed or was enqueued, depending on its list.  A job without it meets no condition
+  // on age.
   bool takes(const JobRecord& job, std::optional<Time> since) const;
 
   std::vector<std::string> classes, queues, errors, tags, jids, matches;

@@ -14,10 +14,10 @@
 namespace brood {
 
 struct LineOptions {
-  std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within this time from now
+  std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within this span from now
   std::string shard_by = {};                             // as in Push
-  bool unchecked = false;                                // members that are not known are pushed too
-  ClassChecks* classes = nullptr;                        // by which the jobs go
+  bool unchecked = false;                                // also pushes members that are not known
+  ClassChecks* classes = nullptr;                        // checks the jobs; null: no check
 };
 
 // The jobs of a file ("-": standard input), each line a JSON object with class and args; blank lines are skipped.
@@ -26,8 +26,8 @@ class JobLines {
   // Throws std::invalid_argument if the file cannot be read.
   JobLines(std::string path, LineOptions options);
 
-  // The next job, checked; nullopt: there are no more.  Throws std::invalid_argument with a sentence without the line's
-  // place if it is no job, PushRefused if its class would not take it; std::runtime_error if reading fails.
+  // The next job, checked; nullopt at the end.  Throws std::invalid_argument if the line is no job (its sentence does
+  // not name the line), PushRefused if the class of the job would not take it, and std::runtime_error if reading fails.
   std::optional<Push> next();
 
   std::string place() const;  // of the last line read: "jobs.ndjson:7"
@@ -45,8 +45,8 @@ class JobLines {
   std::size_t number_ = 0, bytes_ = 0;
 };
 
-// Shows how many jobs are pushed and how much of the file that is: one line on standard error, which is rewritten in
-// place and removed at the end.  Shows nothing if standard error is no terminal.
+// Shows how many jobs are pushed, and which part of the file that is, in one line on standard error.  Rewrites the line
+// in place and removes it at the end.  Shows nothing if standard error is no terminal.
 class PushProgress {
  public:
   explicit PushProgress(const JobLines& lines);

@@ -38,7 +38,7 @@ std::string indented(std::string_view text, std::size_t indent) {
   return all;
 }
 
-// Members that other lines show already, or that are unreadable.
+// Members that other lines show, or that are unreadable for people.
 bool is_said(const std::string& member) {
   static const std::set<std::string> said = {"class",       "display_class", "wrapped",        "args",
                                              "jid",         "queue",         "tags",           "created_at",
@@ -84,7 +84,7 @@ std::string when_text(Time time) {
   // In milliseconds before the comparison: nanoseconds from now to the ends of the clock would overflow.
   const auto away = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch() -
                     std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()).time_since_epoch();
-  // To the second; below one second more exactly.
+  // In whole seconds; below one second in milliseconds.
   const auto shown = [](std::chrono::milliseconds age) {
     return duration_text(age < std::chrono::seconds(1) ? age : std::chrono::floor<std::chrono::seconds>(age));
   };

@@ -29,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The longest time between two lines of the answer: first the worker gets its grace.
+// The longest time between two lines of the answer: the worker first gets its grace.
 constexpr auto longest_silence = 30s;
 constexpr std::size_t shortest_beginning = 4, usual_length = 24;  // of an id
 constexpr std::array outcomes = {"retry", "dead", "discard"};

@@ -33,13 +33,13 @@ struct NamesCommand {
   std::string_view operands;  // as the help shows them: "[KEY...]"
   std::string_view footer;    // the end of its help
   std::vector<VerbFor<NamesOrder>> verbs;
-  std::vector<NamesOption> options = {};  // beside --json and where Redis is
+  std::vector<NamesOption> options = {};  // beside --json and the options that name Redis
 };
 
 // Obeys `args`, the words after the name.  Returns the exit status; throws UsageError.
 int obey(const NamesCommand& command, const std::vector<std::string>& args);
 
-// Reports on standard error how many jobs could not be put back, and one reason; returns the exit status for that.
+// Reports on standard error how many jobs could not be put back, with one reason.  Returns the exit status.
 int say_refused(std::string_view command, const ReleasedJobs& done);
 
 }  // namespace brood

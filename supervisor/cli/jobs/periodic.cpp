@@ -113,7 +113,7 @@ int say_unknown(const std::string& name) {
   return exit_status::try_again;
 }
 
-// Where the clock is put forward or back between two ticks, their distances from UTC differ.
+// The offset from UTC is shown where it changes between two ticks, since the clock is put forward or back there.
 std::string lines_of_ticks(const ListedPeriodic& one, const std::vector<sys_seconds>& ticks) {
   constexpr std::size_t length_of_offset = 6;  // "+01:00"
   std::string text, offset_before;
@@ -294,7 +294,7 @@ PeriodicSettings settings_given(const std::string& name, const std::string& rule
   throw UsageError(log::printable(error.what()));
 }
 
-// Where the configuration of this machine has the name; empty: it has not.
+// The place in the configuration of this machine that defines the job; empty if there is none.
 std::string place_in_configuration(const PeriodicOrder& order, const std::string& name) {
   const auto configured = order.redis.configuration().periodic;
   const auto one = configured.find(name);
@@ -337,7 +337,7 @@ void refuse_class_that_encrypts(const PeriodicOrder& order) try {
   throw UsageError(log::printable(error.what()));
 }
 
-// The ticks are shown before it is added, so that a person sees a rule that means something else.
+// Shows the ticks before it adds the job, so that a person notices a rule with another meaning than intended.
 int add_periodic(const PeriodicOrder& order) {
   const std::string& name = only_name(order);
   const std::string rule = rule_given(order);

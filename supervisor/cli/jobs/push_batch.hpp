@@ -18,7 +18,7 @@ struct BatchOfLines {
   std::optional<std::string> description, parent, callback_queue;
   std::vector<std::pair<BatchEvent, std::string>> callbacks;  // each "CLASS" or "CLASS:JSON-ARRAY"
   bool unchecked = false;
-  ClassChecks* classes = nullptr;  // by which jobs and callbacks go
+  ClassChecks* classes = nullptr;  // checks jobs and callbacks; null: no check
 };
 
 struct PushedBatch {
@@ -26,12 +26,12 @@ struct PushedBatch {
   std::size_t jobs = 0;  // in the batch, or refused because other jobs hold their locks
 };
 
-// "Ruby::Alarm:[7]", which goes by its class if `classes` is not null.  Throws UsageError.
+// Parses "Ruby::Alarm:[7]"; checks it against its class if `classes` is not null.  Throws UsageError.
 Push callback_of(const std::string& text, const std::optional<std::string>& queue, ClassChecks* classes = nullptr);
 
-// Pushes all lines as one batch, or none.  A file is checked as a whole before anything is sent.  If a line of input
-// that can be read only once is wrong, the batch is cancelled.  Throws std::invalid_argument, which names the line;
-// BatchClosed for a parent that takes no more children; RedisError.
+// Pushes all lines as one batch, or none.  Checks a regular file as a whole before it sends anything.  If the input can
+// be read only once, a wrong line cancels the batch.  Throws std::invalid_argument, which names the line; BatchClosed
+// if the parent takes no more children; RedisError.
 PushedBatch push_batch(Client& client, const BatchOfLines& batch);
 
 }  // namespace brood

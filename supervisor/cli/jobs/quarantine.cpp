@@ -69,7 +69,7 @@ int list_quarantine(const NamesOrder& order) {
   return exit_status::ok;
 }
 
-// The classes that a name means: the class of that name, else those that crashed with that fingerprint.
+// The classes that a name means: the class of that name, else the classes that crashed with that fingerprint.
 std::vector<std::string> classes_meant(const std::string& name, const Classes& listed) {
   if (listed.contains(name)) return {name};
   std::vector<std::string> meant;

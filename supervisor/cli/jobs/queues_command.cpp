@@ -144,7 +144,7 @@ FoundJobs find_jobs(const JobsOfQueue& jobs, const std::string& queue, const std
   return {search.jobs(), !search.not_found().empty()};
 }
 
-// The tenants that "images~*" stands for.
+// Lists the tenants that "images~*" stands for.
 int list_tenants(const QueuesOrder& order, const std::string& entry) {
   Api api = open_api(order.redis);
   const ServedQueues served = served_queues(order.redis);
@@ -308,7 +308,7 @@ int clear_queues(const QueuesOrder& order) {
       fmt::format("deletes {} and all {}", fmt::join(names, ", "), counted(result.wanted, "job", "jobs"));
   if (!confirmed(what, order.yes)) return exit_status::try_again;
   for (JobsOfQueue& queue : all) result.done += queue.clear();
-  result.looked_at = result.wanted = result.done;  // some came or went during the question
+  result.looked_at = result.wanted = result.done;  // jobs may have come and gone while the question was open
   return report(result, jobs, deleting, order.json);
 }
 

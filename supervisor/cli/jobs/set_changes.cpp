@@ -51,7 +51,7 @@ Census count(const JobSet& set, const SetOrder& order) {
       ++census.wanted;
       if (census.first.size() < shown_of_a_dry_run) census.first.push_back(entry);
     }
-    // Without a condition all entries are wanted, and only the few to show are read.
+    // Without a condition all entries are wanted, so only the few to show are read.
     return !order.filter.is_empty() || census.first.size() < shown_of_a_dry_run;
   });
   if (order.filter.is_empty()) census.wanted = census.total;

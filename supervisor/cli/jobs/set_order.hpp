@@ -22,7 +22,7 @@ struct SetKind {
   std::optional<Time> (*since)(const SetEntry&) = nullptr;  // the time that --older-than compares
 };
 
-// One command line: `brood retries kill --class Zip --yes`.
+// A parsed command line such as `brood retries kill --class Zip --yes`.
 struct SetOrder {
   const SetKind* kind = nullptr;
   RedisAccess redis;

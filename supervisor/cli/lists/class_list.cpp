@@ -14,7 +14,7 @@ std::vector<ListedClass> list_classes(ShardConnections& shards, const std::vecto
                                       const QuarantineBounds& bounds) {
   std::map<std::string, ListedClass> classes;
   for (const ClassUsage& usage : used) {
-    if (usage.job_class.empty()) continue;  // classes that found no room in the table
+    if (usage.job_class.empty()) continue;  // stands for classes that found no room in the table
     ListedClass& one = classes[usage.job_class];
     one.runs = usage.runs;
     one.failed = usage.failed;
@@ -118,7 +118,7 @@ std::string class_pause_json(const std::string& job_class, const ClassPause& pau
       .object();
 }
 
-// Ends the pause first: otherwise a worker would lay the jobs aside again.
+// Ends the pause first: otherwise a worker would put the jobs back to wait.
 ReleasedJobs unpause_class_of(ShardConnections& shards, const std::string& job_class, const QuarantineBounds& bounds) {
   ReleasedJobs all;
   shards.each([&](ShardConnections::Shard& shard) {

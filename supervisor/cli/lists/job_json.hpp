@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The arguments, a JSON text, for programs: unchanged, with null for each value, or null.
+// The arguments (a JSON text) as programs may see them: unchanged, with null for each value, or null.
 std::string told_args_json(const std::string& args, ShowArgs shows);
 
 // A job for programs: one JSON object, valid whatever its payload contains.  Members are added, never renamed or
@@ -17,10 +17,10 @@ std::string job_json(const SetEntry& entry, bool with_stack = false, ShowArgs sh
 
 // The result of a push: the object of `brood enqueue --json`.
 std::string push_json(const Push& push, const std::string& jid);
-// The same for a job that was not pushed, because another one, `holder` if it is known, has its lock.
+// The same for a job that was not pushed, because another job has its lock: `holder`, empty if unknown.
 std::string refused_push_json(const Push& push, const std::string& holder);
 
-// One JSON array on standard output, written element by element, since it may be of any length.
+// One JSON array on standard output.  Writes it element by element, since it may be of any length.
 class JsonArray {
  public:
   void add(const std::string& element);

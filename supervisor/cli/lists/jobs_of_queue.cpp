@@ -52,7 +52,7 @@ JobsOfQueue::Waiting JobsOfQueue::waiting_for_class(const QuarantineBounds& boun
   return waiting;
 }
 
-// Returns whether it reached the end.
+// Returns whether it reached the end of the list.
 bool JobsOfQueue::each_waiting(
     ShardConnections::Shard& shard, const QuarantineBounds& bounds,
     const std::function<QuarantineStep(const JobRecord&, const QuarantinedJob&)>& take) const {

@@ -25,7 +25,7 @@ class JobsOfQueue {
   struct Waiting {
     std::size_t jobs = 0;
     bool is_cut = false;                 // there may be more
-    std::set<std::string> classes = {};  // by which these may be paused
+    std::set<std::string> classes = {};  // their own and wrapped classes: any of these may be paused
   };
   // The jobs in quarantine or of a paused class.
   Waiting waiting_for_class(const QuarantineBounds& bounds = {}) const;
@@ -37,7 +37,7 @@ class JobsOfQueue {
   void each(const Visit& visit) const;
 
   bool remove(const JobRecord& job);  // false if it is no longer there
-  // Without a condition: all.
+  // Without a condition, removes all.
   BulkResult remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress);
   // Removes all jobs, and the names of the queues.  Returns how many jobs there were.
   std::size_t clear();

@@ -38,8 +38,8 @@ std::vector<ListedLimit> list_limits_of(ShardConnections::Shard& shard,
 // The limits and caps of that name: one of each may have it.
 std::vector<ListedLimit> find_limits(ShardConnections::Shard& shard, const std::string& name);
 
-// Clears the use of the interval and the counts; a cap is not listed until a worker fetches under it.  Returns how many
-// slots running jobs still hold.
+// Clears the use of the interval and the counts.  A cap is then listed again only when a worker fetches under it.
+// Returns how many slots running jobs still hold.
 std::int64_t reset_limits(ShardConnections::Shard& shard, const std::string& name);
 
 }  // namespace brood

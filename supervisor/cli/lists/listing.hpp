@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// 25, or as many lines as the terminal has room for.
+// As many lines as the terminal has room for; 25 if there is no terminal.
 std::size_t usual_limit();
 // "25 shown, page 2; there are 1,204 retries".
 std::string listing_summary(std::size_t shown, std::size_t page, bool more, const std::string& total);

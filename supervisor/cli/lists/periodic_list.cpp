@@ -47,9 +47,9 @@ std::optional<ListedPeriodic> listed_from(const std::string& name, const Reply& 
     one.retry = definition.raw("retry").value_or(one.retry);
     if (const auto members = definition.raw("members"); members && members->size() > 2)
       one.members = "," + std::string(members->substr(1, members->size() - 2));
-  } catch (const BadJson&) {  // another program has written it
+  } catch (const BadJson&) {  // written by another program
   }
-  if (known->source.empty()) known->source = "configuration";  // an earlier release serves it
+  if (known->source.empty()) known->source = "configuration";  // served by an earlier release
   one.known = std::move(*known);
   one.served = true;
   return one;
@@ -77,7 +77,7 @@ ListedPeriodic listed_gem_schedule(const std::string& name, const std::map<std::
   try {
     one.zone = FugitRule::parse(one.cron).zone.name();
     one.served = true;
-  } catch (const CronError&) {  // likewise
+  } catch (const CronError&) {  // its ticks fail, and the log has the reason
   }
   return one;
 }
@@ -116,7 +116,7 @@ std::string why_broken(const std::string& name, const std::string& rule) try {
   return error.what();
 }
 
-// Rules that supervisors do not serve: since they cannot be used, or since the configuration has the name.
+// Adds the rules that supervisors do not serve, because they cannot be used or because the configuration has the name.
 void add_stored_rules(Connection& redis, std::map<std::string, ListedPeriodic>& all) {
   const Reply reply = redis.run(ask_periodic_rules());
   for (const auto& [name, rule] : read_periodic_rules(reply.view()).rules) {
@@ -182,7 +182,7 @@ std::vector<sys_seconds> ListedPeriodic::next_ticks(int how_many) const {
       if (!tick) break;
       ticks.push_back(last = *tick);
     }
-  } catch (const CronError&) {  // a rule of a later brood
+  } catch (const CronError&) {  // a rule of a later release
   }
   return ticks;
 }
@@ -299,7 +299,7 @@ std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& 
       past.at = moment("at");
       past.jid = entry.string("jid").value_or("");
       history.push_back(std::move(past));
-    } catch (const BadJson&) {  // another program has written it
+    } catch (const BadJson&) {  // written by another program
     }
   }
   return history;

@@ -28,12 +28,12 @@ struct ListedPeriodic {
 
   // Where its rule is written: "configuration", "library", "redis" or "sidekiq-cron".
   std::string_view origin() const;
-  // What people see of that: "run time" for Redis.
+  // The same for people: "run time" for Redis.
   std::string_view shown_origin() const;
-  // Whether its ticks push nothing, by a command or by the configuration.
+  // Whether a command or the configuration keeps its ticks from pushing.
   bool is_paused() const { return known.has_no_ticks(); }
 
-  // Fewer if the rule ends before; none for a rule or a zone that this program does not know.
+  // The next ticks, at most `how_many`.  None if this program does not know the rule or the zone.
   std::vector<std::chrono::sys_seconds> next_ticks(int how_many) const;
   // The time in its zone: "2026-11-25 03:00:00 +01:00".
   std::string local_text(std::chrono::sys_seconds tick) const;
@@ -45,7 +45,7 @@ ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& 
 // The periodic jobs of the configuration and of all shards, by name.  Throws ConnectionLost.
 std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections& shards);
 
-// Calls `visit` for the job in the shard that has it; false: no shard has it.
+// Calls `visit` for the job in the shard that has it.  Returns false if no shard has it.
 bool visit_periodic(ShardConnections& shards, const std::string& name,
                     const std::function<void(Connection&, const ListedPeriodic&)>& visit);
 
@@ -55,15 +55,15 @@ struct PastTick {
   std::string jid;                   // empty: it made no job
   std::string json;                  // as Redis has it
 };
-// The newest first.
+// Newest first.
 std::vector<PastTick> history_of_periodic(Connection& redis, const std::string& name);
 
-// Enqueues its job now, outside of its ticks, in the name of `who`.  Returns the jid; nullopt: the job before has not
-// ended.
+// Enqueues its job now, apart from its ticks, in the name of `who`.  Returns the jid; nullopt if the previous job has
+// not ended.
 std::optional<std::string> run_periodic_now(Connection& redis, const ListedPeriodic& one, std::string_view who);
 
 PausedPeriodic pause_periodic_of(ShardConnections& shards, const std::string& name, bool pauses);
-// A sentence that says that the configuration pauses it, and where.
+// A sentence for people: the configuration pauses it, and where.
 std::string paused_by_configuration(const std::string& name, const std::string& where);
 
 }  // namespace brood

@@ -8,7 +8,7 @@ namespace brood {
 
 enum class TellEmbedded { no, yes };
 
-// The members of a process's own report.
+// Writes the members of a process's own report.
 JsonWriter& write_process(JsonWriter& json, const Process& process, TellEmbedded tell_embedded);
 
 }  // namespace brood

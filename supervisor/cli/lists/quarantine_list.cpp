@@ -34,7 +34,7 @@ QuarantinedJob read_quarantined_job(const EntryAsRead& entry) {
     waiting.classes = {job.job_class(), job.counted_class()};
     waiting.jid = job.jid();
     waiting.queue = job.string("queue").value_or("default");
-  } catch (const BadPayload&) {  // another program put it there
+  } catch (const BadPayload&) {  // put there by another program
   }
   return waiting;
 }
@@ -48,7 +48,7 @@ bool each_quarantined(Connection& redis, const std::function<QuarantineStep(cons
     const std::vector<EntryAsRead> entries = read_entries_as_read(page.view());
     for (const EntryAsRead& entry : entries) {
       const QuarantineStep step = take(read_quarantined_job(entry));
-      if (!step.removed) ++first;  // a removed entry makes the next ones move up
+      if (!step.removed) ++first;  // removing an entry moves the next ones up
       if (!step.wants_more) return false;
     }
     if (entries.size() < waiting_read_at_once) return true;

@@ -47,7 +47,7 @@ std::string ListedSequence::json(bool with_jobs) const {
 std::vector<ListedSequence> list_sequences(ShardConnections& shards, std::size_t most) {
   std::vector<ListedSequence> all;
   shards.each([&](ShardConnections::Shard& shard) {
-    std::map<std::string, SequenceState> of_shard;  // a scan may meet one twice
+    std::map<std::string, SequenceState> of_shard;  // a scan may return a sequence twice
     for_each_sequence(shard.redis, [&](const SequenceState& sequence) {
       if (of_shard.size() < most) of_shard.insert_or_assign(sequence.name, sequence);
     });

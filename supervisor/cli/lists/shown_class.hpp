@@ -8,15 +8,15 @@
 
 namespace brood {
 
-// What builds say of a job class, the newest first: for people, and as one JSON object for programs.  `said` has one at
-// least.
+// Shows what builds publish of a job class, the newest first: for people, and as one JSON object for programs.  `said`
+// must not be empty.
 std::string shown_class_text(const std::vector<PublishedClasses::Said>& said, const Style& style);
 std::string shown_class_json(const std::vector<PublishedClasses::Said>& said);
 
 // "ResizeImage path:string width:integer quality:integer?", as one line.
 std::string signature_of(const PublishedClass& known);
 
-// Its queue, retry, timeout and the rest, each a name and what people read.
+// Its queue, retry, timeout and so on, as pairs of a name and a text for people.
 std::vector<std::pair<std::string, std::string>> shown_options(const PublishedClass& known);
 
 }  // namespace brood

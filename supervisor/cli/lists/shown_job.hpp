@@ -12,17 +12,17 @@
 
 namespace brood {
 
-// Everything that is known of one job, at any place.
+// All known facts about one job, wherever it is.
 struct ShownJob {
   JobReport report;
   std::optional<PlacedJob> placed;  // where it lies
-  std::string shard;                // empty: there is only one, or it is nowhere
+  std::string shard;                // empty if there is only one, or if the job is nowhere
   // The worker that holds the job if it is in flight, as of its supervisor's last heartbeat.
   struct Holder {
     std::string host;
     std::int64_t pid = 0;                 // of the supervisor
     int slot = 0;                         // of the worker
-    std::optional<std::int64_t> since;    // epoch seconds; nullopt: it has not begun, or a moment ago
+    std::optional<std::int64_t> since;    // epoch seconds; nullopt: it has not begun, or only just
     std::optional<JobProgress> progress;  // if it reports any
   };
   std::optional<Holder> holder;
@@ -32,8 +32,8 @@ struct ShownJob {
 // Asks all shards.  Throws ConnectionLost or UnexpectedReply.
 ShownJob look_for_job(ShardConnections& shards, const std::string& jid);
 
-// For programs: a report, and "class", "queue", "due_at", "host", "pid", "slot", "since", "progress" and "shard", null
-// for what there is not; and while it waits for its class, "paused_class", "paused_until" and "pause_reason".
+// For programs: a report with "class", "queue", "due_at", "host", "pid", "slot", "since", "progress" and "shard", each
+// null if unknown.  While the job waits for its class, also "paused_class", "paused_until" and "pause_reason".
 std::string shown_job_json(const ShownJob& job);
 
 }  // namespace brood

@@ -40,7 +40,7 @@ struct ErrorsOrder {
 struct TestAnswer {
   std::string service;
   bool is_taken = false;
-  std::string reason = {};  // why it was not
+  std::string reason = {};  // if it was not delivered
 };
 
 ErrorReport test_report(const Config& config) {

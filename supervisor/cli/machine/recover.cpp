@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 
 // A living supervisor sends a heartbeat every ten seconds.
 constexpr auto usual_wait = 15s;
-// By then each living supervisor has reconnected to a Redis that is back.
+// By then each living supervisor has reconnected to a restarted Redis.
 constexpr auto youth_of_redis = 60s;
 
 constexpr const char* recover_footer =
@@ -165,13 +165,13 @@ bool beats(Connection& redis, const std::string& identity) {
   return *beats;
 }
 
-// Counts the supervisors whose death is not proven.
+// Counts the supervisors that are not proven dead.
 std::ptrdiff_t silent_among(const std::vector<Candidate>& candidates) {
   return std::count_if(candidates.begin(), candidates.end(),
                        [](const Candidate& one) { return one.liveness == Liveness::silent; });
 }
 
-// Waits `patience` for heartbeats of supervisors of other hosts: one that sends them lives.
+// Waits `patience` for heartbeats of supervisors of other hosts: a supervisor that sends one lives.
 void watch(std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
   const std::ptrdiff_t silent = silent_among(candidates);
   if (silent == 0 || patience <= 0ms) return;
@@ -290,7 +290,7 @@ void report(const std::vector<Candidate>& candidates, const RecoverOptions& opti
   }
 }
 
-// "gives back 3 jobs of 2 dead supervisors", and what that means for supervisors of other hosts.
+// "gives back 3 jobs of 2 dead supervisors", with the consequence for supervisors of other hosts.
 std::string intention(const std::vector<Candidate>& candidates) {
   std::int64_t jobs = 0;
   int dead = 0;

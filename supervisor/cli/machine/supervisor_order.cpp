@@ -37,8 +37,8 @@ std::string queues_text(const JsonObject& status) {
   return shown == queues.size() ? text : text + fmt::format(" and {} more", queues.size() - shown);
 }
 
-// Describes one of several supervisors, by its answer to "status": "tag shop; queues critical, default; 4 workers; up
-// 3m".  Leaves out what the answer lacks.
+// Describes one of several supervisors by its answer to "status": "tag shop; queues critical, default; 4 workers; up
+// 3m". Leaves out what the answer lacks.
 std::string introduction(const JsonObject& status, WallTime now) {
   std::vector<std::string> parts;
   if (const std::string tag = status.string("tag").value_or(""); !tag.empty())
@@ -53,7 +53,7 @@ std::string introduction(const JsonObject& status, WallTime now) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-// The option that chooses this supervisor, with its description; only the option if it does not answer at once.
+// The option that chooses this supervisor, with its description if it answers at once.
 std::string choice(const LocalSupervisor& one) {
   const std::string option =
       one.instance.empty() ? fmt::format("--pid {}", one.pid) : "--instance " + log::printable(one.instance);

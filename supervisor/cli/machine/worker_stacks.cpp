@@ -40,7 +40,7 @@ bool is_in_set(const std::string& status, std::string_view name) {
   return (set >> (question - 1) & 1) != 0;
 }
 
-// The kernel's state of a silent worker.
+// Why a worker is silent, according to the kernel's state of it.
 std::string silence_of(pid_t pid) {
   const std::string stat = content_of(pid, "stat"), wchan = content_of(pid, "wchan");
   const std::size_t name_end = stat.rfind(')');
@@ -53,22 +53,22 @@ std::string silence_of(pid_t pid) {
   return fmt::format("does not answer: its state is {}{}", state, place);
 }
 
-// If the job runs in a process of its own, that process does not answer, unless the worker is stopped and cannot pass
-// the question on.
+// If the job runs in a process of its own, that process is the silent one, unless the worker is stopped: then it cannot
+// pass the question on.
 std::string silence_of(const SlotSnapshot& worker) {
   const std::string of_worker = silence_of(worker.pid);
   return worker.job_pid > 0 && of_worker != "is stopped" ? silence_of(worker.job_pid) : of_worker;
 }
 
-// A number that no supervisor uses: those count from 1.
+// Request numbers of supervisors count from 1; this one is different from all of theirs.
 std::uint32_t new_request() {
   std::uint32_t number = 0;
   check("getrandom", getrandom(&number, sizeof number, 0));
   return number | 0x8000'0000;
 }
 
-// Asks the worker.  Returns why it could not; empty if it could.  The pidfd stays with this process, even if another
-// gets its pid later.
+// Asks the worker.  Returns why that failed; empty if it did not.  The pidfd keeps meaning this process, even if
+// another process gets its pid later.
 std::string ask_worker(const SlotSnapshot& worker, StackRecord& answer, std::uint32_t request) {
   if (!worker.ready) return "is still starting";
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));

@@ -21,8 +21,8 @@ struct WorkerStack {
   std::string trouble;  // why it did not answer, as the second half of a sentence: "is stopped"; empty if it did
 };
 
-// Asks each worker with a scoreboard in `directory`, or only those in `slots` if there are any, and waits for all
-// answers together.  A worker whose job has removed the handler is not asked: the signal could harm it.
+// Asks each worker with a scoreboard in `directory`, or only those in `slots` if it is not empty, and waits for all
+// answers together.  Does not ask a worker whose job has removed the handler: the signal could harm it.
 std::vector<WorkerStack> ask_for_stacks(const std::string& directory, const std::set<int>& slots,
                                         std::chrono::milliseconds patience);
 

@@ -26,7 +26,7 @@ class OwnConnections {
   std::shared_ptr<TlsCertificates> certificates_;  // null: no TLS
 };
 
-// Without the empty places.
+// Without empty places.
 std::vector<RedisAddress> those_there(std::vector<RedisAddress> shards);
 
 }  // namespace brood

@@ -19,14 +19,16 @@ int say(const Findings& found);
 // nothing.  Returns an exit status.
 int check_libraries(const Config& config, bool& has_warnings);
 
-// For each capsule, starts a child as its first worker would start; the child then ends.  Prints and returns the same.
+// Starts a child for each capsule, in the way its first worker would start; the child then ends.  Prints the findings
+// and returns an exit status.
 int check_startup(const Config& config);
 
-// The same for a caller that is such a child already.  Empty if all libraries can be loaded and all programs executed.
+// The same as check_libraries() for a caller that is such a child already.  Empty if all libraries can be loaded and
+// all programs executed.
 std::string why_not_loadable(const Config& config);
 
-// The objects that the libraries need and this program does not have, as the dynamic linker would find them now.  One
-// process asks, and may write the answer to a file for another.
+// The objects that the libraries need and that this program does not have, as the dynamic linker would find them now.
+// One process can write the answer to a file for another.
 std::vector<NeededObject> find_needed_objects(const Config& config);
 void write_needed_objects(const std::vector<NeededObject>& objects, int file);
 std::vector<NeededObject> read_needed_objects(int file);

@@ -54,7 +54,7 @@ void look_at(const PeriodicSettings& job, const std::string& place, const Config
 
 void look_at_classes(const Config& config, const JobRegistry& registry, Findings& found) {
   for (const auto& [name, settings] : config.classes) {
-    const bool is_about_jobs = settings.threads || settings.isolation || settings.expired;  // not for the page alone
+    const bool is_about_jobs = settings.threads || settings.isolation || settings.expired;  // others concern the page
     if (is_about_jobs && !registry.knows(name))
       found.warnings.push_back(fmt::format("{}: {}", settings.place, registry.describe_unknown(name)));
   }
@@ -95,7 +95,7 @@ void look_for_host(const std::string& setting, const std::string& host, Findings
 
 Findings unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered) {
   Findings found;
-  if (registry.class_names().empty()) return found;  // no job runs at all, which the check reports
+  if (registry.class_names().empty()) return found;  // no job can run, which the check reports
   PublishedClasses classes;
   classes.add({.name = "checked", .runs = true}, describe_classes(registry));
   for (const auto& [name, job] : by_class(config.periodic, classes)) look_at(job, job.place, config, registry, found);
@@ -125,7 +125,7 @@ Findings unknown_places(const Config& config) {
     require_readable("otlp.headers_file", config.otlp.headers_file, found);
   }
   if (config.errors.has_service()) {
-    const ErrorServices services = read_error_services(config.errors);  // it could be read at the start
+    const ErrorServices services = read_error_services(config.errors);  // it was readable at the start
     for (const ErrorSink sink : sinks_of(config)) {
       if (const auto endpoint = endpoint_of(config, services, sink))
         look_for_host(fmt::format("on_error, {}", error_sink_names[static_cast<std::size_t>(sink)]), endpoint->host,

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// Checks every name of a job class, of arguments of one, or of a queue.  `registered` are the periodic jobs of the
-// libraries.  For a child that has loaded them: their code reads the arguments.
+// Checks every name of a job class or a queue, and the arguments of periodic jobs.  `registered` are the periodic jobs
+// of the libraries.  Call it in a child that has loaded the libraries: their code reads the arguments.
 Findings unknown_jobs(const Config& config, const JobRegistry& registry, const PeriodicJobSettings& registered);
 
 // Checks every name of a file, a directory or a host that no other check opens.

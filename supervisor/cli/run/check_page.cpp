@@ -46,7 +46,7 @@ int why_no_listening(const ListenAddress& at) {
   v6.sin6_port = htons(at.port);
   if (inet_pton(AF_INET6, at.host.c_str(), &v6.sin6_addr) == 1)
     return why_not_bound(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
-  return 0;  // perhaps with a zone: the page itself finds out
+  return 0;  // it may have a zone: the page itself will find out
 }
 
 bool is_user(const std::string& name) {

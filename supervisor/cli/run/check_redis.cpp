@@ -111,7 +111,7 @@ std::string why_refused(const Config& config, const std::vector<RedisAddress>& s
     } catch (const ConnectionLost& lost) {
       if (lost.why == Loss::login_refused) return lost.what();
       one_is_away = true;
-    } catch (const UnexpectedReply&) {  // it accepts us, but answers oddly: the supervisor's own connection judges that
+    } catch (const UnexpectedReply&) {  // it accepts us but answers oddly: the supervisor's own connection judges that
     }
   }
   return "";

@@ -26,8 +26,8 @@ class RedisCheck {
   std::vector<RedisData> seen_;  // the data of the shards so far
 };
 
-// For a child, which may wait.  Empty if each Redis accepts us and may be used for all queues of this configuration, or
-// is away.  After one that is away, those without TLS are not asked any more.
+// For a child, which may wait.  Empty if each Redis either may be used for all queues of this configuration or is away.
+// After one Redis is away, asks only those with TLS.
 std::string why_refused(const Config& config, const std::vector<RedisAddress>& shards);
 
 }  // namespace brood

@@ -5,9 +5,9 @@
 
 namespace brood {
 
-// A JSON Schema (draft-07) of brood.toml, for editors.  Made by the readers of the configuration themselves, so that it
-// knows each key, the kind of its value and its bounds.  `example` is the text of etc/brood.toml: the comment above a
-// key there describes the key here.  Throws std::logic_error if a reader leaves out a key of keys_of_section.
+// A JSON Schema (draft-07) of brood.toml, for editors.  The readers of the configuration make it, so it knows each key,
+// the type of its value and its bounds.  `example` is the text of etc/brood.toml: the comment above a key there
+// describes the key here.  Throws std::logic_error if a reader leaves out a key of keys_of_section.
 std::string config_schema(std::string_view example);
 
 // The text of etc/brood.toml.

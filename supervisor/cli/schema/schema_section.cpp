@@ -14,9 +14,9 @@
 namespace brood {
 namespace {
 
-constexpr const char* no_word = "?";  // that no setting has
+constexpr const char* no_word = "?";  // no setting has this value
 
-// A reader checks what it has read, and finds that nothing is there.
+// Calls a reader.  It finds no values, so its checks may throw ConfigError.
 void call(const std::function<void()>& reader) try { reader(); } catch (const ConfigError&) {
 }
 
@@ -76,7 +76,7 @@ std::string SchemaSection::json() const {
                                                 others_.empty() ? "false" : others_));
 }
 
-// A key that is asked for twice has the last of its bounds.
+// If a reader asks for a key twice, the last bounds count.
 void SchemaSection::note(const std::string& key, std::string members) const {
   const auto known = std::ranges::find(properties_, key, [](const auto& property) { return property.first; });
   if (known == properties_.end())

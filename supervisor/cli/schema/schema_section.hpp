@@ -14,7 +14,7 @@ namespace brood {
 
 class SettingDescriptions;
 
-// A table of the configuration without a value: notes what its reader asks for, as JSON Schema.
+// A section of the configuration without values.  Notes what its reader asks for, as JSON Schema.
 class SchemaSection : public ConfigSection {
  public:
   // `kind` is the section's name in keys_of_section.
@@ -55,9 +55,9 @@ class SchemaSection : public ConfigSection {
 
   std::string kind_;
   const SettingDescriptions& descriptions_;
-  // What a reader does to a section does not change the section, so these are no part of its value.
+  // What readers ask for is noted here.  It is no part of the section's value, hence mutable.
   mutable std::vector<std::pair<std::string, std::string>> properties_;  // in their order; members of JSON
-  mutable std::string others_;  // of names that are free; empty: there are none
+  mutable std::string others_;  // schema of freely named keys; empty if there are none
 };
 
 }  // namespace brood

@@ -6,16 +6,16 @@
 
 namespace brood {
 
-// What the comments of etc/brood.toml say about its keys.  Pure.
+// The descriptions of keys in the comments of etc/brood.toml.  Pure.
 class SettingDescriptions {
  public:
   explicit SettingDescriptions(std::string_view example);
 
-  // The paragraph above the key in the section of that kind (see keys_of_section); empty: there is none.
+  // The paragraph above the key in a section of that kind (see keys_of_section); empty if there is none.
   std::string of(const std::string& kind, const std::string& key) const;
 
  private:
-  // By kind and key, with a dot between them.  A section that may have any name has "*" for it.
+  // By kind and key, with a dot between them.  A freely chosen part of a section's name is "*".
   std::map<std::string, std::string> texts_;
 };
 

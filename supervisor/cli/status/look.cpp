@@ -55,7 +55,7 @@ void prefer_scoreboards(StatusReport& report) {
 
 using Ask = std::function<RedisStatus(Connection&)>;
 
-// Gives this connection certificates of its own, so that the notes in them are about this connection.
+// Gives this connection its own certificates, so that their notes concern only this connection.
 RedisAddress with_own_certificates(RedisAddress address) {
   if (address.tls && !address.certificates) try {
       address.certificates = std::make_shared<TlsCertificates>(*address.tls);
@@ -80,7 +80,7 @@ ShardReport look_at(const RedisAddress& found, Connection::Timeouts patience, co
   return report;
 }
 
-// A changed configuration takes effect only after a restart.
+// Prefers the answers of supervisors: a changed configuration takes effect only after a restart.
 void ask_whether_drained(StatusReport& report) {
   std::vector<std::string> drained;
   bool one_says = false;
@@ -163,7 +163,7 @@ StatusReport look_at_own_processes(const RedisAccess& access, Connection::Timeou
   return report;
 }
 
-// After a restart a page or a command is still the same teller, so its turn continues.
+// The name of the teller has no pid: after a restart the same page or command continues its turn.
 MetricsTeller take_turn_to_tell(ShardConnections& shards, const std::string& program, bool may_not_take) {
   const std::string name = Identity::of_this_process().hostname + " " + program;
   MetricsTeller turn = MetricsTeller::unknown;

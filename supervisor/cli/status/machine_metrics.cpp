@@ -23,7 +23,7 @@ void add_workers(Exposition& out, const MachineStatus& machine) {
   }
 }
 
-// Of machines that report failures.
+// Only of machines that report failures.
 void add_error_reports(Exposition& out, const MachineStatus& machine) {
   if (!sum_of_counters(machine).error_reports.in_use()) return;
   const auto each = [&](auto&& add) {

@@ -32,7 +32,7 @@ heartbeat, and none runs here.  With --check: 0 a supervisor of this machine and
 and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.  With --alive: 0 a
 supervisor of this machine and user answers, whatever Redis does; 69 none.)";
 
-// The latest crash whose fingerprint begins so.
+// The latest crash whose fingerprint begins with `fingerprint`.
 const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fingerprint) {
   const auto found = std::find_if(crashes.begin(), crashes.end(),
                                   [&](const Crash& crash) { return crash.fingerprint.starts_with(fingerprint); });
@@ -135,7 +135,7 @@ int status_command(const std::vector<std::string>& args) {
                "brood status: {} files more in {} look like scoreboards and were left out; a job may have made them\n",
                report.machine.scoreboards_left_out, runtime_directory());
   if (!report.redis) return exit_status::unavailable;
-  // JSON has it anyway.
+  // JSON contains these facts anyway.
   const bool nobody_works = report.redis->processes.empty() && report.supervisors.empty();
   if (json || !nobody_works) return exit_status::ok;
   fmt::print(stderr,

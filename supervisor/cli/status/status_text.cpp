@@ -255,7 +255,7 @@ std::string left_threads_text(const ClassUsage& usage) {
   return usage.allows_threads ? "allowed" : "0";
 }
 
-// The classes for which the table has no room.
+// One line for each class whose crashes often follow another class: a cell of the table would be too short.
 std::string preceding_text(const std::vector<ClassUsage>& classes) {
   std::string text;
   for (const ClassUsage& usage : classes) {

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// One line on standard error, rewritten in place ten times a second and gone at the end.  Nothing if standard error is
-// no terminal.
+// One line on standard error, rewritten in place ten times a second and removed at the end.  Shows nothing if standard
+// error is no terminal.
 class ProgressBar {
  public:
   ProgressBar(std::string label, std::size_t total);

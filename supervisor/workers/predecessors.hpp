@@ -14,9 +14,9 @@
 
 namespace brood {
 
-// Workers of the previous program in this process whose records are unreadable: they are ordered to finish the job in
-// hand and exit.  If one crashes, its field no longer counts as living, so its jobs in flight are found by that field
-// and given back.  Their output is not logged.
+// Workers of the previous program in this process whose records are unreadable.  They are ordered to finish the job in
+// hand and exit.  If one crashes, its field no longer counts as living, so a recovery finds its jobs by that field and
+// gives them back.  Their output is not logged.
 class Predecessors {
  public:
   Predecessors() = default;
@@ -24,7 +24,7 @@ class Predecessors {
   Predecessors(EventLoop& loop, const std::vector<Handover::Worker>& workers);
 
   bool is_one(pid_t pid) const { return left_.contains(pid); }
-  // Returns false if `pid` was none of them.
+  // Returns false if `pid` is none of them.
   bool reaped(pid_t pid);
   void kill_all() const;
 

@@ -15,13 +15,13 @@ std::vector<CrashFacts::RanBefore> ran_before(const SlotRecord& record, const Us
 // "Images::Decode 1 run before, Mail 12".
 std::string describe(const std::vector<CrashFacts::RanBefore>& classes);
 
-// Watches which classes have run in a worker before a job that crashes there, and before jobs that do not.  Notes in
-// the table of usage which classes run before crashes more often than by chance.
+// Counts which classes ran in a worker before a job that crashes, and before jobs that do not.  Notes in the table of
+// usage which classes run before crashes more often than by chance.
 class RanBeforeWatch {
  public:
   explicit RanBeforeWatch(WorkerSlots& slots) : slots_(slots) {}
 
-  // A worker has died of its job; its slot is still occupied.
+  // Notes that a worker has died of its job.  Call it while its slot is still occupied.
   void note_crash(int slot, SteadyTime now);
   // Once a second: looks at each worker's present or last job, for comparison.
   void look(SteadyTime now);

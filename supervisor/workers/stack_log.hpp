@@ -10,7 +10,7 @@
 namespace brood {
 
 // Asks workers for their stacks.  A short-lived child writes all stacks to the log, or one worker's stack to the client
-// that asked for it: finding the names of functions takes time, and reads files that may contain anything.
+// that asked.  It is a child because finding the names of functions takes time and reads files with any content.
 class StackLog {
  public:
   StackLog(Children& children, const Generations& generations, WorkerOrders& orders)

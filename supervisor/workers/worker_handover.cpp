@@ -25,7 +25,7 @@ void adopt(const Handover::Worker& worker, WorkerSlots& slots, WorkerOrders& ord
   orders.connect(worker.slot, std::move(control), std::move(output), worker.output_token);
 }
 
-// Uses the files that this generation has loaded, whatever is at their paths now.
+// Uses the files that this generation has loaded, whatever their paths contain now.
 void go_by_held(const Handover::Generation& left, Config& config) {
   const auto held = std::make_shared<HeldFiles>();
   for (const HeldFiles::Entry& file : left.held) held->adopt(file, own_descriptor(file.descriptor));

@@ -15,8 +15,8 @@ namespace brood {
 void hand_over_workers(Handover& handover, const WorkerSlots& slots, const Generations& generations,
                        const WorkerOrders& orders);
 
-// The generations of the workers in `left`.  Settings that the handover lacks are as in `first`.  If there are none, or
-// `slots` could not be adopted, `first` is the only generation.
+// The generations of the workers in `left`.  Takes settings that the handover lacks from `first`.  If `left` has no
+// generations, or `slots` could not be adopted, `first` is the only one.
 Generations generations_of(const std::optional<Handover>& left, const WorkerSlots& slots, const Generation& first,
                            const ProgramOf& program_of);
 

@@ -59,8 +59,8 @@ void WorkerOrders::heard(int slot) {
   char bytes[64];
   const ssize_t got = recv(lines(slot).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-    // Either the worker is gone and will be reaped, or its job has closed the pipe: then the worker receives no orders
-    // any more, and must run no other job.
+    // Either the worker is gone and will be reaped, or its job has closed the pipe.  A worker with a closed pipe
+    // receives no orders any more, and must run no other job.
     lines(slot).control_watch.reset();
     taken.flags = slot_quiet | slot_stop;
     record.flags.fetch_or(taken.flags);
@@ -96,7 +96,7 @@ void WorkerOrders::heard(int slot) {
   }
 }
 
-// A worker asks for an incarnation only between jobs: during a job, the job has written that byte.
+// A worker asks for an incarnation only between jobs.  A byte that comes during a job was written by the job.
 bool WorkerOrders::may_go_on_anew(int slot, ControlByte byte) {
   if (slots_.board.slot(slot).current.load() >= 0) return false;
   return byte != ControlByte::left_behind || shards_.left_behind(slot);
@@ -112,8 +112,8 @@ void WorkerOrders::end_for_broken_protocol(int slot) {
 
 // ---- Orders
 
-// If the pipe is full, the worker has been woken already.  The worker's wait in Redis is ended after the byte, not
-// before: see WorkerUnblocker.
+// A full pipe has woken the worker already.  The byte is written before the worker's wait in Redis is ended: see
+// WorkerUnblocker.
 void WorkerOrders::tell(int slot, std::uint32_t flags) {
   slots_.board.slot(slot).flags.fetch_or(flags);
   send_byte(slot);
@@ -165,7 +165,7 @@ bool WorkerOrders::is_able_to_fetch(int slot) const {
   return taken.pid != 0 && taken.ready_at && taken.flags == 0 && !taken.waits_its_turn;
 }
 
-// The workers in the lowest slots go on, so that each look picks the same ones.
+// Lets the workers in the lowest slots go on, so that each look picks the same ones.
 int WorkerOrders::hold_back_all_but(const std::optional<int>& allowed) {
   std::set<std::string> capsules_that_fetch;
   std::set<int> go_on;
@@ -193,8 +193,8 @@ int WorkerOrders::hold_back_all_but(const std::optional<int>& allowed) {
   return held_back;
 }
 
-// The count is raised first: either a worker that looked earlier sees the new count, or we see that it waits.  No
-// worker is skipped: one whose ready byte we have not read may wait already, and a job may have overwritten a record.
+// Raises the count first: a worker that looks later sees the new count, and one that looked earlier waits and is woken.
+// Skips no worker: one whose ready byte we have not read may wait already, and a job may have overwritten a record.
 void WorkerOrders::note_queues_changed(bool to_all) {
   slots_.board.queue_changes().fetch_add(1);
   for (int slot = 0; to_all && slot < slots_.table.used_slots(); ++slot) {
@@ -224,8 +224,8 @@ std::vector<DumpRequest> WorkerOrders::ask_for_stacks(std::optional<int> only) {
   return asked;
 }
 
-// A job may have overwritten the flags, even its neighbours': a worker that believes itself quiet would idle forever,
-// and one that has lost a stop would have to be killed.
+// A job may have overwritten flags, even those of its neighbours.  A worker that wrongly sees a quiet would idle
+// forever, and one that has lost a stop would have to be killed.
 void WorkerOrders::mend_flags() {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     slots_.board.slot(slot).wanted_shard.store(slots_.table[slot].wanted_shard);

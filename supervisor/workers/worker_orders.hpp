@@ -28,7 +28,7 @@ class WorkerOrders {
   WorkerOrders(const WorkerOrders&) = delete;
   WorkerOrders& operator=(const WorkerOrders&) = delete;
 
-  // The slot's worker uses these until it has been reaped.
+  // Watches the pipes of the slot's worker until it has been reaped.
   void connect(int slot, UniqueFd control, UniqueFd output, std::string token);
   void disconnect(int slot);
   // For the next program in this process; -1: none.
@@ -54,12 +54,13 @@ class WorkerOrders {
   int hold_back_all_but(const std::optional<int>& allowed);
   // The intended number of workers.
   int workers() const { return slots_.table.kept(); }
-  // Asks every worker for its stack, or the one in a slot: each answers in its record's `dump`.  Returns the requests.
+  // Asks every worker for its stack, or only the worker in `slot`.  Each answers in its record's `dump`.  Returns the
+  // requests.
   std::vector<DumpRequest> ask_for_stacks(std::optional<int> slot = std::nullopt);
   // Restores flags that jobs may have overwritten.
   void mend_flags();
 
-  // The workers' reports since the last take_news().
+  // The workers' reports since the previous call.
   struct News {
     std::set<int> batching;  // shards in which a worker holds more than one job
     bool left_wait = false;  // a worker has stopped waiting on its queue
@@ -71,7 +72,7 @@ class WorkerOrders {
 
   // See QueueWorkers.
   std::vector<OccupiedSlot> occupied_slots();
-  // Here a slot's `capsule` is an index into Generations::capsules().
+  // The same slots of workers that fetch, with `capsule` as an index into Generations::capsules().
   std::vector<OccupiedSlot> fetching_slots();
   bool somebody_is_idle() const;
   bool somebody_is_busy() const { return slots_.busy() > 0; }

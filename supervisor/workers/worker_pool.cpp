@@ -21,14 +21,14 @@ using namespace std::chrono_literals;
 
 constexpr auto slow_start = 10s;
 
-// How the job's crash is counted; nullopt if it did not crash.  A job that an operator ends has not crashed.
+// The kind of crash of the job; nullopt if it did not crash.  A job that an operator ends has not crashed.
 std::optional<std::size_t> way_of_crash(const EndedWorker& ended) {
   if (!ended.end.cause || ended.exit.by == EndedBy::by_hand) return std::nullopt;
   return crash_way(ended.end.cause->error_class);
 }
 
-// Sends the runs that a dead worker has left to a StatsD server, if `settings` name one; the crashed run carries
-// `error`.
+// Sends the runs that a dead worker has left to the StatsD server of `settings`, if any.  The crashed run carries
+// `error_class`.
 void tell_left_runs(const StatsdSettings& settings, UsageTable& table, const std::vector<EndedRun>& left,
                     const std::string& error_class) {
   if (settings.address.empty() || left.empty()) return;
@@ -86,7 +86,7 @@ void WorkerPool::look_after(SteadyTime now) {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) look_after_start(slot, now);
 }
 
-// Workers of a roll are left to the roll: one that does not start ends it.
+// Does not end workers of a roll: the roll itself judges a worker that does not start.
 void WorkerPool::look_after_start(int slot, SteadyTime now) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.pid == 0 || taken.ready_at) return;
@@ -112,8 +112,9 @@ std::string WorkerPool::failing_starts() const {
                      slots_.table.kept(), std::chrono::duration<double>(longest_rest).count());
 }
 
-// Restores in each record which process runs there, and until when none does.  Otherwise a later supervisor would take
-// living workers for dead, and `brood status` would show workers that do not exist, also in slots that were never used.
+// Writes into each record, also of a slot that was never used, which process runs there and until when the slot rests.
+// Otherwise a later supervisor would take living workers for dead, and `brood status` would show workers that do not
+// exist.
 void WorkerPool::mend_records() {
   for (int slot = 0; slot < slots_.table.slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];

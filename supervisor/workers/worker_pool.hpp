@@ -20,7 +20,7 @@
 namespace brood {
 
 // The workers of one supervisor: fills their places, and reaps workers that have ended.  WorkerOrders gives them
-// orders, WorkerSuccession decides their generation, and dead workers' jobs are handled elsewhere.
+// orders, WorkerSuccession decides their generation, and supervisor/recovery handles dead workers' jobs.
 class WorkerPool {
  public:
   // `identity` is the supervisor's name.  Takes over the workers in `left`.  If their scoreboard is unreadable, they
@@ -53,8 +53,8 @@ class WorkerPool {
   // Logs that a worker was stopped (SIGSTOP): it finishes nothing and receives nothing.
   void note_stopped(pid_t pid) const;
 
-  // Notes that a child was reaped, and empties its slot; nullopt if it was no worker.  The slot is free again at once,
-  // or, if the worker left something to recover, after recovered().
+  // Notes that a child was reaped, and empties its slot; nullopt if it was no worker.  The slot is free at once, unless
+  // the worker left something to recover: then after recovered().
   std::optional<EndedWorker> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
   // Does nothing for a worker of another supervisor.
   void recovered(const DeadWorker& dead);
@@ -77,7 +77,7 @@ class WorkerPool {
   int shard_of(int slot) const { return slots_.table[slot].shard; }
   // For heartbeats: see Heartbeat::Workers.
   std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(slots_.board); }
-  // Jobs that the supervisor has moved to the dead set.
+  // Counts jobs that the supervisor has moved to the dead set.
   void note_died(std::uint64_t jobs) { slots_.board.usage().died.fetch_add(jobs); }
   void note_beat_token(std::uint64_t token, int shard) { slots_.board.note_beat_token(token, shard); }
   void note_beat(BootTime sent, int shard) {

@@ -18,7 +18,7 @@ WorkerSlots::WorkerSlots(const Setup& setup, const Config& config)
   for (Scoreboard::ShardBeat& beat : board.beats()) beat.last_beat.store(boot_now().time_since_epoch().count());
 }
 
-// Opens the scoreboard that was left, if it is readable; else makes a new one.
+// Opens the scoreboard that the previous program left, if it is readable; else makes a new one.
 Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config, bool& adopted) {
   if (setup.left) {
     const std::string path = scoreboard_path(setup.runtime_directory, setup.identity);

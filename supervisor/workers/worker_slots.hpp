@@ -24,7 +24,7 @@ class WorkerSlots {
   };
   WorkerSlots(const Setup& setup, const Config& config);
 
-  // Whether the scoreboard that was left could be read.  If not, all counters begin anew.
+  // Whether the scoreboard of the previous program could be read.  If not, all counters begin anew.
   bool adopted() const { return adopted_; }
 
   // Makes as many slots as this configuration may need beside the present ones.  Throws std::system_error, and then

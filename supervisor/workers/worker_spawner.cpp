@@ -149,7 +149,7 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
   }
 }
 
-// A restart may bring the first limit.
+// The first limit may come with a rolling restart.
 void WorkerSpawner::take_cgroup_for(const Generation& generation) {
   if (generation.number <= cgroup_sought_for_) return;
   cgroup_sought_for_ = generation.number;

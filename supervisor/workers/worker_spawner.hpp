@@ -19,8 +19,9 @@
 
 namespace brood {
 
-// Both the worker and its supervisor write this into the record: if the supervisor is killed right after the fork, the
-// next one must not take the worker for dead.  The pid is written last: a reader that sees it may read the rest.
+// Notes in the record which process runs there.  Both the worker and its supervisor do this: if the supervisor is
+// killed right after the fork, the next one must not take the worker for dead.  The pid is written last: a reader that
+// sees it may read the rest.
 void say_who_runs(SlotRecord& record, pid_t pid);
 
 // Forks workers for vacant places: from the supervisor, or from the generation's template.
@@ -30,16 +31,16 @@ class WorkerSpawner {
                 WorkerOrders& orders, WorkerShards& shards, const Config& config);
 
   // Fills the places that have rested enough.  A refill does not wait for the recovery of the dead worker, unless so
-  // many wait for theirs that no slot is free.  `others_left`: workers that the table does not know still run.
+  // many recoveries are pending that no slot is free.  `others_left`: workers that the table does not know still run.
   void fill_vacant_places(bool others_left);
   // The place is not filled again before `rest` has passed.
   void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
-  // hand_over(): for the next program in this process.  adopt(): takes over the previous program's templates.
+  // hand_over() is for the next program in this process; adopt() takes over the previous program's templates.
   void hand_over(Handover& handover) const { templates_.hand_over(handover.templates); }
   void adopt(const Handover& left);
-  // From now on no worker comes, not even one that was requested; templates end.
+  // From now on no worker comes, not even one that was requested.  Ends the templates.
   void stop();
-  // Workers that templates were asked for and that have not come yet; an unknown child may be one of them.
+  // The number of requested workers that have not come yet.  An unknown child may be one of them.
   int asked() const { return static_cast<int>(asked_.size()); }
 
   // The cgroup of the workers, if brood has one.
@@ -71,7 +72,7 @@ class WorkerSpawner {
   WorkerShards& shards_;
   WorkerTurns turns_;
   std::optional<MemoryCgroup> memory_cgroup_;
-  std::uint32_t cgroup_sought_for_;  // the last generation for which one was looked for
+  std::uint32_t cgroup_sought_for_;  // the last generation for which one was sought
   WorkerTemplates templates_;
   std::map<int, Newborn> asked_;  // by slot
   Timer wake_;                    // for the next refill

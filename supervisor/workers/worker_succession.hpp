@@ -41,10 +41,10 @@ class WorkerSuccession {
   void give_up(int place);
 
   void adopt_fresh();
-  // Orders the workers of fresh places to finish, or kills them if they are not ready yet.  Old places that were given
-  // up are kept again: a worker that is still there stays, one that has gone is replaced.
+  // Orders the workers of fresh places to finish, or kills them if they are not ready yet.  Keeps old places that were
+  // given up: a worker that is still there stays, and one that has gone is replaced.
   void drop_fresh();
-  // The same generation with other settings: after drop_fresh(), those before resize().
+  // Gives the present generation back the settings that it had before resize().  Call it after drop_fresh().
   void put_back(std::shared_ptr<const Generation> generation) { generations_.replace_present(std::move(generation)); }
 
   // The number of workers that have been ordered to finish and still run a job.

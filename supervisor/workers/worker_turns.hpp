@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// Tells each worker of a capsule that runs one worker at a time whether it must wait; see serial_turns.hpp.
+// Orders each worker of a capsule that runs one worker at a time to wait or to go on; see serial_turns.hpp.
 // `strangers`: living workers of which nothing is known.
 class WorkerTurns {
  public:

@@ -36,8 +36,8 @@ std::optional<JobEnder::Ended> JobEnder::end_job(const std::string& jid, WorkerD
   return std::nullopt;
 }
 
-// Aborts the worker for the job that it was seen to run.  Returns false if that job has ended since.  The signal goes
-// to the thread that runs jobs, since its stack is the interesting one.
+// Aborts the worker for the job that it was seen running.  Returns false if that job has ended since.  Sends the signal
+// to the thread that runs jobs, so that the crash record shows the stack of that thread.
 bool JobEnder::abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now) {
   if (!mark_being_killed(scoreboard_.slot(slot), seen.number, seen.current)) return false;
   ProcessTable::Slot& taken = table_[slot];
@@ -70,7 +70,7 @@ void JobEnder::look(SteadyTime now) {
     if (taken.kill_at) {
       if (now >= *taken.kill_at) {
         kill_worker(taken.pid);
-        taken.kill_at = overdue.kill_at(now);  // a worker that cannot die at once must not make the loop spin
+        taken.kill_at = overdue.kill_at(now);  // a worker that cannot die at once must not keep the loop busy
       }
       continue;
     }

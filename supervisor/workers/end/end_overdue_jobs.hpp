@@ -24,7 +24,7 @@ class JobTimeout {
   SteadyTime abort_at(SteadyTime deadline) const { return deadline + grace_; }
   SteadyTime kill_at(SteadyTime aborted) const { return aborted + std::max(grace_, shortest_grace); }
 
-  // The pause between two looks for new deadlines: short enough to see each before its abort is due.
+  // The pause between two looks for new deadlines: short enough to notice each deadline before its abort is due.
   std::chrono::milliseconds look_interval() const { return std::clamp(grace_, shortest_grace, longest_interval); }
 
  private:
@@ -43,7 +43,7 @@ class JobEnder {
   JobEnder(EventLoop& loop, ProcessTable& table, Scoreboard& scoreboard,
            std::function<std::chrono::milliseconds(int slot)> grace_of);
 
-  // Ends the worker that runs the job `jid`; nullopt if none runs it.
+  // Ends the worker that runs the job `jid`; nullopt if no worker runs it.
   struct Ended {
     int slot;
     pid_t pid;

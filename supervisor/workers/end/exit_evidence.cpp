@@ -41,8 +41,9 @@ EndedWorker ExitEvidence::examine(WorkerExit seen, const ProcessTable::Slot& tak
 
   EndedWorker ended{.exit = std::move(seen), .end = {}, .death = {}};
   ended.end = judge_worker_end(ended.exit);
-  // A worker that was never ready has registered nothing, so none of its jobs can be in flight.  It reports readiness
-  // in two ways, as neither is certain: a job may have overwritten its record, and its byte may still be under way.
+  // A worker that was never ready has registered nothing, so it has no jobs in flight.  Neither sign of readiness is
+  // certain: a job may have overwritten the record, and the worker's byte may still be under way.  So either one
+  // counts.
   if (!ended.end.nothing_to_recover && (ended.exit.last.ready || taken.ready_at))
     ended.death = death_of(ended.exit, ended.end, taken);
   return ended;
@@ -51,8 +52,8 @@ EndedWorker ExitEvidence::examine(WorkerExit seen, const ProcessTable::Slot& tak
 WorkerDeath ExitEvidence::death_of(const WorkerExit& exit, const WorkerEnd& end,
                                    const ProcessTable::Slot& taken) const {
   WorkerDeath worker_death;
-  // The record is about the incarnation that the worker had registered.  One that was assigned later may never have
-  // reached the worker, and then the record does not cover it.
+  // The record belongs to the incarnation that the worker had registered.  It does not cover a later one that was
+  // assigned, but perhaps never reached the worker.
   worker_death.worker = {.identity = identity_,
                          .slot = exit.slot,
                          .incarnation = taken.incarnation,

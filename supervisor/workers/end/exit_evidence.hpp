@@ -17,7 +17,7 @@ class ExitEvidence {
  public:
   explicit ExitEvidence(std::string identity);
 
-  // Call it now and then: old kills by the kernel do not explain later deaths.
+  // Call it now and then, so that old kills by the kernel do not explain later deaths.
   void note_host_memory(SteadyTime now);
 
   // Completes `seen`, in which slot, pid, status, use, memory limit, cgroup, workers and time are set, and judges it.
@@ -32,7 +32,7 @@ class ExitEvidence {
   OomKills host_kills_;
 };
 
-// The resources that the worker's last job used, by the worker's totals.
+// The resources that the worker's last job used, computed from the worker's totals.
 JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record);
 
 }  // namespace brood

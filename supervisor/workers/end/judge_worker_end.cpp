@@ -25,8 +25,8 @@ bool cut_a_job_short(const SlotSnapshot& last) {
   });
 }
 
-// The signal that the worker's own handler saw.  The final SIGKILL may have come only because unwinding hung in that
-// handler.
+// The signal that the worker's own handler received.  The final SIGKILL may only have come because unwinding hung in
+// that handler.
 int first_signal(const WorkerExit& exit) {
   const bool handler_was_ended = !exit.status.exited && exit.status.value == SIGKILL && exit.stack.signal != 0;
   return handler_was_ended ? exit.stack.signal : exit.status.value;

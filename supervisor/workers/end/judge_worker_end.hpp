@@ -15,7 +15,7 @@
 
 namespace brood {
 
-// The counters of a cgroup's memory.events and memory.events.local.
+// Counters from a cgroup's memory.events and memory.events.local.
 struct MemoryEvents {
   std::uint64_t oom_kill = 0;        // processes in it that the out-of-memory killer ended, for any limit
   std::uint64_t oom_group_kill = 0;  // times that the cgroup was ended as a whole
@@ -24,7 +24,7 @@ struct MemoryEvents {
   bool operator==(const MemoryEvents&) const = default;
 };
 
-// Whether memory was the cause.
+// Whether memory caused the end, and whose.
 enum class MemoryVerdict {
   not_memory,
   own_limit,               // it reached its memory_limit
@@ -62,7 +62,7 @@ struct WorkerExit {
   bool forked_jobs() const { return last.forks_jobs || last.job_pid > 0; }
 };
 
-// How a worker's end is judged, and what the job is charged with.
+// The judgement of a worker's end, and the charge for its job.
 struct WorkerEnd {
   bool in_order = false;  // it obeyed an order to leave, or was recycled
   bool nothing_to_recover = false;
@@ -81,15 +81,16 @@ struct EndedWorker {
   std::optional<WorkerDeath> death;  // nullopt if there is nothing to recover
 };
 
-// A thread that a job left behind may end the worker after that job is over and before another has begun: then the job
-// counts as still running.
+// A thread that a job left behind may end the worker between that job and the next.  In that case marks the job as
+// still running.
 void blame_who_left_threads(WorkerExit& exit);
 
-// Decides which job is charged with this end.  Pure.  Only the job that ran is charged, and only for an end that it
-// caused: a signal, an exit, its timeout, its memory, and a SIGKILL of unknown origin.  No job is charged if brood
-// ended the worker for reasons of its own, or if the kernel chose it while others used up the host's memory.  A job
-// that has not begun is charged if its payload may have been too large for the memory limit: no worker could ever begin
-// it.
+// Decides which job is charged with this end.  Pure.
+//
+// Only the job that ran is charged, and only for an end that it caused: a signal, an exit, its timeout, its memory, and
+// a SIGKILL of unknown origin.  No job is charged if brood ended the worker for reasons of its own, or if the kernel
+// chose the worker while others used up the host's memory.  A job that has not begun is charged if its payload may have
+// been too large for the memory limit: otherwise no worker could ever begin it.
 WorkerEnd judge_worker_end(const WorkerExit& exit);
 
 // Whether a handler of an event was running when the worker ended.

@@ -51,7 +51,7 @@ bool holds(const path& file, const std::string& wanted) {
   return false;
 }
 
-// Writes once: cgroupfs takes or refuses a value as a whole.
+// Writes in one call: cgroupfs accepts or refuses a value as a whole.
 void write(const path& file, const std::string& value) {
   const UniqueFd fd(check(("open of " + file.string()).c_str(), ::open(file.c_str(), O_WRONLY | O_CLOEXEC)));
   check(("write to " + file.string()).c_str(), ::write(fd.get(), value.data(), value.size()));
@@ -66,7 +66,7 @@ void require_writable(const path& file) {
   if (access(file.c_str(), W_OK) != 0) throw NotDelegated{file.string() + " cannot be written"};
 }
 
-// Reads a line like "0::/system.slice/brood.service"; other lines are of other hierarchies.
+// Reads a line like "0::/system.slice/brood.service"; the other lines belong to other hierarchies.
 path own_cgroup(const CgroupPlaces& places) {
   std::istringstream lines(content(places.membership));
   for (std::string line; std::getline(lines, line);) {
@@ -185,8 +185,7 @@ void MemoryCgroup::move_supervisor() const {
   }
 }
 
-// Moves the other children: workers of a generation without cgroups, and whatever else runs.  They stay without a
-// limit.
+// Moves all other children, such as workers of a generation without cgroups.  They stay without a limit.
 void MemoryCgroup::move_children(const path& into) const {
   for (int i = 0; i < most_looks; ++i) {
     std::vector<pid_t> others = processes_in(base_);

@@ -13,22 +13,22 @@
 
 namespace brood {
 
-// A cgroup for each worker, if a cgroup with the memory controller has been delegated to this supervisor alone: the
-// kernel then ends a worker, with everything its job has started, at memory_limit.  The supervisor moves into a leaf of
-// its own, since a cgroup that controls its children may contain no process itself.  Each call is a few tiny writes
-// into cgroupfs, which do not block.
+// A cgroup for each worker, so that the kernel ends a worker, with everything its job has started, at memory_limit.
+// Needs a cgroup with the memory controller that is delegated to this supervisor alone.  The supervisor moves into its
+// own leaf, since a cgroup that controls its children may contain no process itself.  Each call makes a few small
+// writes into cgroupfs, which do not block.
 class MemoryCgroup {
  public:
-  // Returns nullopt if nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with a cgroup of
-  // its own), or if nothing is delegated.  Logs whether cgroups or another way limits memory.  Call it in the
-  // supervisor; its children, if it has any by then, move with it.
+  // Returns nullopt if nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with its own
+  // cgroup), or if nothing is delegated.  Logs whether memory is limited by cgroups or in another way.  Call it in the
+  // supervisor; children that it has by then move with it.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
   // Call it before workers of another configuration are forked: their jobs may need more controllers.
   void follow(const Config& config) const;
 
-  // In the child that becomes the worker of `slot`, before any job's code: moves it into the slot's leaf, with this
-  // limit (0: none).  Throws std::system_error if it cannot; the worker then has no limit.
+  // Call it in the child that becomes the worker of `slot`, before any job's code: moves it into the slot's leaf, with
+  // this limit (0: none).  Throws std::system_error on failure; the worker then has no limit.
   void enter(int slot, std::uint64_t limit_bytes) const;
 
   // The slot's events since the last take_events() or clear().
@@ -47,7 +47,7 @@ class MemoryCgroup {
   void note_leaves();
 
   std::filesystem::path base_;
-  std::map<int, MemoryEvents> seen_;  // by slot; missing if nothing was counted
+  std::map<int, MemoryEvents> seen_;  // by slot; missing while all its counters are 0
 };
 
 }  // namespace brood

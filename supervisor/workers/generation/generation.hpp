@@ -10,13 +10,13 @@
 
 namespace brood {
 
-// One configuration with the program of its children.  Its workers keep it to their end, even after a rolling restart
-// has brought another generation.
+// One configuration with the program of its children.  A worker keeps its generation to its end, even after a rolling
+// restart.
 struct Generation {
   std::uint32_t number = 1;
   std::shared_ptr<const Config> config = {};
   std::shared_ptr<ChildProgram> program = {};  // the program of its children
-  // Another program began it in this process.  Its workers' results are lost, so none are compared with them.
+  // Begun by another program in this process.  Its workers' results are lost, so new ones are not compared with them.
   bool is_of_another_program = false;
 };
 

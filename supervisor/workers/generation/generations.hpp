@@ -25,7 +25,7 @@ class Generations {
   const std::shared_ptr<const Generation>& present() const { return known_.at(present_); }
   std::uint32_t present_number() const { return present_; }
   const Known& known() const { return known_; }
-  // A coming generation takes a larger number, as workers of one that was rolled back may still finish.
+  // A coming generation gets a larger number than all: workers of one that was rolled back may still finish.
   std::uint32_t largest_number() const { return known_.rbegin()->first; }
 
   // `number` must be known.
@@ -47,7 +47,7 @@ class Generations {
   void bring(std::shared_ptr<const Generation> next);
   void take_the_coming_one() { present_ = coming_.value_or(present_), coming_.reset(); }
   void drop_the_coming_one() { coming_.reset(); }
-  // The present generation keeps its number and gets other settings.
+  // Gives the present generation other settings; it keeps its number.
   void replace_present(std::shared_ptr<const Generation> changed) { known_[present_] = std::move(changed); }
   // Forgets all generations except the present one and those `in_use`.
   void keep(const std::set<std::uint32_t>& in_use);

@@ -68,9 +68,11 @@ void JobOutput::work() {
   wait(now);
 }
 
-// Before a job begins, a mark is written behind everything printed before.  So if the same job was there before and
-// after the read, it printed what follows the last mark.  If one job replaced another meanwhile, a mark may be still to
-// read.  If the record was unreadable before and after, that proves nothing: two jobs in turn may have been writing it.
+// Attributes what was read to a job.  A mark is written before a job begins, behind everything printed before.
+//
+// If the same job ran before and after the read, it printed what follows the last mark.  If one job replaced another
+// meanwhile, a mark may still be unread, so look again.  If the record was unreadable both times, that proves nothing:
+// two jobs in turn may have been writing it.
 void JobOutput::read_in_turn(SteadyTime now) {
   flooded_ = false;
   bool can_be_read = false;

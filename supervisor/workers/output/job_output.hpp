@@ -36,8 +36,8 @@ struct PrintingJob {
 
 // The supervisor's end of one worker's output: logs each line as event=job_output with the job that printed it.
 //
-// It never holds up the loop: a turn reads at most 64 KB and logs at most 64 lines, and a job that prints faster waits
-// at its full pipe.  While the log itself is behind, output waits a second for it.  After that, and beyond what
+// It never holds up the loop.  A turn reads at most 64 KB and logs at most 64 lines; a job that prints faster waits at
+// its full pipe.  While the log itself is behind, output waits up to a second for it.  After that, and beyond what
 // TokenBucket admits, lines are dropped, counted, and reported as event=job_output_dropped with the job that printed
 // them.
 class JobOutput {
@@ -53,8 +53,8 @@ class JobOutput {
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
 
-  // At the worker's end, before its slot is vacated: logs at most the last 1,000 lines of the rest, and closes the
-  // pipe.  A descendant that prints later writes to a pipe without a reader.
+  // Call it at the worker's end, before its slot is vacated.  Logs at most the last 1,000 lines of the rest, and closes
+  // the pipe: a descendant that prints later writes to a pipe without a reader.
   void drain_and_close();
 
   int descriptor() const { return pipe_.get(); }

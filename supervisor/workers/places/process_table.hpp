@@ -15,10 +15,11 @@
 
 namespace brood {
 
-// Where each child runs or is going to run.  A *place* is one of a capsule's workers, wanted as long as it is kept; a
-// *slot* is a record of the scoreboard, taken by a worker from its spawn until it is dead and its jobs are recovered.
-// So one place goes through many slots, and in a rolling restart an old and a new worker have one each.  Plain values
-// and pure bookkeeping, no system calls: tests drive it with invented pids.
+// Where each child runs or will run.  Pure bookkeeping, no system calls: tests drive it with invented pids.
+//
+// A *place* is one of a capsule's workers; it exists as long as that worker is wanted.  A *slot* is a record of the
+// scoreboard; a worker holds it from its spawn until it is dead and its jobs are recovered.  So a place uses many slots
+// one after the other, and in a rolling restart the old and the new worker have one each.
 class ProcessTable {
  public:
   struct Place {
@@ -50,8 +51,8 @@ class ProcessTable {
     int capsule = 0, number = 0;    // as its place's
     std::uint64_t incarnation = 0;  // the last one assigned; never reused
     int shard = 0;                  // that its worker serves
-    int wanted_shard = 0;           // where its worker goes once it holds nothing
-    bool goes_if_first = false;     // called together with others: only the first that is free goes
+    int wanted_shard = 0;           // the shard to which its worker moves once it holds nothing
+    bool goes_if_first = false;     // called together with others: only the first that is free moves
     SteadyTime in_shard_since{}, called_at{};
     SteadyTime occupied_since{};
     EndedBy ended_by = EndedBy::itself;     // the cause of this worker's end, if the supervisor knows one
@@ -76,27 +77,27 @@ class ProcessTable {
   int add_place(std::uint32_t generation, int capsule, int number, Place::State state = Place::State::kept);
   void remove_place(int key);
 
-  // Until when the place whose last worker had `slot` is not filled; the epoch if the slot is occupied, or was no
-  // place's last one.
+  // Until when the place whose last worker had `slot` rests; the epoch if the slot is occupied, or was not the last
+  // slot of any place.
   SteadyTime rests_until(int slot) const;
 
   // The lowest slot that is neither occupied, held nor reserved; nullopt if none.
   std::optional<int> free_slot() const;
-  // The worker of the vacant place `key` is on its way and will take the free `slot`: no other worker gets either.
+  // Notes that the worker of the vacant place `key` is on its way and will use the free `slot`: both are taken.
   void reserve(int slot, int key);
   // Undoes reserve(): the slot is free again, and the place, if it still exists, vacant.
   void unreserve(int slot);
   // Notes that `pid` now runs in the free `slot`, as the worker of the vacant place `key`.
   void occupy(int slot, int key, pid_t pid, SteadyTime now);
-  // Empties the slot that `pid` ran in, and its place, and returns the slot; nullopt if the process was never ours.
-  // The slot is held; its data about the last worker stay readable until it is occupied again.
+  // Empties the slot that `pid` ran in, and its place.  Returns the slot, or nullopt if `pid` was no worker.  The slot
+  // is held; its data about the last worker stay readable until it is occupied again.
   std::optional<int> vacate(pid_t pid);
-  // A worker of the previous program died in `slot`, which no other has; its jobs are not recovered yet.
+  // Notes that a worker of the previous program died in the free `slot`, and that its jobs are not recovered yet.
   void hold(int slot, const Slot& last);
-  // The slot's last worker is recovered, so the slot is free.
+  // Frees the slot: its last worker is recovered.
   void release(int slot);
 
-  // The worker in `slot` has reported that it is ready.
+  // Notes that the worker in `slot` has reported that it is ready.
   void note_ready(int slot, SteadyTime now);
 
   // Gives `slot` a new incarnation, never assigned before, for its shard.
@@ -112,7 +113,7 @@ class ProcessTable {
   int ready() const;  // places that have a ready worker
   // Whether each kept place has or had a ready worker.  Workers that end after each job are seldom all ready at once.
   bool all_were_ready() const;
-  // How many kept places cannot be filled, as each start fails there, and the longest rest among them.
+  // The kept places where every start fails: how many, and the longest rest among them.
   struct FailingStarts {
     int places = 0;
     std::chrono::milliseconds longest_rest{0};

@@ -8,11 +8,12 @@ namespace brood {
 
 // How long a place rests before it is filled again.  Pure: tests drive it with invented times.
 //
-// After a start that fails (a library does not load, a startup throws, a constructor crashes or hangs) the place rests
+// After a failed start (a library does not load, a startup throws, a constructor crashes or hangs) the place rests
 // exponentially longer, 100 ms to 30 s; the same after a worker that ends young without a job.  After a worker that had
-// begun a job, or lived long enough, the place does not rest.  But if the place's workers crash one after the other,
-// each within ten seconds at its first job, then from the 21st in a row on the place rests 10 ms to 250 ms.  A single
-// completed job ends that.
+// begun a job, or lived long enough, the place does not rest.
+//
+// A place whose workers crash one after the other, each within ten seconds at its first job, rests 10 ms to 250 ms from
+// the 21st such crash on.  A single completed job ends that.
 class RestartPolicy {
  public:
   static constexpr std::chrono::milliseconds first_rest{100};

@@ -16,8 +16,8 @@ bool is_coming(const RollPlace& place) {
 
 bool is_old(const RollPlace& place) { return !place.fresh && place.state != RollPlace::State::given_up; }
 
-// Which old place to give up first: one without a worker, then one whose worker is not ready, then an idle one, then a
-// busy one.
+// Orders the old places: gives up first those without a worker, then those whose worker is not ready, then idle ones,
+// then busy ones.
 int loss(const RollPlace& place) {
   if (place.state == RollPlace::State::vacant || place.state == RollPlace::State::waiting) return 0;
   if (place.state == RollPlace::State::starting) return 1;
@@ -31,7 +31,7 @@ RollPlan::RollPlan(int max_unavailable, std::chrono::milliseconds longest_start)
 
 void RollPlan::note_death(const Death& death) {
   if (!reason_.empty()) return;
-  // If the supervisor stood still, the time of death is unknown, so the trial must have been seen to be over.
+  // If the supervisor stood still, the time of death is unknown.  Then only a trial that was seen to be over counts.
   const bool was_seen = stood_.contains(death.place);
   const bool stood = death.began_a_job || (death.was_ready && death.ready_for >= trial && was_seen);
   if (stood) stood_.insert(death.place);
@@ -60,7 +60,7 @@ RollStep RollPlan::next(const std::vector<RollPlace>& places, SteadyTime now) {
     give_up_some(places, step);
     return step;
   }
-  // Remaining old places have no fresh one to replace them: their capsule is smaller now, or gone.
+  // The remaining old places have no fresh counterpart: their capsule is smaller now, or gone.
   for (const RollPlace& place : places) {
     if (is_old(place)) step.give_up.push_back(place.key);
   }

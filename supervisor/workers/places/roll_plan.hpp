@@ -37,12 +37,13 @@ struct RollStep {
   std::vector<int> give_up;  // places whose workers are to finish
 };
 
-// Brings fresh workers in and old ones out.  At most `max_unavailable` fresh workers start at a time, beside those that
-// follow one that has stood its trial.  An old worker is ordered to finish only when a fresh one of its capsule is
-// ready, or has been.  The first fresh workers are on trial: no old worker is ordered to finish until one of them has
-// begun a job or lived for a while.  Time in which the supervisor stood still does not count: deaths in it are not
-// known yet.  The roll is done when each fresh place has had a worker that stood the trial, even if another has
-// followed it since.  Pure.
+// Replaces old workers by fresh ones.  Pure.
+//
+// At most `max_unavailable` fresh workers start at a time; those that follow one that has stood its trial do not count.
+// An old worker is ordered to finish only when a fresh worker of its capsule is or was ready.  The first fresh workers
+// are on trial: no old worker is ordered to finish until one of them has begun a job or lived for a while.  Time in
+// which the supervisor stood still does not count, since deaths in it are not known yet.  The roll is done when each
+// fresh place has had a worker that stood the trial, even if another worker has followed it since.
 class RollPlan {
  public:
   static constexpr std::chrono::seconds trial{1};

@@ -28,7 +28,7 @@ void say(int line, TemplateIs what, const std::string& text) {
   send(line, message.data(), message.size(), MSG_NOSIGNAL);
 }
 
-// Waits for the supervisor's byte: before it the supervisor does not know this worker, which therefore must not begin.
+// Waits for the supervisor's byte.  The worker must not begin before it: the supervisor does not know the worker yet.
 bool may_begin(int control) {
   char byte = 0;
   ssize_t got = 0;

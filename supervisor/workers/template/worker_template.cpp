@@ -81,7 +81,7 @@ bool WorkerTemplate::ask(const ForkRequest& request, const WorkerDescriptors& de
   return true;
 }
 
-// A library may write into this socket too, so a message must not be able to do harm.
+// A library may write into this socket too, so no message may do harm.
 void WorkerTemplate::hear() {
   for (int i = 0; i < most_messages_a_turn && watch_; ++i) {
     char bytes[longest_message];

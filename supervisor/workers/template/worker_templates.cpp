@@ -87,8 +87,8 @@ void WorkerTemplates::start(One& one, SteadyTime now) {
   }
 }
 
-// Until the next attempt, workers load for themselves.  A template that had been ready is replaced at once, and workers
-// wait for it, unless the one before it also ended without a worker of its own.
+// Until the next attempt, workers load for themselves.  But a template that had been ready is replaced at once, and
+// workers wait for it, unless the template before it also ended without forking a worker.
 void WorkerTemplates::let_rest(One& one, SteadyTime now) {
   const bool at_once = one.process && one.process->was_ready() && one.rest == 0ms;
   one.process.reset();

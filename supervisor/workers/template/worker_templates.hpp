@@ -32,19 +32,19 @@ class WorkerTemplates {
   };
   // The way for a worker of this generation, with these settings, in this slot.
   Way way_to_fork(const Generation& generation, const WorkerSettings& settings, int slot, SteadyTime now);
-  // Returns false if the caller must ask again, when `changed` is called.
+  // Returns false if the template cannot be asked now; ask again when `changed` is called.
   bool ask(const Generation& generation, const ForkRequest& request, const WorkerDescriptors& descriptors);
 
   // The generations whose templates have ended since the last call: they will not answer requests.
   std::set<std::uint32_t> take_given_up() { return std::exchange(given_up_, {}); }
 
-  // hand_over(): the ready templates, for the next program in this process.  adopt(): takes over one of the previous
-  // program.
+  // hand_over() writes the ready templates for the next program in this process.  adopt() takes over one of the
+  // previous program.
   void hand_over(std::vector<Handover::Template>& left) const;
   void adopt(const Generation& generation, const Handover::Template& left);
 
-  // Forks templates that have ended again, each after its rest, so that the next worker need not load for itself.
-  // Returns when to call it next.
+  // Forks ended templates again, each after its rest, so that the next worker need not load for itself.  Returns when
+  // to call it next.
   std::optional<SteadyTime> bring_back(SteadyTime now);
 
   // Ends the templates of all other generations.

@@ -32,8 +32,8 @@ constexpr std::uint32_t this_architecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t this_architecture = 0;
 #endif
 
-// pidfd_open is allowed: it shows whether a process is dead or only hidden, and every call that could reach the process
-// by it is refused.
+// pidfd_open is allowed: it shows whether a process is dead or only hidden.  Every call that could affect the process
+// through it is refused.
 constexpr std::uint32_t refused_calls[] = {SYS_execve,
                                            SYS_execveat,
                                            SYS_ptrace,
@@ -148,7 +148,7 @@ constexpr std::uint32_t argument(int number) {
   return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + static_cast<std::size_t>(number) * 8);
 }
 
-// The allowed or the forbidden values of one argument of a call; the kernel reads 32 bits of it.
+// The allowed or the forbidden values of one argument of a call, of which the kernel reads 32 bits.
 struct Bound {
   std::uint32_t call;
   int argument;
@@ -172,7 +172,7 @@ void limit_argument(std::vector<sock_filter>& program, const Bound& bound) {
 }
 
 // Lets the process raise signals only in itself, as it does after a crash, and not through the owner of a file either.
-// Forbids typing into its terminal.
+// Keeps it from typing into its terminal.
 void limit_reach(std::vector<sock_filter>& program) {
   using enum Bound::Sense;
   const auto self = static_cast<std::uint32_t>(getpid());

@@ -41,7 +41,8 @@
 namespace brood {
 namespace {
 
-// Requests in each lane.  All lanes together hold fewer than there are clients, so that one more is always accepted.
+// The most requests waiting in each lane.  All lanes together hold fewer than there are clients, so one more client is
+// always accepted.
 constexpr std::size_t most_waiting = 12, most_probes_waiting = 4;
 constexpr std::size_t large_answer = 1 << 20;  // then memory is given back
 
@@ -126,7 +127,7 @@ struct PageLane {
   LaneThread thread;  // destroyed first: it uses the site
 };
 
-// The page of a program that was just replaced may need a moment to end.
+// A page that was just replaced may need a moment to end.
 UniqueFd listen_after_predecessor(const ListenAddress& address, mode_t mode) {
   using namespace std::chrono_literals;
   for (int tries = 0;; ++tries) {
@@ -139,7 +140,7 @@ UniqueFd listen_after_predecessor(const ListenAddress& address, mode_t mode) {
   }
 }
 
-// A proxy may remove the base, or keep it.
+// A proxy may remove the base from the path, or keep it.
 std::string path_below(const std::string& base, std::string path) {
   if (base.empty() || !path.starts_with(base)) return path;
   if (path.size() == base.size()) return "/";
@@ -177,10 +178,10 @@ HttpResponse too_many_follow() {
   return response;
 }
 
-// Machines without a name ask for the health: it is open to all that reach the socket, and reveals nothing else.
+// Probes without a login may ask for the health: it reveals nothing else.
 bool is_open(const Route& route) { return route.path == "/healthz"; }
 
-// Warns if a process that may change the file of users could let itself in.  A page that a supervisor serves runs as
+// Warns if processes that may change the file of users could add themselves.  A page that a supervisor serves runs as
 // the jobs' user.
 void look_who_may_change_users(const WebSettings& settings, bool is_supervised) {
   if (settings.users.empty() || geteuid() == 0) return;
@@ -265,21 +266,21 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     if (routed.route == nullptr) return reply(refusal(routed.status, reason_of(routed.status), nullptr, nullptr));
     const Route& route = *routed.route;
     look_who_may_come();
-    const Authenticator& its_doors = is_open(route) ? open_to_all : authenticator;
+    const Authenticator& guard = is_open(route) ? open_to_all : authenticator;
     const auto tell = [&failed_logins, reply](const Answered& told) {
       if (told.deed) note_deed(*told.deed);
       if (told.failed_login) failed_logins.note(*told.failed_login);
       reply(told.response);
     };
-    if (const auto refused = refusal_at_door(its_doors, request, route)) return tell(*refused);
+    if (const auto refused = early_refusal(guard, request, route)) return tell(*refused);
     const auto refuse = [&] { reply(refusal(503, "Too many requests wait already.", nullptr, &route)); };
     if (wants_to_follow(request, route)) {
       if (!views.has_room()) return reply(too_many_follow());
-      // A password must be hashed, which takes a thread; the page itself is made later.
+      // Hashing the password takes time, so it is done in a thread; the page itself is made later.
       const auto admitted = std::make_shared<std::variant<Follower, Answered>>();
       FollowedViews::View view{&route, lasting_query(request.query), Role::read};
-      auto work = [admitted, &its_doors, &route, request = std::move(request)] {
-        *admitted = admit_follower(its_doors, request, route);
+      auto work = [admitted, &guard, &route, request = std::move(request)] {
+        *admitted = admit_follower(guard, request, route);
       };
       auto done = [admitted, tell, reply, view, &views]() mutable {
         if (const auto* const refused = std::get_if<Answered>(admitted.get())) return tell(*refused);
@@ -292,9 +293,9 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
     }
     PageLane& lane = page_lane_of(route, request.query);
     const auto answered = std::make_shared<Answered>();
-    auto work = [answered, reply, &lane, &its_doors, &route, request = std::move(request)] {
-      if (reply.is_gone()) return;  // no work for a client that has gone
-      *answered = answer(lane.site, its_doors, request, route);
+    auto work = [answered, reply, &lane, &guard, &route, request = std::move(request)] {
+      if (reply.is_gone()) return;  // do not work for a client that has gone
+      *answered = answer(lane.site, guard, request, route);
       answered->response = compressed_for(request, std::move(answered->response));
     };
     auto done = [answered, tell] {

@@ -37,7 +37,7 @@ std::string_view without_spaces(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-// Takes the text before the mark off `rest`, with the mark.
+// Cuts the text before the mark off `rest`, and drops the mark.
 std::string_view taken_up_to(char mark, std::string_view& rest) {
   const std::size_t end = std::min(rest.find(mark), rest.size());
   const std::string_view taken = rest.substr(0, end);
@@ -47,7 +47,7 @@ std::string_view taken_up_to(char mark, std::string_view& rest) {
 
 bool is_word(std::string_view text, std::string_view word) { return ascii::equal_in_any_case(text, word); }
 
-// "0", "0.0" and so on: the client does not accept this coding.
+// "0", "0.0" and so on mean that the client does not accept this coding.
 bool is_nothing(std::string_view quality) { return quality.find_first_not_of("0.") == quality.npos; }
 
 bool is_asked_for_by_ourselves(const HttpRequest& request) {

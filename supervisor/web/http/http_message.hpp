@@ -40,7 +40,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // names in small letters
   std::string body;
   bool keeps_alive = false;
-  std::optional<uid_t> peer;  // the user of the sending process, by the kernel; nullopt: not by a Unix socket
+  std::optional<uid_t> peer;  // the user of the sending process, from the kernel; nullopt unless by a Unix socket
 
   // The only value of that name; nullopt if there is none, or more than one.
   std::optional<std::string_view> header(std::string_view name) const;
@@ -55,7 +55,7 @@ struct HttpResponse {
   std::string type = "text/plain; charset=utf-8";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  // beside those of every answer
-  bool is_lasting = false;                                        // a client may keep it forever; else not at all
+  bool is_lasting = false;                                        // a client may keep it forever; otherwise not at all
 };
 
 // The bytes of an answer, without the body for a HEAD.  Every answer forbids foreign scripts, styles, frames and forms,

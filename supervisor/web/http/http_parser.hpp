@@ -13,7 +13,7 @@ namespace brood {
 inline constexpr std::size_t longest_http_header = 16 * 1024, longest_http_body = 64 * 1024;
 
 // Parses the bytes of one connection into HTTP/1.1 requests, with Boost.Beast.  Refuses what a proxy might read
-// differently: every Transfer-Encoding, contradicting lengths, two of a single-valued header, a missing Host, folded
+// differently: every Transfer-Encoding, contradictory lengths, a repeated single-valued header, a missing Host, folded
 // lines, a target that is no path.
 class HttpParser {
  public:
@@ -24,7 +24,7 @@ class HttpParser {
 
   void add(std::string_view bytes);
 
-  // The next whole request; nullopt if more is needed, or it is refused.  After a refusal nothing more is read.
+  // The next whole request; nullopt if more bytes are needed, or after a refusal, which ends the reading.
   std::optional<HttpRequest> next();
 
   // The status of the refusal; 0 if none.

@@ -30,7 +30,7 @@ constexpr std::size_t most_sent_ahead = 2 * (longest_http_header + longest_http_
 std::optional<uid_t> peer_of(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  // There is no such credential by TCP.
+  // A TCP connection has no such credential.
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid == static_cast<uid_t>(-1))
     return std::nullopt;
   return peer.uid;
@@ -42,7 +42,7 @@ HttpResponse refusal_of(int status) {
 
 }  // namespace
 
-// One connection.  When it closes itself, its owner forgets it, which may destroy it.
+// One connection.  When it closes itself, its owner drops it, which may destroy it.
 class HttpServer::Client : public std::enable_shared_from_this<Client> {
  public:
   Client(HttpServer& owner, UniqueFd fd)
@@ -56,7 +56,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     watch(FdWatch::readable);
   }
 
-  // nullopt if it waits for us.
+  // nullopt if the client waits for us.
   std::optional<SteadyTime> silent_since() const {
     return state_ == State::answering || state_ == State::streaming ? std::nullopt : std::optional(silent_since_);
   }
@@ -80,7 +80,7 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     if (state_ != State::answering) return false;
     keeps_alive_ = false;
     state_ = State::streaming;
-    // Detects a client that has vanished silently, and makes a slow one wait here and not in the kernel.
+    // Detects a client that has vanished silently.  Makes a slow one wait here and not in the kernel.
     const int size = most_unread_of_a_stream;
     const auto patience = static_cast<unsigned>(owner_.limits_.write.count());
     setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
@@ -224,15 +224,14 @@ class HttpServer::Client : public std::enable_shared_from_this<Client> {
     watch(FdWatch::readable);
   }
 
-  // Memory freed earlier may have been below this block, so that it could not be given back.
+  // Trims the heap after a large answer: memory that was freed below this block could not be given back before.
   void forget_sent() {
     const bool was_large = sent_piece_ && sent_piece_->size() >= large_piece;
     sent_piece_.reset();
     if (was_large) malloc_trim(0);
   }
 
-  // If the connection were closed now, a client that still sends what was refused would get a reset instead of the
-  // answer.
+  // Reads on before the connection is closed: a client that is still sending would get a reset instead of the answer.
   void linger() {
     shutdown(fd_.get(), SHUT_WR);
     watch(FdWatch::readable);
@@ -320,7 +319,7 @@ void HttpServer::accept_clients() {
   }
 }
 
-// Returns false if each of them waits for us.
+// Returns false if every client waits for us.
 bool HttpServer::make_room() {
   if (clients_.size() < limits_.clients) return true;
   std::shared_ptr<Client> oldest;

@@ -13,10 +13,11 @@
 
 namespace brood {
 
-// Serves HTTP/1.1 at a listening socket, in one loop that never blocks.  Each client has a time limit for the header of
-// a request, for its body, and for taking the answer; a connection without a request is closed after `idle`.  When
-// there is no room for another client, the one that has been silent for longest is closed, so that slow clients keep
-// none out.  Streams stay: the handler bounds their number.
+// Serves HTTP/1.1 at a listening socket, in one loop that never blocks.
+//
+// Each client has a time limit for the header of a request, for its body, and for taking the answer; a connection
+// without a request is closed after `idle`.  If there is no room for another client, the one that has been silent for
+// longest is closed, so that slow clients keep none out.  Streams stay: the handler bounds their number.
 class HttpServer {
  private:
   class Client;
@@ -27,14 +28,14 @@ class HttpServer {
     std::chrono::milliseconds header{10'000}, body{10'000}, write{20'000}, idle{30'000};
   };
 
-  // Takes the answer to one request, now or later, in the loop's thread.  Call it once; it does nothing if the client
+  // Gives the answer to one request, now or later, in the loop's thread.  Call it once; it does nothing if the client
   // has gone.
   class Reply {
    public:
     void operator()(const HttpResponse& response) const;
-    // Begins an endless answer: its head and body now, then pieces, which its receivers share.  If pieces come while a
-    // client is still taking an earlier one, it gets only the newest; one that has not taken a piece within `write` is
-    // closed.  Returns false if the client has gone.
+    // Begins an endless answer: its head and body now, then pieces, which all receivers share.  If pieces come while a
+    // client is still taking an earlier one, it gets only the newest.  A client that has not taken a piece within
+    // `write` is closed. Returns false if the client has gone.
     bool begin_stream(const HttpResponse& head) const;
     bool send(std::shared_ptr<const std::string> piece) const;
     // Does nothing if a piece is on its way.

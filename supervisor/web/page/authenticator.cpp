@@ -48,7 +48,7 @@ std::optional<std::string_view> credentials(const HttpRequest& request, std::str
   return rest;
 }
 
-// nullopt if none came, or a token did.
+// nullopt if the request has no credentials, or a token.
 std::optional<std::pair<std::string, std::string>> name_and_password(const HttpRequest& request) {
   const auto basic = credentials(request, "basic");
   if (!basic) return std::nullopt;
@@ -160,8 +160,8 @@ std::string Authenticator::why_forged(const HttpRequest& request, const FormValu
   const auto origin = request.header("origin");
   if (site && *site != "same-origin") return "The form came from another site.";
   if (!site && !origin) return "The browser did not send from which page the form came.";
-  // A browser that sends no referrer also hides the origin of a form, but its other header tells where the form is
-  // from.
+  // A browser that sends no referrer also hides the origin of a form.  Its header Sec-Fetch-Site still tells where the
+  // form is from.
   const bool is_hidden = origin && *origin == "null" && site;
   if (origin && !is_hidden && !is_own_origin(*origin, request)) return "The form came from another site.";
   const auto cookie = request.cookie(cookie_name);

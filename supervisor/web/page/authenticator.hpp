@@ -17,8 +17,8 @@
 
 namespace brood {
 
-// Counts wrong passwords by the minute: after too many for a name, or in all, none is checked until the minute is over.
-// Thread-safe.
+// Counts wrong passwords per minute.  After too many for one name, or in total, refuses to check any until the minute
+// is over.  Thread-safe.
 class FailedGuesses {
  public:
   static constexpr int most_of_name = 10, most_in_all = 100;
@@ -49,10 +49,11 @@ class Authenticator {
   };
   explicit Authenticator(Settings settings);
 
-  // Whether the request's host name is ours: another site's page may point its own name here.
+  // Whether the request names one of our hosts.  Another site may let its own name resolve to our address.
   bool knows_host(const HttpRequest& request) const;
 
-  // Whether it came by a numeric address, as probes of Kubernetes do; the client has connected to that very address.
+  // Whether the request names a numeric address, as probes of Kubernetes do: the client has connected to that very
+  // address.
   static bool is_for_a_number(const HttpRequest& request);
 
   struct Visitor {
@@ -65,10 +66,10 @@ class Authenticator {
   bool asks_for_names() const { return !users()->empty(); }
   // Whether a password must be hashed to identify the user, which is slow.
   bool brings_password(const HttpRequest& request) const;
-  // Whether passwords are refused unchecked for now, because too many were wrong.  One that was right recently is
-  // accepted.
+  // Whether passwords are refused unchecked for now, because too many were wrong.  A password that was right recently
+  // is still accepted.
   bool has_guessed_too_often(const HttpRequest& request) const;
-  // The user name beside the password; "-" if there is none.
+  // The user name that came with a password; "-" if there is none.
   std::string name_brought(const HttpRequest& request) const;
 
   // Replaces the list of users.
@@ -85,8 +86,7 @@ class Authenticator {
   // The same for requests of programs, which have no form: empty unless another site made a browser send it.
   std::string why_foreign(const HttpRequest& request) const;
 
-  // How long this user must wait before the API answers again; nullopt if the request may proceed, and then it is
-  // counted.
+  // How long this user must wait before the API answers again; nullopt if the request may proceed, which counts it.
   std::optional<std::chrono::seconds> wait_of(const std::string& user) const;
 
  private:

@@ -21,11 +21,11 @@ struct Call {
   Role role = Role::read;
   std::string token;  // for the forms of the answer
   std::string theme;  // "light", "dark", or empty: the browser's
-  // Only the content of <main> is wanted, for all followers with these rights: its forms have no token.
+  // Whether only the content of <main> is wanted, for all followers with these rights: its forms then have no token.
   bool is_followed = false;
 
-  // For an action: how many things it has changed, nullopt if it has only asked; and which, if the address does not
-  // name them.
+  // For an action: how many things it has changed, nullopt if it has only asked; `on` names them if the address does
+  // not.
   std::optional<std::uint64_t> changed = 1;
   std::string on = {};
 

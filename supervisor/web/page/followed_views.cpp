@@ -17,7 +17,7 @@ constexpr int pause_for_work = 20;  // times as long as the work took
 constexpr auto beats_every = 15s;
 
 const std::shared_ptr<const std::string>& beat() {
-  // The comment is for proxies; a script sees only events, and notices a dead connection by the missing beat.
+  // Proxies see the comment as traffic.  A script sees only events, and notices a dead connection by the missing beat.
   static const auto text = std::make_shared<const std::string>(": \n" + event_text("beat", ""));
   return text;
 }

@@ -16,10 +16,11 @@
 
 namespace brood {
 
-// Pages that browsers follow, by streams of events.  A view is made again two seconds after the last time, or after
-// twenty times as long as that took, once for all its followers with the same rights; they get it if it has changed.  A
-// lane makes only one view at a time, so that requests wait for at most one.  Nothing is done while there are no
-// followers.
+// Pages that browsers follow, by streams of events.
+//
+// A view is made again two seconds after the last time, or after twenty times as long as that took, once for all its
+// followers with the same rights.  They get it if it has changed.  A lane makes only one view at a time, so that
+// requests wait for at most one.  Without followers nothing is done.
 //
 // Events: "hello" with the token for the forms, "page" with the content of <main>, "trouble" with a status instead of a
 // page, "beat" if there was nothing else for a while.
@@ -41,7 +42,7 @@ class FollowedViews {
   bool has_room() const;
   // Returns false if there is no room, or the client has gone.
   bool add(const View& view, const std::string& token, HttpServer::Reply reply);
-  // Ends all streams, since their users may have lost the right to look.  The browsers come again and are checked anew.
+  // Ends all streams, since their users may have lost the right to look.  The browsers reconnect and are checked anew.
   void end_all();
 
  private:
@@ -67,7 +68,7 @@ class FollowedViews {
   Timer timer_;
 };
 
-// The query of a page without the members that are only for one request.
+// The query of a page without the members that concern only one request.
 std::string lasting_query(std::string_view query);
 
 }  // namespace brood

@@ -17,7 +17,7 @@ namespace brood {
 // control characters and changes of direction are spelled out, as in the log.
 std::string html_escaped(std::string_view text);
 
-// At most so many bytes of it, without a partial character.
+// The first `most_bytes` bytes of `text` at most, without a partial character.
 std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
 
 // A path from the source, such as "/queues".
@@ -62,7 +62,7 @@ class Url {
 
 class Html;
 
-// Markup from the source with a {} for each value, checked at compile time: a value is between tags, or within the
+// Markup from the source with a {} for each value.  The compiler checks it: a value is between tags, or within the
 // double quotes of an attribute; the start of href, src or action must be a Url, and Html may only be between tags.  So
 // a value that is not escaped, or escaped for another place, does not compile.
 template <typename... Values>

@@ -12,10 +12,10 @@
 
 namespace brood {
 
-// One thread that does one task after the other, beside the loop, for work that may wait for Redis or a supervisor.
+// A thread that does one task after the other, beside the loop, for work that may wait for Redis or a supervisor.
 class LaneThread {
  public:
-  // `work` runs in the thread, then `done` in the loop's.
+  // Runs `work` in the thread, then `done` in the loop's thread.
   struct Task {
     std::function<void()> work, done;
   };
@@ -25,7 +25,7 @@ class LaneThread {
   LaneThread(const LaneThread&) = delete;
   LaneThread& operator=(const LaneThread&) = delete;
 
-  // Returns false if too much waits already.
+  // Returns false if too many tasks wait already.
   bool add(Task task);
 
  private:

@@ -51,7 +51,7 @@ int refresh_of(const Call& call) {
   return std::clamp(seconds, 0, 3600);
 }
 
-// So that a link from another site cannot make the page show its text.
+// Proves that we made the text: a link from another site must not make the page show its own text.
 std::string proof_of(const Call& call, std::string_view said) { return hmac_digits(call.token, said).substr(0, 32); }
 
 }  // namespace

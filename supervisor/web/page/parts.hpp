@@ -14,20 +14,20 @@ namespace brood {
 
 // The common parts of all pages.
 
-// How long ago, or until then, with the point in time in UTC.
+// How long ago it was, or how long until then, with the point in time in UTC.
 Html ago(double epoch_seconds);
 // "2m5s", "350ms".
 std::string length_text(double seconds);
-// "12.3 MB", of kilobytes.
+// "12.3 MB", from kilobytes.
 std::string memory_text(std::uint64_t kilobytes);
-// "0.42", "13", "1,204", for a number of things.
+// "0.42", "13", "1,204", for a count or an average.
 std::string rate_text(double number);
 
-// The meaning of a word, shown by a colour; the word must also be clear without it.
+// The meaning of a word, shown as a colour.  The word must also be clear without it.
 enum class Tone { plain, good, warn, bad };
 Html badge(Tone tone, std::string_view text);
 
-// A button that posts to `action`, in the form of its table or in one of its own; nothing for users without the right.
+// A button that posts to `action`, in the form of its table or in its own form.  Users without the right see nothing.
 struct Button {
   std::string_view label;
   Role role;
@@ -97,7 +97,7 @@ Html lines(std::span<const std::string> lines);
 // Names, cut in the same way.
 Html code(std::string_view text);
 Html link(const Url& url, std::string_view text);
-// A link to the page of this name, which only the URL contains in full; no link if there is no URL for it.
+// A link to the page of this name.  The URL contains the whole name, the text a cut one.  No link without a URL.
 Html link_by_name(const Url& url, std::string_view name);
 
 // Links to the previous and next page; `number` counts from 0.

@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// How many requests each name may make: so many a second in the long run, and bursts of twice as many.  Thread-safe.
+// Limits the requests of each name: so many a second in the long run, and bursts of twice as many.  Thread-safe.
 class RequestRate {
  public:
   explicit RequestRate(double a_second) : a_second_(a_second) {}  // 0: any number

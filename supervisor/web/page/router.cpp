@@ -25,9 +25,8 @@ std::string theme_in(const HttpRequest& request) {
   return theme == "light" || theme == "dark" ? theme : "";
 }
 
-// A cookie for this site only, which no script reads.  A link from another site must bring it: otherwise the opened
-// page would set a new one, which would invalidate the forms of open pages.  A form from another site does not bring
-// it.
+// A cookie for this site only, which no script reads.  A link from another site must send it: otherwise the opened page
+// would set a new one, which would invalidate the forms of open pages.  A form from another site does not send it.
 std::string cookie_header(std::string_view name, std::string_view value) {
   return std::string(name) + "=" + std::string(value) + "; Path=" + Url::base() + "/; HttpOnly; SameSite=Lax";
 }
@@ -41,7 +40,7 @@ std::string told(const Call& call) {
   return std::string(utf8_prefix(text, most_bytes_told));
 }
 
-// A path that ends in "*" stands for one name there.
+// A path that ends in "*" matches one name there.
 bool is_path_of(const Route& route, std::string_view path) {
   if (!route.path.ends_with("/*")) return route.path == path;
   const std::string_view before = route.path.substr(0, route.path.size() - 1);
@@ -127,9 +126,9 @@ HttpResponse handle(const Route& route, Call& call) try {
 
 }  // namespace
 
-std::optional<Answered> refusal_at_door(const Authenticator& authenticator, const HttpRequest& request,
-                                        const Route& route) try {
-  // Another site's page uses that site's name, which is no number.
+std::optional<Answered> early_refusal(const Authenticator& authenticator, const HttpRequest& request,
+                                      const Route& route) try {
+  // A page of another site would use that site's host name, which is no number.
   const bool comes_by_number = route.is_for_programs() && Authenticator::is_for_a_number(request);
   if (!comes_by_number && !authenticator.knows_host(request))
     return Answered{refusal(421, "Unknown host name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
@@ -145,7 +144,7 @@ std::optional<Answered> refusal_at_door(const Authenticator& authenticator, cons
 }
 
 Answered answer(Site& site, const Authenticator& authenticator, const HttpRequest& request, const Route& route) try {
-  if (auto refused = refusal_at_door(authenticator, request, route)) return std::move(*refused);
+  if (auto refused = early_refusal(authenticator, request, route)) return std::move(*refused);
   const auto visitor = authenticator.visitor(request);
   if (!visitor) return stranger(authenticator, request, route);
   if (request.path.starts_with("/api/")) {
@@ -192,13 +191,13 @@ bool wants_to_follow(const HttpRequest& request, const Route& route) {
 
 std::variant<Follower, Answered> admit_follower(const Authenticator& authenticator, const HttpRequest& request,
                                                 const Route& route) try {
-  if (auto refused = refusal_at_door(authenticator, request, route)) return std::move(*refused);
+  if (auto refused = early_refusal(authenticator, request, route)) return std::move(*refused);
   const auto visitor = authenticator.visitor(request);
   if (!visitor) return stranger(authenticator, request, route);
   if (const std::string foreign = authenticator.why_foreign(request); !foreign.empty())
     return Answered{refusal(403, foreign, nullptr, &route)};
   if (visitor->role < route.role) return Answered{refusal(403, reason_of(403), nullptr, &route)};
-  // Its page has set a cookie; without one there is no token either, and the forms are the page's own.
+  // A page has set a cookie.  Without a cookie there is no token, and the forms are the page's own.
   const std::string cookie = request.cookie(Authenticator::cookie_name).value_or("");
   return Follower{visitor->role, cookie.size() == cookie_digits ? authenticator.token_of(cookie) : ""};
 } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ enum class Lane {
   filtered,  // search if the query has a filter, else redis
 };
 
-// A line of the only table: each handler is reached only through it, and none of these members may be left out.
+// An entry of the only table: a handler is reached only through it, and none of these members may be left out.
 struct Route {
   enum class Kind {
     page,    // GET, for people: an error is a page too
@@ -36,7 +36,7 @@ struct Route {
     order,   // POST of JSON, for programs
   };
   Kind kind;
-  std::string_view path;  // "/api/v1/batches/*": with one more name
+  std::string_view path;  // in "/api/v1/batches/*" the * stands for one name
   Role role;
   Lane lane;
   HttpResponse (*handler)(Call&);
@@ -81,10 +81,10 @@ struct Answered {
   std::optional<std::string> failed_login = {};  // the name in the refused credentials
 };
 
-// A refusal without hashing and without a handler, for an unknown host name or user; nullopt if there is none.  Never
-// throws.
-std::optional<Answered> refusal_at_door(const Authenticator& authenticator, const HttpRequest& request,
-                                        const Route& route);
+// A refusal that needs neither hashing nor a handler, for an unknown host name or user; nullopt if there is none.
+// Never throws.
+std::optional<Answered> early_refusal(const Authenticator& authenticator, const HttpRequest& request,
+                                      const Route& route);
 
 // Authenticates a request, passes it to its route, and returns the answer.  Never throws.
 Answered answer(Site& site, const Authenticator& authenticator, const HttpRequest& request, const Route& route);
@@ -101,7 +101,7 @@ std::variant<Follower, Answered> admit_follower(const Authenticator& authenticat
 // The content of its <main> for all users with that role, or a refusal.  Never throws.
 HttpResponse followed_page(Site& site, const Route& route, const HttpRequest& request, Role role);
 
-// The response of a refusal for `route`; null for an unknown path.
+// The response of a refusal for `route`; `route` is null for an unknown path.
 HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route);
 
 }  // namespace brood

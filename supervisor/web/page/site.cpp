@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr Connection::Timeouts patience{.connect = 1s, .command = 3s};
 constexpr auto rest_after_failure = 1s;
 constexpr auto proven_for = 1s;
-constexpr auto refusal_lasts = 10min;  // each attempt is a line in the log of an access list
+constexpr auto refusal_lasts = 10min;  // each attempt is a line in Redis' ACL log
 
 }  // namespace
 
@@ -97,7 +97,7 @@ void Site::refuse_while_resting() const {
   if (const auto why = why_it_rests()) throw Refused(503, *why);
 }
 
-// For a push: a Client waits longer than a page may, since what it has sent may have been pushed.
+// For a push: a Client would wait longer than a page may, because it cannot know whether what it sent was pushed.
 void Site::prove_that_redis_answers() {
   if (steady_now() - answered_ < proven_for) return;
   shards().each([](ShardConnections::Shard& shard) { shard.redis.call({"PING"}); });

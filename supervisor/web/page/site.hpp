@@ -17,8 +17,8 @@
 namespace brood {
 
 // The sources of the pages: Redis, by the data API and the questions of `brood status`; this machine, by scoreboards
-// and control sockets.  Only connections are kept between two requests, and what classes say that a build
-// published, so nothing can be out of date.  Each lane has its own Site.
+// and control sockets.  Between two requests it keeps only connections and the documents of published builds, so
+// nothing is out of date.  Each lane has its own Site.
 class Site {
  public:
   Site(RedisAccess access, WebSettings settings) : access_(std::move(access)), settings_(std::move(settings)) {}
@@ -29,11 +29,11 @@ class Site {
   // The command line that performs the job again under a debugger.
   std::string replay_of(const std::string& jid) const;
 
-  // Throw Refused while they rest; RedisError, or what RedisAccess::shards() throws.
+  // Throws Refused while Redis rests; RedisError, or what RedisAccess::shards() throws.
   Api& api();
   // The same shards, for what the data API lacks.
   ShardConnections& shards();
-  // For pushes, and what they are checked by.
+  // For pushes.
   Client& client();
   std::shared_ptr<const PublishedClasses> published_classes() { return published_.ask(shards()); }
   // Takes the shards that were away at the last request, with the reasons.
@@ -48,8 +48,8 @@ class Site {
   // chosen.
   bool tells_of_redis();
 
-  // A Redis that did not answer is not asked again for a second: one that hangs makes each request wait for seconds,
-  // and there may be many.
+  // Does not ask a Redis that did not answer again for a second.  A Redis that hangs makes each request wait for
+  // seconds, and there may be many requests.
   void rest(const std::string& why);
 
  private:

@@ -57,7 +57,7 @@ std::string_view name_of(Role role) {
   return "";
 }
 
-// Recent right passwords, as digests under a key of this process.
+// Passwords that were right recently, as digests under a key of this process.
 struct Users::Known {
   std::mutex mutex;
   std::string key = random_digits(32);

@@ -26,12 +26,12 @@ class Users {
   };
   // Throws std::runtime_error, which names the line, for any other line.
   static Users parse(const std::string& text);
-  // Also throws for a file that others than its owner may write.
+  // Also throws if users other than its owner may write the file.
   static Users read(const std::string& path);
 
   bool empty() const { return lines_.empty(); }
-  // Finds a user by name and password.  A right password is remembered for a minute, since hashing takes time.  An
-  // unknown name takes as long.
+  // Finds a user by name and password.  Remembers a right password for a minute, since hashing takes time.  An unknown
+  // name takes as long as a known one.
   std::optional<User> by_password(const std::string& name, const std::string& password) const;
   std::optional<User> by_known_password(const std::string& name, const std::string& password) const;
   std::optional<User> by_token(std::string_view token) const;
@@ -48,13 +48,13 @@ class Users {
   std::shared_ptr<Known> known_;  // recent right passwords
 };
 
-// The file of users, read again when it has changed, so that a removed user is locked out.
+// The file of users.  It is read again when it has changed, so that a removed user is locked out.
 class UsersFile {
  public:
   explicit UsersFile(std::string path) : path_(std::move(path)) {}
 
-  // Returns nullopt if it has not changed since the last call.  If it cannot be used, throws std::runtime_error, once
-  // for each change; then the last users stay in force.
+  // Returns nullopt if the file has not changed since the last call.  If it cannot be used, throws std::runtime_error
+  // once per change; the caller then keeps the previous users.
   std::optional<Users> read_if_changed();
 
  private:

@@ -31,7 +31,7 @@ std::string host_in(const std::string& identity) {
   return identity.substr(0, pid);
 }
 
-// A machine's supervisors come and go, with numbers in their names, so all of them together get the machine's name.
+// Replaces identities by the host's name.  Supervisors come and go, with numbers in their names; their sum stays.
 StatusReport named_by_host(StatusReport report) {
   MachineStatus& machine = report.machine;
   if (machine.counters.empty()) return report;
@@ -73,7 +73,7 @@ LookForMetrics look_for_metrics(Site& site) {
 
 }  // namespace
 
-// Whether a supervisor of this machine and user answers, whatever it does; without Redis.
+// Whether a supervisor of this machine and user answers, whatever its state.  Does not ask Redis.
 HttpResponse answer_health(Call& call) {
   const StatusReport report = call.site.machine();
   const bool stands = !report.supervisors.empty();
@@ -123,7 +123,7 @@ HttpResponse answer_queues(Call& call) {
   return json_answer(200, json_array(queues, [&](const QueueSummary& queue) { return queue_json(queue, served); }));
 }
 
-// Not by Api::processes(), which forgets the dead: reading must change nothing.
+// Does not use Api::processes(), which removes the dead: reading must change nothing.
 HttpResponse answer_processes(Call& call) {
   const StatusReport report = call.site.everything();
   if (!report.redis) throw Refused(503, "Redis is away: " + report.error);

@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// In each shard, to sort them: each costs two commands.
+// For each shard, since they are sorted here; each costs two commands.
 constexpr std::size_t most_on_page = 500, most_for_programs = 2'000;
 constexpr std::size_t batches_a_page = 50, batches_told = 100, most_batches_told = 1'000;
 constexpr std::size_t most_below_on_page = 200, most_steps_on_page = 200;

@@ -56,7 +56,7 @@ Html push_form(const Call& call, const PublishedClass& known) {
                                     Url("/classes/push").with("class", known.name), token_field(call), inputs));
 }
 
-// What a person has typed for a field.  Text stays text; anything else is JSON if it can be read so.
+// A field's value as a user typed it.  Text stays text; anything else becomes JSON if it parses.
 std::string json_of_input(const PublishedClass::Field& field, const std::string& typed) {
   if (typed.empty() && field.type.nullable) return "null";
   if (!is_text(field.type) && is_json(typed)) return typed;

@@ -26,7 +26,7 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
 constexpr std::chrono::seconds most_of_a_look{2};
 constexpr std::size_t most_published_shown = 1'000;
 
-// Of a button of the table, which names the class in its address, or of the form.
+// The class, from the address of a button in the table, or from the form.
 std::string said_of_pause(const Call& call, const std::string& name) {
   std::string said = call.query.value(name);
   return said.empty() ? call.form.value(name) : said;
@@ -38,7 +38,7 @@ std::string class_to_pause(const Call& call) {
   return name;
 }
 
-// As `brood classes pause --until` takes it.
+// Read as by `brood classes pause --until`.
 std::optional<std::chrono::seconds> length_of_pause(const Call& call) {
   const std::string text = said_of_pause(call, "until");
   if (text.empty()) return std::nullopt;

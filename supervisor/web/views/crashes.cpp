@@ -24,7 +24,7 @@ RedisStatus redis_of(const StatusReport& report) {
   return *report.redis;
 }
 
-// The classes whose jobs wait because of it.
+// The classes whose jobs wait because of the crash.
 Html quarantine_for(const Crash& crash, const RedisStatus& redis) {
   Html links;
   for (const auto& [name, one] : redis.quarantine) {
@@ -71,7 +71,7 @@ Html report_of(Call& call, const Crash& crash) {
       facts.add("Its job", link(place.with("score", entry->score_text).with("jid", entry->jid),
                                 set.name() == "dead" ? "is dead" : "will be retried"));
       return facts.html();
-    } catch (const BadJson&) {  // another program has written it
+    } catch (const BadJson&) {  // written by another program
     }
   }
   return {};

@@ -11,10 +11,10 @@
 
 namespace brood {
 
-// How much of its arguments may be shown, and searched.
+// Which of its arguments may be shown and searched.
 ShowArgs shown_of(const ShowArgsSettings& settings, const JobRecord& job);
 
-// Its arguments, cut if they are long, as far as they may be shown; encrypted ones are only mentioned.
+// Its arguments, as far as they may be shown, cut if they are long.  Encrypted ones are only mentioned.
 Html args_of(const Call& call, const JobRecord& job);
 
 // The arguments, a JSON text, as far as `shows` allows.

@@ -35,8 +35,8 @@ Html reset_button(const Call& call, const std::string& name, bool in_row) {
   return button(call, Url("/limits/reset").with("name", name), {"Reset", Role::admin, true, in_row});
 }
 
-// The state of "<identity>/<slot>.<incarnation>", a holder of slots; a cap's holder is an in-flight list, which
-// contains the identity.
+// The state of a holder of slots, "<identity>/<slot>.<incarnation>".  The holder of a cap's slots is an in-flight list,
+// whose name contains the identity.
 Html state_of_holder(const std::set<std::string>& living, const std::string& holder) {
   const bool lives = std::any_of(living.begin(), living.end(),
                                  [&](const std::string& identity) { return holder.find(identity) != holder.npos; });

@@ -79,7 +79,7 @@ HttpResponse show_one_lock(Call& call) {
   return page_response(call, std::move(page));
 }
 
-// Only if the holder is the one that the page showed: the lock may have passed to another job.
+// Releases the lock only if its holder is the one that the page showed: it may have passed to another job.
 HttpResponse release_one_lock(Call& call) {
   const std::string key = call.query.value("key"), jid = call.query.value("jid");
   const bool released = call.site.shards().any([&](ShardConnections::Shard& shard) {

@@ -18,7 +18,7 @@ constexpr std::size_t most_running_shown = 100, processes_a_page = 100, most_que
 Html queues_of(const Process& process) {
   Html out;
   for (std::size_t i = 0; i < std::min(process.queues.size(), most_queues_of_process); ++i) {
-    // These are not names of queues.
+    // Entries of this kind are not names of queues.
     if (process.queues[i].empty() || is_pattern(process.queues[i])) {
       const std::string shown = process.queues[i] == "*" ? "* (all queues)" : process.queues[i];
       out.add("<span class=\"chip\">{}</span>", process.queues[i].empty() ? "(no name)" : shown);
@@ -42,7 +42,7 @@ Html started(const ProcessStatus& process) {
 }  // namespace
 
 HttpResponse show_processes(Call& call) {
-  // Not by Api::processes(), which forgets the dead: reading must change nothing.
+  // Does not use Api::processes(), which removes the dead: reading must change nothing.
   const StatusReport report = call.site.everything();
   if (!report.redis) throw Refused(503, "Redis is away: " + report.error);
   const std::vector<ProcessStatus>& processes = report.redis->processes;

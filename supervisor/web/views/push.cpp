@@ -21,7 +21,7 @@
 namespace brood {
 namespace {
 
-// By which pushes are checked.
+// The data by which pushes are checked.
 struct Checks {
   explicit Checks(Call& call)
       : unchecked(call.query.value("unchecked") == "1"),
@@ -32,7 +32,7 @@ struct Checks {
   RubyServes ruby_serves;
 };
 
-// Throws Refused, with the number of the line where there are several.
+// Throws Refused, with the number of the line if there are several.
 Push job_in(std::string_view text, const Checks& checks, std::size_t line, std::string* warning = nullptr) try {
   Push push = Push::parse(text);
   if (!checks.unchecked) check_member_names(push);
@@ -51,7 +51,7 @@ std::string with_warning(std::string json, const std::string& warning) {
   return json;
 }
 
-// One that names its jid is pushed once, however often it is sent.
+// A job that names its jid is pushed once, however often it is sent.
 std::string push_one(Client& client, Push push) {
   return push.jid.empty() ? client.push(push) : detail::Opening::push_once(client, std::move(push));
 }

@@ -27,7 +27,7 @@ std::string waiting_text(std::int64_t waiting, bool is_cut) {
   return (is_cut ? "at least " : "") + grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, waiting)));
 }
 
-// Names the crash too: the class may meanwhile be in quarantine for another one.
+// Names the crash too: the class may be in quarantine for another crash meanwhile.
 Html release_quarantine_button(const Call& call, const std::string& job_class, const ListedQuarantine& one,
                                bool in_row) {
   if (job_class.empty()) return {};

@@ -36,8 +36,8 @@ Html state_of(const QueueStatus& queue) {
   return badge(Tone::good, "served");
 }
 
-// How long the workers that fetch from a queue would need for it if they did nothing else, by the average time of the
-// shown jobs' classes in the last hour.
+// How long the workers that fetch from a queue would need for it if they did nothing else.  Uses the average time of
+// the shown jobs' classes in the last hour.
 Html drain_of(Call& call, const std::string& name, std::size_t size, const std::vector<JobRecord>& jobs) {
   if (size == 0) return {};
   const StatusReport report = call.site.everything();
@@ -71,7 +71,7 @@ Html pause_button(const Call& call, const std::string& name, bool paused, bool i
   return button(call, Url("/queues/pause").with("name", name), {"Pause", Role::operate, false, in_row});
 }
 
-// The jobs of the queue that do not wait in it, one line for each place where they do.
+// The jobs of the queue that wait elsewhere, one line for each place.
 Html elsewhere(const JobsOfQueue& jobs, const ClassPauses& pauses) {
   Html lines;
   for (std::size_t i = 1; i < jobs.lists().size(); ++i) {

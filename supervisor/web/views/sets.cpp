@@ -90,7 +90,7 @@ struct EntryFilter {
     }
     return all;
   }
-  // A text that every match contains: Redis searches for it, and sends less.
+  // A text that every match contains: Redis searches for it and sends less.
   std::string hint() const {
     for (const std::string* one : {&job_class, &queue, &error, &text}) {
       const bool is_plain = !one->empty() && one->find_first_of("*?[]\\\"<>&/") == one->npos &&
@@ -156,7 +156,7 @@ Url entry_url(const SetKind& kind, std::string_view action, const SetEntry& entr
   throw Refused(404, "There is no such action.");
 }
 
-// The entry that a button or a link means.
+// The entry that a button or a link refers to.
 SetEntry entry_meant(const Call& call, const JobSet& set) {
   const std::string score_text = call.query.value("score"), jid = call.query.value("jid");
   double score = 0;
@@ -261,7 +261,7 @@ enum class BulkVerb { run, kill, remove };
 BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter, std::size_t most) {
   BulkResult sum;
   const SteadyTime end = steady_now() + longest_step;
-  // An entry that is no job can only be removed, and must not hold up those that can be moved.
+  // An entry that is no job can only be removed.  It must not hold up those that can be moved.
   const auto can_be = [&](const SetEntry& entry) { return verb == BulkVerb::remove || entry.is_job; };
   if (filter.empty()) {
     std::size_t taken = 0;

@@ -152,7 +152,7 @@ HttpResponse recycle_worker(Call& call) {
   return see_other(call, Url("/workers"), "The worker will be replaced when its job is done.");
 }
 
-// Answers a form, not a link, since it interrupts a worker, if only briefly.
+// Answers a form, not a link, since it interrupts a worker briefly.
 HttpResponse show_stack(Call& call) {
   const std::string slot = call.query.value("slot"), pid = call.query.value("pid");
   const std::string told = ask_supervisor(call, "stack", {slot, pid});

@@ -42,7 +42,7 @@ Fleet::Fleet(Setup setup)
 void Fleet::enter(Phase phase) {
   switch (phase) {
     case Phase::running:
-      // The queues were not watched during the quiet, so what workers know of pauses is outdated.
+      // The queues were not watched while quiet, so the pauses that workers know are outdated.
       orders.note_queues_changed(false);
       break;
     case Phase::quiet:

@@ -47,13 +47,13 @@ class Fleet {
   // Brings all workers into this phase.
   void enter(Phase phase);
 
-  // The previous program's workers are to be replaced as soon as the supervisor runs.
+  // Replaces the previous program's workers as soon as the supervisor runs.
   void owe_a_roll() { roll_is_owed_ = true; }
   bool owes_a_roll() const { return roll_is_owed_; }
   void replace_workers_of_before();
-  // A restart has begun or ended.
+  // Called when a restart has begun or ended.
   void note_restart(RollingRestart::News news);
-  // Ends the restart under way.  If it was to replace the previous program's workers, that is owed again.
+  // Ends the restart under way.  If it was replacing the previous program's workers, that is owed again.
   void abandon_restart(const std::string& why);
 
  private:

@@ -150,11 +150,11 @@ void Operators::obey_redis(const std::string& signal) try {
   if (order->ticket) return obey_with_ticket(*order);
   log::info("asked", {{"verb", order->verb}, {"by", "Redis"}});
   obey(order->verb, order->arguments, Reply());
-} catch (const std::runtime_error& error) {  // every client of Redis may write such signals
+} catch (const std::runtime_error& error) {  // any client of Redis may write such signals
   log::warn("order_failed", {{"signal", std::string_view(signal).substr(0, 80)}, {"reason", error.what()}});
 }
 
-// The command that gave the order finds the answer in the heartbeat.
+// The command that gave the order reads the answer in the heartbeat.
 void Operators::obey_with_ticket(const FleetWord& order) {
   const OrderTicket& ticket = *order.ticket;
   switch (redis_orders_->take(order, redis_now())) {
@@ -228,7 +228,7 @@ void Operators::stop(const Arguments& arguments, const Reply& reply) {
   await_stop_.push_back(reply);
   progress_.forget();
   const auto is_stopping = [&] { return phases_.now() == Phase::stopping; };
-  // A second stop by signal kills; a second client that asks for a stop waits with the first.
+  // A second stop by a signal kills; a second client that asks for a stop waits with the first.
   if (phases_.may_spawn()) phases_.order(Order::stop);
   if (now && is_stopping()) phases_.order(Order::stop);
 }

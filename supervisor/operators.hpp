@@ -24,8 +24,8 @@
 
 namespace brood {
 
-// Carries out what operators ask of a supervisor by signals, by the command line and through Redis, and keeps the
-// requests that still wait for an answer.  The verbs of the command line:
+// Carries out what operators ask of a supervisor by signals, by the command line and through Redis.  Keeps the requests
+// that wait for an answer.  The verbs of the command line:
 //
 //   status                   an object: phase, tag, config, queues, generation, workers, drained shards, restart,
 //                            pressure
@@ -63,19 +63,20 @@ class Operators {
 
   // Each turn: obeys pending signals.
   void obey_signals();
-  // Obeys a signal that came through Redis, from a button of the Web UI, a command to the whole fleet or any other
+  // Obeys a signal that came through Redis: from a button of the Web UI, a command to the whole fleet, or any other
   // client.
   void obey_redis(const std::string& signal);
 
-  // What commands to the whole fleet read in the heartbeat: text_of() a SupervisorState.
+  // The state that commands to the whole fleet read in the heartbeat: text_of() a SupervisorState.
   std::string state() const;
 
-  // A worker is gone.  `to_recover` is who it was if it held jobs; then recovered() follows.
+  // Notes that a worker is gone.  `to_recover` identifies it if it held jobs; then recovered() follows.  Otherwise
+  // null.
   void reaped(pid_t worker, const DeadWorker* to_recover);
   void recovered(const DeadWorker& worker);
   // Each turn: answers the waiting clients whose request is done, and reports progress to the others.
   void advance();
-  // The supervisor is about to exit: answers the clients that wait for its stop.
+  // Answers the clients that wait for the stop; the supervisor is about to exit.
   void stopped();
 
  private:
@@ -109,7 +110,7 @@ class Operators {
   Phases& phases_;
   Upgrade& upgrade_;
   const ProcessFacts& facts_;
-  // Shared with what notes the answers, which may outlive this object.
+  // Shared with the callbacks that note the answers, which may outlive this object.
   const std::shared_ptr<RedisOrders> redis_orders_ = std::make_shared<RedisOrders>();
   std::unique_ptr<ControlSocket> socket_;  // null if it could not be made
 

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// Which processes are jobs': this supervisor's workers and other children, and what jobs of any supervisor have
+// Which processes belong to jobs: this supervisor's workers and other children, and what jobs of any supervisor have
 // started.
 class OwnProcesses {
  public:
@@ -24,7 +24,7 @@ class OwnProcesses {
 
   Standing standing_of(const Asker& asker) const { return brood::standing_of(asker, own_limit_); }
 
-  // Whether a signal from this pid comes from a job.  Returns false if the sender has ended, such as kill(1).
+  // Whether a signal from this pid comes from a job.  Returns false if the sender has ended, as kill(1) has.
   bool is_jobs(pid_t sender) const {
     if (sender <= 0) return false;
     if (is_child(sender)) return true;

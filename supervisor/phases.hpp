@@ -27,7 +27,7 @@ class Phases {
   Phase now() const { return phase_; }
   // Whether vacant slots are filled: while running or quiet.
   bool may_spawn() const { return phase_ == Phase::running || phase_ == Phase::quiet; }
-  // 0, or another number if the supervisor stops because of an error.
+  // 0 unless the supervisor stops because of an error.
   int exit_status() const { return exit_status_; }
 
   // Changes the phase by next_phase().
@@ -37,7 +37,7 @@ class Phases {
   // The phases that were entered since the last take_entered(), in order.
   std::vector<Phase> take_entered() { return std::exchange(entered_, {}); }
 
-  // Workers that still run in `timeout` from now are killed.
+  // Workers that still run after `timeout` from now are killed.
   void limit_stop(std::chrono::nanoseconds timeout) { stop_deadline_ = steady_now() + timeout; }
 
   // Called each turn.

@@ -10,14 +10,14 @@
 namespace brood {
 namespace {
 
-// True only if an operator must correct a library or the configuration.  Any other end before a worker is ready, such
-// as an exception at startup or a kill, may not happen again: its slot is refilled after a pause.
+// True only if an operator must correct a library or the configuration.  Any other end before readiness, such as an
+// exception at startup or a kill, may not happen again: the slot is refilled after a pause.
 bool refused_to_start(const EndedWorker& worker) {
   return !worker.exit.ready_at && worker.exit.status.exited && worker.exit.status.value == EX_CONFIG;
 }
 
-// A library that crashes each process which loads it is unusable, too.  A startup handler that crashes may have met a
-// database that is not there yet, like one that throws.
+// A library that crashes each process which loads it is unusable too.  But a crash in a startup handler may pass, as an
+// exception there may: a database may not be there yet.
 bool crashed_while_starting(const EndedWorker& worker) {
   if (worker.exit.ready_at || worker.end.began_a_job || worker.end.in_order || ended_in_a_handler(worker.exit.last))
     return false;
@@ -27,7 +27,7 @@ bool crashed_while_starting(const EndedWorker& worker) {
 
 }  // namespace
 
-// We start an embedded Redis ourselves: while it is away, it counts as untried.
+// We start an embedded Redis ourselves, so while it is away it counts as untried.
 bool Readiness::redis_stands_in_the_way() const {
   bool one_is_untried = false, one_refuses = false, one_is_usable = false;
   shards_.each([&](const Shard& shard) {

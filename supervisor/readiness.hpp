@@ -11,16 +11,16 @@ namespace brood {
 // Whether a start has succeeded, or cannot succeed.
 class Readiness {
  public:
-  // `was_said`: the previous program in this process has reported readiness, when each slot had had a ready worker.
+  // `was_said`: the previous program in this process has reported readiness already.
   Readiness(const WorkerPool& pool, const Shards& shards, ServiceNotify& service, bool was_said)
       : pool_(pool), shards_(shards), service_(service), said_(was_said) {}
 
-  // Reports readiness to the service manager and the log, once.  A Redis that is away does not delay this.  One that
-  // refuses us does, until it or another shard's Redis can be used.
+  // Reports readiness to the service manager and the log, once.  A Redis that is away does not delay this.  A Redis
+  // that refuses us does, until it or another shard's Redis can be used.
   void look();
   bool said() const { return said_; }
 
-  // Called when a worker has ended.  Returns true if loading the libraries again would change nothing: no worker was
+  // Call it when a worker has ended.  Returns true if loading the libraries again would change nothing: no worker was
   // ever ready, and either each slot's worker refused a library, or `crashes_that_refuse` workers crashed before they
   // were ready.
   bool is_hopeless_after(const EndedWorker& worker);

@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// Runs the reporter of failures as a child of its own: no job and no recovery waits for an error service or for the
+// Runs the reporter of failures as a separate child: no job and no recovery waits for an error service or for the
 // program of [on_error].  While no reporter runs, the reports wait in the spool.
 class ReporterChild {
  public:
@@ -24,7 +24,7 @@ class ReporterChild {
 
   // Called when no worker is left: gives the reporter a moment to send the rest.
   void finish(SteadyTime now);
-  // Whether the reporter has ended; kills it when it takes too long.  What is left of the reports is lost.
+  // Whether the reporter has ended.  Kills it if it takes too long; unsent reports are then lost.
   bool has_finished(SteadyTime now);
 
   pid_t pid() const { return child_.pid(); }  // 0: it does not run

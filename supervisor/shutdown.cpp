@@ -69,7 +69,7 @@ void Shutdown::recover(SteadyTime now) {
   go_on(now);
 }
 
-// If jobs are left in flight in a shard, this process stays in Sidekiq's list there.
+// If jobs are left in flight in a shard, this process stays in Sidekiq's list there, so that they are found.
 void Shutdown::report() {
   step_ = Step::reporting;
   shards_.each([&](Shard& shard) {

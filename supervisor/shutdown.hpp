@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// The last steps of a supervisor, once every worker is reaped: it recovers the workers' jobs, leaves Sidekiq's list of
+// The last steps of a supervisor, once every worker is reaped: recovers the workers' jobs, leaves Sidekiq's list of
 // processes in every shard, and ends the embedded redis-server.  Each step has a deadline, so that a stop does not wait
 // long for an absent Redis: jobs in flight stay there, and the next start recovers them.
 class Shutdown {

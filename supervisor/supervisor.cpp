@@ -33,7 +33,8 @@ std::string tokens_left(const Handover& handover, int shard) {
   return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
 }
 
-// A shard that is added again may still have a heartbeat from before, which lives for a minute.
+// The heartbeats in shards that are not served any more.  If such a shard is added again, its heartbeat from before may
+// still be there, for a minute.
 BeatTokens tokens_of_left(const ShardSet<Shard>& shards) {
   BeatTokens tokens;
   for (const Shard& shard : shards) {
@@ -180,7 +181,7 @@ void Supervisor::begin() {
   reports_.follow(config_, program_);
 }
 
-// Sets the supervisor's own timer: see Timer.  Each deadline here must have an effect when it passes; otherwise the
+// Sets the supervisor's own timer: see Timer.  Each deadline here must lead to an action when it passes; otherwise the
 // loop would spin.
 void Supervisor::keep_time() {
   const SteadyTime now = steady_now();
@@ -199,7 +200,7 @@ void Supervisor::hear_workers() {
 
 void Supervisor::reap_children() {
   const auto is_ours = [this](pid_t pid) { return fleet_.pool.is_worker(pid) || children_.is_one(pid); };
-  // Children that a job or a library left in a child's process group end with that child.
+  // What a job or a library left in a child's process group ends with that child.
   for (const EndedChildren::One& one : ended_children_.reap(is_ours)) {
     const SteadyTime now = steady_now();
     if (auto worker = fleet_.pool.reap(one.pid, one.status, one.used, now))
@@ -228,7 +229,7 @@ void Supervisor::note_end(EndedWorker worker) {
     shard.recovery().add(std::move(*worker.death));
 }
 
-// A stray may be the process of a job that still runs: that job must not begin elsewhere before the stray is gone.
+// Strays may belong to a job that still runs: it must not begin elsewhere before they are gone.
 void Supervisor::look_for_strays() {
   if (!fleet_.pool.awaits_newborn()) own_processes_.strays().look(steady_now());
   if (own_processes_.strays().next_look()) return;
@@ -264,7 +265,7 @@ void Supervisor::shut_down(SteadyTime now) {
   phases_.shutdown.advance(now);
 }
 
-// Spans and reports of errors, at the same time.
+// Lets the exporter and the reporter finish, at the same time.
 void Supervisor::let_reports_finish() {
   spans_.finish(steady_now());
   reports_.finish(steady_now());
@@ -408,7 +409,7 @@ void Supervisor::follow_periodic_rules() {
   });
 }
 
-// After a takeover, several shards are no mistake in the configuration: the previous program has served them.
+// After a takeover of several shards, another one counts as usable: the previous program has served them.
 void Supervisor::judge(RedisTrouble trouble) {
   bool another_is_usable = took_over_ && shards_.are_several();
   for (const Shard& shard : shards_) another_is_usable |= shard.redis().was_usable();
@@ -432,8 +433,8 @@ bool Supervisor::name_is_taken() const {
 
 Shard::Settings Supervisor::shard_settings() const { return {config_, facts_, periodic_jobs(), builds_.builds()}; }
 
-// If a job of the configuration has the same name as one of a library, it wins, even where other processes are to run
-// it.  Both win over a rule in Redis.
+// A job of the configuration wins over a library's job of the same name, even if only other processes run it.  Both win
+// over a rule in Redis.
 PeriodicJobSettings Supervisor::periodic_jobs() const {
   PeriodicJobSettings jobs = config_->periodic;
   for (const auto& [name, job] : registered_periodic_.jobs()) jobs.try_emplace(name, job);
@@ -445,8 +446,8 @@ PeriodicJobSettings Supervisor::periodic_jobs() const {
   return by_class(std::move(jobs), rule_classes_.classes());
 }
 
-// The file must be the present generation's before workers of another generation write theirs, and before another
-// program takes over.
+// Reads the rules that the present generation's libraries registered.  Must be done before workers of another
+// generation write theirs, and before another program takes over.
 void Supervisor::look_at_registered_periodic() {
   if (!registered_periodic_.look(fleet_.generations.present_number(), fleet_.generations.another_comes())) return;
   for (Shard& shard : shards_) shard.follow_periodic(periodic_jobs());

@@ -110,9 +110,9 @@ class Supervisor {
   std::string half_done(SteadyTime now);
   std::string long_work_under_way() const;
 
-  // Leaves its name to another process that sends heartbeats under it: this machine was cloned while brood ran, and the
-  // other process is a copy of this one with the same jobs.  Ends the workers and changes nothing in Redis.  Returns
-  // the exit status.
+  // Gives up its name to another process that sends heartbeats under it.  This happens when the machine was cloned
+  // while brood ran: the other process is a copy of this one with the same jobs.  Ends the workers and changes nothing
+  // in Redis. Returns the exit status.
   int give_way();
   void end_children();
 

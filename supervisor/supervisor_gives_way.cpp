@@ -29,11 +29,11 @@ constexpr std::size_t most_children = 4096;
 
 // The other process goes on with the same jobs, so from here on no command is sent to Redis.
 int Supervisor::give_way() {
-  // After a stop, the exit status must not make the service manager start the supervisor again.
+  // After a stop, the exit status must not make the service manager restart the supervisor.
   const int exit_status = phases_.may_spawn() ? EX_TEMPFAIL : phases_.exit_status();
-  // This comes first, in case this process is killed meanwhile.  The files would prove to the next supervisor here that
+  // Removed first, in case this process is killed meanwhile.  The files would prove to the next supervisor here that
   // the name belongs to this host, and it would recover the jobs.  Without them it leaves the jobs to the other process
-  // for as long as that sends heartbeats.
+  // while that sends heartbeats.
   const std::string scoreboard = scoreboard_path(identity_.runtime_directory, identity_.name);
   unlink(scoreboard.c_str());
   remove_runtime_files(scoreboard);

@@ -97,9 +97,10 @@ void Supervisor::advance_upgrade(SteadyTime now) {
   }
 }
 
-// Describes what the next program could not continue.  Once nothing long is left, no further recovery begins: otherwise
-// an upgrade could wait forever where worker after worker crashes.  Workers wait for recoveries, so this pause is
-// limited.
+// Describes what the next program could not continue; empty if it can continue everything.
+//
+// Once nothing long is left, no further recovery begins: otherwise an upgrade could wait forever where worker after
+// worker crashes.  Workers wait for recoveries, so this pause is limited.
 std::string Supervisor::half_done(SteadyTime now) {
   const std::string long_work = long_work_under_way();
   if (long_work.empty() && !recoveries_pause_until_) recoveries_pause_until_ = now + longest_pause_of_recoveries;

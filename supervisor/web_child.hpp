@@ -24,7 +24,8 @@ class WebChild {
 
   WebChild(EventLoop& loop, Children& children, Program program);
 
-  // Starts, replaces or ends the child as the configuration demands: the page shows more of it than its own settings.
+  // Starts, replaces or ends the child as the configuration demands.  Any change of the configuration replaces it,
+  // since the page shows more than its own settings.
   void follow(std::shared_ptr<const Config> config);
   void stop();  // for good
 

@@ -51,7 +51,7 @@ bool Asker::lives() const {
 }
 
 Standing standing_of(const SeenAsker& asker, uid_t own_user, FileLocks own_limit) {
-  if (asker.user == 0 && own_user != 0) return Standing::trusted;  // no job becomes root, and root needs no leave
+  if (asker.user == 0 && own_user != 0) return Standing::trusted;  // no job becomes root, and root needs no permission
   if (!asker.lives) return Standing::gone;
   if (own_limit == 0) return Standing::unmarked;
   if (!asker.limit) return Standing::hidden;
@@ -59,7 +59,7 @@ Standing standing_of(const SeenAsker& asker, uid_t own_user, FileLocks own_limit
 }
 
 Standing standing_of(const Asker& asker, FileLocks own_limit) {
-  // A process outside our pid namespace and those below it has no pid here.
+  // A process outside our pid namespace and its descendants has no pid here.
   const auto limit = asker.pid() > 0 ? file_locks_of(asker.pid()) : std::nullopt;
   return standing_of({.user = asker.user(), .lives = asker.lives(), .limit = limit}, geteuid(), own_limit);
 }

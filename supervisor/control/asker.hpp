@@ -10,8 +10,8 @@
 
 namespace brood {
 
-// The process at the other end of a connection.  The kernel noted its pid when it connected; the process may have ended
-// since, and its pid may belong to another.
+// The process at the other end of a connection.  The kernel noted its pid at the connect.  The process may have ended
+// since, and its pid may belong to another process.
 class Asker {
  public:
   // Call this right after accept(): before Linux 6.5 the kernel does not report which process connected, only which one
@@ -20,7 +20,7 @@ class Asker {
 
   pid_t pid() const { return pid_; }
   uid_t user() const { return user_; }
-  // Whether the process still runs: then what was read of its pid before is its own.
+  // Whether the process still runs.  If it does, what was read of its pid before belongs to it.
   bool lives() const;
 
  private:
@@ -30,7 +30,7 @@ class Asker {
   std::uint64_t start_time_ = 0;  // known if there is no pidfd; 0: nothing is known
 };
 
-// How far a supervisor trusts a process that asks it for something.
+// Whether a supervisor trusts a process that asks it for something.
 enum class Standing {
   trusted,   // root, or a process of the supervisor's own user that no job has started
   job,       // a job of this or of another supervisor has started it
@@ -40,7 +40,7 @@ enum class Standing {
 };
 
 struct SeenAsker {
-  uid_t user = 0;  // the kernel's word
+  uid_t user = 0;  // from the kernel
   bool lives = false;
   std::optional<FileLocks> limit;  // file_locks_of() it
 };

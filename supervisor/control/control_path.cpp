@@ -60,9 +60,9 @@ std::string control_socket_path(const std::string& directory, const std::string&
   return directory + "/" + name + ".control";
 }
 
-// A sockaddr_un holds 107 bytes, and a runtime directory with an identity may be longer.  So the socket is bound under
-// a short name, by way of the directory's descriptor.  It gets its real name once it listens and only its own user may
-// open it.
+// A sockaddr_un holds 107 bytes, and a runtime directory with an identity may be longer.  So this binds the socket
+// under a short name, by way of the directory's descriptor.  It gives the socket its real name once it listens and only
+// its own user may open it.
 UniqueFd listen_at(const std::string& path, int backlog) {
   refuse_to_replace_what_is_in_use(path);
   const UniqueFd directory(check("open of the runtime directory",

@@ -46,8 +46,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
   bool gone() const { return is_gone(fd_.get()); }
   const Asker& asker() const { return asker_; }
 
-  // Called when another client needs this place.  Refuses the request if it is still incomplete.  Returns false if this
-  // client stays.
+  // Called when another client needs this place.  Refuses an incomplete request.  Returns false if this client stays.
   bool gives_way() {
     if (state_ == State::asking) receive();
     if (state_ == State::asking) refuse(too_many);
@@ -86,15 +85,15 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     });
   }
 
-  // The kernel closes descriptors that a client sends along: recv does not take them.
+  // recv does not take descriptors that a client sends along: the kernel closes them.
   void receive() {
     if (state_ == State::answered || state_ == State::closed) return;
     std::array<char, 16 * 1024> bytes;
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (state_ == State::waiting) {
-      // A client that has shut down its sending half is not read any more.  One that has gone, or sends more than one
-      // request, is closed.
+      // A client that has shut down its sending half is not read any more.  A client that has gone is closed, and one
+      // that sends more than one request.
       if (size == 0 && !gone()) return watch(watched_ & FdWatch::writable);
       return close();
     }
@@ -144,8 +143,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     if (watched_ & FdWatch::writable) watch(watched_ & ~FdWatch::writable);
   }
 
-  // The patience starts with the first byte that the client does not take, and is not extended when it takes one now
-  // and then.
+  // The time limit starts with the first byte that the client does not take.  Taking a few bytes does not extend it.
   void wait_for_the_reader() {
     if (!patience_.running()) patience_.start_in(patience);
     const int events = FdWatch::writable | (state_ == State::answered ? 0 : watched_ & FdWatch::readable);
@@ -186,7 +184,7 @@ struct ControlSocket::Conversation {
       asker->say_last(text_of(ControlLine{kind, std::string(text)}));
   }
 
-  // The answer goes to either.
+  // The answer goes to either of these.
   std::weak_ptr<Client> client;
   std::function<void(const ControlLine&)> hear;
 };
@@ -263,9 +261,9 @@ void ControlSocket::accept_clients() {
   }
 }
 
-// Frees the places of clients that left while they waited: those that had shut down their sending half are not watched.
-// If none did, the oldest client without a complete request gives way: otherwise a job could lock the operator out with
-// idle connections.
+// Frees the places of clients that have left.  Those that had shut down their sending half are not watched, so they are
+// found only here.  If none has left, the oldest client without a complete request gives way: otherwise a job could
+// lock the operator out with idle connections.
 bool ControlSocket::make_room() {
   if (clients_.size() < most_clients) return true;
   std::erase_if(clients_, [](const auto& client) { return client->gone(); });
@@ -274,7 +272,7 @@ bool ControlSocket::make_room() {
   return std::any_of(all.begin(), all.end(), [](const auto& client) { return client->gives_way(); });
 }
 
-// A client that cannot be accepted stays in the listener's queue and keeps it readable: without a pause the loop would
+// A client that cannot be accepted stays in the listener's queue and keeps it readable.  Without a pause the loop would
 // spin.
 void ControlSocket::pause() {
   log::warn("control_socket_pauses", {{"reason", std::generic_category().message(errno)}});

@@ -34,7 +34,7 @@ class ControlSocket {
   class Reply {
    public:
     Reply() = default;  // for an order that no client gave; a refusal goes to the log
-    // Likewise, for an order whose giver is answered by other means: `hear` is called with each line.
+    // For an order whose giver is answered by other means: `hear` is called with each line.
     static Reply heard_by(std::function<void(const ControlLine&)> hear);
     void progress(std::string_view sentence) const;
     void ok(std::string_view json) const;
@@ -42,8 +42,8 @@ class ControlSocket {
     void undone(std::string_view why, std::string_view json) const;
     void error(std::string_view sentence) const;
     bool client_gone() const;
-    // The client, which may be a job, since jobs run as the same user.  Null for an order without a client, and once
-    // the client has gone; never null during the handler's call.
+    // The client.  It may be a job, since jobs run as the same user.  Null for an order without a client, and once the
+    // client has gone; never null during the handler's call.
     const Asker* asker() const;
 
    private:

@@ -10,19 +10,19 @@
 
 namespace brood {
 
-// The last orders that came through Redis with a ticket, and what has become of each.  The heartbeat shows them: that
-// is the answer to the command that gave them.  Pure.
+// The last orders that came through Redis with an id, and the state of each.  The heartbeat shows them: that is the
+// answer to the command that gave them.  Pure.
 class RedisOrders {
  public:
   enum class Reception {
     follow,    // it is noted as under way
     repeated,  // it came before
-    expired,   // it lay in Redis for too long: noted, and not to be followed
+    expired,   // it lay in Redis for too long: it is noted, and must not be followed
   };
   // `now` is the time of Redis.
   Reception take(const FleetWord& word, WallTime now);
 
-  // What the control socket would have sent to a client that gave this order.  An order that is forgotten is left out.
+  // Notes the line that the control socket would have sent to a client with this order.  Ignores a forgotten order.
   void note(const std::string& id, const ControlLine& line);
 
   const std::vector<OrderState>& newest_first() const { return orders_; }

@@ -87,7 +87,7 @@ class ExportLoop {
     if (fds[0].revents != 0) ends_at_ = steady_now() + time_to_end;
   }
 
-  // Only one exporter reads at a time: two would tear records apart.
+  // Only one exporter may read at a time: two would tear records apart.
   bool has_pipe(SteadyTime now) {
     if (pipe_) return true;
     next_read_ = now + open_again;
@@ -102,7 +102,7 @@ class ExportLoop {
     return true;
   }
 
-  // Workers write whole records: once the pipe is empty, no record is torn apart, and the next exporter may read.
+  // Workers write whole records.  So once the pipe is empty, no record is torn, and the next exporter may read.
   void read(SteadyTime now) {
     if (reading_is_over_ || !has_pipe(now)) return;
     next_read_ = now + between_reads;
@@ -205,7 +205,7 @@ class ExportLoop {
     body_.clear();
   }
 
-  // At the end it does not try again.
+  // Does not try again once the lifeline has ended.
   void back_off(const ExportVerdict& verdict, SteadyTime now) {
     if (failures_++ == 0) {
       away_since_ = now;

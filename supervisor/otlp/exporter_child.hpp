@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// Runs the exporter of spans as a child of its own: the supervisor reads no span and waits for no collector.  While no
+// Runs the exporter of spans as a separate child: the supervisor reads no span and waits for no collector.  While no
 // exporter runs, the workers' spans wait in the pipe.
 class ExporterChild {
  public:

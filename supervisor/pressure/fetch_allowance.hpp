@@ -16,17 +16,18 @@ struct PressureReading {
   bool at_limit = false;  // since the last reading the cgroup was throttled at its memory.high or memory.max
 };
 
-// How many workers may fetch while memory is scarce.  Pure.  When no process makes progress for `limit` percent of the
-// time, or when the kernel kills, the number is halved, and halved again every ten seconds, down to one.  Once that
-// percentage has been below half of `limit` for ten seconds, the number rises step by step.  In between it stays, so
-// that it does not swing.  A cgroup at its own limit may only be dropping its cache: that alone changes nothing, but it
-// halves `limit`.
+// Decides how many workers may fetch while memory is scarce.  Pure.
+//
+// When no process makes progress for `limit` percent of the time, or when the kernel kills, the number is halved, and
+// halved again every ten seconds, down to one.  Once that percentage has been below half of `limit` for ten seconds,
+// the number rises step by step.  In between it stays, so that it does not swing.  A cgroup at its own limit may only
+// be dropping its cache: that alone changes nothing, but it halves `limit`.
 class FetchAllowance {
  public:
   static constexpr std::chrono::seconds between_steps{10};
   static constexpr std::chrono::seconds after_a_kill{2};  // the shortest time to the next step
 
-  // In percent; 0: all may always fetch.
+  // In percent; 0: all workers may always fetch.
   void set_limit(int percent);
 
   // Called once a second with the present number of `workers`.  Returns nullopt if all of them may fetch.

@@ -31,8 +31,8 @@ std::optional<double> full_avg10(const path& file) {
   return std::nullopt;
 }
 
-// The cgroup in a line like "0::/system.slice/brood.service".  If workers have cgroups of their own, the supervisor is
-// in a leaf beside them, and the cgroup above is the right one; see MemoryCgroup.
+// The cgroup in a line like "0::/system.slice/brood.service".  If workers have their own cgroups, the supervisor is in
+// a leaf beside them, and the right one is the cgroup above; see MemoryCgroup.
 path own_group(const CgroupPlaces& places) {
   std::ifstream lines(places.membership);
   for (std::string line; std::getline(lines, line);) {
@@ -68,7 +68,7 @@ Counters counters_in(const path& file) {
 MemoryFigures::MemoryFigures(const Places& places)
     : host_(places.proc / "pressure/memory"), cgroup_(own_group(places.cgroups)), seen_(events()) {}
 
-// Counts only events of this very cgroup as its own: a worker or job over its own limit says nothing about the others.
+// Counts as its own only events of this very cgroup: a worker or job over its own limit says nothing about the others.
 // Kernels before 5.2 do not separate the two.
 MemoryFigures::Events MemoryFigures::events() const {
   if (cgroup_.empty()) return {};

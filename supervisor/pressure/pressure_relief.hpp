@@ -11,8 +11,10 @@
 namespace brood {
 
 // Lets fewer workers fetch while memory is scarce, before the kernel has to kill one, and more when it is not.  Workers
-// that are held back finish the job in hand, as in a quiet.  The figures are read once a second; the kernel averages
-// them over ten.  A kernel trigger would need rights that containers often lack; plain files can be read anywhere.
+// that are held back finish the job in hand, as in a quiet.
+//
+// Reads the figures once a second; the kernel averages them over ten.  A kernel trigger would need rights that
+// containers often lack; plain files can be read anywhere.
 class PressureRelief {
  public:
   PressureRelief(WorkerOrders& orders, const PressureSettings& settings);

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// Tries something in a short-lived child because it could harm the process that tries it: a job library may do anything
-// when it is loaded, and so may another version of this program.
+// Tries something in a short-lived child, because it could harm its process: a job library may do anything when it is
+// loaded, and so may another version of this program.
 class ChildCheck {
  public:
   struct Settings {

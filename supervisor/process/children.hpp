@@ -39,12 +39,12 @@ class Child {
   std::shared_ptr<Record> record_;
 };
 
-// The children of a supervisor beside its workers: which they are, the deadline of each, and the callback for its end.
+// The children of a supervisor beside its workers: their pids, the deadline of each, and the callback for its end.
 class Children {
  public:
   struct Deadline {
     SteadyTime at;
-    // While this number grows, the deadline moves: it passes once the number has not grown for `silence`; see Pace.
+    // The deadline moves while this number grows.  It passes once the number has not grown for `silence`; see Pace.
     std::shared_ptr<const SharedCount> progress = {};
     std::chrono::nanoseconds silence{0};
   };
@@ -59,7 +59,7 @@ class Children {
   // Each child calls `shield` first, unless its SpawnSettings have one of their own.
   explicit Children(EventLoop& loop, std::function<void()> shield = {});
 
-  // These fork as brood::spawn() and brood::spawn_program() do, and throw as they do; then there is no child.  reaped()
+  // Both fork as brood::spawn() and brood::spawn_program() do, and throw as they do; then there is no child.  reaped()
   // calls `ended` once, unless the returned Child has been destroyed.
   [[nodiscard]] Child spawn(const SpawnSettings& settings, std::optional<Deadline> deadline,
                             const std::function<int()>& body, Ended ended);
@@ -73,7 +73,7 @@ class Children {
 
   // Whether it was forked or adopted here and has not been reaped.
   bool is_one(pid_t pid) const { return running_.contains(pid); }
-  // Whether it is one of them and gets no signal when this process ends.
+  // Whether it is one of these children and gets no signal when this process ends.
   bool outlives_us(pid_t pid) const;
   // Notes that `pid` was reaped.  Returns false if it was none of these children.
   bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);

@@ -6,9 +6,8 @@
 
 namespace brood {
 
-// How many descriptors a process may have open at once.  Raises the limit, as far as it can, to what this process
-// needs: with many workers or shards that is more than the usual 1,024.  Jobs get the original limit back: a program
-// that calls select() relies on it.
+// Raises the limit of open descriptors, as far as possible, to what this process needs: with many workers or shards
+// that is more than the usual 1,024.  Jobs get the original limit back: a program that calls select() relies on it.
 class DescriptorLimit {
  public:
   // Throws std::system_error if the limit cannot be read.
@@ -23,8 +22,8 @@ class DescriptorLimit {
   std::size_t now_;
 };
 
-// A worker has two here, and during a takeover there are copies of both.  A shard has connections of its own, and now
-// and then a pipe from a child.
+// A worker has two descriptors here, and during a takeover there are copies of both.  A shard has its own connections,
+// and now and then a pipe from a child.
 constexpr std::size_t descriptors_needed(std::size_t workers, std::size_t shards) {
   return 96 + 4 * workers + 8 * shards;
 }

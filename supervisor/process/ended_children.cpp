@@ -21,8 +21,8 @@ ExitStatus exit_status(const siginfo_t& info) {
 std::vector<EndedChildren::One> EndedChildren::reap(const std::function<bool(pid_t)>& leads_group) {
   more_ = true;
   std::vector<One> ended;
-  // One SIGCHLD may stand for several exits, so ask until no exit is left to report.  WNOWAIT keeps the pid taken while
-  // its process group and its slot are looked at.
+  // One SIGCHLD may stand for several exits, so ask until no exit is left.  WNOWAIT keeps the pid taken while its
+  // process group and its slot are looked at.
   for (int reaped = 0; reaped < most_reaped_a_turn; ++reaped) {
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {

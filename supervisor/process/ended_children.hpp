@@ -20,8 +20,8 @@ class EndedChildren {
   };
 
   // Reaps them, the largest first: if the kernel killed one for lack of memory, it was the largest.  If `leads_group`
-  // is true of one, the rest of its process group is killed before.  Reaps a bounded number, so that a job's fork bomb
-  // does not hold up the loop; more() tells whether some are left for the next turn.
+  // is true of a child, first kills the rest of its process group.  Reaps a bounded number, so that a job's fork bomb
+  // does not hold up the loop; more() returns whether some are left for the next turn.
   std::vector<One> reap(const std::function<bool(pid_t)>& leads_group);
   bool more() const { return more_; }
 

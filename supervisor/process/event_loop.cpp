@@ -25,8 +25,8 @@ sigset_t handled_signals() {
   return handled;
 }
 
-// From 1.45 on libuv talks to the kernel through io_uring's rings, which are shared memory.  A child that had them
-// could make the kernel act in the supervisor's name, even out of a sandbox.
+// From 1.45 on libuv talks to the kernel through io_uring's rings, which are shared memory.  A child that had the rings
+// could make the kernel act in the supervisor's name, even from a sandbox.
 void keep_rings_from_children() {
   for (const MemoryMapping& mapping : memory_mappings()) {
     if (mapping.path == "anon_inode:[io_uring]") check("madvise", madvise(mapping.begin, mapping.size, MADV_DONTFORK));

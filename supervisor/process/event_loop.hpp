@@ -35,8 +35,8 @@ class EventLoop {
   std::unique_ptr<uv_loop_s, Close> loop_;
 };
 
-// For a child that has no loop; call it before closing the parent's descriptors.  Otherwise libuv, at each later fork
-// in the child, would close two descriptor numbers of the parent's loop, which may by then belong to other files.
+// For a child that has no loop.  Call it before closing the parent's descriptors: otherwise libuv, at each later fork
+// in the child, would close two descriptor numbers of the parent's loop, which may belong to other files by then.
 void forget_event_loops();
 
 // Calls back once, later.  Destroying it cancels it; restarting moves it.

@@ -102,8 +102,8 @@ void become_itself(const SpawnSettings& settings) {
   setsid();
   log::forget_waiting();
   if (settings.shield) settings.shield();
-  // The supervisor cannot be dumped; a child writes core files and may write into its own /proc.  From here on a job
-  // may trace it.
+  // The supervisor cannot be dumped.  A child can: it writes core files and may write into its own /proc.  From here on
+  // a job may trace it.
   prctl(PR_SET_DUMPABLE, 1);
   if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);
   set_process_title(settings.title);

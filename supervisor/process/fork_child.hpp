@@ -16,19 +16,22 @@ struct SpawnSettings {
   std::vector<int> keep{};       // descriptors that stay open beside 0, 1 and 2
   int parent_death_signal = 0;   // sent to the child when its parent ends; 0: none
   int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
-  // The supervisor obeys this child's requests: it runs no job, and no job can control it.
+  // The supervisor obeys requests of this child, which runs no job and which no job can control.
   bool speaks_for_operators = false;
-  // Called in the child before any other process of its user may trace it: closes the child's ways to the supervisor,
+  // Called in the child before any other process of its user may trace it.  Closes the child's ways to the supervisor,
   // so that a later tracer has none either.
   std::function<void()> shield{};
 };
 
-// Forks a child that runs `body` and exits with its result.  The child leads a session of its own: Control-C at a
-// terminal reaches only the supervisor, and what a job does to its session, such as writing to /proc/self/autogroup,
-// does not reach the supervisor.  The child begins with default signal dispositions, an empty signal mask, standard
-// input from /dev/null and only the listed descriptors and the log's; it does not touch the parent's loop.  It bears
-// the mark of jobs (shared/base/job_mark.hpp) unless it speaks for operators.  Throws std::system_error if fork fails,
-// std::logic_error if this process has a second thread.
+// Forks a child that runs `body` and exits with its result.  Throws std::system_error if fork fails, std::logic_error
+// if this process has a second thread.
+//
+// The child begins with default signal dispositions, an empty signal mask, standard input from /dev/null, and only the
+// listed descriptors and the log's.  It does not touch the parent's loop.  It bears the mark of jobs
+// (shared/base/job_mark.hpp) unless it speaks for operators.
+//
+// It leads a session of its own: Control-C at a terminal reaches only the supervisor, and what a job does to its
+// session, such as writing to /proc/self/autogroup, does not reach the supervisor.
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);
 
 // Called in a child of the supervisor: forks a copy of this process that becomes a child of the supervisor, which must

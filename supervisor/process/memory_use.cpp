@@ -19,7 +19,7 @@ struct Pages {
   unsigned long resident = 0, shared = 0;
 };
 
-// A process that has ended has no pages.  statm costs the kernel a few counters; smaps would walk every page.
+// 0 for a process that has ended.  statm costs the kernel a few counters; smaps would walk every page.
 Pages pages_of(const std::string& process) {
   const UniqueFd file(::open(("/proc/" + process + "/statm").c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return {};

@@ -19,7 +19,7 @@ std::vector<std::string>& words_of_this_process() {
   return words;
 }
 
-// Where user and password are in an address.  A password with an unescaped @ is hidden whole.
+// The position of user and password in an address.  A password with an unescaped @ is hidden completely.
 struct Credentials {
   std::size_t begin = 0, size = 0;
 };
@@ -84,7 +84,7 @@ const std::vector<std::string>& own_words() { return words_of_this_process(); }
 
 HiddenAddress::HiddenAddress(std::vector<std::string>& words) {
   std::vector<std::size_t> taken;
-  std::string last;  // the last one counts
+  std::string last;  // if it is given several times, the last counts
   each_address(words, [&](std::size_t word, std::size_t begin) {
     last = words[word].substr(begin);
     if (begin == 0) taken.push_back(word - 1);

@@ -5,18 +5,18 @@
 
 namespace brood {
 
-// The words that this program was started with, its own name first.  Every user of the machine may read them, and
-// --redis may hold a password.
+// The command line of this program, its own name first.  Every user of the machine may read it, and --redis may hold a
+// password.
 
 // Keeps these words, and makes `ps` show *** in place of a password.  Does the same in /proc/PID/environ for the
-// variable with the Redis address.  Call it before anything else.
+// variable with the Redis address.  Call it first of all.
 void take_own_words(int argc, char** argv);
 
 const std::vector<std::string>& own_words();
 
 // For an exec of this program by itself.  While a HiddenAddress lives, `words` have no --redis with a password: the
-// address travels in the environment, which only our own user may read.  take_own_words() then puts it back among the
-// words and wipes it from the environment.
+// address is in the environment, which only our own user may read.  take_own_words() then puts it back among the words
+// and wipes it from the environment.
 class HiddenAddress {
  public:
   explicit HiddenAddress(std::vector<std::string>& words);

@@ -13,24 +13,24 @@
 
 namespace brood {
 
-// A child that serves beside the workers, such as the page.  If it ends, it is started again, after a growing pause if
-// it ends soon each time.  It holds a lifeline, whose end it sees when it is no longer wanted and when this program
+// A child that serves beside the workers, such as the page.  If it ends, it is started again; the pause before grows if
+// it ends soon each time.  It holds a lifeline, which ends when the child is no longer wanted, and when this program
 // ends or is replaced.
 class ServiceChild {
  public:
   struct Parts {
     SpawnSettings settings;
-    const char* ended;                     // the log's event for one that ended
-    const char* not_started;               // the log's event for one that could not be started
+    const char* ended;                     // the log's event for a child that ended
+    const char* not_started;               // the log's event for a child that could not be started
     std::function<void()> before = [] {};  // called in the supervisor before each start; may throw std::system_error
-    std::function<std::vector<int>()> keep = [] { return std::vector<int>(); };  // more descriptors that it needs
-    std::function<int(int lifeline)> body{};  // called in the child; it reads nothing from the lifeline but its end
+    std::function<std::vector<int>()> keep = [] { return std::vector<int>(); };  // more descriptors to keep
+    std::function<int(int lifeline)> body{};  // called in the child; may only wait for the lifeline's end
   };
 
   ServiceChild(EventLoop& loop, Children& children, Parts parts);
 
-  void start();  // does nothing if it runs, or will be started again
-  // Closes the lifeline and forgets the child, which ends in its own time; or is killed when this time is over.
+  void start();  // does nothing if it runs or is about to be started
+  // Closes the lifeline and forgets the child, which ends by itself; or is killed when this time is over.
   void let_go(std::optional<std::chrono::milliseconds> within = std::nullopt);
   void let_finish();  // closes the lifeline, but keeps track of the child
   void kill() const { child_.kill(); }
@@ -46,7 +46,7 @@ class ServiceChild {
   const Parts parts_;
   Child child_;
   UniqueFd lifeline_;  // our end
-  int failures_ = 0;   // ends soon after a start, in a row
+  int failures_ = 0;   // in a row, of ends soon after a start
   SteadyTime started_{};
   Timer again_;
 };

@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-// Children are not the service: they must neither report for it nor act as if watched.
+// Takes the variable out of the environment: children must neither report for the service nor act as if watched.
 std::string take(const char* variable) {
   const char* const value = std::getenv(variable);
   std::string taken = value == nullptr ? "" : value;
@@ -37,7 +37,7 @@ void ServiceNotify::ready() { owes_ready_ = !send("READY=1"); }
 void ServiceNotify::repeat() {
   if (owes_ready_) ready();
 }
-// systemd recognises by this time the message that it waits for.
+// This time tells systemd which message it is waiting for.
 void ServiceNotify::reloading() {
   owes_ready_ = false;
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(steady_now().time_since_epoch());

@@ -25,7 +25,7 @@ class SharedCount {
 
   std::atomic<std::uint64_t>& value() const { return *value_; }
 
-  // Children forked from now on do not share the number: one that runs untrusted code could change it.
+  // Keeps the number from children that are forked from now on: untrusted code could change it.
   void keep_from_later_children() const { madvise(value_, sizeof *value_, MADV_DONTFORK); }
 
  private:

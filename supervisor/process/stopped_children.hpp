@@ -7,9 +7,9 @@
 
 namespace brood {
 
-// The children that were stopped (SIGSTOP, SIGTSTP) since the last call: each stop once, and a bounded number a call.
-// Call it on SIGCHLD.  A stopped worker finishes nothing and reacts only to SIGKILL and SIGCONT, so its operator wants
-// to know.
+// The children that were stopped (SIGSTOP, SIGTSTP) since the last call: each stop once, a bounded number per call.
+// Call it on SIGCHLD.  A stopped worker finishes nothing and reacts only to SIGKILL and SIGCONT, so this must be
+// logged.
 std::vector<pid_t> newly_stopped_children();
 
 // A job that asks to be traced (PTRACE_TRACEME) makes the supervisor its tracer: each signal to the worker then waits

@@ -25,8 +25,8 @@ constexpr std::size_t most_killed_a_turn = 256, most_children_seen = 4096;
 constexpr std::chrono::milliseconds until_they_are_dead{5}, longest_until_they_are_dead{1'000};
 constexpr auto report_interval = 10s;
 
-// A process that dies with its parent, such as the one that forks a worker's jobs, has got SIGKILL before it becomes
-// our child.
+// Whether the child is being killed.  A process that dies with its parent, such as the one that forks a worker's jobs,
+// has got SIGKILL before it becomes our child.
 bool is_being_killed(pid_t child) {
   constexpr std::uint64_t exiting = 0x4;  // the kernel's PF_EXITING: it has taken the signal and is freeing its memory
   if (const auto stat = ProcessStat::read(child); stat && (stat->number(9) & exiting) != 0) return true;
@@ -67,7 +67,7 @@ void Strays::look(SteadyTime now) {
       continue;
     }
     const bool dies_anyway = is_being_killed(child);
-    // It runs as another user, by a set-user-ID program.  We cannot kill it, and do not let a shutdown wait for it.
+    // A set-user-ID program runs as another user.  We cannot kill it, and a shutdown does not wait for it.
     if (kill(child, SIGKILL) != 0 && errno == EPERM) continue;
     ++seen;
     if (getpgid(child) == child) kill(-child, SIGKILL);
@@ -75,7 +75,7 @@ void Strays::look(SteadyTime now) {
     if (count_++ == 0) reported_at_ = now;
   }
   if (seen == 0) {
-    killed_.clear();  // those that are no longer our children have been reaped
+    killed_.clear();  // those that are not our children any more have been reaped
     next_look_.reset();
   } else if (seen == most_killed_a_turn) {
     next_look_ = now;

@@ -14,22 +14,23 @@
 
 namespace brood {
 
-// Descendants of a dead worker that had left its process group.  Workers adopt what their jobs leave behind, and when a
-// worker dies, all of that becomes children of the supervisor.  So a child that the supervisor neither forked nor had
-// from the start is a stray and is killed.  The children of a stray then become the supervisor's, and so on until none
-// is left.
+// Kills descendants of a dead worker that had left its process group.
+//
+// Workers adopt what their jobs leave behind, and when a worker dies, all of that becomes children of the supervisor.
+// So a child that the supervisor neither forked nor had from the start is a stray and is killed.  The children of a
+// stray then become the supervisor's, and so on until none is left.
 class Strays {
  public:
   // `is_ours` returns whether the supervisor forked a child.  Children that the process already has, from an earlier
   // program, are left alone.
   Strays(EventLoop& loop, std::function<bool(pid_t)> is_ours);
 
-  // A worker has been reaped: looks in this turn.
+  // Call it when a worker has been reaped: looks in this turn.
   void look_soon();
 
-  // Each turn, when its time has come.  Kills and reaps strays, a bounded number so that a fork bomb does not hold up
-  // the loop, and goes on in a later turn until none is left.  Then logs how many it found alive, not counting those
-  // that die with their parent.
+  // Each turn, when it is due.  Kills and reaps strays, a bounded number so that a fork bomb does not hold up the loop,
+  // and goes on in later turns until none is left.  Then logs how many it found alive, not counting those that die with
+  // their parent.
   void look(SteadyTime now);
 
   // Whether it was a child of this process before the supervisor began.
@@ -42,7 +43,7 @@ class Strays {
   std::function<bool(pid_t)> is_ours_;
   std::set<pid_t> foreign_;
   std::optional<SteadyTime> next_look_;
-  std::chrono::milliseconds rest_{0};  // until the next look, if some are still not dead
+  std::chrono::milliseconds rest_{0};  // until the next look, if some are not dead yet
   Timer wake_;                         // for the next look
   std::set<pid_t> killed_;             // not reaped yet
   std::size_t count_ = 0;              // since the last report

@@ -69,7 +69,7 @@ struct BatchWatch::State {
 
 void BatchWatch::State::look() {
   const SteadyTime now = steady_now();
-  // With Redis away there is nowhere to return a job to.
+  // Without Redis a job cannot be returned.
   if (redis.connected()) {
     const std::vector<OccupiedSlot> occupied = workers.occupied_slots();
     for (const OccupiedSlot& slot : occupied) {
@@ -91,9 +91,9 @@ void BatchWatch::State::plan(SteadyTime now) {
     next_look.start_in(between_returns);
 }
 
-// The script may be too late.  The worker finds that it cannot begin the next entry, settles what is done, and the
-// batch's number moves on.  If the script came first, the list ends there.  If it comes too late it does nothing, and
-// the reply to that settle gives the worker the rest of the list, as fetched anew.
+// Meanwhile the worker finds that it cannot begin the next entry, settles what is done, and the batch's number moves
+// on. If the script comes first, the list ends there.  If it comes too late it does nothing, and the reply to that
+// settle gives the worker the rest of the list, as if fetched anew.
 void BatchWatch::State::take_back(const OccupiedSlot& slot) {
   const SlotSnapshot seen = snapshot(*slot.record);
   if (!seen.text_is_whole || seen.queue.empty()) return;  // being written, or overwritten by a job: look again later

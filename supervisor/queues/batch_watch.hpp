@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// How long each worker has been at its batch, by what our looks have seen.  Pure, except that it reads the scoreboard.
+// How long each worker has worked on its batch, as our looks have observed.  Pure, except that it reads the scoreboard.
 class BatchAges {
  public:
   // Returns true if this worker has unbegun jobs and is too slow to begin them soon: its job or its batch has been
@@ -41,8 +41,8 @@ class BatchWatch {
   BatchWatch(const BatchWatch&) = delete;
   BatchWatch& operator=(const BatchWatch&) = delete;
 
-  // Called when a worker has sent ControlByte::batching, which it does whenever it holds more than one job and has not
-  // sent it for half a second.  Also called when Redis is usable again: there were no looks meanwhile.
+  // Called when a worker has sent ControlByte::batching.  A worker sends it if it holds more than one job and has not
+  // sent it for half a second.  Also called when Redis is usable again, since there were no looks meanwhile.
   void look_for_a_while();
   bool looks() const;
 

@@ -36,7 +36,7 @@ ClassPauseEnds::ClassPauseEnds(EventLoop& loop, AsyncConnection& redis)
 
 void ClassPauseEnds::look(const NameSet& paused) {
   paused_ = paused;
-  // After the last one there may be a text whose class an earlier release has unpaused.
+  // Even after the last pause, the text of a class that an earlier release has unpaused may be left.
   if (!paused.empty()) may_have_pauses_ = true;
   if (may_have_pauses_) ask();
 }

@@ -13,18 +13,18 @@
 
 namespace brood {
 
-// When the earliest of these pauses ends; nullopt: none does.  Pure.
+// When the earliest of these pauses ends; nullopt if none has an end.  Pure.
 std::optional<std::int64_t> next_end_of(const ClassPauses& pauses);
 
-// Ends the pauses of job classes that have an end, by the clock of Redis.  Every supervisor does so, and Redis lets one
-// of them end each.  Asks nothing while no class is paused.
+// Ends the pauses of job classes that have an end, by the clock of Redis.  Every supervisor tries, and Redis lets one
+// of them succeed.  Asks nothing while no class is paused.
 class ClassPauseEnds {
  public:
   ClassPauseEnds(EventLoop& loop, AsyncConnection& redis);
   ClassPauseEnds(const ClassPauseEnds&) = delete;
   ClassPauseEnds& operator=(const ClassPauseEnds&) = delete;
 
-  // The paused classes have just been read.
+  // Call it when the paused classes have been read.
   void look(const NameSet& paused);
   void stop();
 
@@ -37,7 +37,7 @@ class ClassPauseEnds {
   Timer next_;
   NameSet paused_;
   bool may_have_pauses_ = false, asking_ = false, ask_again_ = false;
-  std::map<std::string, std::string> told_;  // of each class, the text that the log has
+  std::map<std::string, std::string> told_;  // the text in the log, by class
 };
 
 }  // namespace brood

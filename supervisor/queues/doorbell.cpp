@@ -23,7 +23,7 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr auto look_interval = 100ms;
-constexpr int share_of_looks = 50;  // from one look to the next passes at least this many times what the first one took
+constexpr int share_of_looks = 50;  // the pause between two looks is at least this many times as long as the first took
 constexpr std::chrono::nanoseconds longest_between_looks = 5s;  // a Redis that was slow may have recovered
 // Each look wakes the supervisor, which costs more than the look itself: some 60 us.
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
@@ -39,7 +39,7 @@ constexpr auto between_reports = 60s;
 Doorbell::Doorbell(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers)
     : loop_(loop), redis_(redis), workers_(workers), next_(loop, [this] { tick(); }), watch_(workers) {}
 
-// Earlier peeks may wait at a server that is no longer there, or have ended with a stop: begins without any.
+// Earlier peeks may wait at a server that is gone, or have ended with a stop: begins without any.
 void Doorbell::listen() {
   listening_ = true;
   redis_has_moved();
@@ -62,7 +62,7 @@ void Doorbell::know(const KnownQueues& known) {
   replan();
 }
 
-void Doorbell::rely_on_being_told(AsyncConnection* reader) {
+void Doorbell::rely_on_reports(AsyncConnection* reader) {
   reader_ = reader;
   forget_what_is_empty();
   replan();
@@ -150,7 +150,7 @@ void Doorbell::carry_out(const std::vector<IdleWorker>& idle, SteadyTime now) {
 
 std::chrono::milliseconds Doorbell::interval(SteadyTime now) const {
   const bool others_may_come = workers_.others_may_come();
-  // Workers that Redis does not let wait there have reported it.
+  // By now workers would have reported it if Redis did not let them wait there.
   if (plan_.nothing_can_be_missed() && now - told_at_ >= a_while && !others_may_come) return rare_look_interval;
   return plan_is_carried_out_ && !(others_may_come && workers_.somebody_is_busy()) && now - changed_at_ >= a_while
              ? calm_look_interval
@@ -180,7 +180,7 @@ bool Doorbell::wake_one(const std::string& queue) {
     if (waits_in_redis && workers_.may_unblock()) {
       workers_.unblock(*occupied.record);
     } else {
-      // The worker gives up its wait in Redis, which costs it a quarter of a second and its incarnation, but only once.
+      // The worker gives up its wait in Redis.  This costs it a quarter of a second and its incarnation, but only once.
       if (waits_in_redis) occupied.record->waits_outside.store(1);
       workers_.wake(*slot);
     }
@@ -188,7 +188,7 @@ bool Doorbell::wake_one(const std::string& queue) {
   return true;
 }
 
-// Calls no worker if one waits on this very queue: that one has the job already.
+// Calls no worker if one waits on this very queue: that worker has the job already.
 bool Doorbell::call_one(const std::string& queue, const std::vector<IdleWorker>& idle) {
   if (std::any_of(idle.begin(), idle.end(), [&](const IdleWorker& worker) { return worker.waits_on == queue; }))
     return false;
@@ -244,7 +244,7 @@ QueuePeek::Candidate Doorbell::candidate_for(const std::string& queue, const std
 }
 
 void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
-  plan_is_carried_out_ = false;  // what ends this peek may also keep us from planning anew for a while
+  plan_is_carried_out_ = false;  // what ended this peek may also delay the next plan
   if (!listening_) return;
   const SteadyTime now = steady_now();
   if (!answer.job.empty()) {
@@ -328,8 +328,8 @@ void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, con
   leave_out(found_no_lists, steady_now());
 }
 
-// Empty capped queues are not noted: whether their jobs may be taken depends on other keys too.  Nor are some of a
-// base's tenants, "images~b*": a change is told as one of "images~*".
+// Does not note empty capped queues: whether their jobs may be taken depends on other keys too.  Nor does it note some
+// of a base's tenants, "images~b*": their changes are reported as changes of "images~*".
 void Doorbell::note_empty(const std::vector<std::string>& asked, const QueueSizes& sizes) {
   if (!reader_) return;
   std::unordered_set<std::string> others(sizes.no_lists.begin(), sizes.no_lists.end());

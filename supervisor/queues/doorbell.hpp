@@ -21,12 +21,12 @@ namespace brood {
 
 // Wakes an idle worker when a job arrives in a queue on which no worker waits.  DoorbellPlan decides what to watch;
 // this carries it out.
+// The first of these queues get a blocking peek each: BLMOVE from a queue's tail to the same queue's tail, which moves
+// nothing.  It looks at the other queues, or at all of them if Redis refuses the peek, up to ten times a second: at
+// those that may have changed since they were empty, or at all if Redis does not report changes.
 //
-// The first such queues get a blocking peek each: BLMOVE from a queue's tail to the same queue's tail, which moves
-// nothing.  The other queues, or all of them if Redis refuses the peek, are looked at up to ten times a second: those
-// that may have changed since they were empty, or all if Redis does not report changes.  While no worker is idle, or
-// each queue has a worker that waits on it, Redis is asked nothing.  Workers that would come from another shard count
-// as idle here; one is called if no worker of this shard can be freed.
+// It asks Redis nothing while no worker is idle, or while each queue has a worker that waits on it.  Workers that would
+// come from another shard count as idle here; one is called if no worker of this shard can be freed.
 class Doorbell {
  public:
   // Peeks on connections of its own, to the address that `redis` is connected to.
@@ -37,11 +37,11 @@ class Doorbell {
   // Call this to begin, and again whenever Redis is back.  From then on it goes by itself.
   void listen();
 
-  // A worker has sent ControlByte::left_wait: it has left its wait in Redis, or waits outside it.  Looks now which
-  // workers wait where, and more often for a while.
+  // Call it when a worker has sent ControlByte::left_wait: it has left its wait in Redis, or waits outside it.  Looks
+  // now which workers wait where, and more often for a while.
   void look();
 
-  // The capsules whose workers are rung for; before the first call there are none.
+  // The capsules whose workers are woken; none before the first call.
   void set_capsules(std::vector<CapsuleSettings> capsules);
 
   // Sets the names of the queues in Redis, for capsules that take all queues, and the paused ones, which are not
@@ -49,11 +49,11 @@ class Doorbell {
   void know(const KnownQueues& known);
 
   // While `reader` is set, note_changes() is called for the first change of each key that was read on it.
-  void rely_on_being_told(AsyncConnection* reader);
-  // These queues have changed; if the list is empty, any may have.
+  void rely_on_reports(AsyncConnection* reader);
+  // Notes that these queues have changed; if the list is empty, any may have.
   void note_changes(const std::vector<std::string>& queues);
 
-  // Redis is at another address: connections to the old one are useless.
+  // Call it when Redis is at another address: connections to the old one are useless.
   void redis_has_moved();
 
   // Wakes no worker any more, and closes its connections.

@@ -29,30 +29,30 @@ struct WatchedQueues {
   std::vector<std::string> doorbells;  // these get a doorbell each, at most `most`
   std::vector<std::string> looked_at;  // the rest, looked at now and then
 };
-// Capped queues are looked at: a peek would ring while their jobs may not be taken.  So are tenants.
+// Capped queues are looked at: a peek would ring even while their jobs may not be taken.  Tenants are looked at too.
 WatchedQueues plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
                              const std::set<std::string>& left_out, std::size_t most = most_doorbells,
                              const std::set<std::string>& capped = {});
 
-// Which idle worker to free for a job of `queue`.  The first choice is one that does not wait in Redis, then one on
-// whose queue another worker waits too, then the one whose queue comes last in its capsule.  Returns nullopt if none is
-// idle, or if one waits on that very queue: it has the job already.
+// The idle worker to free for a job of `queue`.  Prefers a worker that does not wait in Redis, then one on whose queue
+// another worker waits too, then the one whose queue comes last in its capsule.  Returns nullopt if none is idle, or if
+// one waits on that very queue: it has the job already.
 std::optional<int> worker_to_free(std::string_view queue, const CapsuleQueues& capsules,
                                   const std::vector<IdleWorker>& idle);
 
 // The last known state of each queue.
 class QueueNotes {
  public:
-  // A peek has found this job.  A worker is on its way to it, and a peek at once would find the same job, so the queue
-  // rests: for 1 ms, and twice as long each time that the job is still there, up to 100 ms.
+  // Notes that a peek has found this job.  A worker is on its way to it, and another peek now would find the same job.
+  // So the queue rests: for 1 ms, and twice as long each time that the job is still there, up to 100 ms.
   void note_ring(const std::string& queue, std::string_view job, SteadyTime now);
   void note_no_job(const std::string& queue) { backoffs_.erase(queue); }
   // When the queue may be asked again; in the past if now.
   SteadyTime rests_until(const std::string& queue) const;
 
-  // A look begins.  From now on a change may be reported before the look's answer although it happened after it.
+  // Begins a look.  From now on a change may be reported before the look's answer although it happened after it.
   void begin_look() { changed_.clear(); }
-  // The look has found all of these empty except `others`: they need no look until they change.
+  // Notes that the look has found all of these empty except `others`: they need no look until they change.
   void note_empty(const std::vector<std::string>& looked_at, const std::unordered_set<std::string>& others);
   // Returns true if the queue counted as empty, so that it must be looked at.
   bool note_change(const std::string& queue);
@@ -60,7 +60,7 @@ class QueueNotes {
   // Call this if changes may have been missed.
   void forget_empty();
 
-  // These keys are not lists: they are left out for a minute.
+  // Leaves these keys, which are no lists, out for a minute.
   void note_no_lists(const std::vector<std::string>& queues, SteadyTime now);
   const std::set<std::string>& no_lists() const { return no_lists_; }
   void forget_old_ones(SteadyTime now);
@@ -86,11 +86,11 @@ class DoorbellPlan {
   void set_capsules(std::vector<CapsuleSettings> capsules);
   void know(const KnownQueues& known);
 
-  // Plans anew, for these workers and for one of each capsule in `to_call`, which would come from another shard.
+  // Plans anew, for these workers and for one worker of each capsule in `to_call`, which would come from another shard.
   void make(std::vector<IdleWorker> idle, const std::set<int>& to_call, SteadyTime now);
   // Plans nothing.
   void clear() { watched_ = {}; }
-  // Redis refuses peeks: until then all queues are looked at.
+  // Notes that Redis refuses peeks: until then all queues are looked at.
   void refuse_peeks_until(SteadyTime until) { peeks_refused_until_ = until; }
 
   const std::vector<std::string>& doorbells() const { return watched_.doorbells; }

@@ -34,7 +34,7 @@ std::vector<IdleSign> IdleWatch::read(const std::vector<OccupiedSlot>& slots) {
   for (const OccupiedSlot& slot : slots) {
     IdleSign sign = idle_sign(*slot.record);
     seen_[slot.slot] = sign;
-    // A worker that was just freed does not count as idle, so the queue on which it waited may need a doorbell at once.
+    // A worker that was just freed does not count as idle: the queue on which it waited may need a doorbell at once.
     if (const auto known = freed_.find(slot.slot); known != freed_.end()) {
       if (known->second.sign == sign && now < known->second.until)
         sign = {};

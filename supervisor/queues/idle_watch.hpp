@@ -32,7 +32,7 @@ IdleSign idle_sign(const SlotRecord& record);
 IdleWorker idle_worker(const OccupiedSlot& slot);
 
 // Which workers have nothing to do.  A worker that was freed for a job is not idle until its sign changes.  A worker
-// whose fetch found nothing and that is about to wait does not count yet.
+// whose fetch found nothing does not count before it waits.
 class IdleWatch {
  public:
   explicit IdleWatch(QueueWorkers& workers) : workers_(workers) {}
@@ -41,10 +41,10 @@ class IdleWatch {
   bool changed();
   std::vector<IdleWorker> look();
 
-  // This worker was freed for a job, as it was at the last look.
+  // Notes that this worker was freed for a job, as it was at the last look.
   void freed(int slot);
 
-  // The next call of changed() returns true.
+  // Makes the next call of changed() return true.
   void forget();
 
  private:

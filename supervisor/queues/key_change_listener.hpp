@@ -16,9 +16,11 @@
 
 namespace brood {
 
-// Learns at once when one of a few keys changes (client-side caching).  Redis remembers that one connection has read a
-// key, and at the first change reports it to another, subscribed connection.  So a changed key is read again, but at
-// most once in 10 ms.  If Redis refuses any of this, it is logged once and tried again later.
+// Learns at once when one of a few keys changes (client-side caching).
+//
+// Redis remembers that one connection has read a key, and reports the first change of the key to another, subscribed
+// connection.  So a changed key is read again, but at most once in 10 ms.  If Redis refuses any of this, that is logged
+// once and tried again later.
 class KeyChangeListener {
  public:
   // The function to call for each key when it may have changed.

@@ -7,18 +7,18 @@
 
 namespace brood {
 
-// Calls a worker to a shard with no workers, or only with workers in long jobs, if jobs wait there in quarantine, or
-// for a class that is no longer paused.  A worker that comes looks which of them may run.  No queue would call one,
-// since such jobs are in no queue.
+// Calls a worker to a shard where jobs wait in quarantine, or for a class that is no longer paused, if the shard has no
+// workers, or only workers in long jobs.  The worker that comes looks which of the jobs may run.  No queue would call
+// one, since such jobs are in no queue.
 class QuarantineWatch {
  public:
   QuarantineWatch(AsyncConnection& redis, QueueWorkers& workers) : redis_(redis), workers_(workers) {}
 
-  // Call it now and then while this shard is served.  Looks while there is a quarantine, and after pauses have changed,
-  // until a later look was answered.
+  // Call it now and then while this shard is served.  Looks while there is a quarantine.  After pauses have changed,
+  // looks until a later look was answered.
   void look(SteadyTime now, bool there_is_a_quarantine);
   void note_pauses(const NameSet& paused_classes, SteadyTime now);
-  // From now on looks so many times more rarely.
+  // Looks `times` times more rarely from now on.
   void slow_down(int times) { pace_ = times; }
 
  private:

@@ -16,14 +16,14 @@
 
 namespace brood {
 
-// The queues that live processes serve, by their heartbeats, and the oldest release of Ruby's Sidekiq among them.
-// Pure.
+// The queues that live processes serve according to their heartbeats, and the oldest release of Ruby's Sidekiq among
+// them. Pure.
 class QueueOwners {
  public:
   // Adds one process, by the JSON of its heartbeat.
   void add(std::string_view info, bool is_brood);
 
-  // Whether Ruby processes serve the queue and none of brood's does: then Ruby's scheduler should push its jobs,
+  // Whether Ruby processes serve the queue and no brood process does.  Then Ruby's scheduler should push its jobs,
   // through the middleware of Ruby's client.
   bool are_ruby_alone(std::string_view queue) const;
 
@@ -36,8 +36,8 @@ class QueueOwners {
   std::optional<SidekiqRelease> oldest_;
 };
 
-// Asks Redis which processes serve which queues.  `own` counts as brood's, even before its workers have registered and
-// so listed it.
+// Asks Redis which processes serve which queues.  `own` counts as brood's from the start: its workers list it only when
+// they register.
 class QueueOwnersLook {
  public:
   QueueOwnersLook(AsyncConnection& redis, std::string own) : redis_(redis), own_(std::move(own)) {}
@@ -67,7 +67,7 @@ class QueueOwnersLook {
   const std::string own_;
   QueueOwners known_;
   SteadyTime known_at_{};
-  int asked_ = 0;  // processes asked for this answer
+  int asked_ = 0;  // number of processes that were asked for this answer
 };
 
 }  // namespace brood

@@ -11,8 +11,8 @@
 namespace brood {
 
 // A blocking look at the tail of a queue that moves nothing, on a connection of its own.  It ends when a job is there,
-// or after a while.  The command that frees one worker from its wait follows on the same connection.  So Redis frees
-// the worker the moment the job comes: it has its job before we hear of it.
+// or after a while.  The command that frees one worker from its wait follows on the same connection, so Redis frees the
+// worker the moment the job comes: the worker has its job before we hear of it.
 class QueuePeek {
  public:
   struct Candidate {
@@ -21,7 +21,7 @@ class QueuePeek {
   };
   struct Answer {
     std::string job;      // empty if none came
-    std::string refusal;  // why Redis refuses the peek; empty if it does not, or the connection was lost
+    std::string refusal;  // why Redis refuses the peek; empty if it does not, or if the connection was lost
     bool freed = false;   // whether the candidate was freed, with or without a job
   };
   struct Events {

@@ -14,8 +14,8 @@
 
 namespace brood {
 
-// A queue of ours from which a Ruby process fetches too.  Each takes jobs meant for the other: Ruby has no class for a
-// job of brood's, and brood none for a job of Ruby's.
+// One of our queues from which a Ruby process fetches too.  Each takes jobs meant for the other: Ruby has no class for
+// brood's jobs, and brood none for Ruby's.
 struct QueueRivalry {
   std::string queue, process;
 };
@@ -32,8 +32,8 @@ class QueueRivals {
   QueueRivals(EventLoop& loop, AsyncConnection& redis, std::chrono::nanoseconds between_looks = std::chrono::minutes(2))
       : look_(redis), between_looks_(between_looks), again_(loop, [this] { ask(); }) {}
 
-  // Looks now which processes live: when Redis has become usable, and when our queues have changed.  Then it repeats by
-  // itself, since Ruby's processes may start later.
+  // Looks now which processes live.  Call it when Redis has become usable, and when our queues have changed.  It then
+  // looks again by itself, since Ruby's processes may start later.
   void look(const std::vector<CapsuleSettings>& ours);
   void stop();
 

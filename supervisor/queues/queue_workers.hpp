@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// The workers as seen by the code that watches queues: their records, and how each is freed from its wait.  A shard's
-// are ShardWorkers; tests have their own.
+// The workers as seen by the code that watches queues: their records, and how each is freed from its wait.
+// ShardWorkers implements this for a shard; tests have their own.
 class QueueWorkers {
  public:
   virtual ~QueueWorkers() = default;
@@ -27,7 +27,7 @@ class QueueWorkers {
   // Sends the slot's worker a byte: it then fetches from all its queues.
   virtual void wake(int slot) = 0;
 
-  // The capsules of which a worker of another shard would come to this one, if there are several shards.
+  // The capsules that have a worker in another shard which would come to this one.
   virtual std::set<int> capsules_to_call() { return {}; }
   // Makes a worker of one of these capsules come.  Returns false if none comes.
   virtual bool call(const std::set<int>&) { return false; }

@@ -45,7 +45,7 @@ void QueuesAndPausesWatch::look() {
   look_anew();
 }
 
-void QueuesAndPausesWatch::rely_on_being_told(bool told) {
+void QueuesAndPausesWatch::rely_on_reports(bool told) {
   is_told_ = told;
   if (!told && watching_) look();
 }

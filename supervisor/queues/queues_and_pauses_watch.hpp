@@ -15,10 +15,11 @@
 
 namespace brood {
 
-// Which queues Redis knows, and which queues and job classes are paused.  It looks at each reported change and every
-// five seconds.  Without reports it looks every second, and for new queues ten times a second while a worker that takes
-// all queues is idle.  While Redis is away or our user may not read them, the last answer holds.  A key that is no set
-// counts as an empty one.
+// Which queues Redis knows, and which queues and job classes are paused.
+//
+// It looks at each reported change and every five seconds.  Without reports it looks every second, and for new queues
+// ten times a second while a worker that takes all queues is idle.  While Redis is away or our user may not read the
+// keys, the last answer holds.  A key that is no set counts as an empty one.
 class QueuesAndPausesWatch {
  public:
   // Calls `changed` after the workers.
@@ -39,8 +40,8 @@ class QueuesAndPausesWatch {
   // `read` is called each time that the paused classes have been read, whether they have changed or not.
   void on_classes(std::function<void(const NameSet&)> read) { classes_were_read_ = std::move(read); }
 
-  // Whether look() is called for every change from now on.
-  void rely_on_being_told(bool told);
+  // Whether look() is called for every change from now on.  If not, it polls.
+  void rely_on_reports(bool told);
   void stop();
 
  private:

@@ -62,7 +62,7 @@ struct SequenceWatch::State {
     missed_before.clear();
     rest();
   }
-  // Whatever is refused or lost is looked at again a minute later.
+  // Looks again a minute later at whatever is refused or lost.
   void ask(Command command, std::function<void(ReplyView)> then) {
     redis.send(std::move(command), longest_answer_time, [this, then = std::move(then)](const Result& result) {
       if (!result.ok()) return begin_anew();
@@ -115,8 +115,8 @@ void SequenceWatch::State::take_turn() {
       strays.clear();
       return begin_anew();
     }
-    // Where Redis refuses us a queue, another supervisor may have the right: the turn runs out, and that one may take
-    // it.
+    // If Redis refuses us a queue, another supervisor may have the right.  So the turn is not renewed, and the other
+    // one may take it.
     if (reported.empty()) redis.send(keep_turn_to_watch(), longest_answer_time, [](const Result&) {});
     if (searches && strays.empty()) return find_strays();
     read_page(window);
@@ -124,7 +124,7 @@ void SequenceWatch::State::take_turn() {
 }
 
 void SequenceWatch::State::find_strays() {
-  // Another one may have had its turn just before.
+  // Another supervisor may have had its turn just before.
   ask(take_turn_to_find_strays(identity, pace.between_searches * 9 / 10), [this](ReplyView answer) {
     if (!read_has_turn(answer)) return read_page(window);
     read_strays(std::string(first_sequence_page));
@@ -182,14 +182,14 @@ void SequenceWatch::State::list_places() {
       for (const PlaceOfJobs& one :
            places_of_waiting_jobs(queues, read_name_list_if_told(asides).value_or(std::vector<std::string>())))
         places.push_back(one.key);
-      // Retries first: there most holders are.
+      // Retries first: most holders are there.
       std::iter_swap(places.begin(), places.begin() + 1);
       search();
     });
   });
 }
 
-// A queue that may not be read is passed over: its sequences cannot be passed on, for that writes to it.
+// Skips a queue that may not be read: its sequences cannot be passed on, which would write to it.
 void SequenceWatch::State::search() {
   if (missed.empty() || place == places.size()) return pass_on();
   std::vector<std::string_view> marks;

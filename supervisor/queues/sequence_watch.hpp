@@ -11,14 +11,15 @@
 
 namespace brood {
 
-// Passes sequences on whose holder exists no more: Sidekiq's Web UI deletes and kills jobs without a word to brood.
-// Looks once a minute, by one supervisor of all that serve this Redis, and only at sequences that jobs wait for and
-// that have had the same holder for that long.  A holder that is found neither in flight nor in a queue or set by two
-// looks in a row is gone.  It searches page by page, and where holders usually are first.
+// Passes on sequences whose holder is gone: Sidekiq's Web UI deletes and kills jobs without notifying brood.
 //
-// Jobs may also wait for a sequence without a holder, where a field of brood:sequences was deleted.  One supervisor
-// looks for these every ten minutes, over all keys, page by page.  Such a sequence is passed on if two looks find no
-// job of it elsewhere.
+// One supervisor of all that serve this Redis looks once a minute.  It looks only at sequences that jobs wait for and
+// that have had the same holder for that long.  A holder is gone if two looks in a row find it neither in flight nor in
+// a queue or set.  A look searches page by page, and first where holders usually are.
+//
+// Jobs may also wait for a sequence without a holder, if a field of brood:sequences was deleted.  One supervisor looks
+// for these every ten minutes, over all keys, page by page.  Such a sequence is passed on if two looks find no job of
+// it elsewhere.
 class SequenceWatch {
  public:
   struct Pace {

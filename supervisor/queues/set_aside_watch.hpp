@@ -18,8 +18,8 @@ struct LeftAside {
   bool operator==(const LeftAside&) const = default;
 };
 
-// Our queues' set-aside queues that no cap of ours uses any more.  `ours` are the capsules of every generation whose
-// workers fetch.  Pure.
+// The set-aside queues of our queues that no cap of ours uses any more.  `ours` are the capsules of every generation
+// whose workers fetch.  Pure.
 std::vector<LeftAside> left_aside(const std::vector<std::string>& asides, const std::vector<CapsuleSettings>& ours);
 
 // Returns jobs that were set aside for a cap to their queues, once no configuration has that cap.
@@ -35,9 +35,10 @@ class SetAsideWatch {
   SetAsideWatch(EventLoop& loop, AsyncConnection& redis, Pace pace);
   SetAsideWatch(EventLoop& loop, AsyncConnection& redis) : SetAsideWatch(loop, redis, Pace()) {}
 
-  // Looks now: when Redis has become usable, and when the workers' configuration has changed.  For some minutes it
-  // looks again soon: workers under the old configuration may set more aside, and Redis may not answer for a while.
-  // Then it looks once a minute: hours later a worker's recovery may give back what was fetched from there.
+  // Looks now.  Call it when Redis has become usable, and when the workers' configuration has changed.
+  //
+  // For some minutes it looks again soon: workers under the old configuration may set more jobs aside, and Redis may
+  // not answer for a while.  Then it looks once a minute: a worker's recovery may give back jobs hours later.
   void look(const std::vector<CapsuleSettings>& ours);
 
  private:

@@ -59,7 +59,7 @@ void TenantWatch::look() {
   if (!asking_ && !next_.running()) tick();
 }
 
-// Another supervisor need not wait until the part expires.
+// Gives up the part at once, so that another supervisor need not wait until it expires.
 void TenantWatch::stop() {
   watching_ = false;
   next_.stop();
@@ -74,7 +74,7 @@ void TenantWatch::go_on(std::chrono::nanoseconds pause) {
   if (watching_) next_.start_in(pause);
 }
 
-// An answer that is lost ends what was asked: it begins anew.
+// A lost answer ends what was asked; it begins anew.
 void TenantWatch::tick() {
   if (!watching_ || asking_ || !is_needed()) return;
   if (!redis_.connected()) {
@@ -86,7 +86,7 @@ void TenantWatch::tick() {
   read_slice();
 }
 
-// Of several that take the part at one time none does harm: they do the same work.
+// Several supervisors that take the part at the same time do no harm: they do the same work.
 void TenantWatch::take_part() {
   has_part_ = false;
   position_ = scan_begins;
@@ -144,7 +144,7 @@ void TenantWatch::note_slice(std::vector<std::string> tenants) {
     if (!counted.ok()) return end_slice();
     const bool some_are_filled = counted.reply.view().integer() > 0;
     if (some_are_filled) enter(tenants);
-    // Those that have jobs are seen to have some when their time has come.
+    // Notes all of them: one that has jobs is noticed when its time has come.
     if (is_census_ && watching_)
       redis_.send_all({note_idle_tenants(tenants, now_s())}, longest_answer_time, [](const Results&) {});
     end_slice();

@@ -14,17 +14,19 @@
 
 namespace brood {
 
-// Looks after tenants, in one supervisor of all that serve some.  What other clients than brood's push, no turn knows:
-// all names are read slice by slice, again and again, and a tenant that has jobs is given its turn, within two seconds.
-// The names of tenants that have had no jobs for a day are taken off the list of queues.  Where there are many names,
-// those of the other queues are published: no other process must read tens of thousands.
+// Looks after tenants, in one supervisor of all that serve some.
+//
+// Other clients than brood's push without giving the tenant its turn.  So this reads all names slice by slice, again
+// and again, and gives a tenant with jobs its turn, within two seconds.  It removes the names of tenants without jobs
+// for a day from the list of queues.  If there are many names, it publishes those of the other queues, so that no other
+// process must read tens of thousands.
 class TenantWatch {
  public:
   struct Pace {
-    std::chrono::nanoseconds pass = std::chrono::milliseconds(1500);           // over all names, if they are many
-    std::chrono::nanoseconds between_slices = std::chrono::milliseconds(500);  // at most
+    std::chrono::nanoseconds pass = std::chrono::milliseconds(1500);           // over all names, if many
+    std::chrono::nanoseconds between_slices = std::chrono::milliseconds(500);  // the longest pause between two slices
     std::chrono::nanoseconds census = std::chrono::hours(1);  // how often tenants without jobs are noted
-    std::chrono::seconds idle_for = std::chrono::hours(24);   // after which one is forgotten
+    std::chrono::seconds idle_for = std::chrono::hours(24);   // a tenant without jobs for this long is forgotten
   };
   TenantWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, Pace pace);
   TenantWatch(EventLoop& loop, AsyncConnection& redis, std::string identity)
@@ -32,7 +34,7 @@ class TenantWatch {
   TenantWatch(const TenantWatch&) = delete;
   TenantWatch& operator=(const TenantWatch&) = delete;
 
-  // It looks only while these capsules serve tenants, or take patterns and tenants are known.
+  // Looks only while these capsules serve tenants, or take patterns and tenants are known.
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
   void know(const KnownQueues& known);
 

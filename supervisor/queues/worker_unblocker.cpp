@@ -22,8 +22,8 @@ constexpr auto ask_again_after = 5min;
 }  // namespace
 
 void WorkerUnblocker::send(const Attempt& attempt) {
-  // A job may have overwritten the record, so the id may be another client's: to that client its wait seems to have
-  // timed out.
+  // A job may have overwritten the record, so the id may be another client's.  Harmless: to that client its wait seems
+  // to have timed out.
   redis_.send({"CLIENT", "UNBLOCK", std::to_string(attempt.client)}, short_answer_time,
               [this, attempt](const AsyncConnection::Result& result) {
                 if (!result.error.empty()) return;  // without Redis no wait lasts long

@@ -21,10 +21,11 @@ class WorkerUnblocker {
   WorkerUnblocker(const WorkerUnblocker&) = delete;
   WorkerUnblocker& operator=(const WorkerUnblocker&) = delete;
 
-  // Ends the wait of one worker.  If the worker got an order, call this after its byte was sent, never before: the
-  // worker notes that it waits, then empties its control pipe and reads its flags, then waits.  So either it sees the
-  // byte or we see that it waits.  A worker that is only to fetch gets no byte: Redis' answer shows whether Redis knew
-  // of the wait.  `record` must outlive this object.
+  // Ends the wait of one worker.  `record` must outlive this object.
+  //
+  // If the worker got an order, call this after its byte was sent, never before.  The worker notes that it waits, then
+  // empties its control pipe and reads its flags, then waits.  So either it sees the byte or we see that it waits.  A
+  // worker that is only to fetch gets no byte: Redis' answer shows whether Redis knew of the wait.
   void unblock(const SlotRecord& record);
 
   // Returns false for some minutes after Redis has refused the command, for instance by its access rules.

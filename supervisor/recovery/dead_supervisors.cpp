@@ -80,11 +80,10 @@ bool workers_live(const Scoreboard& board) {
   return false;
 }
 
-// Its record was lost and only its keys were found, so it may have run on this host or any other.
+// Its record was lost and only its keys were found.  It may have run on this host or any other.
 bool is_known_by_name_alone(const Identity& identity) { return identity.boot_id.empty(); }
 
-// A supervisor whose record was lost may still be found by its keys, and then this file tells what its workers had
-// done.
+// A supervisor whose record was lost may still be found by its keys.  This file then shows what its workers had done.
 bool may_be_needed(const std::filesystem::path& file, const std::string& identity) {
   std::error_code gone;
   const auto written = std::filesystem::last_write_time(file, gone);
@@ -130,7 +129,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
         break;
     }
   }
-  // The workers that the scoreboard names must be recovered first: after that, everything left counts as unknown.
+  // The workers in the scoreboard must be recovered first: after that, everything left counts as unknown.
   if (!recovery_.fields_of(name).empty()) return;
   progress.orphans_handed_over = true;
   recovery_.add(OrphanedJobs{name, {}, !dead.same_host}, [this, name] { close(name); });

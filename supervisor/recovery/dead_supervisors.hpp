@@ -14,8 +14,8 @@
 
 namespace brood {
 
-// Takes over what dead supervisors left: first the jobs of each worker that has ended too, by its record in the
-// scoreboard file, which outlives them; then the rest of their in-flight hash, and the file.
+// Takes over what dead supervisors left.  First the jobs of each worker that has ended too, by its record in the
+// scoreboard file, which outlives both; then the rest of their in-flight hash, and the file.
 class DeadSupervisors : public OrphanWatch::Listener {
  public:
   // `own` is our identity's name.  A supervisor that is gone with all its workers is also removed from Sidekiq's list.
@@ -26,14 +26,18 @@ class DeadSupervisors : public OrphanWatch::Listener {
   // Called at each look for as long as the dead supervisor is listed in Redis.
   void handle(const DeadSupervisor& dead, SteadyTime now) override;
 
-  // Recovers what a worker of ours, otherwise unknown, left under this field.
+  // Recovers what an otherwise unknown worker of ours left under this field.
   void handle_field(const std::string& field) override;
 
-  // Called after each look at that list.  When the last worker of a dead supervisor leaves or is recovered, its
-  // supervisor is taken off the list, and only its file is left to remove.  Files of supervisors that are not listed
-  // are removed too, from the first look until the last of their workers has left, and then once an hour.  Such
-  // supervisors had nothing in flight, or their heir died before it could remove the file, or a job has made the file.
-  // A supervisor that is `listed` may live, even if its file is here: a clone of this machine has the same file.
+  // Call it after each look at that list.
+  //
+  // When the last worker of a dead supervisor has left or is recovered, takes the supervisor off the list; then only
+  // its file is left to remove.
+  //
+  // Also removes files of supervisors that are not listed, from the first look until the last of their workers has
+  // left, and then once an hour.  Such supervisors had nothing in flight, or their heir died before it could remove the
+  // file, or a job has made the file.  A supervisor that is `listed` may live, even if its file is here: a clone of
+  // this machine has the same file.
   void end_look(const std::set<std::string>& listed, SteadyTime now) override;
 
  private:
@@ -54,7 +58,7 @@ class DeadSupervisors : public OrphanWatch::Listener {
   };
   Workers hand_over_dead_workers(const Identity& dead, Progress& progress, SteadyTime now, bool is_proven_dead);
   void close(const std::string& name);
-  // Looks at a bounded number.  Returns false if some are still to be looked at, perhaps again.
+  // Looks at a bounded number of files.  Returns false if some are left to look at, perhaps again.
   bool remove_forgotten_files();
 
   RecoveryChildren& recovery_;

@@ -38,7 +38,7 @@ std::vector<DeadSupervisor> SupervisorDeathJudge::judge(const std::vector<Sighti
     const Identity& identity = sighting.identity;
     if (identity.name == own_.name) continue;
     if (identity.same_boot(own_)) {
-      // A heartbeat proves nothing here: Redis keeps it for a minute after the death, and a stopped process sends none.
+      // A heartbeat proves nothing here: Redis keeps it for a minute after a death, and a stopped process sends none.
       if (lives_(identity)) continue;
       if (has_left_files_(identity, sighting.beat_token)) {
         dead.push_back({identity, true});

@@ -45,7 +45,7 @@ OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, 
       listener_(listener),
       again_(loop, [this] { look(); }) {}
 
-// After stop() no answer is read.
+// After stop() answers are ignored.
 template <typename Read>
 void OrphanWatch::ask(const std::vector<Command>& commands, Read read) {
   redis_.send_all(commands, longest_answer_time, [this, read = std::move(read)](const Results& results) {
@@ -75,7 +75,7 @@ void OrphanWatch::look() {
   if (reads_list) commands.push_back(ask_owner_records());
   changed_ = changed_ && !reads_list;
   ask(commands, [this](const Results& results) {
-    // The connection itself logs that Redis is away.  Missing heartbeats must be seen missing anew.
+    // The connection itself logs that Redis is away.  Missing heartbeats must then be observed anew.
     if (!results.front().error.empty()) return forget_what_was_seen();
     if (results.front().ok()) report_orphan_fields(read_name_list(results.front().reply.view()));
     if (stopped_) return;
@@ -99,7 +99,7 @@ void OrphanWatch::read_list(ReplyView records) {
     if (record.identity)
       others_.push_back(std::move(*record.identity));
     else if (reported_records_.insert(record.name).second)
-      // A later release may have written it: a record that we do not understand is left alone.
+      // A later release may have written the record.  It is left alone.
       log::warn("process_record_not_understood", {{"identity", record.name}});
   }
   std::ranges::sort(others_, {}, &Identity::name);
@@ -135,14 +135,14 @@ void OrphanWatch::read_each(const std::vector<Identity>& asked, const Results& r
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const AsyncConnection::Result &beats = results[2 * i + 2], &token = results[2 * i + 3];
     if (!beats.error.empty() || !token.error.empty()) return forget_what_was_seen();
-    // A question that was refused, say by an access list, does not count as a missing heartbeat.
+    // A refused question, because of an access list for example, does not count as a missing heartbeat.
     sightings_.push_back(
         {asked[i], read_whether_beats(beats.reply.view()).value_or(true), read_beat_token(token.reply.view())});
   }
   ask_of_the_next();
 }
 
-// When a heartbeat is missing, others may be too: goes on with the supervisors that follow.
+// When one heartbeat is missing, others may be too: goes on with the next supervisors.
 void OrphanWatch::ask_of_the_next() {
   if (unasked_.empty()) return end_look();
   const auto end = unasked_.begin() + static_cast<std::ptrdiff_t>(std::min(counted_at_once, unasked_.size()));
@@ -179,8 +179,8 @@ void OrphanWatch::forget_what_was_seen() {
 }
 
 void OrphanWatch::report_orphan_fields(const std::vector<std::string>& fields) const {
-  // A field is an orphan if it was in use neither before the look nor after it.  One that was in use before may have
-  // been left in order since; one that is in use only now may have been registered during the look.
+  // A field is an orphan if it was in use neither before the look nor after it.  A field that was in use before may
+  // have been left in order since.  A field that is in use only now may have been registered during the look.
   const std::set<std::string> living_after = living_fields_();
   for (const std::string& field : fields) {
     if (stopped_) return;

@@ -14,12 +14,13 @@
 
 namespace brood {
 
-// Looks into Redis for jobs in flight that no living process looks after: those of dead supervisors, and the fields of
-// our own identity that no slot names.  Each look reports them again for as long as they are there.
+// Looks in Redis for jobs in flight that no living process looks after: those of dead supervisors, and fields of our
+// own identity that no slot names.  Each look reports them again for as long as they are there.
 //
 // A look costs a few commands, however many supervisors there are.  The list is read again only when it has changed.
-// One command counts the heartbeats of a hundred supervisors; only if one is missing is each asked for.  The next look
-// goes on with those that follow by name, and each supervisor begins at its own name, so together they soon see all.
+// One command counts the heartbeats of a hundred supervisors; only if one is missing, each of them is asked for.  The
+// next look goes on with the supervisors that follow by name.  Each supervisor begins at its own name, so together they
+// soon see all.
 class OrphanWatch {
  public:
   // Receives the findings of a look: DeadSupervisors.
@@ -39,10 +40,10 @@ class OrphanWatch {
   OrphanWatch(const OrphanWatch&) = delete;
   OrphanWatch& operator=(const OrphanWatch&) = delete;
 
-  // The list of supervisors has changed.
+  // Call it when the list of supervisors has changed.
   void note_change() { changed_ = true; }
   // Whether note_change() will be called for each change.  If not, each look reads the list.
-  void rely_on_being_told(bool told) { is_told_ = told; }
+  void rely_on_reports(bool told) { is_told_ = told; }
 
   // Looks now, unless a look is under way; called at the start and with each heartbeat.  While a dead supervisor of
   // this host is still listed, it looks again by itself every two seconds.

@@ -130,7 +130,7 @@ void RecoveryChildren::ended(Task& task, const Children::End& end) {
   const bool lost_redis = end.status.exited && end.status.value == EX_TEMPFAIL;
   if (!lost_redis) {
     log::warn("autopsy_failed", {{"child_pid", end.pid}, {"status", end.status.describe()}, {"overdue", end.overdue}});
-    if (is_sweep(task)) return finish(task);  // another comes within the hour
+    if (is_sweep(task)) return finish(task);  // the next sweep comes within the hour
     task.mode = less_daring(task.mode);
   }
   task.pause = std::clamp<std::chrono::milliseconds>(task.pause * 2, first_pause,

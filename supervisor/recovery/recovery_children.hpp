@@ -18,9 +18,11 @@
 
 namespace brood {
 
-// Has the jobs that dead workers had in flight acknowledged, charged or given back.  Short-lived children do it, so
-// that it can neither hold up nor crash the supervisor.  If a child fails, the next one risks less; if a child loses
-// Redis, it is repeated.  A job to be charged has a child of its own; everything else shares one.
+// Has the jobs that dead workers had in flight acknowledged, charged or given back.
+//
+// Short-lived children do it, so that it can neither hold up nor crash the supervisor.  If a child fails, the next one
+// risks less.  If a child loses Redis, it is repeated.  A job to be charged has a child of its own; everything else
+// shares one.
 class RecoveryChildren {
  public:
   // `program` always points to the present generation's program.
@@ -30,21 +32,21 @@ class RecoveryChildren {
   std::vector<WorkerDeath> take_recovered() { return std::exchange(recovered_, {}); }
 
   void add(WorkerDeath worker_death);
-  // As add(), for a dead worker whose descendants may still run the job: nothing is done before release_held(), which
+  // As add(), for a dead worker whose descendants may still run the job.  Nothing is done before release_held(), which
   // means that they are gone.
   void hold(WorkerDeath worker_death) { held_.push_back(std::move(worker_death)); }
   void release_held();
   // `done` is called when everything that the dead supervisor had in flight is recovered.
   void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
-  // `own` is called when the child is forked, and names the lists that are no strays.  Only one sweep waits or runs at
-  // a time: when Redis is slow or refuses them, sweeps must not crowd out all else.
+  // `own` is called when the child is forked, and returns the lists that are not strays.  Only one sweep waits or runs
+  // at a time: if Redis is slow or refuses sweeps, they must not crowd out everything else.
   void sweep(std::function<OwnIncarnations()> own);
 
-  // From now on no child is forked, and a running sweep ends: a program that takes our place will go on with it.
+  // From now on forks no child, and ends a running sweep: a program that takes our place will go on with it.
   void pause();
   void resume();
 
-  // Forks the children that are due.  Call it while `redis` answers, to which they connect.  A child that takes too
+  // Forks the children that are due.  Call it while `redis`, to which they connect, answers.  A child that takes too
   // long, and moves no byte to or from Redis, is killed.
   void spawn_due(SteadyTime now, const RedisAddress& redis);
   // When the next child is to be started; nullopt if there is nothing to do.
@@ -52,10 +54,10 @@ class RecoveryChildren {
   // "<slot>.<incarnation>" of every dead worker of `identity` that is not recovered yet.
   std::set<std::string> fields_of(const std::string& identity) const;
   bool is_idle() const;  // a sweep that waits for its time does not count
-  // Whether nothing is under way, and a process that knows dead_workers_of() our identity could take over: it would
-  // find dead supervisors again, and lists without a field.
+  // Whether nothing is under way, and a process with our identity that knows dead_workers_of() it could take over.
+  // That process would find dead supervisors again, and lists without a field.
   bool may_be_left() const { return held_.empty() && running() == 0; }
-  // Whether a child recovers what a dead supervisor had in flight, which may be much.
+  // Whether a child recovers what a dead supervisor had in flight, which may take long.
   bool works_for_another() const;
   std::vector<WorkerDeath> dead_workers_of(const std::string& identity) const;
 

@@ -21,13 +21,13 @@ struct WorkersLeft {
 bool has_left_files(const Identity& dead, const std::string& beat_token, const std::string& runtime_directory);
 
 // The path of its scoreboard: in `runtime_directory`, else in the directory that its record names, if any.  A path from
-// Redis is only ever opened, and must lead to a scoreboard of that very identity.
+// Redis is only opened, and must lead to a scoreboard of that very identity.
 std::string scoreboard_of(const Identity& dead, const std::string& runtime_directory);
 
 // Whether it is proven that `dead` started this living process.
 bool is_proven_worker_of(const Identity& dead, pid_t pid);
 
-// For the recovery in the given shard; nullopt: in any.  Throws std::runtime_error if there is no scoreboard, or it is
+// The workers to recover in the given shard; nullopt: in any.  Throws std::runtime_error if the scoreboard is missing,
 // not readable or another's.  A job may have written any pid into the scoreboard: a process whose mark shows that
 // `dead` did not start it (shared/base/job_mark.hpp) does not count as a living worker.
 WorkersLeft read_workers_left(const std::string& scoreboard, const Identity& dead,

@@ -14,17 +14,17 @@
 namespace brood {
 
 // The private redis-server of a machine with nothing configured: append-only file, noeviction, a Unix socket in the
-// state directory, a process group of its own.  It outlives a supervisor that is killed, so that the workers can still
-// settle; the next supervisor finds it by the lock that it holds.  Supervisors of one user share it, and the last one
-// stops it.
+// state directory, its own process group.  It outlives a supervisor that is killed, so that the workers can still
+// settle; the next supervisor finds it by the lock that it holds.  The supervisors of one user share it, and the last
+// one stops it.
 class EmbeddedRedis {
  public:
   // Makes the directories.  A server that already runs keeps the `fsync` that it was started with.  Throws
   // std::system_error.
   EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync);
 
-  // Why no server will be at this socket: no process listens there, and redis-server is not installed.  Empty if one
-  // may be.
+  // Why there will be no server at this socket: no process listens there, and redis-server is not installed.  Empty if
+  // there may be one.
   static std::string why_none(const std::string& socket_path);
 
   EmbeddedRedis(const EmbeddedRedis&) = delete;
@@ -37,8 +37,8 @@ class EmbeddedRedis {
   void start(Children& children);
   // When a server of ours that has ended is to be started again.
   std::optional<SteadyTime> next_start() const { return next_start_; }
-  // Called now and then while the server does not answer: one that is not our child may have ended, or our fork may
-  // have failed.
+  // Call it now and then while the server does not answer.  A server that is not our child may have ended, or our fork
+  // may have failed.
   void look(SteadyTime now);
 
   // Asks the server to end unless another supervisor uses it.  Returns false if there is nothing to wait for.

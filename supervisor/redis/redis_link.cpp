@@ -46,7 +46,7 @@ RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, 
                   {.connected = [this] { connected_now(); },
                    .disconnected = [this](const std::string& why) { disconnected(why); },
                    .judge = [this](const AsyncConnection::Result& info) { judge(info); }}),
-      sentinels_(loop, [this] { somebody_says_it_moved(); }),
+      sentinels_(loop, [this] { note_reported_move(); }),
       wake_(loop),
       data_{.shard = address_.shard, .run_id = {}, .db = address_.db, .key_prefix = address_.key_prefix} {}
 
@@ -141,7 +141,7 @@ void RedisLink::found_nobody(const ServerSearch& search) {
     not_found_.clear();
     note_away(address_.without_password() + ": " + search.why);
   } else if (others_know || connection_.address().numeric_hosts.empty()) {
-    // A name that was known before will be known again; until then its last address is tried.
+    // A name that was known before will be known again.  Until then its last address is tried.
     not_found_ = others_know ? address_.without_password() + ": " + search.why : search.why;
     if (others_know && !away_since_) away_since_ = steady_now();
   }
@@ -175,9 +175,9 @@ void RedisLink::found(const FoundServer& found) {
   news_.has_moved |= has_moved;
 }
 
-// A sentinel's message is not trusted, but it makes us search, and search again for a while: the other sentinels may
-// not know of the move yet.
-void RedisLink::somebody_says_it_moved() {
+// A sentinel's message is not trusted, but it makes us search.  We search again for a while, since the other sentinels
+// may not know of the move yet.
+void RedisLink::note_reported_move() {
   if (closed_) return;
   searches_until_ = steady_now() + time_to_move;
   look_for_master();
@@ -190,8 +190,8 @@ void RedisLink::look_for_master() {
   wake_.start_at(next_deadline());
 }
 
-// For CLIENT LIST and the pages of hosted servers.  An older server would count an error, and one that has users of its
-// own would log a denied command for each that may not use this.
+// Names this client in CLIENT LIST and on the pages of hosted servers.  An older server would count an error, and a
+// server with its own users would log a denied command for each user that may not do this.
 void RedisLink::introduce() {
   if (!knows_set_info_ || !address_.user.empty()) return;
   connection_.send_all({{"CLIENT", "SETINFO", "LIB-NAME", "brood"}, {"CLIENT", "SETINFO", "LIB-VER", BROOD_VERSION}},
@@ -227,7 +227,7 @@ void RedisLink::ask_all(const std::vector<Command>& commands, std::function<void
                        });
 }
 
-// Judges the settings of a cluster node.  Settings that we may not read are not judged.
+// Judges the settings of a cluster node, as far as we may read them.
 void RedisLink::look_at_cluster() {
   ask_all(ask_cluster_settings(), [this](const std::vector<ReplyView>& answers) {
     use_if_fit(judge_cluster(answers));
@@ -274,7 +274,7 @@ void RedisLink::use_if_fit(const RedisFitness& fitness) {
   // At the start only the URL names this server, and it may be a permanent replica.
   if (fitness.is_replica && !was_usable_ && !address_.must_be_found())
     throw ConnectionLost(Loss::login_refused, fitness.not_now);
-  if (!fitness.not_now.empty()) leave_who_is_no_master(fitness.not_now);
+  if (!fitness.not_now.empty()) leave_server(fitness.not_now);
   if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
 }
 
@@ -290,17 +290,18 @@ void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
 }
 
 // A master that has become a replica refuses writes, which makes us leave it.  But a replica may be configured to
-// accept writes, so we ask for its role too.
+// accept writes, so we also ask for its role.
 void RedisLink::look_at_role() {
   connection_.send({"INFO", "replication"}, role_deadline, [this](AsyncConnection::Result info) {
     if (!info.ok()) return;
     const std::string why = why_no_master(info.reply.view().text());
-    if (!why.empty()) leave_who_is_no_master(why);
+    if (!why.empty()) leave_server(why);
   });
 }
 
-// Workers that are never idle would stay there: their connections are open, and their writes are accepted.
-void RedisLink::leave_who_is_no_master(const std::string& why) {
+// Leaves a server that is no master any more.  Busy workers would stay there: their connections are open, and their
+// writes are accepted.
+void RedisLink::leave_server(const std::string& why) {
   left_a_server_ = was_usable_;
   throw ConnectionLost(why);
 }
@@ -309,8 +310,8 @@ void RedisLink::disconnected(const std::string& why) {
   if (closed_) return;
   is_usable_ = connects_to_master_ = false;
   data_.run_id.clear();
-  // The host name or the sentinels may now lead elsewhere.  A server from sentinels is not tried again unless it is
-  // still the master.  A server that was lost as soon as it was found is no reason to hurry.
+  // The host name or the sentinels may now lead elsewhere.  A server from sentinels is tried again only if it is still
+  // the master.  If the server was lost as soon as it was found, there is no reason to hurry.
   const SteadyTime now = steady_now();
   if (ServerFinder::has_to_find(address_))
     next_search_ = now + jittered(!away_since_ && now - usable_since_ >= worth_a_search_at_once ? 0ms
@@ -335,7 +336,8 @@ std::string RedisLink::refusal() const {
   return not_found_.empty() ? connection_.refusal() : not_found_;
 }
 
-// Logs a refusal at once and then every minute.  It may pass: an operator fixes a password, a name becomes known.
+// Logs a refusal at once and then every minute.  It may pass when an operator fixes a password, or a name becomes
+// known.
 void RedisLink::look_at_refusal(SteadyTime now) {
   const std::string why = refusal();
   if (why.empty()) {
@@ -381,8 +383,8 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   }
 }
 
-// No message reports that a cluster node was replaced, and a node that is stopped or cut off neither closes nor refuses
-// connections.
+// Whether a cluster node has been silent for too long.  No message reports that a node was replaced, and a node that is
+// stopped or cut off neither closes nor refuses connections.
 bool RedisLink::is_silent(SteadyTime now) const {
   if (!address_.in_cluster || !connects_to_master_) return false;
   const auto waits_since = connection_.waits_since();

@@ -21,10 +21,12 @@
 namespace brood {
 
 // The supervisor's connection to Redis: finds the server, connects, judges whether this Redis can be used, logs once
-// when it goes away and when it is back, and runs the embedded server if that is configured.  A replica is not used;
-// when the master becomes one, the search begins anew.  With sentinels it also searches when one of them names another
-// master, and goes there once that server confirms it; in a cluster, when its node has not answered for a second.  A
-// Redis that refuses us is tried again and again: forever if one was usable before, else for `give_up_after`.
+// when it goes away and when it is back, and runs the embedded server if that is configured.
+//
+// It does not use a replica; when the master becomes one, it searches again.  With sentinels it also searches when one
+// of them names another master, and goes there once that server confirms it.  In a cluster it searches when its node
+// has not answered for a second.  A Redis that refuses us is tried again and again: forever if one was usable before,
+// else for `give_up_after`.
 class RedisLink {
  public:
   // The events since the last take_news().
@@ -35,9 +37,9 @@ class RedisLink {
     // Another server is the master.  Connections to the previous one are useless, even if they are still open.
     bool has_moved = false;
   };
-  // Why `data` cannot be ours; empty if they can.  See why_not_beside().
+  // Why `data` cannot be this shard's; empty if they can.  See why_not_beside().
   using WhyNot = std::function<std::string(const RedisData& data)>;
-  // How long a Redis that refuses us, or whose name is unknown, is tried before any was usable; 0: forever.
+  // How long to try a Redis that refuses us, or whose name is unknown, before any was usable; 0: forever.
   using Patience = std::chrono::milliseconds;
 
   // `server` is null if this Redis is not embedded.
@@ -51,8 +53,8 @@ class RedisLink {
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
-  // The same server, with settings that may change while it is used: TLS, and our credentials for it and its sentinels.
-  // Holds from the next connection on.
+  // Takes over settings that may change while the same server is used: TLS, and our credentials for it and its
+  // sentinels. They hold from the next connection on.
   void follow(const RedisAddress& now);
 
   // How the embedded server, if any, syncs from now on.
@@ -67,13 +69,13 @@ class RedisLink {
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
   std::optional<SteadyTime> away_since() const { return away_since_; }
-  // Why this Redis cannot be used although it answers: it refuses us, or its name is unknown.  Empty if there is no
-  // known reason.
+  // Why this Redis cannot be used although it answers: it refuses us, or its name is unknown.  Empty if no reason is
+  // known.
   std::string refusal() const;
   const RedisData& data() const { return data_; }  // without a run_id unless the server is known
   std::string address() const { return address_.without_password(); }
-  // For children that have little time and start while it is connected: with the resolved numeric address, so that no
-  // name server can delay them.  If it is not an ordinary server, each child has to find it itself.
+  // The address for children that have little time and start while it is connected.  It is numeric, so that no name
+  // server can delay them.  If it is not an ordinary server, each child has to find it itself.
   const RedisAddress& address_for_children() const {
     return address_.must_be_found() ? address_ : connection_.address();
   }
@@ -86,8 +88,8 @@ class RedisLink {
   // Each turn: does what is due, such as a search or a start of the server.
   void catch_up(SteadyTime now);
 
-  // A worker went to another server: so this one may not be the master any more.  Without a search we would miss a
-  // master that moves twice, and workers that wait for the server between would wait in vain.
+  // Call it when a worker went to another server: this one may not be the master any more.  Without a search we would
+  // miss a master that moves twice, and workers that wait for the server between would wait in vain.
   void look_for_master();
 
   // Ends the embedded server.  Returns false if there is nothing to wait for.
@@ -100,7 +102,7 @@ class RedisLink {
   void look_for_server();
   void found_nobody(const ServerSearch& search);
   void found(const FoundServer& found);
-  void somebody_says_it_moved();
+  void note_reported_move();
   void start_server();
   void introduce();
   void connected_now();
@@ -112,7 +114,7 @@ class RedisLink {
   void usable_now();
   void tell_to_sync();
   void look_at_role();
-  [[noreturn]] void leave_who_is_no_master(const std::string& why);
+  [[noreturn]] void leave_server(const std::string& why);
   void disconnected(const std::string& why);
   void note_away(const std::string& why);
   void look_at_refusal(SteadyTime now);
@@ -132,7 +134,7 @@ class RedisLink {
   SentinelWatch sentinels_;
   Timer wake_;  // for catch_up()
   std::optional<SteadyTime> away_since_, next_search_, refused_since_;
-  std::string not_found_;  // why waiting alone may not help: a name is unknown, or sentinels refuse us
+  std::string not_found_;  // why waiting alone may not help: the name is unknown, or sentinels refuse us
   bool host_is_unknown_ = false;
   std::optional<RedisSeed> master_;  // from the sentinels
   bool connects_to_master_ = false;  // connects or is connected to `master_`; until that is lost

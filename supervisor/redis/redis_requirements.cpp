@@ -59,7 +59,7 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
   if (major > 0 && (major < 6 || (major == 6 && minor < 2)))
     fitness.refusal = "this is Redis " + fitness.version + "; brood needs 6.2 or later";
   fitness.knows_set_info = major > 7 || (major == 7 && minor >= 2);
-  // Valkey says which Redis it is compatible with, and has names of its own for itself and its mode.
+  // Valkey reports which Redis it is compatible with, and has its own names for itself and its mode.
   const std::string valkey = line_of(info, "valkey_version");
   fitness.server = valkey.empty() ? fitness.version : "Valkey " + valkey;
   std::string mode = line_of(info, "redis_mode");
@@ -114,8 +114,8 @@ RedisFitness judge_cluster(std::span<const ReplyView> answers) {
     const auto setting = settings.find(name);
     return setting != settings.end() && setting->second == value;
   };
-  // A node that returns before the others have missed it is still the master, with only the data on its disk.  Its
-  // replicas, which had everything, then copy that.
+  // A node that returns before the others have noticed its absence is still the master, with only the data on its disk.
+  // Its replicas, which had everything, then copy that.
   if (is("appendonly", "no") && is("save", ""))
     add(fitness.refusal,
         "appendonly is no and save is empty: a node that restarts comes back empty, and its replicas empty themselves; "

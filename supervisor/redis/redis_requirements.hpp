@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// Whether brood can use a Redis, by its INFO.
+// Whether brood can use a Redis, according to its INFO.
 struct RedisFitness {
   std::string refusal;  // why it cannot be used; empty if it can
   std::string not_now;  // why it cannot be used yet: it is a replica, or is loading its data from disk
@@ -23,8 +23,8 @@ struct RedisFitness {
   bool knows_set_info = false;  // the command CLIENT SETINFO, of Redis 7.2 and Valkey
 };
 
-// Why this server's data must not be changed now, from its INFO or its section `replication`; empty if they may be.  A
-// replica may accept writes, which are lost at the next synchronisation.  Pure.
+// Why this server's data must not be changed now, from its INFO or its section `replication`; empty if they may be
+// changed.  A replica may accept writes, but loses them at the next synchronisation.  Pure.
 std::string why_no_master(std::string_view info);
 
 enum class Topology {
@@ -53,14 +53,14 @@ enum class RedisTrouble {
   refuses_us,       // for longer than we wait for Redis at the start
 };
 
-// The exit status of a supervisor that has never been able to use this Redis; nullopt if it goes on without it.  If
-// there are several shards, one that cannot be used costs only its own jobs.  But a configuration that names one Redis
-// twice is a mistake that must be fixed before anything runs.  Pure.
+// The exit status of a supervisor that has never been able to use this Redis; nullopt if it goes on without it.  Pure.
+//
+// If there are several shards, one that cannot be used costs only its own jobs.  But a configuration that names one
+// Redis twice is a mistake that must be corrected before anything runs.
 std::optional<int> exit_status_for(RedisTrouble trouble, bool another_is_usable, bool at_start);
 
 // Judges whether a cluster node is configured to lose what it has confirmed, or to be away longer than necessary.
-// Takes the answers to `ask_cluster_settings` in their order; a setting that our user may not read is not judged.
-// Pure.
+// Takes the answers to `ask_cluster_settings` in their order.  Ignores a setting that our user may not read.  Pure.
 std::vector<Command> ask_cluster_settings();
 RedisFitness judge_cluster(std::span<const ReplyView> answers);
 

@@ -77,7 +77,7 @@ void SentinelWatch::subscribe(Listener& listener) {
       });
 }
 
-// A connection over a cut line is as silent as one on which nothing happens.
+// A connection over a cut line is as silent as an idle one.
 void SentinelWatch::look_whether_they_live() {
   for (const auto& listener : listeners_) {
     if (listener->hears) listener->connection->send({"PING"}, short_answer_time, [](const AsyncConnection::Result&) {});

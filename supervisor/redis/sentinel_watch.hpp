@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// Receives messages from some sentinels that another server is the master.  A message is only a reason to search: it is
-// not trusted.
+// Receives messages of some sentinels that another server is the master.  A message is not trusted: it is only a reason
+// to search.
 class SentinelWatch {
  public:
   // `look` is called at each such message, and when a sentinel is connected again after a while.

@@ -22,7 +22,7 @@ struct ServerSearch {
   } reason = Reason::away;
 };
 
-// Finds the server in a short-lived child, which resolves host names and asks sentinels: the loop must not wait.
+// Finds the server in a short-lived child that resolves host names and asks sentinels, since the loop must not wait.
 class ServerFinder {
  public:
   using Done = std::function<void(ServerSearch)>;

@@ -65,7 +65,7 @@ class Heartbeat {
   void look_for_signals();
 
   // Whether look_for_signals() will be called for each signal.
-  void rely_on_being_told(bool told) { is_told_ = told; }
+  void rely_on_reports(bool told) { is_told_ = told; }
 
   // Shown with the next beat.  A supervisor that stops is quiet too.
   void set_facts(ProcessFacts facts);

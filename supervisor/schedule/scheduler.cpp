@@ -112,7 +112,7 @@ struct Scheduler::Run {
     return is_told ? settings.between_glances_when_told : settings.between_glances;
   }
   void glance();
-  void rely_on_being_told(bool told);
+  void rely_on_reports(bool told);
   void see_count(const AsyncConnection::Result& result);
   void back_off(const std::string& error);
   void say_failing(const std::string& error);
@@ -273,7 +273,7 @@ void Scheduler::Run::start_look_in(nanoseconds pause) {
   if (pause > between_glances()) next_glance.start_in(between_glances());
 }
 
-void Scheduler::Run::rely_on_being_told(bool told) {
+void Scheduler::Run::rely_on_reports(bool told) {
   is_told = told;
   if (!told) glance();  // from then on more often
 }
@@ -327,7 +327,7 @@ void Scheduler::look() { run_->look(); }
 
 void Scheduler::glance() { run_->glance(); }
 
-void Scheduler::rely_on_being_told(bool told) { run_->rely_on_being_told(told); }
+void Scheduler::rely_on_reports(bool told) { run_->rely_on_reports(told); }
 
 // A batch that was sent may still be applied.
 void Scheduler::set(Settings settings) {

@@ -48,7 +48,7 @@ class Scheduler {
   void glance();
 
   // Whether glance() will be called for each change.
-  void rely_on_being_told(bool told);
+  void rely_on_reports(bool told);
 
   // Uses these settings from now on and looks at once; ignored once stopped.
   void set(Settings settings);

@@ -31,7 +31,7 @@ void StoredPeriodicRules::look() {
   ask();
 }
 
-void StoredPeriodicRules::rely_on_being_told(bool told) {
+void StoredPeriodicRules::rely_on_reports(bool told) {
   is_told_ = told;
   if (!told && looking_) look();
 }

@@ -26,7 +26,7 @@ class StoredPeriodicRules {
   // Call this to begin, or to look now because something has changed.  From then on it goes by itself.
   void look();
   // Whether look() is called for every change from now on.
-  void rely_on_being_told(bool told);
+  void rely_on_reports(bool told);
   void stop();
 
   const PeriodicJobSettings& jobs() const { return jobs_; }

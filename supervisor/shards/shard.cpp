@@ -74,7 +74,7 @@ Shard::Shard(const Parts& parts, Setup setup, Settings settings)
       heartbeat_(parts.loop, redis_.connection(), parts.identity, settings_.facts, workers_,
                  std::move(setup.beat_tokens)),
       key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
-                           [this](bool hears) { rely_on_being_told(hears); }) {
+                           [this](bool hears) { rely_on_reports(hears); }) {
   key_change_listener_.hear_of_others([this](const std::vector<std::string>& keys) { note_changes(keys); });
   queues_and_pauses_watch_.on_classes([this](const NameSet& paused) { class_pause_ends_.look(paused); });
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
@@ -115,13 +115,13 @@ void Shard::note_changes(const std::vector<std::string>& keys) {
   if (keys.empty() || !queues.empty()) doorbell_.note_changes(queues);
 }
 
-void Shard::rely_on_being_told(bool told) {
-  scheduler_.rely_on_being_told(told);
-  queues_and_pauses_watch_.rely_on_being_told(told);
-  heartbeat_.rely_on_being_told(told);
-  orphan_watch_.rely_on_being_told(told);
-  periodic_rules_.rely_on_being_told(told);
-  doorbell_.rely_on_being_told(told ? &key_change_listener_.reader() : nullptr);
+void Shard::rely_on_reports(bool told) {
+  scheduler_.rely_on_reports(told);
+  queues_and_pauses_watch_.rely_on_reports(told);
+  heartbeat_.rely_on_reports(told);
+  orphan_watch_.rely_on_reports(told);
+  periodic_rules_.rely_on_reports(told);
+  doorbell_.rely_on_reports(told ? &key_change_listener_.reader() : nullptr);
 }
 
 // ---- Turns of the loop

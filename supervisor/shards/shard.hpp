@@ -170,7 +170,7 @@ class Shard {
   void look_for_work();
   void note_changes(const std::vector<std::string>& keys);
   void give_away_periodic_rules();
-  void rely_on_being_told(bool told);
+  void rely_on_reports(bool told);
   Scheduler::Settings scheduler_settings() const;
   PeriodicJobs::Settings periodic_settings() const;
   GemSchedules::Settings gem_schedule_settings() const;

@@ -462,7 +462,7 @@ struct Told : Listening {
     add_idle_worker(queues[0]);
     listen(capsule_of(queues));
     watch.emplace(loop, connection, KeyChangeListener::Keys{{"schedule", [] {}}},
-                  [this](bool hears) { doorbell->rely_on_being_told(hears ? &watch->reader() : nullptr); });
+                  [this](bool hears) { doorbell->rely_on_reports(hears ? &watch->reader() : nullptr); });
     watch->hear_of_others([this](const std::vector<std::string>& keys) {
       Names changed;
       for (const std::string& key : keys) {

@@ -313,7 +313,7 @@ BOOST_FIXTURE_TEST_CASE(signals_are_followed_in_order_between_two_beats, Beating
 
 BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_followed_at_once_and_looked_for_only_then, Beating) {
   KeyChangeListener watch(loop, connection, {{name + "-signals", [this] { heartbeat->look_for_signals(); }}},
-                          [this](bool hears) { heartbeat->rely_on_being_told(hears); });
+                          [this](bool hears) { heartbeat->rely_on_reports(hears); });
   BOOST_REQUIRE(beat());
   watch.listen();
   BOOST_REQUIRE(run_until([&] { return watch.hears(); }));

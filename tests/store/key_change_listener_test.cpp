@@ -206,7 +206,7 @@ struct Told : LoopWithRedis {
                        .between_glances = 100ms,
                        .between_glances_when_told = 1h}};
   KeyChangeListener watch{loop, connection, {{"schedule", [this] { scheduler.glance(); }}}, [this](bool hears) {
-                            scheduler.rely_on_being_told(hears);
+                            scheduler.rely_on_reports(hears);
                           }};
   int number = 0;
 

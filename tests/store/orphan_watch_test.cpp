@@ -190,7 +190,7 @@ struct LargeFleet : Watching {
       add(stranger);
       redis.command({"HSET", stranger.name, "info", "{}"});
     }
-    watch->rely_on_being_told(true);
+    watch->rely_on_reports(true);
   }
   long calls(const std::string& command) {
     const std::string text(redis.command({"INFO", "commandstats"}).view().text()),
@@ -221,7 +221,7 @@ BOOST_FIXTURE_TEST_CASE(the_list_is_read_again_when_it_has_changed, LargeFleet) 
   watch->note_change();
   BOOST_REQUIRE(look());
   BOOST_TEST(listed.size() == 499U);
-  watch->rely_on_being_told(false);
+  watch->rely_on_reports(false);
   redis.command({"HDEL", "brood:processes", name_of(1)});
   BOOST_REQUIRE(look());
   BOOST_TEST(listed.size() == 498U);

@@ -20,7 +20,7 @@ struct Watching : LoopWithRedis {
                           {{"paused", [this] { queues.look(); }},
                            {"brood:paused_classes", [this] { queues.look(); }},
                            {"queues", [this] { queues.look(); }}},
-                          [this](bool hears) { queues.rely_on_being_told(hears); }};
+                          [this](bool hears) { queues.rely_on_reports(hears); }};
 
   void begin() {
     queues.follow_names(true);

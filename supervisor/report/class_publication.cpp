@@ -33,7 +33,7 @@ void ClassPublication::say(const BuildOfClasses& build, bool with_document) {
   redis_.run_all({publish_classes(build.build, with_document ? build.document : "")}, longest_answer,
                  [this, build, with_document](const std::vector<AsyncConnection::Result>& answers) {
                    const AsyncConnection::Result& answer = answers.front();
-                   if (!answer.error.empty()) return;  // Redis is away: it is published when it is back
+                   if (!answer.error.empty()) return;  // Redis is away: publish() is called when it is back
                    if (!answer.ok()) return note_refused(answer.why());
                    if (std::exchange(refused_, false)) log::info("classes_are_published_again");
                    if (!read_was_published(answer.reply.view()) && !with_document) say(build, true);

@@ -8,13 +8,13 @@
 
 namespace brood {
 
-// Publishes in Redis the options of the job classes of this supervisor's workers, for programs that push, and again
-// every five minutes while these workers run.  See shared/store/report/published_builds.hpp.
+// Publishes the options of the job classes of this supervisor's workers in Redis, for programs that push.  Repeats this
+// every five minutes while the workers run.  See shared/store/report/published_builds.hpp.
 class ClassPublication {
  public:
   ClassPublication(EventLoop& loop, AsyncConnection& redis);
 
-  // These builds run from now on.
+  // Publishes these builds from now on.
   void follow(std::vector<BuildOfClasses> builds);
   // Publishes now, and from then on by itself.  Call it when Redis has become usable.
   void publish();
@@ -27,7 +27,7 @@ class ClassPublication {
   AsyncConnection::Scope redis_;
   Timer again_;
   std::vector<BuildOfClasses> builds_;
-  bool refused_ = false;  // said once
+  bool refused_ = false;  // logged once
 };
 
 }  // namespace brood

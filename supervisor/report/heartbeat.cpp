@@ -140,7 +140,7 @@ void Heartbeat::send(std::int64_t rtt_us) {
   if (!rest.counts.empty())
     rest.calls.push_back(count_jobs(rest.counts.processed, rest.counts.failed, statistics_day(redis_now())));
 
-  sent_state_ = state_;  // should this beat fail, the next one has it too
+  sent_state_ = state_;  // if this beat fails, the next one sends it too
   const Sent sent{steady_now(), boot_now()};
   redis_.run_all({std::move(call)}, short_answer_time,
                  when_answered([this, sent, rest = std::move(rest)](Results& results) mutable {
@@ -148,7 +148,7 @@ void Heartbeat::send(std::int64_t rtt_us) {
                  }));
 }
 
-// The table of running jobs has our name too: it is written only once the name is known to be ours.
+// The table of running jobs has our name too.  It is written only once the name is known to be ours alone.
 void Heartbeat::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result) {
   if (!result.ok()) {
     say_failing(result.why());
@@ -200,8 +200,8 @@ void Heartbeat::flush_metrics(std::chrono::milliseconds within, void (Heartbeat:
   metrics_flush_.begin(within, [this, then] { (this->*then)(); });
 }
 
-// An error reply is a refusal: the counts are sent again.  Without a reply they may have been counted: better lose them
-// than count them twice.
+// An error reply is a refusal: the counts are sent again.  Without a reply they may have been counted: losing them is
+// better than counting them twice.
 void Heartbeat::settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer) {
   if (!answer.error.empty() || answer.ok()) statistics_.flushed(counts);
   if (!answer.ok()) return;

@@ -20,10 +20,11 @@
 
 namespace brood {
 
-// Reports to Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done,
-// and reads the signals that the Web UI's buttons leave: when look_for_signals() is called, or every two seconds if
-// Redis does not report changes.  It beats early when the running jobs have changed, so that the busy page is up to
-// date.
+// Reports to Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done.
+// It beats early when the running jobs have changed, so that the busy page is up to date.
+//
+// Also reads the signals that the Web UI's buttons leave: when look_for_signals() is called, or every two seconds if
+// Redis does not report changes.
 class Heartbeat {
  public:
   // The workers that a beat reports.  A shard has ShardWorkers, tests have their own.
@@ -33,7 +34,7 @@ class Heartbeat {
     virtual std::vector<SeenSlot> slots() const = 0;  // all of them
     // The runs of job classes, in all shards together, that no Redis has received yet.
     virtual Metrics& metrics() = 0;
-    // Adds the runs since the last call to metrics().  Returns false if another shard's heartbeat sends them.
+    // Adds the runs since the last call to metrics().  Returns false if another shard's heartbeat does that.
     virtual bool observe_classes(SteadyTime now) = 0;
     virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat, not yet sent, carries it
     // A beat that left at `sent` was answered: Redis keeps it for at least 60 s from then.
@@ -61,17 +62,17 @@ class Heartbeat {
   // Whether another process sends heartbeats under our name.  Then nothing was written, and no beat follows.
   bool name_is_taken() const { return taken_; }
 
-  // Reads signals now: one has been left.
+  // Reads signals now.  Call it when one has been left.
   void look_for_signals();
 
   // Whether look_for_signals() will be called for each signal.
   void rely_on_reports(bool told) { is_told_ = told; }
 
-  // Shown with the next beat.  A supervisor that stops is quiet too.
+  // What the next beat shows.  A supervisor that stops counts as quiet too.
   void set_facts(ProcessFacts facts);
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
-  // What commands to the whole fleet read: text_of() a SupervisorState.  A change is shown within two seconds.
+  // What commands to the whole fleet read: text_of() a SupervisorState.  A change is sent within two seconds.
   void set_state(std::string state) { state_ = std::move(state); }
 
   // `interval` replaces the ten seconds.
@@ -80,15 +81,15 @@ class Heartbeat {
   // Whether the metrics of job classes are sent; if not, they are dropped.
   void tell_metrics(bool wanted) { tells_metrics_ = wanted; }
 
-  // Whether a beat is under way, perhaps with counts.
+  // Whether a beat is under way, which may carry counts.
   bool beating() const { return beating_; }
 
-  // The counts that are not sent yet.  They wait here while Redis is away.
+  // The counts that are not sent yet.  They stay here while Redis is away.
   Statistics& statistics() { return statistics_; }
   const BeatTokens& tokens() const { return tokens_; }
 
-  // Stops beating: sends the last counts, and removes this process and its running jobs from Redis.  It has finished
-  // when Redis has answered, or after two seconds.
+  // Stops beating: sends the last counts, and removes this process and its running jobs from Redis.  This ends when
+  // Redis has answered, or after two seconds.
   void finish();
   bool is_finishing() const { return finishing_ && !finished_; }
   bool has_finished() const { return finished_; }
@@ -129,7 +130,7 @@ class Heartbeat {
   Statistics statistics_;
   MetricsFlush metrics_flush_;
   bool tells_metrics_ = true, tells_of_classes_ = true;
-  bool is_told_ = false;  // of signals
+  bool is_told_ = false;  // whether Redis reports new signals
 
   std::chrono::seconds interval_{10};
   bool beating_ = false;

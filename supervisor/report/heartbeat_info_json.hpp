@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// How a supervisor describes itself to Sidekiq's tools; changes with a reload, not from beat to beat.
+// How a supervisor describes itself to Sidekiq's tools.  Changes with a reload, not from beat to beat.
 struct ProcessFacts {
   std::vector<CapsuleSettings> capsules;
   std::string tag;

@@ -24,7 +24,7 @@ bool KnownBuilds::look(const std::set<std::uint32_t>& generations) {
   if (!all_have_told(generations)) {
     if (auto told = read_described_classes(path_)) {
       if (!generations.contains(told->generation)) {
-        remove_file();  // of one that was taken back: workers of others write theirs once it is gone
+        remove_file();  // the file of a generation that was taken back: others write theirs once it is gone
       } else if (!told_.contains(told->generation)) {
         std::string build = build_of_classes(told->document);
         told_.emplace(told->generation, BuildOfClasses{std::move(build), std::move(told->document)});

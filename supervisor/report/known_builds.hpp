@@ -9,21 +9,21 @@
 
 namespace brood {
 
-// The job classes of one build, as they are published.
+// The job classes of one build, in the published form.
 struct BuildOfClasses {
   std::string build, document;
   friend bool operator==(const BuildOfClasses&, const BuildOfClasses&) = default;
 };
 
-// What the workers of each generation have told of their job classes: see shared/config/described_classes.hpp.
+// The job classes that the workers of each generation have described: see shared/config/described_classes.hpp.
 class KnownBuilds {
  public:
   explicit KnownBuilds(std::string path) : path_(std::move(path)) {}
 
-  // Looks at the file unless these generations have all told.  Returns whether the builds have changed.
+  // Reads the file unless all of these generations have described theirs.  Returns whether the builds have changed.
   bool look(const std::set<std::uint32_t>& generations);
   const std::vector<BuildOfClasses>& builds() const { return builds_; }
-  const BuildOfClasses* of(std::uint32_t generation) const;  // nullptr: it has not told yet
+  const BuildOfClasses* of(std::uint32_t generation) const;  // nullptr: not described yet
   void remove_file() const;
 
  private:

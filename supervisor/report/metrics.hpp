@@ -10,9 +10,10 @@
 
 namespace brood {
 
-// The growth of the counters in shared memory that is still to be added to Sidekiq's metrics of each class.  A job can
-// overwrite the counters, so implausible growth is ignored, and there are never more names than the table has room for.
-// Pure.
+// The growth of the counters in shared memory that is still to be added to Sidekiq's metrics of each class.  Pure.
+//
+// A job can overwrite the counters, so implausible growth is ignored, and there are never more names than the table has
+// room for.
 class Metrics {
  public:
   struct Known {
@@ -22,7 +23,7 @@ class Metrics {
     std::uint64_t peak_rss_kb = 0;  // unflushed
   };
 
-  // Takes over what the previous program has observed and not yet sent.  `same_memory` is false if the counters have
+  // Takes over what the previous program has observed and not sent yet.  `same_memory` is false if the counters have
   // begun anew.
   void resume(const std::vector<Known>& left, bool same_memory, SteadyTime now);
 
@@ -33,7 +34,7 @@ class Metrics {
   // The first `most` in the order of their names.
   std::vector<ClassUsage> unflushed(std::size_t most) const;
 
-  // These were applied, or may have been: a count with unknown outcome is not repeated.
+  // Marks these as sent.  They may have been applied: a count with unknown outcome is not repeated.
   void flushed(const std::vector<ClassUsage>& told);
   // Drops what is unflushed: metrics are not wanted.
   void forget_unflushed();

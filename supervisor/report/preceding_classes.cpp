@@ -21,9 +21,9 @@ constexpr std::size_t most_strata_with_crashes = 256;
 constexpr double certain_enough = 0.99;
 constexpr int fewest_crashes = 3;
 
-// The chance that `found` or more of the crashes have the suspect before them, if in each stratum crashes are drawn
-// from all runs at random.  The strata's counts are independent, so the distribution of their sum is the convolution of
-// their distributions.
+// The probability that `found` or more of the crashes have the suspect before them, if in each stratum crashes are
+// drawn from all runs at random.  The strata's counts are independent, so the distribution of their sum is the
+// convolution of their distributions.
 class SumOfDraws {
  public:
   void add(int drawn, int marked, int all) {
@@ -100,9 +100,9 @@ std::vector<PrecedingClasses::Verdict> PrecedingClasses::judge() {
   return verdicts;
 }
 
-// Many looks at many classes find something by chance.  So each chance is multiplied by the number of classes that
+// Many looks at many classes find something by chance.  So each probability is multiplied by the number of classes that
 // could be suspected, and by k (k + 1) for the k-th look and for the k-th crashed class.  As 1 / (k (k + 1)) sums up to
-// 1 over all k, all looks at all classes together suspect an innocent class no more often than `certainty` says.
+// 1 over all k, all looks at all classes together suspect an innocent class no more often than `certainty` allows.
 PrecedingClasses::Verdict PrecedingClasses::judge(int job_class, const Victim& victim) const {
   std::vector<const Stratum*> strata;
   std::set<int> candidates;

@@ -11,12 +11,12 @@
 
 namespace brood {
 
-// Which job classes run before crashes of other classes, in the same worker process, more often than by chance.
+// Finds job classes that run before crashes of other classes, in the same worker process, more often than by chance.
 //
 // A class may simply run often, or together with the class that crashes, or at the hour when that class gets the
 // arguments that crash it.  So the crashes of a class are compared only with its other runs in the same ten minutes, in
 // workers of the same capsule and generation that had run as many other classes before.  "By chance" means as if
-// crashes fell on such runs at random.
+// crashes were distributed among such runs at random.
 class PrecedingClasses {
  public:
   // Classes by their numbers in the table of usage.
@@ -28,10 +28,10 @@ class PrecedingClasses {
     int slot = 0;                          // of its worker
     std::uint64_t number = 0, oldest = 0;  // run numbers within the slot: this run, and the first one in `before`
   };
-  // A run that is looked at, crashed or not.  A run is left out if it shares a preceding run with one that was taken:
+  // Notes a run that is looked at, crashed or not.  Ignores a run that shares a preceding run with one that was taken:
   // the two together would show no more than one.
   void note_run(const Run& run, SteadyTime now);
-  // A run that its worker did not survive.
+  // Notes a run that its worker did not survive.
   void note_crash(const Run& run, SteadyTime now);
 
   struct Suspicion {

@@ -9,7 +9,7 @@
 namespace brood {
 
 // Removes identities whose heartbeat has expired from `processes`, as every Sidekiq process does: once after the first
-// ten to fifteen seconds and then hourly, under the lock that the whole fleet shares.  Nothing in brood depends on it.
+// ten to fifteen seconds and then hourly, under the lock that the whole fleet shares.  brood itself does not need this.
 class ProcessPruning {
  public:
   ProcessPruning(EventLoop& loop, AsyncConnection& redis);
@@ -22,7 +22,7 @@ class ProcessPruning {
   // Prunes now, unless another process did within the last minute.
   void prune();
 
-  // Removes an identity that is known to be dead: otherwise its last heartbeat would keep it on Sidekiq's pages for up
+  // Removes an identity that is known to be dead.  Otherwise its last heartbeat would keep it on Sidekiq's pages for up
   // to a minute.
   void unlist(const std::string& identity);
 

@@ -31,13 +31,13 @@ class Statistics {
   void count_failure() { ++unflushed_.failed; }
 
   Counts unflushed() const { return unflushed_; }
-  // For an adopted scoreboard: what its slots had gained and the previous program had not yet sent.
+  // For an adopted scoreboard: adds what its slots had gained and the previous program had not sent.
   void add_unflushed(Counts counts);
 
   // The counters of each slot at the last observation.
   std::map<int, Counts> observed() const;
 
-  // These were applied, or may have been: a count with unknown outcome is not repeated.
+  // Marks these as sent.  They may have been applied: a count with unknown outcome is not repeated.
   void flushed(Counts counts);
 
  private:

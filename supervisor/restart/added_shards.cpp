@@ -11,7 +11,7 @@ bool is_same_shard(const ShardSettings& a, const ShardSettings& b) {
   return a.name == b.name && a.url == b.url && a.user == b.user && a.password_file == b.password_file;
 }
 
-// A name that comes from the place in the file changes when an earlier shard is removed.
+// A name that was derived from the place in the file changes when an earlier shard is removed.
 std::string why_renamed(const std::vector<ShardSettings>& shards, const ShardSettings& wanted) {
   for (const ShardSettings& shard : shards) {
     if (!shard.is_empty_place && shard.url == wanted.url && shard.name != wanted.name)

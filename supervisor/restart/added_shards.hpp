@@ -6,9 +6,10 @@
 
 namespace brood {
 
-// Why a running brood cannot switch from the shards of `now` to those of `wanted`; empty if it can.  Shards may be
-// added at the end.  Others may be removed if `wanted` has empty places in their stead (see shard_places.hpp) and they
-// hold no jobs; the caller checks the latter.  Pure.
+// Why a running brood cannot switch from the shards of `now` to those of `wanted`; empty if it can.  Pure.
+//
+// Shards may be added at the end.  Others may be removed if `wanted` has empty places instead (see shard_places.hpp)
+// and they hold no jobs; the caller checks the latter.
 std::string why_not_served(const RedisSettings& now, const RedisSettings& wanted);
 
 }  // namespace brood

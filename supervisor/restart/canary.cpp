@@ -7,8 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A burst of fewer seconds than this is not blamed on the new code.  Failures need more seconds: an unavailable service
-// fails jobs, while crashes of workers seldom come from outside.
+// The least number of bad seconds that can be blamed on the new code; fewer are a burst.  Failures need more seconds
+// than crashes: an unavailable service fails jobs, while crashes of workers seldom have a cause outside.
 constexpr double least_seconds(Canary::Way way) { return way == Canary::Way::crashed ? 2 : 4; }
 
 constexpr double least_odds_ratio = 2;
@@ -69,7 +69,7 @@ void Canary::note(const Totals& present, const Totals& coming, SteadyTime now) {
       if (of_class.minutes.size() > minutes_remembered) of_class.minutes.pop_back();
     }
   }
-  // Runs counted before our first look may be as old as the scoreboard, so they do not count.
+  // Runs from before our first look may be as old as the scoreboard, so they do not count.
   if (!std::exchange(seeded_, true)) seen_present_ = present;
   bool ran = false;
   for (std::size_t i = 0; i < std::max(present.size(), coming.size()); ++i) {
@@ -102,7 +102,7 @@ void Canary::judge(int job_class, Way way, double bad_intervals_before) {
   const double allowed = bound(job_class, way, after.bad_intervals());
   if (alarm_ || after.bad_intervals() < least_seconds(way)) return;
   if (odds(after) < least_odds_ratio * odds(before)) return;
-  // If a class also went wrong in its last runs by the old workers, the new ones are not to blame.
+  // If a class also went wrong in its last runs by the old workers, the new workers are not to blame.
   const ClusteredRuns last = of_class.lately(3, 50).of(way), lately = of_class.lately(10, 200).of(way);
   if (odds(after) < least_odds_ratio * odds(last) || !is_worse(lately, after, least_difference)) return;
   const double chance = chance_of(before, after);

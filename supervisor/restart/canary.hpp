@@ -14,21 +14,23 @@
 
 namespace brood {
 
-// Whether the new workers of a rolling restart crash or fail more than the workers that they replace, class by class.
-// It gets the number of runs of each class by both once a second, and remembers ten minutes of them.
+// Decides whether the new workers of a rolling restart crash or fail more than the workers that they replace, class by
+// class.  Gets the number of runs of each class by both once a second, and remembers ten minutes of them.  Pure.
 //
 // A class crashes, or fails, more if three things hold: chance_of() the observation is below a bound; its odds are
 // twice the old ones, both over the ten minutes and when the old workers last ran it; and it did not all happen within
-// one burst.  The bounds of all looks at all classes add up to `false_alarms`, so that a restart that changes nothing
-// is rolled back at most that often.  A look counts only if something new went wrong at it: the b-th such look at the
-// j-th class and way to go wrong has the bound false_alarms / (b (b + 1) j (j + 1)).  Other looks cause no alarm.
-// Pure.
+// one burst.
+//
+// The bounds of all looks at all classes add up to `false_alarms`, so that a restart that changes nothing is rolled
+// back at most that often.  A look counts only if something new went wrong at it; other looks cause no alarm.  The b-th
+// look that counts, at the j-th pair of a class and a way to go wrong, has the bound false_alarms / (b (b + 1) j (j +
+// 1)).
 class Canary {
  public:
   static constexpr double false_alarms = 0.001;
   static constexpr std::chrono::seconds between_looks{1};
   static constexpr std::size_t minutes_remembered = 10;
-  // This many runs of a class that do no worse than before are enough: a class that crashes in 1 % of its runs would
+  // If this many runs of a class do no worse than before, that is enough: a class that crashes in 1 % of its runs would
   // have shown it.
   static constexpr double enough_runs = 300;
 
@@ -38,9 +40,9 @@ class Canary {
   // The totals of the present generation, and, between begin() and end(), those of the coming one.
   void note(const Totals& present, const Totals& coming, SteadyTime now);
 
-  // A roll begins.  `coming` are the present values of the counters for the new workers' runs.
+  // Begins a roll.  `coming` are the present values of the counters for the new workers' runs.
   void begin(const Totals& coming);
-  // The roll is over.  If `adopted`, the coming generation is the present one from now on.
+  // Ends the roll.  If `adopted`, the coming generation is the present one from now on.
   void end(bool adopted);
 
   struct Alarm {
@@ -53,7 +55,7 @@ class Canary {
   const std::optional<Alarm>& alarm() const { return alarm_; }
 
   // Whether waiting is pointless: the new workers run nothing that the old ones ran, or have no more jobs, or have run
-  // enough.  `running` are the classes of the jobs that they run now; `coming` is as in note().
+  // enough.  `running` are the classes of the jobs that the new workers run now; `coming` is as in note().
   bool may_end(const std::set<int>& running, const Totals& coming) const;
 
  private:

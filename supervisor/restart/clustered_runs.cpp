@@ -37,8 +37,8 @@ double ClusteredRuns::design_effect() const {
   return std::max(1.0, intervals_ / (intervals_ - 1) * residuals / (runs_ * p * (1 - p)));
 }
 
-// R. A. Fisher, "Statistical Methods for Research Workers", 5th edition (1934), section 21.02: if both groups are
-// alike, and the number of all runs that went wrong is given, then the number of those among the `after_runs` has a
+// R. A. Fisher, "Statistical Methods for Research Workers", 5th edition (1934), section 21.02.  If both groups are
+// alike, and the total number of runs that went wrong is given, then the number of those among the `after_runs` has a
 // hypergeometric distribution.
 double fisher_tail(double before_bad, double before_runs, double after_bad, double after_runs) {
   if (after_bad <= 0 || before_runs <= 0) return 1;

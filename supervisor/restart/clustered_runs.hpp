@@ -16,7 +16,7 @@ class ClusteredRuns {
   double bad_intervals() const { return bad_intervals_; }  // intervals in which at least one run went wrong
 
   // The variance of such counts as a multiple of that of independent runs; at least 1.  Jobs seldom fail alone: if a
-  // service is away for a second, all of that second's jobs fail, and they show no more than one would.
+  // service is away for a second, all jobs of that second fail, and they prove no more than one job would.
   double design_effect() const;
 
  private:
@@ -24,8 +24,8 @@ class ClusteredRuns {
   double runs_squared_ = 0, bad_squared_ = 0, runs_by_bad_ = 0;
 };
 
-// The chance that as many runs of `after` go wrong, or more, if `before` and `after` are alike.  Fisher's exact test,
-// one-sided, on counts divided by their design effects.
+// The probability that as many runs of `after` go wrong, or more, if `before` and `after` are alike.  Fisher's exact
+// test, one-sided, on counts divided by their design effects.
 double chance_of(const ClusteredRuns& before, const ClusteredRuns& after);
 
 // Fisher's exact test alone: the chance that at least `after_bad` of all the runs that went wrong are among the later

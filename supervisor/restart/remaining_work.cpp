@@ -90,8 +90,8 @@ std::string describe(const RemainingWork& left) {
   return text;
 }
 
-// A job may be moving from one place to another.  So jobs in flight are looked at first and last, and each other place
-// before the places that its jobs go to.
+// A job may be moving from one place to another.  So this looks at jobs in flight first and last, and at each other
+// place before the places to which its jobs go.
 RemainingWork look_for_remaining_work(Connection& redis, const std::vector<std::string>& queues) {
   RemainingWork left;
   left.in_flight = jobs_in_flight(redis);

@@ -25,8 +25,7 @@ struct RemainingWork {
 // For people: "3 jobs that wait, 1 scheduled job".  Pure.
 std::string describe(const RemainingWork& left);
 
-// Reads all keys of a Redis.  `queues` are read even if Redis does not list them.  Throws ConnectionLost or
-// UnexpectedReply.
+// Reads all keys of a Redis, and `queues` even if Redis does not list them.  Throws ConnectionLost or UnexpectedReply.
 RemainingWork look_for_remaining_work(Connection& redis, const std::vector<std::string>& queues);
 
 // A sentence that explains why these shards cannot be removed; empty if they can.  Blocks on Redis, so call it in a

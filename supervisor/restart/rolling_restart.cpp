@@ -112,7 +112,7 @@ int RollingRestart::write_flaw_of_file(int to) const {
   try {
     source_.try_out(file_, *present_->config, needed_.get());
     return EX_OK;
-  } catch (const std::runtime_error& error) {  // in the configuration or a file that it names, such as a password's
+  } catch (const std::runtime_error& error) {  // in the configuration or a file that it names
     return write_answer(error.what(), to);
   }
 }
@@ -150,7 +150,7 @@ void RollingRestart::checked(const std::string& refusal) {
   bring_next();
 }
 
-// Checks the old libraries as new workers of the old generation would load them.
+// Checks whether new workers of the old generation could load the old libraries.
 void RollingRestart::check_return() {
   has_canary_ = true;
   const auto held = present_->config->held;
@@ -234,7 +234,7 @@ void RollingRestart::go_on(SteadyTime now) {
   if (now >= next_look_) look_at_runs(now);
   if (rolls()) {
     std::vector<RollPlace> places = workers_.roll_places();
-    // Additional workers replace no other.
+    // Additional workers replace no other workers.
     if (is_scale_) std::erase_if(places, [](const RollPlace& place) { return !place.fresh; });
     const RollStep step = roll_->next(places, now);
     for (const int place : step.start) workers_.start(place);
@@ -295,7 +295,7 @@ void RollingRestart::note_end(const EndedWorker& worker, SteadyTime now) {
                      .how = worker.exit.status.describe()});
 }
 
-// Jobs may have been pushed there since the first look.
+// Looks again: jobs may have been pushed there since the first look.
 void RollingRestart::prove() {
   if (leaving_.empty()) return succeed();
   step_ = Step::proving;
@@ -357,7 +357,7 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   if (!waiting_) news_.push_back(News::ended);
 }
 
-// Begins a turn after the previous restart ended: by then the supervisor goes by its result.
+// Begins a turn after the previous restart has ended: by then the supervisor uses its result.
 void RollingRestart::begin_what_waits() {
   const std::vector<ControlSocket::Reply> waiting = *std::exchange(waiting_, std::nullopt);
   clients_.insert(clients_.end(), waiting.begin(), waiting.end());

@@ -23,7 +23,7 @@
 
 namespace brood {
 
-// Where a rolling restart reads its next configuration.  The file may contain anything, so a child reads it first:
+// Where a rolling restart reads its next configuration.  A child reads the file first: it may contain anything, and
 // parsing it must not harm the supervisor.
 struct ConfigSource {
   std::function<ConfigFile()> file;  // the present one.  Throws ConfigError
@@ -33,10 +33,11 @@ struct ConfigSource {
   std::function<std::shared_ptr<const Config>(const ConfigFile&, const Config& present, int needed)> read;
 };
 
-// Replaces the workers one after the other by those of a newly read configuration, or changes their number: reads the
-// configuration, checks it and its libraries in children, rolls, and watches the new workers for a while.  It rolls
-// back if that fails, or if the new workers do worse than the old ones: see Canary.  One restart runs at a time; one
-// that is requested meanwhile begins after it.
+// Replaces the workers one after the other by those of a newly read configuration, or changes their number.
+//
+// It reads the configuration, checks it and its libraries in children, rolls, and watches the new workers for a while.
+// It rolls back if that fails, or if the new workers do worse than the old ones: see Canary.  One restart runs at a
+// time; one that is requested meanwhile begins after it.
 class RollingRestart {
  public:
   enum class Outcome {
@@ -56,8 +57,8 @@ class RollingRestart {
     begun,
     capsules_changed,    // the capsules that workers fetch for: see Generations::capsules()
     generation_changed,  // present() has changed
-    adopted,             // call conclude() once the supervisor goes by it
-    ended,               // and no other restart begins at once
+    adopted,             // call conclude() once the supervisor uses it
+    ended,               // no other restart begins at once
   };
   RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ConfigSource source,
                  ProgramOf program_of);
@@ -69,11 +70,11 @@ class RollingRestart {
   void restart(std::optional<ControlSocket::Reply> asked_by);
   void scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by);
 
-  // Answers when the restart under way ends; without one, at once with the last one's answer, or "not_now" if there was
-  // none.
+  // Answers when the restart under way ends.  If none is under way, answers at once: as for the last restart, or
+  // "not_now" if there was none.
   void await(const ControlSocket::Reply& reply);
 
-  // Logs that the restart is done and answers the waiting clients: call it after News::adopted.
+  // Logs that the restart is done, and answers the waiting clients.  Call it after News::adopted.
   void conclude() { end(Outcome::done, ""); }
 
   // Each turn.
@@ -85,10 +86,10 @@ class RollingRestart {
 
   bool under_way() const { return step_ != Step::none || waiting_; }
   const std::shared_ptr<const Generation>& present() const { return present_; }
-  // When the configuration and the libraries of the present workers were read, by the clock of Redis; nullopt: when
-  // this program began.
+  // When the configuration and the libraries of the present workers were read, by the clock of Redis; nullopt: at the
+  // start of this program.
   std::optional<WallTime> loaded_at() const { return loaded_at_; }
-  std::string status() const;  // half a sentence for people; empty: there is nothing to say
+  std::string status() const;  // half a sentence for people; empty if there is nothing to report
   std::string json() const;    // {"under_way":..., "step":..., "last":..., "last_restart":..., "ended":{"done":...}}
 
  private:
@@ -98,7 +99,7 @@ class RollingRestart {
     rolling,
     watching,    // all workers are new, and the old ones can still be brought back
     proving,     // still watching; the shards to be removed must still be empty
-    concluding,  // there is no way back: waits for conclude()
+    concluding,  // no way back: waits for conclude()
   };
 
   void begin();
@@ -120,7 +121,7 @@ class RollingRestart {
   void take_back(const Canary::Alarm& alarm);
   bool may_end(SteadyTime now);
   void succeed();
-  // `why` by value: it may belong to something that is destroyed here.
+  // `why` is a copy: the caller's text may belong to something that is destroyed here.
   void fail(Outcome outcome, std::string why);
   void end(Outcome outcome, std::string why);
   std::string answer() const;

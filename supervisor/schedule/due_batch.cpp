@@ -14,8 +14,8 @@ namespace brood {
 
 namespace {
 
-// A larger one is moved unchanged, inside Redis: reading it whole, and sending it twice, as member and as payload,
-// would hold up the loop.
+// A larger member is moved unchanged, inside Redis.  Reading it, and sending it twice, as member and as payload, would
+// hold up the loop.
 constexpr std::size_t largest_read = 16 << 20;
 constexpr std::size_t framing_bytes = 100;  // for one job, with its score and its share of the queues' names
 constexpr double latest_time = 9e9;         // the latest that a clock of nanoseconds can hold
@@ -88,7 +88,7 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
   if (jobs_.size() == max_jobs_moved) move_jobs(set_key);
 }
 
-// As prepare_one(), for a member of which only the queue is known.
+// As prepare_one(), for a member of which only the queue was read.
 void DueBatch::prepare_scanned(std::string_view member, std::string_view score, std::string_view set_key,
                                const DeadLimits& limits) {
   const std::string queue = scan_->has_member() ? scan_->string().value_or("") : "default";

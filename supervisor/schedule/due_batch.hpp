@@ -32,7 +32,7 @@ class DueBatch {
   // Whether a due job stays in place, for other processes to move.
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
-  // `times` is the time unit for jobs without one.  The payload of a member of at least `refused_bytes` is not sent:
+  // `times` is the time unit for jobs without one.  Does not send the payload of a member of at least `refused_bytes`:
   // such a member is moved unchanged, and so is one of more than 16 MB.  Throws UnexpectedReply.
   DueBatch(DueEntries members, WallTime now, TimeUnit times, Leaves leaves, std::size_t refused_bytes);
 

@@ -25,9 +25,10 @@ constexpr auto between_reports = 1min;
 
 }  // namespace
 
-// While Redis moves one batch, the next is read, from behind the ones under way, and prepared.  Other programs may add
-// or take members meanwhile.  Then the read misses members, or includes some that are under way, which the scripts find
-// gone.  So only an exact read, with nothing under way, proves that nothing is left.
+// While Redis moves one batch, the next is read, from behind the jobs under way, and prepared.
+//
+// Other programs may add or take members meanwhile.  Then the read misses members, or includes some that are under way,
+// which the scripts find gone.  So only an exact read, with nothing under way, proves that nothing is left.
 DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves)
     : redis_(redis), dead_limits_(dead_limits), leaves_(std::move(leaves)), next_turn_(loop, [this] {
         prepare();
@@ -81,13 +82,13 @@ void DueMover::begin() {
   read(0);
 }
 
-// The next step, once every question is answered and everything read is prepared.
+// Takes the next step, once every question is answered and everything read is prepared.
 void DueMover::go_on() {
   if (unanswered_ > 0) return;
   if (!result_.error.empty()) return finish();
   if (batch_ && !batch_->prepared()) return;
   if (std::exchange(raced_, false)) {
-    // Others moved, or hold, the whole batch: going on forever would be a race at best.
+    // Other processes moved, or hold, the whole batch.  Going on would be a race without end.
     if (batch_exact_) return finish();
     return read(0);
   }

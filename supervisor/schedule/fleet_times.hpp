@@ -16,8 +16,8 @@ class FleetTimes {
  public:
   FleetTimes(AsyncConnection& redis, std::optional<TimeUnit> told) : look_(redis), told_(told) {}
 
-  // Calls `then` with a recent answer or a new one.  If Redis does not answer, the previous answer holds, and the next
-  // look asks again.
+  // Calls `then` with a recent answer or a new one.  If Redis does not answer, calls it with the previous answer, and
+  // the next look asks again.
   using Then = std::function<void(TimeUnit)>;
   void look(const Then& then);
 

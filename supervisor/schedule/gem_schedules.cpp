@@ -60,7 +60,7 @@ std::string random_uuid(std::mt19937_64& random) {
                      (b >> 48 & 0x3fff) | 0x8000, b & 0xffffffffffff);
 }
 
-// The arguments; a text that is not JSON is itself the only one.
+// The arguments.  A text that is not JSON is itself the only argument.
 std::string args_of(const Fields& fields, WallTime now) {
   std::string args = field_or(fields, "args", "[]");
   try {
@@ -229,7 +229,7 @@ void GemSchedules::Run::read_schedules(const std::vector<std::string>& names, co
   claim(std::move(ticks));
 }
 
-// Its last tick, if it is to be claimed.  The next tick counts for the time of the next look.
+// The last tick of the schedule, if it must be claimed.  The next tick sets the time of the next look.
 std::optional<GemTick> GemSchedules::Run::judge(const std::string& name, const Fields& fields) {
   const FugitRule rule = FugitRule::parse(field_or(fields, "cron", ""));
   const auto second = std::chrono::floor<std::chrono::seconds>(now);

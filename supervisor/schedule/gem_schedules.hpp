@@ -10,7 +10,7 @@
 namespace brood {
 
 // Serves the schedules that the gem sidekiq-cron has in Redis, beside the gem's own pollers or instead of them, so that
-// its tab in Sidekiq's Web UI goes on working.  As in the gem, a tick that is more than a minute late is skipped.
+// its tab in Sidekiq's Web UI still works.  As in the gem, a tick that is more than a minute late is skipped.
 class GemSchedules {
  public:
   struct Settings {
@@ -23,7 +23,7 @@ class GemSchedules {
   GemSchedules(const GemSchedules&) = delete;
   GemSchedules& operator=(const GemSchedules&) = delete;
 
-  // Looks now, and then repeats by itself; does nothing if it does not serve them.
+  // Looks now, and then repeats by itself.  Does nothing if the settings do not ask for it.
   void look();
   void set(Settings settings);  // ignored once stopped
   void stop();

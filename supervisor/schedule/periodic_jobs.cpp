@@ -102,7 +102,7 @@ struct PeriodicJobs::Run {
   void fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause = after_failure);
   static void wait_for_rule(ServedJob& job);
   nanoseconds until_next_after(const ServedJob& job, sys_seconds moment) const;
-  // A question was not answered.  look() is also called when Redis is back.
+  // A question was not answered, so this look ends.  look() is also called when Redis is back.
   void give_up() {
     looking = false;
     next_service = {};
@@ -133,7 +133,7 @@ void PeriodicJobs::Run::serve() {
   }));
 }
 
-// A rule that lies in this Redis holds whatever another supervisor knows: Redis compares it.
+// A rule in this Redis holds even if another supervisor knows an older one: Redis compares them.
 PeriodicService PeriodicJobs::Run::service_of(const std::string& name, const ServedJob& job) const {
   using Source = PeriodicSettings::Source;
   const PeriodicSettings& settings = job.settings;
@@ -190,7 +190,7 @@ void PeriodicJobs::Run::send_claims() {
       redis.guard([this, claims = std::move(claims)](Results results) { read_claims(claims, results); }));
 }
 
-// Also tries a paused one: the pause may have ended.
+// Also tries to claim for a paused job: the pause may have ended.
 void PeriodicJobs::Run::add_claims(const std::string& name, ServedJob& job, std::vector<SentClaim>& claims) {
   const PeriodicSettings& settings = job.settings;
   const DueTicks due = due_ticks(settings.rule, job.zone, job.last, second_now(), settings.late_at_most(),
@@ -275,7 +275,7 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   const ClaimedTick claimed = read_claimed_tick(result.reply.view());
   const auto outcome = claimed.outcome;
   job.paused = outcome == Outcome::paused;
-  const bool is_unmoved = outcome == Outcome::lost && claimed.last == job.last;  // what is there is no time
+  const bool is_unmoved = outcome == Outcome::lost && claimed.last == job.last;  // the key does not hold a time
   job.last = claimed.last;
   if (outcome == Outcome::waits) job.not_before = steady_now() + between_tries;
   if (outcome == Outcome::paused) job.not_before = steady_now() + until_next_after(job, second_now());
@@ -307,7 +307,7 @@ void PeriodicJobs::Run::fail(ServedJob& job, const std::string& name, const std:
   job.failure = why;
 }
 
-// It was replaced or removed in Redis, which we will have read soon.
+// The rule was replaced or removed in Redis.  We will have read that soon.
 void PeriodicJobs::Run::wait_for_rule(ServedJob& job) {
   job.ours = false;
   job.not_before = steady_now() + after_failure;

@@ -21,7 +21,8 @@ nanoseconds mean_poll_interval(const PollSettings& settings, int processes) {
   return settings.average_scheduled * std::max(processes, 1);
 }
 
-// Ruby processes poll by settings that are not in Redis, so this assumes the defaults.  The longest pause is two means.
+// Ruby processes poll by settings that are not in Redis, so this assumes the defaults.  The longest pause is twice the
+// mean.
 nanoseconds left_to_ruby_for(int processes) {
   return std::max<nanoseconds>(std::chrono::minutes(1), 3 * mean_poll_interval({}, processes));
 }

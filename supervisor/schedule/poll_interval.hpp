@@ -13,10 +13,10 @@ struct PollSettings {
   std::optional<std::chrono::nanoseconds> fixed_average = {};            // independent of the number of processes
 };
 
-// The mean pause; no process counts as one.
+// The mean pause; 0 processes count as 1.
 std::chrono::nanoseconds mean_poll_interval(const PollSettings& settings, int processes);
 
-// How long due jobs are left to the schedulers of Ruby's processes: longer than one pause among so many processes, and
+// How long to leave due jobs to the schedulers of Ruby's processes: longer than one pause among so many processes, and
 // at least a minute.
 std::chrono::nanoseconds left_to_ruby_for(int processes);
 

@@ -13,7 +13,7 @@
 namespace brood {
 namespace {
 
-// A job may have written the file.
+// Checks everything: a job may have written the file.
 PeriodicSettings read_registered_job(std::string_view line) {
   PeriodicSettings job = read_periodic_rule(line);
   job.source = PeriodicSettings::Source::library;

@@ -14,8 +14,8 @@ namespace brood {
 
 using PeriodicJobSettings = std::map<std::string, PeriodicSettings>;
 
-// Reads the registrations of job libraries, a line of JSON each.  Leaves out what cannot be used, and calls `refuse`
-// with the name and the reason.
+// Reads the registrations of job libraries, one line of JSON each.  Skips an unusable one, and calls `refuse` with its
+// name and the reason.
 PeriodicJobSettings read_registered_periodic(
     std::string_view lines, const std::function<void(const std::string& name, const std::string& why)>& refuse);
 
@@ -25,9 +25,10 @@ class RegisteredPeriodicJobs {
  public:
   explicit RegisteredPeriodicJobs(std::string path) : path_(std::move(path)) {}
 
-  // Returns whether they have changed.  Registrations of a generation later than the present one are not in force: that
-  // generation may still be rolled back.  If no other is coming, it was rolled back, and its file is replaced by what
-  // was in force before.
+  // Returns whether the jobs have changed.
+  //
+  // Registrations of a generation later than the present one are not in force yet: it may be rolled back.  If no other
+  // generation is coming, it was rolled back; then its file is replaced by what was in force before.
   bool look(std::uint32_t present, bool another_comes);
   const PeriodicJobSettings& jobs() const { return jobs_; }
   void remove_file() const;

@@ -9,14 +9,14 @@
 
 namespace brood {
 
-// The classes whose options periodic rules take: those that workers of the present generation have told, until then
-// those of the generation before.  Before any worker has told them, a rule that goes by its class has no queue, so it
-// waits.  Pure.
+// The classes whose options periodic rules take: as described by workers of the present generation, and until these
+// have described them, by those of the previous one.  A rule that goes by its class waits for the first description:
+// before, it has no queue.  Pure.
 class RuleClasses {
  public:
-  // `told` is the document of the present generation's workers; nullptr: they have told nothing yet.  If none has told
-  // anything within `patience` from the first look, rules go on without classes.  Returns whether anything has changed
-  // for the rules.
+  // `told` is the document of the present generation's workers; nullptr if they have written none yet.  If there is
+  // none within `patience` from the first look, rules go on without classes.  Returns whether anything has changed for
+  // the rules.
   bool look(const std::string* told, SteadyTime now, std::chrono::nanoseconds patience);
 
   bool are_known() const { return last_ || gave_up_; }

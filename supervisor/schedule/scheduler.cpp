@@ -33,7 +33,7 @@ constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
 double seconds_of(const std::string& score) { return leading_number<double>(score); }
 
-// The time until a score is due, at most `most`.  Only the timer rounds it up to milliseconds.
+// The time until a score is due, at most `most`.  Is not rounded: the timer rounds up to milliseconds.
 nanoseconds until(const std::string& score, WallTime now, nanoseconds most) {
   const double seconds = seconds_of(score) - epoch_seconds(now);
   if (!(seconds < std::chrono::duration<double>(most).count())) return most;
@@ -47,7 +47,7 @@ bool is_due(const std::optional<std::string>& first_score, WallTime now) {
 
 }  // namespace
 
-// The state from one start to the next: replies to an earlier run's commands are dropped.
+// The state from one start to the next.  Replies to an earlier run's commands are ignored.
 struct Scheduler::Run {
   Run(EventLoop& event_loop, AsyncConnection& connection, Settings given)
       : loop(event_loop),
@@ -175,8 +175,8 @@ void Scheduler::Run::take_lock() {
 void Scheduler::Run::begin(Results& results) {
   now = redis_time(results[0].reply.view());
   began = steady_now();
-  // The lock only spares duplicate work, since each move is guarded by itself.  If Redis refuses the lock (Redis is
-  // full, or another program has the key), goes on without it.
+  // The lock only saves duplicate work: each move is safe by itself.  If Redis refuses the lock (Redis is full, or
+  // another program has the key), goes on without it.
   lock = read_scheduler_lock(results.back().reply.view(), settings.identity);
   set_error.clear();
   if (lock == SchedulerLock::of_another) return ask_for_next();
@@ -211,7 +211,7 @@ void Scheduler::Run::move_set(std::size_t moved_before) {
 }
 
 void Scheduler::Run::ask_for_next() {
-  // Due jobs that were left in place wait for the next poll; while another process holds the lock, they wait for the
+  // Due jobs that were left in place wait for the next poll.  While another process holds the lock, they wait for the
   // lock.
   const auto above = lock == SchedulerLock::of_another ? std::nullopt : std::optional(due_score(now));
   std::vector<Command> commands = next_scores(above);
@@ -236,7 +236,7 @@ void Scheduler::Run::plan(Results& results) {
     counted = steady_now();
   }
   // Sidekiq waits ten seconds before its first look, until the processes that start together have registered and their
-  // number can be trusted.  We need not: the lock keeps them from doing the same work.
+  // number can be trusted.  We need not wait: the lock keeps them from doing the same work.
   nanoseconds pause = poll_pause(settings.poll, processes, draw());
   const nanoseconds passed = steady_now() - began;
   for (std::size_t set = 0; set < due_sets.size(); ++set) {
@@ -250,7 +250,7 @@ void Scheduler::Run::plan(Results& results) {
     if (due_in < pause) expected = set;
     pause = std::min(pause, due_in);
   }
-  // Until then glances count only what was pushed since.
+  // Until then glances count only what has been pushed since.
   const WallTime next = now + (steady_now() - began) + pause;
   first_known = due_score(next);
   if (const auto& first = results[schedule_of_due_sets]; first.ok()) {
@@ -299,7 +299,7 @@ void Scheduler::Run::see_count(const AsyncConnection::Result& result) {
       expected.reset();
       return start_look_in(0ns);
     }
-    stays = count;  // others have moved some of it
+    stays = count;  // another process moved some of it
   }
   if (std::exchange(glance_again, false)) return glance();
   if (planned - steady_now() > between_glances()) next_glance.start_in(between_glances());

@@ -15,13 +15,14 @@
 
 namespace brood {
 
-// Moves due jobs from `retry` and `schedule` to their queues.  It knows the next due score and wakes for it.  Polls
-// find jobs that are pushed meanwhile, with Sidekiq's arithmetic; in `schedule` glances find them too: one command that
-// counts what is due sooner.  It glances after each reported change, or about twice a second if changes are not
-// reported.  The clock of Redis decides what is due.
+// Moves due jobs from `retry` and `schedule` to their queues.  The clock of Redis decides what is due.
 //
-// Unless it is to move all, it leaves jobs to live Ruby processes if only those serve the queue, for a minute, or
-// longer in a large fleet: their scheduler pushes them through the middleware of Ruby's client.
+// It knows the next due score and wakes for it.  Polls, with Sidekiq's arithmetic, find jobs that are pushed meanwhile.
+// In `schedule` glances find them too: one command that counts what is due sooner.  It glances after each reported
+// change, or about twice a second if changes are not reported.
+//
+// Unless it must move all jobs, it leaves a job to live Ruby processes for a minute, or longer in a large fleet, if
+// only they serve the job's queue: their scheduler pushes it through the middleware of Ruby's client.
 class Scheduler {
  public:
   struct Settings {

@@ -106,7 +106,7 @@ void StoredPeriodicRules::move_to(const std::function<StoredPeriodicRules*(const
   }
 }
 
-// First it is written there, then removed here: in between both have it, and it is served once.
+// Writes the rule there first, then removes it here.  In between both have it, and it is served once.
 void StoredPeriodicRules::move(const std::string& name, const std::string& rule, StoredPeriodicRules& home) {
   const PeriodicSettings& job = jobs_.at(name);
   const AddedRule added{name, rule, periodic_rule_text(job), periodic_definition(job), "moved from a drained shard"};
@@ -114,7 +114,7 @@ void StoredPeriodicRules::move(const std::string& name, const std::string& rule,
                                    redis_.guard([this, name, rule](const std::vector<Result>& results) {
                                      using Outcome = PutRule::Outcome;
                                      moving_.erase(name);
-                                     if (!results.front().ok()) return;  // a later look tries it again
+                                     if (!results.front().ok()) return;  // a later look tries again
                                      const Outcome outcome = read_put_rule(results.front().reply.view()).outcome;
                                      if (outcome == Outcome::too_many || outcome == Outcome::is_elsewhere) return;
                                      redis_.run_all({remove_periodic_rule(name, rule)}, longest_answer_time,

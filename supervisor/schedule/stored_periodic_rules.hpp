@@ -13,9 +13,10 @@
 
 namespace brood {
 
-// The periodic jobs whose rules lie in one Redis, where `brood periodic add` and brood::Periodic write them.  It looks
-// when it is told of a change, and every two minutes; where nobody tells it, every five seconds.  While Redis is away,
-// what was known stays.  A rule that cannot be used is logged once and left out.
+// The periodic jobs whose rules lie in one Redis, where `brood periodic add` and brood::Periodic write them.
+//
+// It looks at each reported change, and every two minutes; if changes are not reported, every five seconds.  While
+// Redis is away, the known rules stay.  A rule that cannot be used is logged once and left out.
 class StoredPeriodicRules {
  public:
   // `read` is called after each look, with whether jobs() has changed.
@@ -23,7 +24,7 @@ class StoredPeriodicRules {
   StoredPeriodicRules(const StoredPeriodicRules&) = delete;
   StoredPeriodicRules& operator=(const StoredPeriodicRules&) = delete;
 
-  // Call this to begin, or to look now because something has changed.  From then on it goes by itself.
+  // Call it to begin, or to look now because something has changed.  From then on it repeats by itself.
   void look();
   // Whether look() is called for every change from now on.
   void rely_on_reports(bool told);
@@ -31,8 +32,8 @@ class StoredPeriodicRules {
 
   const PeriodicJobSettings& jobs() const { return jobs_; }
 
-  // This Redis is drained: its rules go to that of `home(name)`, one after the other.  A rule that has been removed or
-  // replaced meanwhile is left alone.
+  // Moves the rules to the Redis of `home(name)`, one after the other, because this one is drained.  A rule that has
+  // been removed or replaced meanwhile is left alone.
   void move_to(const std::function<StoredPeriodicRules*(const std::string& name)>& home);
 
  private:

@@ -21,7 +21,7 @@ class KnownShards {
 
   // The number of shards that are not empty places.
   std::size_t count() const;
-  // The place of this shard among those.
+  // The rank of this shard among those.
   std::size_t rank(int number) const;
 
   // The shard for everything with this key; never a drained one.

@@ -17,7 +17,7 @@ std::map<int, int> by_shard(const std::vector<const MovableWorker*>& workers) {
   return counts;
 }
 
-// Drops workers whose shard has no more workers of their capsule than the calling shard has in long jobs.
+// Drops workers in shards that have no more workers of their capsule than the calling shard has in long jobs.
 void keep_where_more_are(std::vector<const MovableWorker*>& workers, const std::map<int, int>& in_long_jobs) {
   std::map<std::pair<int, int>, int> there;
   for (const MovableWorker* worker : workers) ++there[{worker->shard, worker->capsule}];

@@ -13,14 +13,14 @@ namespace brood {
 // A shard, for a worker that needs one to serve.
 struct ShardToServe {
   bool is_usable = false;
-  // In a capsule with one worker, jobs run in order: jobs left behind in a shard go back before another is fetched
+  // A capsule with one worker runs jobs in order: jobs left behind in a shard must go back before another is fetched
   // there.
   bool is_in_order = true;
   bool is_there = true;  // the worker's configuration has it, and it has not been removed
 };
 
 // The shard for a worker that prefers `first`: the next usable one in the circle that begins there.  Shards that are
-// not in order come after those that are.  If no shard is usable, the first one that is there; `first` if none is.
+// in order come before the others.  If no shard is usable, the first one that is there; `first` if none is.
 int choose_shard(int first, const std::vector<ShardToServe>& shards);
 
 // A worker that fetches, with everything that decides whether it moves.
@@ -46,15 +46,15 @@ struct Rebalance {
 // Calls an idle worker if there is one, from the shard with most idle workers.  If none is idle and no worker serves
 // the shard, calls all workers that are busy elsewhere, and the first that is free moves.
 //
-// A worker in a long job does not count as serving its shard; if all are in long jobs, a worker comes from a shard that
-// has more of them.  A busy worker stays in a shard for `shortest_stay`: otherwise a few workers with many shards would
-// spend their time moving.  While a worker is on its way, no other is called.
+// A worker in a long job does not count as serving its shard.  If all workers are in long jobs, one comes from a shard
+// that has more of them.  A busy worker stays in a shard for `shortest_stay`: otherwise a few workers with many shards
+// would spend their time moving.  While a worker is on its way, no other is called.
 Rebalance plan_rebalance(int shard, const std::set<int>& capsules, const std::vector<MovableWorker>& workers,
                          SteadyTime now);
 inline constexpr std::chrono::milliseconds shortest_stay{200};
-inline constexpr std::chrono::milliseconds time_to_come{250};  // then a called idle worker no longer counts
+inline constexpr std::chrono::milliseconds time_to_come{250};  // after this a called idle worker no longer counts
 
-// The capsules of which a worker would come, now or once it is free.
+// The capsules with a worker that would come, now or once it is free.
 std::set<int> capsules_to_call(int shard, const std::vector<MovableWorker>& workers);
 
 }  // namespace brood

@@ -14,10 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So that sixteen idle shards cost only some twenty commands a second.
+// At this pace sixteen idle shards cost only some twenty commands a second.
 constexpr int few_shards = 4, slowest_pace = 3;
 constexpr auto beat_interval = 10s,
-               longest_beat_interval = 20s;  // a supervisor that misses two of these still does not count as dead
+               longest_beat_interval = 20s;  // a supervisor that misses two of these does not count as dead yet
 
 constexpr auto sweep_interval = 1h;
 constexpr auto between_first_sweeps = 3s;  // from one shard's first sweep to the next shard's
@@ -94,7 +94,7 @@ void Shard::keep_pace() {
   redis_.slow_down(pace_);
 }
 
-// Which keys are watched, and which part looks when one has changed.
+// The keys to watch, each with the part that looks when it has changed.
 KeyChangeListener::Keys Shard::keys_to_watch() {
   const WatchedKeys keys = watched_keys(identity_);
   return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
@@ -155,8 +155,8 @@ void Shard::hear_redis() {
   if (news.is_usable && redis_.connected()) begin_to_look();
 }
 
-// Orphans are looked for only after a heartbeat has shown that no other process uses our name: the workers of such a
-// process would look like orphans.
+// Looks for orphans only after a heartbeat has shown that no other process uses our name: the workers of such a process
+// would look like orphans.
 void Shard::begin_to_look() {
   heartbeat_.beat();
   if (!is_served()) return;
@@ -236,7 +236,7 @@ void Shard::follow_classes(std::vector<BuildOfClasses> builds) {
   if (is_served()) class_publication_.follow(settings_.classes);
 }
 
-// The scheduler and the periodic jobs follow with the configuration.
+// Does not update the scheduler and the periodic jobs: follow_config() does.
 void Shard::set_shards(KnownShards all) {
   all_ = std::move(all);
   if (!is_served()) return;
@@ -275,7 +275,7 @@ void Shard::leave() {
   log::info("shard_leaves", {{"shard", name_}, {"redis", redis_.describe()}});
 }
 
-// A worker of the previous generation may still be leaving it.
+// Waits for workers of the previous generation that may still be leaving it.
 void Shard::leave_if_done() {
   if (standing_ != Standing::leaving) return;
   if (heartbeat_.has_finished()) {
@@ -327,7 +327,7 @@ std::string Shard::why_not(const RedisData& data) const {
   return why_not_beside(data, others);
 }
 
-// The process goes by the clock of the first connected Redis.
+// The process uses the clock of the first connected Redis.
 bool Shard::tells_the_time() const {
   return shards_.first_where([](const Shard& shard) { return shard.redis_.connected(); }, number_) == number_;
 }
@@ -370,7 +370,7 @@ PeriodicJobs::Settings Shard::periodic_settings() const {
     if (is_here)
       job = here->second;
     else
-      job.stored.clear();  // so this Redis does not look for it
+      job.stored.clear();  // an empty rule keeps this Redis from looking for it
   }
   return settings;
 }

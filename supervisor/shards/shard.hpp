@@ -86,12 +86,12 @@ class Shard {
   };
   Shard(const Parts& parts, Setup setup, Settings settings);
 
-  // Events since the last take_news() that concern more than this shard.
+  // Events since the previous call of take_news() that concern more than this shard.
   struct News {
     std::optional<RedisTrouble> trouble = {};  // see RedisLink::News
     bool has_moved = false;                    // see RedisLink::News
     std::vector<std::string> signals = {};     // see Heartbeat::News
-    std::vector<WorkerDeath> recovered = {};   // nothing of what these workers held is left in flight
+    std::vector<WorkerDeath> recovered = {};   // workers of which nothing is in flight any more
     bool rules_changed = false;                // of periodic jobs in this Redis
   };
   News take_news() { return std::exchange(news_, {}); }
@@ -117,7 +117,7 @@ class Shard {
   // Each turn, after everything else: forks the recovery's children.
   void recover(SteadyTime now);
 
-  // A worker has reported a batch.
+  // Call it when a worker has reported a batch.
   void look_for_batches() {
     if (is_served()) batch_watch_.look_for_a_while();
   }
@@ -127,26 +127,26 @@ class Shard {
 
   // The capsules that workers fetch for: see Generations::capsules().
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
-  // The present generation has changed.
+  // Call it when the present generation has changed.
   void follow_config(Settings settings);
-  // The other shards, or the drained ones, have changed.
+  // Call it when the other shards, or the drained ones, have changed.
   void set_shards(KnownShards all);
   bool is_drained() const { return is_served() && all_.is_drained(number_); }
   const std::string& name() const { return name_; }
 
-  // The shard was removed and holds no jobs.  The supervisor leaves it once no worker serves it and nothing is being
-  // recovered.  Its place stays empty.
+  // Call it when the shard was removed and holds no jobs.  The supervisor leaves it once no worker serves it and
+  // nothing is being recovered.  Its place stays empty.
   void leave();
   bool is_served() const { return standing_ == Standing::served; }
   bool is_leaving() const { return standing_ == Standing::leaving; }
-  // The periodic jobs have changed.
+  // Call it when the periodic jobs have changed.
   void follow_periodic(PeriodicJobSettings jobs);
-  // Those whose rules lie in this Redis, wherever they are served.
+  // The jobs whose rules lie in this Redis, wherever they are served.
   const PeriodicJobSettings& stored_periodic() const { return periodic_rules_.jobs(); }
-  // The job classes of its workers are others than before.
+  // Call it when the job classes of its workers have changed.
   void follow_classes(std::vector<BuildOfClasses> builds);
 
-  // Stops what a quiet or a stop ends, and begins it again.
+  // Stops what a quiet or a stop ends, or begins it again.
   void wind_down();
   void resume();
 
@@ -160,8 +160,8 @@ class Shard {
 
   enum class Standing {
     served,
-    leaving,  // no new work is looked for there
-    left,     // nothing is sent there any more
+    leaving,  // looks for no new work there
+    left,     // sends nothing there any more
   };
   void leave_if_done();
   void stop_looking();
@@ -189,7 +189,7 @@ class Shard {
   bool quiet_ = false;  // or stopping
   News news_;
   std::vector<CapsuleSettings> capsules_;
-  int pace_ = 1;  // the pause between two looks, as a multiple of that with one shard
+  int pace_ = 1;  // the pause between two looks, as a multiple of that for one shard
   WorkerPool& pool_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;
@@ -215,7 +215,7 @@ class Shard {
   Heartbeat heartbeat_;
   KeyChangeListener key_change_listener_;
   SteadyTime next_sweep_{};
-  std::uint64_t died_ = 0;  // jobs that the scheduler has moved to the dead set, by the scoreboard
+  std::uint64_t died_ = 0;  // jobs that the scheduler has moved to the dead set, as counted in the scoreboard
 };
 
 }  // namespace brood

@@ -56,11 +56,11 @@ std::set<int> ShardMoves::capsules_to_call(int number) {
   return capsules;
 }
 
-// In a capsule of one worker jobs run in order: what was left behind here goes back first.
+// A capsule of one worker runs jobs in order: what was left behind here goes back first.
 bool ShardMoves::may_serve(int capsule, int number) const {
   if (shards_[number].recovery().fields_of(identity_).empty()) return true;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
-  // A generation on trial is not among these yet.
+  // The capsules of a generation on trial are not in this list yet.
   const auto index = static_cast<std::size_t>(capsule);
   return index < settings.size() && settings[index].concurrency != 1;
 }
@@ -81,7 +81,7 @@ void ShardMoves::want(int slot, int number, bool if_first) {
   taken.goes_if_first = if_first;
   taken.called_at = steady_now();
   slots_.board.slot(slot).wanted_shard.store(number);
-  if (!if_first) orders_.wake(slot);  // a busy worker looks by itself
+  if (!if_first) orders_.wake(slot);  // a busy worker looks after its job
 }
 
 void ShardMoves::stay(int slot) {
@@ -165,7 +165,7 @@ void ShardMoves::place_again(int slot) {
   shards_[to].look_who_waits();
 }
 
-// The slot's worker enters another shard: its counts until now belong to the previous one.
+// The slot's worker moves to another shard.  Its counts until now belong to the previous one.
 void ShardMoves::enter(int slot, int number) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.shard == number) return;
@@ -178,7 +178,7 @@ void ShardMoves::enter(int slot, int number) {
   taken.in_shard_since = now;
 }
 
-// A worker that was not called elsewhere, and whose shard answers, cannot have left it: a job has written that byte.
+// If the worker was not called elsewhere and its shard answers, it cannot have left it: a job has written that byte.
 bool ShardMoves::left_behind(int slot) {
   if (!are_several()) return false;
   const ProcessTable::Slot& taken = slots_.table[slot];

@@ -18,12 +18,14 @@ class Shard;
 // The shards of one supervisor; at least one.
 using Shards = ShardSet<Shard>;
 
-// Decides which worker serves which shard.  At first workers are spread over all shards.  An idle worker is called to a
-// shard where a job waits and no worker is free.  If none is idle, the first that ends its job moves to a shard that
-// has no worker at all.  A worker that waits in a shard that is away moves to another.
+// Decides which worker serves which shard.
 //
-// Workers do not rotate by themselves: an idle worker blocks in one Redis, so it would have to poll the others, while
-// the supervisor already knows where a job waits and which shards are away, drained or in order.
+// At first workers are spread over all shards.  An idle worker is called to a shard where a job waits and no worker is
+// free.  If none is idle, the first that ends its job moves to a shard that has no worker at all.  A worker that waits
+// in a shard that is away moves to another.
+//
+// Workers do not rotate by themselves: an idle worker blocks in one Redis, so it would have to poll the others.  The
+// supervisor already knows where a job waits and which shards are away, drained or in order.
 class ShardMoves : public WorkerShards {
  public:
   // `identity` is the supervisor's name.  `orders` and `shards` may be constructed after this object.
@@ -39,7 +41,7 @@ class ShardMoves : public WorkerShards {
   // The first usable shard; the first of all if none is usable.
   int first_usable() const;
 
-  // Now and then: moves workers without a job out of shards that are away.
+  // Call it now and then: moves workers without a job out of shards that are away.
   void leave_those_away(SteadyTime now);
 
   void place_new(int slot, int capsule, int number) override;

@@ -26,7 +26,7 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
   void unblock(const SlotRecord& record) override { unblocker_.unblock(record); }
   bool may_unblock() const override { return unblocker_.allowed(); }
   void wake(int slot) override { orders_.wake(slot); }
-  // Ends a wait that Redis does not know of: by a byte, which costs the worker its connection and its incarnation.
+  // Ends a wait that Redis does not know of, by a byte.  This costs the worker its connection and its incarnation.
   void end_wait(const SlotRecord& record) {
     for (const OccupiedSlot& slot : occupied_slots()) {
       if (slot.record != &record) continue;

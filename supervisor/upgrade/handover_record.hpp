@@ -24,15 +24,15 @@ class BadHandover : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A configuration file as it was read; it may have changed since.
+// A configuration file as it was when it was read.
 struct ConfigAsRead {
   std::string text;
   std::uint32_t mode = 0;  // of the file
 };
 
-// The state that a supervisor passes to the next program in the same process.  It travels as JSON in a memfd, so that
+// The state that a supervisor passes to the next program in the same process.  It is passed as JSON in a memfd, so that
 // another version can read it: a reader skips unknown members, and missing members keep the values given here.
-// `format` changes when that is not enough.
+// `format` changes if that is not enough.
 struct Handover {
   static constexpr int current_format = 1;
 
@@ -54,7 +54,7 @@ struct Handover {
     std::uint32_t number = 1;
     std::vector<CapsuleSettings> capsules;
     WorkerSettings worker;
-    // The libraries and directory of its workers, also of those that replace a crashed one.
+    // The libraries and the directory of its workers, including workers that replace a crashed one.
     std::vector<std::string> require = {};
     std::string directory = {};
     std::vector<HeldFiles::Entry> held = {};
@@ -79,7 +79,7 @@ struct Handover {
   };
   std::vector<Worker> workers;
 
-  // Processes that fork workers of a generation.  A template that does not understand a request exits.
+  // A process that forks workers of a generation.  A template that does not understand a request exits.
   struct Template {
     pid_t pid = 0;
     std::uint32_t generation = 1;
@@ -88,7 +88,7 @@ struct Handover {
   };
   std::vector<Template> templates = {};
 
-  // The file of this program's page, only for the way back: the next program has a page of its own version.
+  // The file of this program's page, only for the way back: the next program has its own page.
   std::optional<HeldFiles::Entry> page = {};
 
   int control_listener = -1;

@@ -11,20 +11,20 @@
 
 namespace brood {
 
-// The program that takes over when this process executes its own file again: whatever is there by then.
+// The program that takes over when this process executes its own file again, in whatever version it is there by then.
 class Successor {
  public:
   // `argv` is this program's, the name of the file first.  Call it early: later another file may be there, and the
-  // environment lacks the service's variables (see ServiceNotify).  `path` is the program's path, if a previous program
-  // in this process knew it.
+  // service's variables are removed from the environment (see ServiceNotify).  `path` is the program's path, if a
+  // previous program in this process knew it.
   explicit Successor(std::vector<std::string> argv, std::string path = "");
 
   // The path by which this program was called, so a symbolic link is followed anew.
   const std::string& path() const { return path_; }
 
-  // In a child: executes the successor as take_over() would, with the same arguments, but with the handover of a
-  // rehearsal.  The successor writes to standard error why it could not take over; exit status 0 and a signature mean
-  // that it could.  Returns only if the exec fails, with an exit status.
+  // In a child: executes the successor with the arguments of take_over(), but with the handover of a rehearsal.  The
+  // successor writes to standard error why it could not take over.  Exit status 0 and a signature mean that it could.
+  // Returns only if the exec fails, with an exit status.
   int rehearse(int handover) const;
 
   // Executes the successor in place of this program, with its arguments and original environment; the descriptors of

@@ -17,13 +17,14 @@
 
 namespace brood {
 
-// Lets the program that is now in our own file take over this process.  First that program checks, in a child, a copy
-// of its handover.  If it finds nothing wrong, it takes over as soon as nothing is half done.  The configuration is
-// read once, for both programs.  On success nothing here returns.
+// Lets the program that is now in our own file take over this process.  On success nothing here returns.
+//
+// First that program checks a copy of its handover, in a child.  If it finds nothing wrong, it takes over as soon as
+// nothing is half done.  The configuration is read once, for both programs.
 class Upgrade {
  public:
   using ReadFile = std::function<ConfigFile()>;  // of the configuration; throws ConfigError
-  // Makes the handover as things are now.
+  // Makes a handover of the present state.
   using HandOver = std::function<Handover()>;
   // `failed`: why the next program gave the process back to this one; empty if none did.
   Upgrade(Children& children, const Successor& successor, ReadFile read_file, HandOver hand_over, std::string failed);
@@ -37,7 +38,7 @@ class Upgrade {
   void begin(std::optional<ControlSocket::Reply> asked_by);
   // Answers with the refusal of the last upgrade.  Returns false if it was not refused.
   bool answer_failure(const ControlSocket::Reply& reply) const;
-  // The new program agrees: it takes over as soon as nothing is half done.
+  // Whether the new program agrees: it then takes over as soon as nothing is half done.
   bool waits() const { return step_ == Step::waiting; }
   // Each turn.  `half_done` describes what must end first, for people; empty if nothing.
   void advance(SteadyTime now, const std::string& half_done);

@@ -49,7 +49,7 @@ std::string word_of(const std::string& why) {
   return std::string(failed) + "=" + (why.empty() ? "it ended before it stood" : why);
 }
 
-// Everything for an exec is prepared beforehand: the handler of a crash must not allocate.
+// Prepares everything for an exec beforehand: the handler of a crash must not allocate.
 class Way {
  public:
   Way(const std::vector<std::string>& argv, int handover, int program)
@@ -119,7 +119,7 @@ void watch_for_crashes() {
 void stop_watching() {
   for (const Crash& crash : crashes) {
     struct sigaction now {};
-    // The handler that guards the scoreboard may have taken our place meanwhile; then it stays.
+    // The handler that guards the scoreboard may have replaced ours meanwhile; then leave it.
     if (sigaction(crash.signal, nullptr, &now) == 0 && now.sa_handler == crashed) ::signal(crash.signal, SIG_DFL);
   }
   stack_t none{};

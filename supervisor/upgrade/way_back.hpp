@@ -4,10 +4,11 @@
 #include <string_view>
 #include <vector>
 
-// While a new program takes over from the previous one in the same process, the previous program's file and everything
-// it left stay open.  If the new program ends before it stands, by an exception, an exit or a crash, the previous
-// program is executed again and finds everything as it was.  There is no way back if the new program ends before its
-// main() begins, or by SIGKILL.
+// The way back from a new program to the previous one in the same process.
+//
+// While the new program takes over, the previous program's file and everything it left stay open.  If the new program
+// ends before the takeover is complete, by an exception, an exit or a crash, the previous program is executed again and
+// finds everything as it was.  There is no way back if the new program ends before its main() begins, or by SIGKILL.
 namespace brood::way_back {
 
 // Arguments of `brood run` by which one program passes information to the next.
@@ -19,7 +20,7 @@ constexpr std::string_view failed = "--failed";  // as --failed=..., to the prev
 // environment changes.
 void open(const std::vector<std::string>& argv);
 
-// Whether this program is taking over and does not stand yet, so that it could still give the process back.
+// Whether this program is taking over and could still give the process back.
 bool is_open();
 
 // Executes the previous program.  Returns only if there is none, or it cannot be executed.
@@ -30,7 +31,7 @@ void begin_again(const std::string& why);
 // Restores the environment with which the program was started.
 void restore_environment();
 
-// This program stands, so the way back is closed.
+// Closes the way back: the takeover is complete.
 void close();
 
 // `argv` without the previous program's arguments, which come last, and without any that a wrapper added behind them.

@@ -34,7 +34,7 @@ void choose(View& view, const Listing& listing, std::size_t position) {
   view.choice().row = listing.rows[view.choice().position].key;
 }
 
-// `lines` may lead past both ends.
+// `lines` may lead beyond either end.
 void move(View& view, const ViewContext& context, std::ptrdiff_t lines) {
   const auto moved = [lines](std::size_t from, std::size_t last) {
     const std::ptrdiff_t to = static_cast<std::ptrdiff_t>(from) + lines;

@@ -10,8 +10,8 @@
 
 namespace brood::watch {
 
-// Runs one of brood's own commands in a process of its own, so that a command that takes seconds does not hold up the
-// keys.  Its standard output and error are read as they come.
+// Runs one of brood's own commands in a separate process, so that a command that takes seconds does not hold up the
+// keys. Reads its standard output and error as they come.
 class CommandProcess {
  public:
   // `brood` is the path of the program.  Throws std::system_error.

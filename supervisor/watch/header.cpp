@@ -32,7 +32,7 @@ Line redis_state(const Scene& scene, bool is_wide) {
   return line;
 }
 
-// The address is cut to make room for the state of Redis; the reason why Redis is away gets the remaining room.
+// Cuts the address to make room for the state of Redis.  The reason why Redis is away gets the remaining room.
 Line first_line(const Scene& scene, std::size_t columns) {
   constexpr std::size_t least_address = 10, gaps = 6, least_reason = 12;
   const bool is_wide = columns >= 60;

@@ -206,7 +206,7 @@ Line hints(const View& view, const Scene& scene, std::size_t columns) {
   return justified(std::move(left), std::move(right), columns, scene.glyphs);
 }
 
-// The longest wording that fits, since the possible answers are at its end.
+// The longest wording that fits.  The possible answers are at its end, so it must not be cut.
 std::string question(const Proposal& proposal, std::size_t columns, const Glyphs& glyphs) {
   std::string shown;
   for (const std::string& wording : proposal.questions) {

@@ -31,7 +31,7 @@ class Trend {
   std::deque<Point> points_;
 };
 
-// The same for a counter: if it falls, it was reset, which is no negative rate.
+// The same for a counter.  If it falls, it was reset: that is no negative rate.
 class Rate {
  public:
   explicit Rate(SteadyTime::duration window) : trend_(window) {}

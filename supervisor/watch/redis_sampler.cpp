@@ -19,7 +19,7 @@ namespace brood::watch {
 
 using namespace std::chrono_literals;
 
-// Owned by the thread too, which may outlive the sampler.
+// Also owned by the thread, which may outlive the sampler.
 struct RedisSampler::Shared {
   Locate locate;
   std::chrono::milliseconds interval;
@@ -79,7 +79,7 @@ RedisStatus status_of(Conversation& conversation) {
   return status;
 }
 
-// Shards that do not answer count with their last counters.  Throws if none answers.
+// Adds the shards up; those that do not answer with their last counters.  Throws if none answers.
 RedisStatus sum_of_shards(std::vector<Conversation>& conversations, RedisLook& look) {
   std::vector<RedisStatus> answers, away;
   for (Conversation& one : conversations) {

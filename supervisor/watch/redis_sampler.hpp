@@ -12,12 +12,12 @@
 
 namespace brood::watch {
 
-// Samples Redis at an interval in a thread of its own, so that a slow Redis does not hold up the screen.  Spends at
-// most a tenth of the time on requests.
+// Samples Redis at an interval in a separate thread, so that a slow Redis does not hold up the screen.  Spends at most
+// a tenth of the time on requests.
 class RedisSampler {
  public:
-  // The thread calls `locate`, which names all shards, before each new connection; it may throw.  Before construction,
-  // block all signals that this process waits for, so that the thread does not receive them.
+  // The thread calls `locate`, which returns all shards, before each new connection; it may throw.  Block all signals
+  // that this process waits for before the construction, so that the thread does not receive them.
   using Locate = std::function<std::vector<RedisAddress>()>;
   RedisSampler(Locate locate, std::chrono::milliseconds interval);
   ~RedisSampler();  // as stop()

@@ -29,7 +29,7 @@ Character first_of(std::string_view text) {
 
 int width_of(char32_t code) { return code < 0x80 ? 1 : wcwidth(static_cast<wchar_t>(code)); }
 
-// Such characters change the direction of their neighbours or join them, and terminals disagree on the width.
+// Invisible characters change the direction of their neighbours or join them, and terminals disagree on the width.
 bool is_invisible(char32_t code) {
   return code == 0xad || code == 0x34f || code == 0x61c || (code >= 0x1160 && code <= 0x11ff) ||
          (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||

@@ -11,7 +11,8 @@ namespace brood::watch {
 enum class Pane { workers, queues, classes, crashes, processes };
 inline constexpr std::size_t panes = 5;
 
-// A row is identified by its key: the selection stays with it while other rows come, go and change places.
+// The chosen row and order.  A row is identified by its key: the selection stays with it while other rows come, go and
+// change places.
 struct Choice {
   std::string row;                  // empty: the first
   std::size_t position = 0;         // where the row was last seen; once it is gone, the row there is chosen
@@ -29,7 +30,7 @@ struct Detail {
   std::size_t top = 0;
 };
 
-// The command to run once the user confirms it, as words of brood's own command line.
+// The command that runs once the user confirms it, as words of brood's own command line.
 struct Proposal {
   std::vector<std::string> questions;  // the same question, shorter each time
   std::vector<std::string> command;

@@ -246,7 +246,7 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
   try {
     const std::vector<RedisAddress> shards = access.shards();
     address = shards.size() == 1 ? shards.front().without_password() : fmt::format("{} shards", shards.size());
-  } catch (const ConnectionLost&) {  // the sampler's thread reports it, and tries again
+  } catch (const ConnectionLost&) {  // the sampler's thread reports that, and tries again
   }
   bool is_stopped = false;
   {

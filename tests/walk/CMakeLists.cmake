@@ -14,7 +14,7 @@ target_compile_definitions(brood_walk PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY
 target_link_libraries(brood_walk PRIVATE brood_test_support brood_api brood_test_flags)
 add_dependencies(brood_walk brood walk_jobs walk_jobs_bad)
 
-# A minute of it: a few known walks, and a new one.
+# About a minute: a few known walks, and a new one.
 if(NOT BROOD_SANITIZE)
   add_test(NAME lifecycle_walk COMMAND brood_walk --seed 1 --seeds 3)
   add_test(NAME lifecycle_walk_anew COMMAND brood_walk)

@@ -22,7 +22,7 @@ class BatchPusher {
   void cancel();
   // Cancels batches with a failed push: Redis may not have received the first cancellation.
   void cancel_unreturned();
-  // The bids that were to be cancelled.
+  // The bids whose cancellation was requested.
   const std::set<std::string>& cancelled() const { return cancelled_; }
 
  private:

@@ -123,7 +123,7 @@ void Commands::kill_job() {
   scene_.note(fmt::format("brood kill {} --outcome {}: {} {}", jid, kill.outcome, said.status,
                           first_line(said.output + said.errors)));
   if (said.status == 75 && first_line(said.output) == "null") return;
-  // It may have written its end just before.
+  // The job may have written its end just before.
   ++scene_.excuses.kills;
   job->kills.push_back(kill);
 }

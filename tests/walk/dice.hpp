@@ -6,8 +6,8 @@
 
 namespace brood::walk {
 
-// The source of all random choices of a walk, so that a seed repeats them.  The standard library's distributions may
-// differ between compilers, so it does without them.
+// The source of all random choices of a walk, so that a seed repeats them.  Does not use the standard library's
+// distributions: they may differ between compilers.
 class WalkDice {
  public:
   explicit WalkDice(std::uint64_t seed) : generator_(seed) {}
@@ -20,7 +20,7 @@ class WalkDice {
   const Value& pick(const std::vector<Value>& values) {
     return values[static_cast<std::size_t>(roll(0, static_cast<int>(values.size()) - 1))];
   }
-  // The index of one of these, each with its weight.
+  // The index of a random choice among these weights.
   int weighted(const std::vector<int>& weights) {
     int sum = 0;
     for (const int weight : weights) sum += weight;

@@ -13,7 +13,7 @@ inline const std::vector<std::string> all_queues{"default", "low",  "capped",   
 
 constexpr int no_cap = 1'000'000;
 
-// A configuration of brood drawn by the dice, with what the verdict must know of it.
+// A configuration of brood drawn by the dice, with the facts that the verdict needs.
 struct DrawnConfig {
   std::string text;         // without the part in `site`, and [log]
   std::string site;         // its Redis and its keys
@@ -24,7 +24,7 @@ struct DrawnConfig {
   bool quarantine = false;
 };
 
-// The shards divide the caps, so none is less than their number.
+// The shards divide the caps, so each cap is at least their number.
 DrawnConfig draw_config(WalkDice& dice, int shards);
 // The configuration at the end of a walk: it serves each queue, so that each remaining job is performed.
 DrawnConfig last_config(WalkDice& dice, int shards);

@@ -12,7 +12,7 @@ namespace {
 
 bool is_tick(const std::string& text) { return text.find(R"("class":"WalkTick")") != std::string::npos; }
 
-// The bound at that time: the largest of all, or, if `adds`, their sum.
+// The bound at that time: the largest one that holds, or, if `adds`, their sum.
 int bound_at(const std::vector<Bound>& bounds, std::int64_t time, bool adds) {
   int most = 0;
   for (const Bound& bound : bounds) {
@@ -21,8 +21,8 @@ int bound_at(const std::vector<Bound>& bounds, std::int64_t time, bool adds) {
   return most;
 }
 
-// Returns the first run that began while as many others were under way as may be; nullptr if none did.  A run that was
-// cut off counts only with its beginning.
+// Returns the first run that began although as many others as allowed were under way; nullptr if there is none.  A run
+// that was cut off counts only with its beginning.
 const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>& bounds, bool adds = false) {
   std::sort(runs.begin(), runs.end(), [](const auto* one, const auto* other) { return one->began < other->began; });
   for (const WalkRun* run : runs) {
@@ -36,7 +36,7 @@ const WalkRun* beyond(std::vector<const WalkRun*> runs, const std::vector<Bound>
 const std::vector<Bound> one_at_a_time{{0, INT64_MAX, 1}};
 const std::vector<Bound> two_at_a_time{{0, INT64_MAX, 2}}, four_at_a_time{{0, INT64_MAX, 4}};
 
-// A settled kill ends this run without a charge, or the job with it.
+// A settled kill ends this run without a charge, or ends the job with it.
 bool is_killed(const WalkRun& run, const WalkJob& job) {
   return run.end == 0 && std::any_of(job.kills.begin(), job.kills.end(), [&](const WalkJob::Kill& kill) {
            return kill.is_settled && run.began < kill.answered && run.is_last_before(kill.answered);
@@ -161,7 +161,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     if (!job.sequence.empty()) sequences[job.sequence].push_back(&run);
     if (job.queue == "capped") capped.push_back(&run);
     if (job.job_class == "WalkHeavy") heavy.push_back(&run);
-    // As it was fetched: a command may have moved the job.
+    // By the queue as fetched: a command may have moved the job.
     if (run.queue.starts_with("shared~")) tenants[run.queue].push_back(&run);
     if (job.job_class.starts_with("WalkLimited")) limited.push_back(&run);
   }
@@ -281,7 +281,7 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
     if (count('X') > 0 && !job.expires_in_ns) find(jid, "it expired, and cannot expire");
 
     if (job.items > 0 && job.cancelled > 0) {
-      // It ends at its next save, or when it begins again.
+      // The job ends at its next save, or when it begins again.
       const auto begins = std::find_if(own_runs.begin(), own_runs.end(),
                                        [&](const WalkRun* run) { return run->began > job.cancelled; });
       for (const LedgerLine& line : lines_) {
@@ -344,8 +344,8 @@ std::vector<Finding> JobBook::judge(const std::vector<Whereabouts>& left, const 
   return findings;
 }
 
-// A job of a sequence begins once all have ended that were pushed before it; or have failed, of those that let others
-// pass.  Commands may raise the dead, or move a job.
+// A job of a sequence begins once all jobs that were pushed before it have ended; or have failed, if they let others
+// pass. Commands may move a job, or run dead ones again.
 void JobBook::judge_order(const std::map<std::string, std::vector<const WalkRun*>>& runs_of_job,
                           std::vector<Finding>& findings) const {
   std::map<std::string, std::vector<const WalkJob*>> sequences;

@@ -17,7 +17,7 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 
 // A job as the walk pushed it, and what the walk did with it since.
 struct WalkJob {
-  enum class Answer { accepted, refused, unknown };  // refused: another holds its unique lock; unknown: no answer came
+  enum class Answer { accepted, refused, unknown };  // refused: another has its unique lock
 
   std::string jid, job_class, args, queue;
   int shard = 0;
@@ -27,15 +27,15 @@ struct WalkJob {
   std::optional<std::int64_t> expires_in_ns{};
   int items = 0;                // of an iterable job
   bool stores_nothing = false;  // retry: false
-  std::string unique_key{};     // of jobs that may not overlap; empty: it may
+  std::string unique_key{};     // jobs with the same key may not overlap; empty: they may
   std::string lock{};           // shared by all jobs with that lock
   std::string on_conflict{};
-  bool was_kept = false;     // by the client, for a while
+  bool was_kept = false;     // the client kept the push for a while
   bool is_text = false;      // not JSON: `jid` is the whole text
   bool has_class = true;     // there is code for it
-  std::int64_t deleted = 0;  // by a successful command
+  std::int64_t deleted = 0;  // when a successful command deleted it; 0: none did
   bool was_touched = false;  // a command moved it
-  std::int64_t moved = 0;    // so that it may run again
+  std::int64_t moved = 0;    // when a command moved it, so that it may run again
   // `brood kill`
   struct Kill {
     std::string outcome;
@@ -44,8 +44,8 @@ struct WalkJob {
   };
   std::vector<Kill> kills{};
   std::int64_t cancel_asked = 0, cancelled = 0;  // while it iterated
-  std::string sequence{};                        // of jobs of one queue that run one after the other; empty: none
-  bool lets_pass = false;                        // while it waits for a retry
+  std::string sequence{};                        // its jobs run one after the other; empty: none
+  bool lets_pass = false;                        // lets the next job of its sequence pass while it waits for a retry
   std::string bid{};                             // of its batch
   // For a step of a flow: the steps that it waits for, and its reaction if one of them dies.
   std::vector<std::string> after{};
@@ -101,13 +101,14 @@ struct Caps {
   std::vector<Bound> of_queue, of_class, of_tenant;
 };
 
-// Actions of the walk that excuse what would otherwise be a fault.
+// Actions of the walk that explain what would otherwise be a fault.
 struct Excuses {
-  int kills = 0;         // of processes of brood other than supervisors
-  int lost_batches = 0;  // jobs in flight when a supervisor and all its workers were killed
-  // Shards come and go: workers of two configurations divide caps differently, and a limit moves between two shards.
+  int kills = 0;         // kills of brood's processes other than supervisors
+  int lost_batches = 0;  // jobs that were in flight when a supervisor and all its workers were killed
+  // Shards come and go.  Workers of two configurations then divide caps differently, and a limit moves between two
+  // shards.
   bool shards_change = false;
-  // Redis took longer than a worker waits for the time: then a job that may have come too late runs.
+  // Redis took longer to answer than a worker waits for the time.  Then a job that may have expired runs.
   bool redis_was_slow = false;
   // The machine let a process wait for so long: a job whose worker found in time that it may run begins so much later.
   std::int64_t longest_stall_ns = 0;
@@ -121,7 +122,7 @@ struct Pause {
   std::int64_t from = 0, until = 0;
 };
 
-// The independent ledger: the pushed jobs, the runs, and what must be true of both in the end.
+// The independent ledger: the pushed jobs, the runs, and the rules that both must obey in the end.
 class JobBook {
  public:
   explicit JobBook(std::string ledger) : ledger_(std::move(ledger)) {}
@@ -133,7 +134,7 @@ class JobBook {
   void read();  // reads the ledger again
   const std::vector<LedgerLine>& lines() const { return lines_; }
   std::vector<WalkRun> runs() const { return runs_of(lines_); }
-  std::vector<std::string> running() const;  // the jobs that began a moment ago, and have not ended
+  std::vector<std::string> running() const;  // the jobs that have begun recently and not ended
 
   void note_pause(Pause pause) { pauses_.push_back(std::move(pause)); }
 

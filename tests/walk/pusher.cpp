@@ -26,8 +26,8 @@ std::string Pusher::push_long(Kind kind) {
   return job.jid;
 }
 
-// Pushes jobs that do nothing, so that workers fetch many at once, with some that crash among them; or so many of a
-// limiter that the last ones come too late; or some that wait for a place of their class.
+// Pushes a burst of one kind: jobs that do nothing, so that workers fetch many at once, with some that crash among
+// them; so many jobs of a limiter that the last ones expire; jobs that wait for a place of their class.
 void Pusher::push_burst() {
   int index = 0;
   Shard& shard = scene_.some_shard(index);
@@ -192,7 +192,7 @@ Pusher::Drawn Pusher::draw(Kind kind, int shard, bool is_long) {
       be("WalkReopen", fmt::format("[{}]", scene_.dice.roll(0, 1'000'000)));
       break;
   }
-  // Without the dice, so that what else a seed draws stays as it is.
+  // Decided without the dice, so that the other draws of a seed stay the same.
   const bool may_be_in_order = job.lock.empty() && !job.is_text && kind < branch && kind != no_class;
   if (may_be_in_order && pushed_ % 3 == 0) {
     const std::string name = fmt::format("s{}", pushed_ % 2);
@@ -221,7 +221,7 @@ void Pusher::send(Drawn& drawn) {
   }
   try {
     job.answer = shard.client->push(drawn.push).empty() ? WalkJob::Answer::refused : WalkJob::Answer::accepted;
-    // With a client that keeps its pushes, it is known only later whether another job holds the lock.
+    // If the client keeps its pushes, it is known only later whether another job holds the lock.
     job.was_kept = shard.client->buffered() > 0;
     if (!job.lock.empty() && job.was_kept) job.answer = WalkJob::Answer::unknown;
   } catch (const RedisError&) {

@@ -35,7 +35,7 @@ class Pusher {
     secret,
     no_class,
     no_json,
-    branch,  // the last three belong into a batch
+    branch,  // the last three need a batch
     branch_apart,
     reopens
   };

@@ -21,11 +21,11 @@
 
 namespace brood::walk {
 
-// A Redis, and the unreliable connection to it that brood and the walk's client use.
+// A Redis, with the unreliable connection to it that brood and the walk's client use.
 struct Shard {
   Shard() : server(RedisServer::Options{.append_only = true}), proxy(server.socket_path()) {}
 
-  // Until make_room() each write that takes memory is refused.
+  // Refuses each write that takes memory, until make_room().
   void fill();
   void make_room();
 
@@ -68,7 +68,7 @@ class Fleet {
   const std::vector<Bound>& queue_caps() const { return queue_caps_; }
   const std::vector<Bound>& class_caps() const { return class_caps_; }
   const std::vector<Bound>& tenant_caps() const { return tenant_caps_; }
-  // Checks in the log whether a restart has ended: then the earlier caps no longer hold.
+  // Looks in the log whether a restart has ended.  The earlier caps then no longer hold.
   void follow_restarts();
 
  private:
@@ -119,9 +119,9 @@ struct Site {
   std::vector<FoundBatch> batches();
   std::size_t jobs_left();  // anywhere except in `dead`
   void make_due(const std::string& set);
-  // Returns what Redis still holds after all fleets have ended: locks, places, jobs in flight; and negative numbers.
+  // Returns what Redis still holds after all fleets have ended: locks, places, jobs in flight; also negative numbers.
   std::vector<std::string> leftovers();
-  // Returns the places of an encrypted argument in clear: in any write that Redis has kept, or a log.
+  // Returns where an encrypted argument appears in clear: in the writes that Redis has kept, and in logs.
   std::vector<std::string> secrets_in_clear() const;
 
   SiteShape shape;

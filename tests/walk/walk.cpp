@@ -26,12 +26,13 @@ std::string class_in(const std::string& payload) {
   return payload.substr(at + mark.size(), payload.find('"', at + mark.size()) - at - mark.size());
 }
 
-// Workers follow within two seconds, and a job that an uninformed worker has laid aside comes back some seconds later.
+// Workers follow within two seconds.  A job that was set aside by a worker without the news comes back some seconds
+// later.
 constexpr auto longest_after_pause = 30s;
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// Whether a supervisor has waited for Redis for more than half a second, as on an overloaded machine.
+// Whether a supervisor has waited for Redis for more than half a second, as happens on an overloaded machine.
 bool was_slow(const std::string& log) {
   const std::string mark = "event=redis_is_slow rtt_us=";
   for (std::size_t at = log.find(mark); at != std::string::npos; at = log.find(mark, at + 1)) {
@@ -189,7 +190,7 @@ void Walk::end_supervisor() {
     fleet.kill9();
   } else if (how == 3) {
     scene_.note("kill -9 the supervisor of fleet " + fleet.name() + " and all its workers");
-    // A command may have scaled it.
+    // A command may have changed the number.
     const int workers = std::max(fleet.config().workers, static_cast<int>(fleet.process().workers().size()));
     scene_.excuses.lost_batches += 32 * workers;
     scene_.excuses.kills += workers;
@@ -236,7 +237,7 @@ void Walk::fill_or_make_room() {
     shard.fill();
 }
 
-// Cuts off the next answer or request of any connection.  Half of the time a push follows at once, so that probably the
+// Cuts off the next answer or request of any connection.  In half of the cases pushes at once, so that probably the
 // walk's own client loses the answer.
 void Walk::lose_reply() {
   int index = 0;
@@ -278,15 +279,17 @@ void Walk::let_go() {
   }
 }
 
-// brood itself leaves some things to a look that comes once a minute.  A supervisor that was killed while it did not
-// serve the spare shard has no files any more when that shard is served again: then its heartbeat must expire, and
-// stay away for a minute.  The patience for a planted bug is shorter, but more than the 30 seconds after which jobs
-// come back that a worker sets aside for a cap that no longer exists.
+// The time after which a walk without progress is stuck.
+//
+// brood itself leaves some things to a look that comes once a minute.  If a supervisor was killed while it did not
+// serve the spare shard, it has no files any more when that shard is served again: then its heartbeat must expire, and
+// stay away for a minute.  The patience for a planted bug is shorter, but more than 30 seconds: after that, jobs come
+// back that a worker sets aside for a cap that no longer exists.
 std::chrono::seconds Walk::longest_rest() const {
   return !scene_.options.planted.empty() ? 40s : scene_.shape.has_spare ? 150s : 80s;
 }
 
-// Waits until no job is left except in `dead`; returns false if none has moved for more than a minute.
+// Waits until no job is left except in `dead`.  Returns false if none has moved for longest_rest().
 bool Walk::come_to_rest() {
   std::size_t before = SIZE_MAX;
   const auto patience = longest_rest();
@@ -330,7 +333,7 @@ bool Walk::come_to_rest() {
   }
 }
 
-// The jobs of a dead supervisor may all have run elsewhere before a living one has removed its record.
+// All jobs of a dead supervisor may have run elsewhere before a living one removes its record.
 void Walk::wait_until_dead_are_inherited() {
   std::string dead;
   const auto are_inherited = [&] {
@@ -351,7 +354,7 @@ void Walk::wait_until_dead_are_inherited() {
 
 void Walk::check_status() {
   for (Fleet& fleet : scene_.site.fleets) {
-    // A scale ends with the last restart.
+    // A restart undoes a scale.
     const auto workers = static_cast<std::size_t>(fleet.config().workers);
     if (!eventually([&] { return fleet.process().workers().size() == workers; }, 30s))
       scene_.find("", fmt::format("fleet {} has {} workers, and should have {}", fleet.name(),

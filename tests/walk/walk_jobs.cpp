@@ -166,7 +166,7 @@ constexpr brood::JobOptions apart{.isolation = brood::Isolation::process};
 
 }  // namespace
 
-// The hooks of all these jobs, for expiry and failure.
+// The hooks of all these jobs, which record expiry and failure.
 #define WALK_HOOKS                                                            \
   static void on_expired(const brood::JobInfo& job) { append("X", job.jid); } \
   static brood::RetryDecision retry_in(int, const std::exception&) { return 1s; }

@@ -44,7 +44,7 @@ bool is_well(const WalkOptions& options, const std::string& logs, bool reports) 
   return well;
 }
 
-// Walks until a planted bug is found, in a process of its own, since its client has the bug too.
+// Walks until it finds a planted bug.  Runs in a separate process, since its client has the bug too.
 bool finds(std::string_view bug, WalkOptions options, std::uint64_t seeds) {
   options.planted = bug;
   const pid_t child = fork();

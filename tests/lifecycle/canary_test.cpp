@@ -31,7 +31,7 @@ struct Site {
   explicit Site(const std::string& more = "", bool hears_of_deaths = false) {
     install("roll_jobs_1");
     std::ofstream(config) << "concurrency = 3\nmax_unavailable = 3\n" << more;
-    BroodOptions options{.workers = 3, .says_workers = false, .libraries = {library}, .arguments = {"-C", config}};
+    BroodOptions options{.workers = 3, .sets_workers = false, .libraries = {library}, .arguments = {"-C", config}};
     if (hears_of_deaths) options.environment = {{"ROLL_DEATHS", deaths}};
     brood.emplace(redis, options);
     BOOST_REQUIRE_MESSAGE(logs("event=ready"), brood->log_tail());

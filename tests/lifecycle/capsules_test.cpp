@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_fleet_may_have_named_capsules_only_and_each_can_be_scaled
   RedisServer redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
-  const BroodProcess brood(redis, {.workers = 1, .says_workers = false, .config = R"(
+  const BroodProcess brood(redis, {.workers = 1, .sets_workers = false, .config = R"(
 concurrency = 0
 [capsules.images]
 concurrency = 1

@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(with_everysec_a_kill_on_a_slow_disk_loses_what_the_document
 BOOST_AUTO_TEST_CASE(a_restart_sets_how_it_syncs) {
   const TemporaryDirectory directory;
   const std::string config = directory.write("brood.toml", "concurrency = 1\n");
-  const Alone alone({.says_workers = false, .arguments = {"-C", config}});
+  const Alone alone({.sets_workers = false, .arguments = {"-C", config}});
   BOOST_REQUIRE(eventually([&] { return alone.redis_server() > 0; }, 20s));
   BOOST_TEST(eventually([&] { return alone.brood.log().find("event=ready") != std::string::npos; }, 20s));
   std::ofstream(config) << "concurrency = 1\n[redis]\nappendfsync = 'no'\n";

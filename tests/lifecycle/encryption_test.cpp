@@ -49,7 +49,7 @@ struct Vault {
     brood.emplace(
         redis,
         BroodOptions{
-            .workers = 1, .says_workers = false, .libraries = std::move(libraries), .arguments = {"-C", config}});
+            .workers = 1, .sets_workers = false, .libraries = std::move(libraries), .arguments = {"-C", config}});
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
   }
   std::string key(int version) const { return directory / ("key" + std::to_string(version)); }

@@ -38,7 +38,7 @@ struct Host {
     std::ofstream(config) << "concurrency = 2\nmax_unavailable = 2\nqueues = [\"" << queue << "\"]\n";
     const std::size_t before = redis.size_of("brood:processes");
     brood = std::make_unique<BroodProcess>(
-        redis, BroodOptions{.workers = 2, .says_workers = false, .libraries = {library}, .arguments = {"-C", config}});
+        redis, BroodOptions{.workers = 2, .sets_workers = false, .libraries = {library}, .arguments = {"-C", config}});
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
     BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == before + 1; }, 30s));
     const std::string mine = ":" + std::to_string(brood->pid()) + ":";

@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_template_that_hangs_is_waited_for_ten_seconds_and_the_oth
 BOOST_AUTO_TEST_CASE(a_capsule_may_load_for_itself) {
   Preloading preloading(
       {.workers = 2,
-       .says_workers = false,
+       .sets_workers = false,
        .config = "concurrency = 1\n[capsules.own]\nconcurrency = 1\nqueues = [\"own\"]\npreload = false\n"});
   preloading.ready();
   preloading.done("preloaded", 2);

@@ -27,7 +27,7 @@ struct Pressed {
     std::ofstream(config) << "concurrency = 4\n[log]\nlevel = \"debug\"\n[pressure]\nproc = \"" << directory / "proc"
                           << "\"\ncgroup = \"" << directory / "cgroup"
                           << "\"\n";
-    brood.emplace(redis, BroodOptions{.workers = 4, .says_workers = false, .arguments = {"-C", config}});
+    brood.emplace(redis, BroodOptions{.workers = 4, .sets_workers = false, .arguments = {"-C", config}});
     BOOST_REQUIRE_MESSAGE(logs("event=ready"), brood->log_tail());
   }
   void stall(const std::string& percent) const {

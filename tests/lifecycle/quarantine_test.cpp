@@ -31,7 +31,7 @@ struct Clinic {
         << "concurrency = 2\npoll_interval = \"24h\"\n[restart]\ncanary = false\n[log]\nlog_jobs = true\n"
         << crashes;
     brood.emplace(
-        redis, BroodOptions{.workers = 2, .says_workers = false, .libraries = {library}, .arguments = {"-C", config}});
+        redis, BroodOptions{.workers = 2, .sets_workers = false, .libraries = {library}, .arguments = {"-C", config}});
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
   }
   void install(const std::string& name) const {

@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_one_queue_or_the_heartbeat_lacks_is_missed_bef
   const std::string config =
       "concurrency = 1\n[redis]\nurl = \"" + address_of(redis, "worker:secret@") + "\"\ngive_up_after = \"1s\"\n";
   const std::string file = directory.write("brood.toml", "queues = [\"a\"]\n" + config);
-  BroodProcess brood(BroodOptions{.workers = 1, .says_workers = false, .arguments = {"-C", file}});
+  BroodProcess brood(BroodOptions{.workers = 1, .sets_workers = false, .arguments = {"-C", file}});
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   directory.write("brood.toml", "queues = [\"a\", \"b\"]\n" + config);
   const CommandResult restart = run_brood({"restart"}, brood.environment());
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_one_queue_or_the_heartbeat_lacks_is_missed_bef
   enqueue_ledger_jobs(redis, ledger.path(), 1, 0, "a");
   BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
 
-  BroodProcess other(BroodOptions{.workers = 1, .says_workers = false, .arguments = {"-C", file}});
+  BroodProcess other(BroodOptions{.workers = 1, .sets_workers = false, .arguments = {"-C", file}});
   BOOST_TEST(other.wait_exit(60s).value_or(-1) == EX_TEMPFAIL, other.log_tail());
   BOOST_TEST(!contains(other.log(), "event=ready"), other.log_tail());
 }

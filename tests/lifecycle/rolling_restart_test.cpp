@@ -42,7 +42,7 @@ struct Deployed {
     configure("concurrency = " + std::to_string(workers) + "\n" + more);
     environment["ROLL_LOADS"] = directory / "loads";
     brood.emplace(redis, BroodOptions{.workers = workers,
-                                      .says_workers = false,
+                                      .sets_workers = false,
                                       .libraries = {examples, library},
                                       .arguments = {"-C", config},
                                       .environment = std::move(environment)});

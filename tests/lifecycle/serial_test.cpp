@@ -46,7 +46,7 @@ std::vector<std::string> numbers(int count) {
   return ids;
 }
 
-const BroodOptions serial{.workers = 3, .says_workers = false, .config = R"(
+const BroodOptions serial{.workers = 3, .sets_workers = false, .config = R"(
 concurrency = 2
 poll_interval = "50ms"
 [capsules.serial]

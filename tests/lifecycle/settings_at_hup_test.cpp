@@ -239,7 +239,7 @@ struct Changing {
   const std::string config = directory / "brood.toml";
   BroodProcess brood;
 
-  Changing() : brood({.workers = 1, .says_workers = false, .arguments = {"-C", written(toml_of({}))}}) {
+  Changing() : brood({.workers = 1, .sets_workers = false, .arguments = {"-C", written(toml_of({}))}}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     directory.write("password", "secret\n");
     directory.write("key", std::string(32, 'k'));

@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_server_with_a_certificate_of_its_own_is_pinned_or_not_ver
                                         "\"\n[redis.tls]\nverify = \"" + pins + "\"\n[commands.Again]\nrun = [\"" +
                                         program + "\"]\n");
   };
-  BroodProcess brood({.workers = 1, .says_workers = false, .arguments = {"-C", configured(pin)}});
+  BroodProcess brood({.workers = 1, .sets_workers = false, .arguments = {"-C", configured(pin)}});
   enqueue(redis, {payload_text("Again", "[]", 1)});
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
   const TestAuthority next("Hosted Redis");

@@ -11,7 +11,7 @@ struct Entry {
   std::string key, payload;
 };
 
-// The entries of all lists and sorted sets of a Redis, read in one moment, so that they are consistent.
+// The entries of all lists and sorted sets of a Redis.  One script reads them, so they are consistent.
 std::vector<Entry> all_entries(Channel& redis);
 
 }  // namespace brood

@@ -24,7 +24,7 @@ namespace {
 constexpr const char* program = BROOD_BINARY_DIR "/bin/brood";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-// The state letter and what follows it in /proc/<pid>/stat: the name before it may hold anything.
+// The state letter and the rest of /proc/<pid>/stat.  The name before it may contain anything.
 std::istringstream stat_of(pid_t pid) {
   const std::string stat = text_of_file("/proc/" + std::to_string(pid) + "/stat");
   const std::size_t end_of_name = stat.rfind(')');
@@ -37,7 +37,7 @@ bool is_worker(pid_t pid) {
          text_of_file("/proc/" + std::to_string(pid) + "/comm").starts_with(name);
 }
 
-// Starts `arguments` with `environment` on top of ours and its output in the given files.
+// Starts `arguments` with our environment plus `environment`, and with its output in the given files.
 pid_t spawn(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment,
             const std::string& output, const std::string& errors) {
   std::vector<char*> argv;
@@ -49,7 +49,7 @@ pid_t spawn(std::vector<std::string> arguments, const std::map<std::string, std:
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
-  // The machine's own settings must not lead a test to a real Redis.
+  // A test must not use a real Redis because of the machine's own settings.
   for (const char* name : {"REDIS_URL", "REDIS_PROVIDER", "NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
@@ -87,7 +87,7 @@ BroodProcess::BroodProcess(BroodOptions options) : options_(std::move(options)) 
 
 BroodProcess::~BroodProcess() {
   if (!status_) kill9();
-  // The embedded Redis and workers in a job outlive a kill, on purpose; a test must not leave them behind.
+  // The embedded Redis and workers in a job outlive a kill, on purpose.  A test must not leave them behind.
   for (const Survivor& survivor : survivors_) {
     if (process_lives(survivor.pid, survivor.start_time)) kill(survivor.pid, SIGKILL);
   }
@@ -96,14 +96,14 @@ BroodProcess::~BroodProcess() {
 void BroodProcess::start() {
   std::vector<std::string> arguments = options_.prefix;
   arguments.insert(arguments.end(), {options_.program.empty() ? program : options_.program, "run"});
-  if (options_.says_workers) arguments.insert(arguments.end(), {"-c", std::to_string(options_.workers)});
+  if (options_.sets_workers) arguments.insert(arguments.end(), {"-c", std::to_string(options_.workers)});
   for (const std::string& library : options_.libraries) arguments.insert(arguments.end(), {"-r", library});
   for (const std::string& queue : options_.queues) arguments.insert(arguments.end(), {"-q", queue});
   if (!options_.shutdown_timeout.empty()) arguments.insert(arguments.end(), {"-t", options_.shutdown_timeout});
   if (std::find(options_.arguments.begin(), options_.arguments.end(), "-C") == options_.arguments.end()) {
     const bool has_log = options_.config.find("[log]") != std::string::npos;
     const std::string config = options_.config + (has_log ? "" : "\n[log]\nlog_jobs = true\n");
-    // Another of the same home may be reading it.
+    // Another process with the same home may be reading it.
     const std::string path = home() / "brood.toml";
     std::filesystem::rename(home().write("brood.toml." + std::to_string(getpid()), config), path);
     arguments.insert(arguments.end(), {"-C", path});
@@ -171,7 +171,7 @@ CommandResult run_brood(const std::vector<std::string>& arguments,
   return {exit_status(status), text_of_file(directory / "output"), text_of_file(directory / "errors")};
 }
 
-// The kernel leaves out living children when one of them ends while it makes this list (proc(5)).
+// The kernel omits living children if one of them ends while it makes this list (proc(5)).
 std::vector<pid_t> children_of(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children";
   std::string text = text_of_file(path), again = text_of_file(path);

@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// Read by hand, so that tests compare brood's own reader with something else.
+// Parsed by hand, so that tests compare brood's own reader with something else.
 std::string build_id_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -9,18 +9,18 @@
 
 namespace brood {
 
-// Where every job of a Redis is at one instant: queues, in-flight lists, `schedule`, `retry` and `dead`, read by one
-// script.  For jobs with jids as payload_text writes them.
+// Where every job of a Redis is at one instant: queues, in-flight lists, `schedule`, `retry` and `dead`.  One script
+// reads them.  Only for jobs with jids as payload_text() writes them.
 class Census {
  public:
   explicit Census(RedisServer& redis);
 
-  // The keys that hold the job; a key that holds it twice is named twice.
+  // The keys that hold the job; a key that holds it twice is listed twice.
   const std::vector<std::string>& places_of(long number) const;
 
-  // Names each Ledger job with an id of 0 .. count-1 that is in two places, or in none although it is not done; "" when
-  // all are where they should be.  The ledger is read here, after the places: a job is done before it leaves its last
-  // place. Ask before anything else is enqueued.
+  // Names each Ledger job with an id of 0 .. count-1 that is in two places, or in none although it is not done; "" if
+  // all are where they should be.  Reads the ledger after the places: a job is done before it leaves its last place.
+  // Call it before anything else is enqueued.
   std::string misplaced(const Ledger& ledger, int count) const;
 
  private:

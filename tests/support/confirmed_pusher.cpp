@@ -44,7 +44,7 @@ bool ConfirmedPusher::push(int first) {
     return false;
   }
   if (!waits_) return true;
-  // Another connection may be to another server, which has nothing to confirm.
+  // A new connection may lead to another server, which has nothing to confirm.
   const std::uint64_t connection = redis_.connections();
   const Reply confirmed = redis_.call({"WAIT", "1", "500"});
   // A server that has just become a replica refuses it.

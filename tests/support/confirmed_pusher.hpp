@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// Pushes jobs of the Ledger, one by one or a few at a time, like a client that trusts only what a replica has
-// confirmed.  Never pushes one twice.
+// Pushes jobs of the Ledger, one or a few at a time, like a client that trusts only what a replica has confirmed.
+// Never pushes a job twice.
 class ConfirmedPusher {
  public:
   struct Pace {
@@ -20,16 +20,16 @@ class ConfirmedPusher {
     std::chrono::milliseconds answer{2'000};
     int at_once = 1;
     int job = 5;    // how many milliseconds each takes
-    int first = 0;  // id; the others follow
+    int first = 0;  // of the first job; the others follow
   };
-  // With `waits` = false it trusts every answer.
+  // If `waits` is false, it trusts every answer.
   ConfirmedPusher(RedisAddress redis, std::string ledger, bool waits, Pace pace);
   ~ConfirmedPusher() { stop(); }
   ConfirmedPusher(const ConfirmedPusher&) = delete;
   ConfirmedPusher& operator=(const ConfirmedPusher&) = delete;
 
   void stop();
-  std::size_t count() const { return pushed_; }                          // of what is confirmed
+  std::size_t count() const { return pushed_; }                          // the number of confirmed jobs
   const std::set<std::string>& confirmed() const { return confirmed_; }  // ids, once it is stopped
 
  private:
@@ -46,7 +46,7 @@ class ConfirmedPusher {
   std::thread thread_;
 };
 
-// A job of the Ledger that takes so long.
+// A job of the Ledger that takes `milliseconds`.
 std::string ledger_job(const std::string& path, int id, int milliseconds);
 
 // The time on the clock of the Ledger's jobs, in nanoseconds.

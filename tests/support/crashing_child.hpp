@@ -23,11 +23,11 @@
 #include "tests/support/eventually.hpp"
 #include "worker/crash/crash_handler.hpp"
 
-// A process that runs a job and crashes, or is asked for its stack, and the crash handler's record of it.  To be
-// included by one file of a program only, whose functions dladdr can name.
+// A process that runs a job and crashes, or is asked for its stack, and the crash handler's record of it.  Include this
+// in only one file of a program, so that dladdr can name its functions.
 
 #if defined(__SANITIZE_ADDRESS__)
-// Makes its own findings end by abort(), so that they reach the handler too.
+// Makes the sanitizer's own findings end by abort(), so that they reach the handler too.
 extern "C" const char* __asan_default_options() {
   return "abort_on_error=1:handle_abort=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:"
          "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0";
@@ -68,13 +68,13 @@ JOB_CODE void spin() {
 
 namespace brood::crashing_child {
 
-// A child with a slot of its own, that has installed the handler and runs a job.
+// A child with its own slot that has installed the handler and runs a job.
 class Child {
  public:
   explicit Child(const std::function<void(SlotRecord&)>& job, const CrashHandlerSettings& settings = {})
       : board_(Scoreboard::in_memory(1)) {
     record().current.store(-1);
-    std::fflush(nullptr);  // what waits to be written is not for the child to write
+    std::fflush(nullptr);  // the child must not write what is buffered
     pid_ = fork();
     if (pid_ != 0) return;
     try {
@@ -120,7 +120,7 @@ class Child {
     return read_stack(record().crash);
   }
 
-  // Asks for its stack as its supervisor does.
+  // Asks for its stack as a supervisor does.
   std::optional<CapturedStack> dump(std::uint32_t number) {
     record().dump.request.store(number);
     record().dump.state.store(0);
@@ -131,7 +131,7 @@ class Child {
   }
 
  private:
-  // The test framework handles some of the signals, and its checks are not for a child.
+  // The test framework handles some of the signals, and its checks are not meant for a child.
   static void stop_the_test_framework() {
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
     const rlimit none{0, 0};
@@ -144,7 +144,7 @@ class Child {
   std::optional<int> status_;
 };
 
-// The functions, innermost first; this program's own addresses are those of its children.
+// The names of the functions, innermost first; the addresses of this program are those of its children.
 inline std::vector<std::string> functions(const CapturedStack& stack) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
@@ -162,7 +162,7 @@ inline std::string text(const std::vector<std::string>& names) {
   return all;
 }
 
-// From the first of them on, each directly called by the next.
+// Whether the stack has these calls, each directly made by the next, from the first of them on.
 inline bool has_calls(const CapturedStack& stack, const std::vector<std::string>& expected) {
   const auto names = functions(stack);
   return std::search(names.begin(), names.end(), expected.begin(), expected.end()) != names.end();

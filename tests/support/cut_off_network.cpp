@@ -25,7 +25,7 @@ CutOffNetwork::CutOffNetwork()
   run("ip link add " + line_ + " type veth peer name other netns " + name_);
   run("ip addr add " + net_ + "1/30 dev " + line_);
   mend();
-  // This address stays while the line is cut.
+  // This address stays when the line is cut.
   run("ip addr add " + here() + "/32 dev lo");
   run(inside + "link set lo up && " + inside + "addr add " + there() + "/30 dev other && " + inside +
       "link set other up && " + inside + "route add " + here() + "/32 via " + net_ + "1");

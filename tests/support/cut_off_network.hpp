@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// A network namespace beside this one, with a line between them that can be cut: then packets are lost, and no
+// A network namespace beside this one, with a line between them that can be cut.  Then packets are lost, and no
 // connection is closed.  Needs root.
 class CutOffNetwork {
  public:
@@ -17,8 +17,8 @@ class CutOffNetwork {
   CutOffNetwork& operator=(const CutOffNetwork&) = delete;
 
   std::string here() const;                 // the address of this side
-  std::string there() const;                // and of the other
-  std::vector<std::string> prefix() const;  // of a command that is to run there
+  std::string there() const;                // the address of the other side
+  std::vector<std::string> prefix() const;  // of a command that runs on the other side
   void cut() const;
   void mend() const;
 

@@ -20,17 +20,18 @@ void enqueue(RedisServer& redis, const std::vector<std::string>& payloads, const
 void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count, int milliseconds = 0,
                          const std::string& queue = "default");
 
-// How many jobs lie in workers' in-flight lists.
+// The number of jobs in workers' in-flight lists.
 std::size_t jobs_in_flight(RedisServer& redis);
 
-// How many jobs a queue, all in-flight lists, `retry` and the schedule hold at one moment.
+// The number of jobs in a queue, all in-flight lists, `retry` and the schedule at one moment.
 std::size_t jobs_left(RedisServer& redis, const std::string& queue = "default");
 
-// Whether a queue, all in-flight lists and, unless `but_in_retry`, `retry` are empty at one moment.  If they were read
-// one after the other, a job could move from an unread one to one read before.
+// Whether a queue, all in-flight lists and, unless `but_in_retry`, `retry` are empty at one moment.  Separate reads
+// could miss a job that moves to a place that was read before.
 bool no_job_is_left(RedisServer& redis, const std::string& queue = "default", bool but_in_retry = false);
 
-// Waits until workers have taken more than `by` jobs out of the default queue, or all; false if they do not proceed.
+// Waits until workers have fetched more than `by` jobs from the default queue, or all.  Returns false if they make no
+// progress.
 bool load_goes_on(RedisServer& redis, std::size_t by = 100);
 
 }  // namespace brood

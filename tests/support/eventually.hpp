@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// Asks until `holds` is true, every 3 ms at first and at most every 20 ms after half a second: a question may start a
-// process or read a long log.  Returns false if it was not true within `time`.
+// Asks until `holds` returns true.  Returns false if it did not within `time`.  Asks every 3 ms at first, and every 20
+// ms after half a second: a question may start a process or read a long log.
 template <typename Predicate>
 bool within(std::chrono::milliseconds time, Predicate holds) {
   using std::chrono::milliseconds;
@@ -21,7 +21,7 @@ bool within(std::chrono::milliseconds time, Predicate holds) {
   }
 }
 
-// The same for a condition that must come true.  `time` is for an idle machine: a busy one is given several times as
+// The same for a condition that must come true.  `time` is meant for an idle machine: a busy one gets several times as
 // much, which costs no time if all is well.
 template <typename Predicate>
 bool eventually(Predicate holds, std::chrono::milliseconds time = std::chrono::seconds(20)) {

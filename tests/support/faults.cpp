@@ -41,7 +41,7 @@ Dice::Dice() : seed_(chosen_seed()), generator_(seed_) { std::cout << "BROOD_TES
 int Dice::roll(int lowest, int highest) { return std::uniform_int_distribution<int>(lowest, highest)(generator_); }
 
 void kill_with_workers(BroodProcess& brood) {
-  // Stopped first, so that it does not reap, charge or refill meanwhile.
+  // Stops it first, so that it does not reap, charge or refill meanwhile.
   brood.signal(SIGSTOP);
   for (const pid_t child : children_of(brood.pid())) kill(child, SIGKILL);
   brood.kill9();

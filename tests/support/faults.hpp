@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// Random numbers that can be had again: the seed is printed, and BROOD_TEST_SEED in the environment sets it.
+// Repeatable random numbers: prints the seed, and takes it from BROOD_TEST_SEED if that is set.
 class Dice {
  public:
   Dice();
@@ -20,17 +20,17 @@ class Dice {
   std::mt19937 generator_;
 };
 
-// SIGKILL for the supervisor and all its children, as systemd does to a unit: none of them sees another end.
+// Kills the supervisor and all its children, as systemd does with a unit: none of them sees another end.
 void kill_with_workers(BroodProcess& brood);
 
-// Makes all retries due now, so that no test waits the fifteen seconds of a first retry; or all that is scheduled.
+// Makes all retries due now (so that no test waits the fifteen seconds of a first retry), or all scheduled jobs.
 void make_retries_due(RedisServer& redis);
 void make_schedule_due(RedisServer& redis);
 
-// How often a line of the log has this event.
+// The number of lines in the log with this event.
 std::size_t times_logged(const BroodProcess& brood, const std::string& event);
 
-// The numbers under `key` in all lines of the log with this event, added up.
+// The sum of the numbers under `key` in all lines of the log with this event.
 long sum_logged(const BroodProcess& brood, const std::string& event, const std::string& key);
 
 }  // namespace brood

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// As much of a file as can be read; empty if it does not exist.  Reading a /proc file of a process that ends at this
-// moment fails; a stream iterator would throw then.
+// The readable part of a file; empty if it does not exist.  Reading a /proc file of a process that ends at this moment
+// fails; a stream iterator would throw.
 inline std::string text_of_file(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();

@@ -17,7 +17,7 @@ std::vector<std::pair<SlotSnapshot, std::uint32_t>> workers_and_flags(const Broo
       if (seen.pid > 0 && process_lives(seen.pid, seen.start_time))
         found.emplace_back(std::move(seen), board.slot(i).flags.load());
     }
-  } catch (const std::exception&) {  // it is being made
+  } catch (const std::exception&) {  // it is still being made
   }
   return found;
 }

@@ -8,10 +8,10 @@
 
 namespace brood {
 
-// The scoreboard of a `brood run`, to be read and written as a job could.  Throws when there is none yet.
+// The scoreboard of a `brood run`, which a test may read and write as a job could.  Throws if there is none yet.
 Scoreboard scoreboard_of(const BroodProcess& brood);
 
-// The living workers of a `brood run`, as its scoreboard has them.
+// The living workers of a `brood run` according to its scoreboard.
 std::vector<SlotSnapshot> living_workers(const BroodProcess& brood);
 
 // The number of workers that are ready and neither quiet nor stopping.

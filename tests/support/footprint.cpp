@@ -29,7 +29,7 @@ long rss_of(pid_t pid) {
   return at == status.npos ? 0 : std::strtol(status.c_str() + at + 6, nullptr, 10);
 }
 
-// Words 14 and 15 of its stat; the name before them may hold anything.
+// Words 14 and 15 of its stat.  The name before them may contain anything.
 std::chrono::milliseconds cpu_of(pid_t pid) {
   const std::string stat = text_of_file(in_proc(pid, "stat"));
   std::istringstream words(stat.substr(stat.rfind(')') + 1));

@@ -10,15 +10,15 @@
 
 namespace brood {
 
-// A German locale, in which 30.5 is written 30,5, and 1000 is 1.000 to a stream.  A machine may lack one, so this makes
-// one in LOCPATH, for this process and its children.
+// A German locale, in which 30.5 is written 30,5, and a stream writes 1000 as 1.000.  A machine may lack one, so this
+// makes one in LOCPATH, for this process and its children.
 class GermanLocale {
  public:
   static constexpr const char* name = "de_DE.UTF-8";
 
   GermanLocale() {
     const std::string make = "localedef -i de_DE -f UTF-8 '" + (directory_ / name) + "' >/dev/null 2>&1";
-    // It exits with 1 after warnings.
+    // localedef exits with 1 after warnings.
     if (const int status = std::system(make.c_str()); status != 0 && status != 1 << 8)
       throw std::runtime_error("localedef makes no German locale; Debian's package locales has what it reads");
     setenv("LOCPATH", directory_.path().c_str(), 1);
@@ -31,7 +31,7 @@ class GermanLocale {
   GermanLocale(const GermanLocale&) = delete;
   GermanLocale& operator=(const GermanLocale&) = delete;
 
-  // For C and for C++.  Throws where there is none.
+  // Sets it for C and for C++.  Throws if there is none.
   static void set() {
     std::locale::global(std::locale(name));
     if (std::setlocale(LC_ALL, name) == nullptr) throw std::runtime_error("there is no German locale");

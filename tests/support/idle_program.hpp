@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// Children that do nothing and end well; a test replaces what it needs.
+// Children that do nothing and succeed; a test overrides what it needs.
 class IdleProgram : public ChildProgram {
  public:
   int work(const WorkerSetup&) override { return 0; }

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// A forked child that runs `body`.  Fork it while no other thread runs: the sanitizers of g++ 12 hold no lock of their
-// own over a fork, and a child that was made in the midst of another thread's malloc then waits for it for ever.
+// A forked child that runs `body`.  Fork it while no other thread runs: the sanitizers of g++ 12 do not hold their own
+// locks over a fork, so a child that was forked during another thread's malloc would wait for that lock for ever.
 class ForkedChild {
  public:
   template <typename Body>
@@ -29,7 +29,7 @@ class ForkedChild {
 
   bool is_running() { return !well_ && !wait(WNOHANG); }
 
-  // Waits for its end.  Whether `body` returned true.
+  // Waits for its end.  Returns whether `body` returned true.
   bool was_well() {
     if (!well_) wait(0);
     return *well_;
@@ -47,7 +47,7 @@ class ForkedChild {
   std::optional<bool> well_;
 };
 
-// Runs `body` in a forked child; true when it returned true.
+// Runs `body` in a forked child.  Returns true if `body` did.
 template <typename Body>
 bool in_child(Body body) {
   return ForkedChild(body).was_well();

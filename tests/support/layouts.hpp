@@ -12,8 +12,8 @@
 
 namespace brood {
 
-// tests/unit/job_libraries/stack_site.cpp as each linker of this machine lays it out: those of CMake's
-// brood_test_layout().
+// The libraries that CMake's brood_test_layout() makes of tests/unit/job_libraries/stack_site.cpp: one for each linker
+// of this machine.
 inline std::vector<std::string> layouts() {
   std::set<std::string> found;
   for (const auto& file : std::filesystem::directory_iterator(BROOD_BINARY_DIR "/tests/job_libraries")) {
@@ -23,7 +23,7 @@ inline std::vector<std::string> layouts() {
   return {found.begin(), found.end()};
 }
 
-// Such a library in this process.
+// Loads such a library into this process.
 class LoadedLayout {
  public:
   explicit LoadedLayout(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW)) {
@@ -39,7 +39,7 @@ class LoadedLayout {
   std::uint64_t dynamic_section() const { return reinterpret_cast<std::uint64_t>(map_->l_ld); }
   std::uint64_t address(const char* symbol) const { return reinterpret_cast<std::uint64_t>(dlsym(handle_, symbol)); }
 
-  // The dynamic linker's answer.
+  // The headers as the dynamic linker returns them.
   std::vector<ElfW(Phdr)> headers() const {
     struct Search {
       std::uint64_t dynamic_section;

@@ -9,7 +9,7 @@ namespace brood {
 
 namespace {
 
-// Whether one of the two was still running when the other began.  For a run that was cut off only the beginning is
+// Whether one of the two was still running when the other began.  Of a run that was cut off only the beginning is
 // known.
 bool overlap(const Ledger::Run& one, const Ledger::Run& other) {
   const auto covers = [](const Ledger::Run& run, std::int64_t time) {
@@ -66,7 +66,7 @@ std::map<std::string, int> Ledger::done() const {
 void Ledger::read_on() const {
   std::ifstream stream(path_);
   stream.seekg(read_);
-  for (std::string line; std::getline(stream, line) && !stream.eof();) {  // of a last one the rest is still to come
+  for (std::string line; std::getline(stream, line) && !stream.eof();) {  // the last may be unfinished
     begins_ += line.starts_with('S');
     ends_ += line.starts_with('D');
     read_ += static_cast<std::streamoff>(line.size()) + 1;

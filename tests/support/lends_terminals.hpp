@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// A precondition for tests that sit before a terminal: a bare root file system may lack /dev/ptmx and /dev/pts.
+// A precondition for tests that need a terminal: a bare root file system may lack /dev/ptmx and /dev/pts.
 inline boost::test_tools::assertion_result lends_terminals(boost::unit_test::test_unit_id) {
   int terminal = -1, program = -1;
   const bool lends = openpty(&terminal, &program, nullptr, nullptr, nullptr) == 0;

@@ -43,7 +43,7 @@ struct Listening : TestLoop {
     });
   }
 
-  // How often the loop turns in that time: a descriptor that it neither reads nor drops makes it spin.
+  // The number of turns of the loop in that time.  A descriptor that it neither reads nor drops makes it spin.
   int turns_within(std::chrono::milliseconds duration) {
     int turns = 0;
     bool over = false;

@@ -7,7 +7,7 @@
 #include "shared/config/reading/load_config.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-// A configuration file of this text, read as brood reads it.
+// Configurations from a text, read as brood reads a file.
 namespace brood::loaded_config {
 
 // Variables that the tests must not inherit from their caller.
@@ -23,7 +23,7 @@ inline Config load(const std::string& toml, const ConfigOverrides& overrides = {
   return load_config(directory.write("brood.toml", toml), overrides);
 }
 
-// The error about `toml`, from the line number on; "" when there is none.
+// The error about `toml`, from the line number on; "" if there is none.
 inline std::string complaint(const std::string& toml) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("brood.toml", toml);

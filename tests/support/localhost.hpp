@@ -6,7 +6,7 @@
 
 namespace brood {
 
-// A precondition for tests that need a name to resolve: a bare root file system has no /etc/hosts, and knows none.
+// A precondition for tests that resolve a name: a bare root file system has no /etc/hosts, and resolves none.
 inline boost::test_tools::assertion_result localhost_is_known(boost::unit_test::test_unit_id) {
   addrinfo* found = nullptr;
   const bool known = getaddrinfo("localhost", nullptr, nullptr, &found) == 0;

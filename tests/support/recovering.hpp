@@ -28,7 +28,7 @@ inline std::string name_of(RecoveryMode mode) {
   return mode == RecoveryMode::full ? "full" : mode == RecoveryMode::no_library ? "no_library" : "bury";
 }
 
-// The children's actions, a line each, in a file: they share nothing else with the test.
+// The children write their actions into a file, a line each: they share nothing else with the test.
 class Diary {
  public:
   void note(const std::string& line) const {
@@ -85,7 +85,7 @@ struct Recovering {
   EventLoop loop;
   Children children{loop};
   RecoveryChildren recovery{loop, children, program};
-  SteadyTime now{std::chrono::hours(24)};  // invented: nothing here waits for a clock
+  SteadyTime now{std::chrono::hours(24)};  // invented: nothing here depends on a clock
 
   ~Recovering() {
     children.kill_overdue(now + std::chrono::hours(24));
@@ -93,7 +93,7 @@ struct Recovering {
     }
   }
 
-  // Reaps so many children, as the supervisor does.
+  // Reaps `how_many` children, as the supervisor does.
   void reap(int how_many) {
     for (; how_many > 0; --how_many) {
       int status = 0;

@@ -12,8 +12,8 @@ namespace brood {
 // A connection to a server, from CLIENT LIST.
 struct RedisClient {
   std::string id, name;
-  std::string last_command;  // as "blmove" or "client|setname"
-  bool is_blocked = false;   // waits in it
+  std::string last_command;  // such as "blmove" or "client|setname"
+  bool is_blocked = false;   // by that command
   std::chrono::seconds idle{};
 
   static std::vector<RedisClient> read(std::string_view list);

@@ -41,14 +41,14 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<std::string> extra{"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port()),
                                    "--cluster-node-timeout", std::to_string(options.node_timeout.count()),
-                                   // A replica without news of its master for long counts as out of date, and may not
+                                   // A replica without news from its master for long counts as out of date, and may not
                                    // take over.
                                    "--repl-ping-replica-period", "1", "--repl-diskless-sync-delay", "0"};
     extra.insert(extra.end(), options.extra.begin(), options.extra.end());
     if (options.tls) extra.insert(extra.end(), {"--tls-cluster", "yes"});
     const bool apart = i == 0 && !options.first_host.empty();
     const std::string& host = apart ? options.first_host : options.host;
-    // Otherwise other nodes would take it for the host that its packets come from.
+    // Without this, other nodes would take it for the host that its packets come from.
     extra.insert(extra.end(), {"--cluster-announce-ip", host, "--protected-mode", "no"});
     nodes_.push_back(std::make_unique<RedisServer>(
         RedisServer::Options{.append_only = options.append_only,
@@ -59,7 +59,7 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
                              .prefix = apart ? options.first_prefix : std::vector<std::string>()}));
     must(node(i), {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     const std::string bus = extra[3];
-    // All others meet the first.
+    // All other nodes meet the first.
     if (i == 0) {
       first_bus_ = bus;
     } else {
@@ -133,10 +133,10 @@ RedisServer& RedisCluster::replica_of(RedisServer& master) {
   throw std::runtime_error("the node has no replica");
 }
 
-// The master passes over a replica that it has just got to know, and the replica then waits for 5 s.
+// The master ignores a replica that it has just got to know, and the replica then waits for 5 s.
 void RedisCluster::fail_over(int slot, RedisServer& replica) {
   for (int i = 0; i < 30; ++i) {
-    replica.command({"CLUSTER", "FAILOVER"});  // refused where it has taken over, and the others do not know yet
+    replica.command({"CLUSTER", "FAILOVER"});  // refused if it has taken over and the others do not know yet
     if (within(1s, [&] { return &owner(slot) == &replica; })) return;
   }
   throw std::runtime_error("the replica does not take over");

@@ -43,8 +43,8 @@ void write_users(const std::string& file, bool for_tests_of_the_store) {
 
 }  // namespace
 
-// Linux gives those from 32768 on to connections, and to programs that leave the choice to it: a server that was killed
-// would not always find its port again.
+// A port below 32768.  From 32768 on Linux gives them to connections, and to programs that leave the choice to it: a
+// server that was killed would not always get its port again.
 std::uint16_t free_port() {
   std::random_device random;
   std::uniform_int_distribution<int> ports(10'000, 32'000);
@@ -94,7 +94,7 @@ std::string RedisServer::url_by(const std::string& who) const {
 }
 
 void RedisServer::start() {
-  // Between the look for a free port and the server's bind, another process may take it.
+  // Another process may take the port between the look for a free one and the server's bind.
   for (int attempt = 0; attempt < 10; ++attempt) {
     if ((options_.tcp || options_.tls) && port_ == 0) port_ = free_port();
     if (launch()) return;
@@ -104,7 +104,7 @@ void RedisServer::start() {
   throw std::runtime_error(redis_program() + " does not start: " + text_of_file(directory_ / "redis.log"));
 }
 
-// Returns true once it answers, false if it exits instead.
+// Returns true once the server answers, false if it exits instead.
 bool RedisServer::launch() {
   std::vector<std::string> args = {redis_program(),
                                    options_.tls ? "--tls-port" : "--port",

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// How many connections it has accepted since its start.
+// The number of connections that it has accepted since its start.
 inline std::size_t connections_of(RedisServer& redis) {
   const Reply stats = redis.command({"INFO", "stats"});
   const std::string text(stats.view().text()), name = "total_connections_received:";

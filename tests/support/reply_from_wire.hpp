@@ -20,7 +20,7 @@ inline Reply reply_from_wire(const std::string& wire) {
   return Reply(static_cast<redisReply*>(reply));
 }
 
-// Some unexpected answers.
+// Unexpected answers.
 inline const std::string refused_on_wire = "-NOPERM this user has no permissions\r\n";
 inline const std::string wrong_type_on_wire = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n";
 inline const std::string nil_on_wire = "$-1\r\n";

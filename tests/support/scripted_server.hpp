@@ -14,8 +14,8 @@ namespace brood {
 class ScriptedServer {
  public:
   struct Manners {
-    bool wait_for_request = true;  // else it speaks as soon as it has accepted
-    bool hang_up = false;          // closes after it has spoken, else waits for the client to close
+    bool wait_for_request = true;  // else it sends as soon as it has accepted
+    bool hang_up = false;          // closes after it has sent, else waits for the client to close
     bool forever = false;          // repeats itself until the client closes
   };
 

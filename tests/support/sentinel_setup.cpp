@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A sentinel connects anew at most once a second.  With a shorter time it would take every master that was just chosen,
-// or that it meets after its own start, for dead, and choose again.
+// A sentinel reconnects at most once a second.  With a shorter time it would consider every master dead that was just
+// elected, or that it meets after its own start, and elect again.
 constexpr std::chrono::milliseconds down_after = 2000ms;
 
 RedisAddress address_at(std::uint16_t port, const Sentinel::Options& options) {

@@ -15,7 +15,7 @@
 
 namespace brood {
 
-// A real sentinel on a free loopback port.  It ends with the test, even when the test is killed.
+// A real sentinel on a free loopback port.  It ends with the test, even if the test is killed.
 class Sentinel {
  public:
   struct Master {
@@ -27,13 +27,13 @@ class Sentinel {
     std::string host = "127.0.0.1";
     std::string master_password{}, password{};  // of the masters, and its own
     int quorum = 2;
-    std::optional<RedisServer::TlsFiles> tls{};  // speaks only this, with all
+    std::optional<RedisServer::TlsFiles> tls{};  // speaks only TLS
   };
   explicit Sentinel(Options options);
 
   std::uint16_t port() const { return port_; }
   void kill9() { process_.kill9(); }
-  void start();  // again, at the same port, with what it knew
+  void start();  // again, at the same port, with its former knowledge
   void pause() { process_.pause(); }
   void resume() { process_.resume(); }
   Reply command(const Command& command);
@@ -46,19 +46,19 @@ class Sentinel {
   Connection connection_;
 };
 
-// A master and two replicas, or several such groups, and three sentinels, two of which must agree that a master has
+// A master and two replicas, or several such groups, and three sentinels.  Two of them must agree that a master has
 // been down for two seconds.
 class SentinelSetup {
  public:
   struct Options {
     std::string password{}, sentinel_password{};
-    std::vector<std::string> extra{};  // further arguments of redis-server
+    std::vector<std::string> extra{};  // additional arguments of redis-server
     std::string host = "127.0.0.1";
-    // Where the first server is, if not beside the others, and what executes it there.
+    // The host of the first server, if it is not beside the others, and the command that executes it there.
     std::string first_host{};
     std::vector<std::string> first_prefix{};
     std::size_t groups = 1, replicas = 2;
-    std::optional<RedisServer::TlsFiles> tls{};  // all speak it, and nothing else except on Unix sockets
+    std::optional<RedisServer::TlsFiles> tls{};  // all speak only TLS, except on Unix sockets
   };
   SentinelSetup() : SentinelSetup(Options()) {}
   explicit SentinelSetup(Options options);
@@ -66,12 +66,11 @@ class SentinelSetup {
   // sentinel://, with the server's password; and the same as an address that knows the authority of `tls`.
   std::string url(const std::string& query = "", std::size_t group = 0) const;
   RedisAddress address(std::size_t group = 0) const;
-  // The first of a group is its master as it began.
+  // The first of a group was its master at the beginning.
   RedisServer& server(std::size_t i, std::size_t group = 0) { return *servers_.at(group * of_each() + i); }
   Sentinel& sentinel(std::size_t i) { return *sentinels_.at(i); }
 
-  // The server that reports to be the group's master and takes writes; waits for one, for half a minute, other than
-  // `but`.
+  // The server that reports to be the group's master and takes writes.  Waits half a minute for one that is not `but`.
   RedisServer& master(const RedisServer* but = nullptr, std::size_t group = 0);
   bool is_master(RedisServer& server);
   // Whether all others of its group follow `master` and are in step.

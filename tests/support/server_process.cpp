@@ -27,7 +27,7 @@ void ServerProcess::start(std::vector<std::string> arguments) {
   if (pid_ != 0) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
-  setpgid(0, 0);  // a Ctrl-C at the terminal, or kill(0), is not for the server
+  setpgid(0, 0);  // keeps Ctrl-C at the terminal, or kill(0), from the server
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -46,7 +46,7 @@ bool ServerProcess::exited() const {
 void ServerProcess::kill9() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
-  // A supervisor under test in this very process may have reaped it: ECHILD is as good.
+  // A supervisor under test in this process may have reaped it: ECHILD is fine.
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;

@@ -35,7 +35,7 @@ struct ShardedLedger {
       text += fmt::format("[[redis.shard]]\nurl = \"{}\"\ndrain = {}\n", servers[i].url(), drained.contains(i));
     return text;
   }
-  // The remaining shards keep their names, which are otherwise their places.
+  // Names the remaining shards, which otherwise would be named after their places.
   std::string config_without(const std::set<std::size_t>& some) const {
     std::string text;
     for (std::size_t i = 0; i < servers.size(); ++i) {
@@ -47,7 +47,7 @@ struct ShardedLedger {
     return {.workers = workers, .config = config(more)};
   }
 
-  // Jobs whose ids go on where the last ones ended.
+  // Pushes jobs whose ids continue those of the last ones.
   void push(std::size_t shard, int count, int milliseconds, const std::string& queue = "default") {
     std::vector<std::string> payloads;
     for (int i = 0; i < count; ++i, ++pushed)

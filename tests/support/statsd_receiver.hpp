@@ -16,7 +16,7 @@
 
 namespace brood {
 
-// A server of StatsD: all lines that it was sent.
+// A StatsD server that keeps all lines it receives.
 class StatsdReceiver {
  public:
   StatsdReceiver() : fd_(check("socket", ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))) {
@@ -39,7 +39,7 @@ class StatsdReceiver {
 
   const std::string& address() const { return address_; }
 
-  // All values of that name together, of lines whose tags hold that text.
+  // The sum of all values of that name, in lines whose tags contain that text.
   double sum(const std::string& name, const std::string& tags = "") {
     read();
     double sum = 0;

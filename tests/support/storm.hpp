@@ -17,14 +17,14 @@
 
 namespace brood {
 
-// How many times longer than usual the storms are: BROOD_STORM in the environment, else 1.
+// The factor by which storms are longer than usual: BROOD_STORM in the environment, else 1.
 int storm_factor();
 
-// Work for the workers while things happen to them: Ledger jobs, as many as are asked for.
+// Keeps workers busy with Ledger jobs while a test interferes with them.
 struct Load {
   RedisServer& redis;
   const std::string queue = "default";
-  const int milliseconds = 1;  // that each takes
+  const int milliseconds = 1;  // that each job takes
   const TemporaryDirectory directory{};
   const Ledger ledger{directory / "ledger"};
   int jobs = 0;  // pushed so far; their ids are 0 .. jobs-1
@@ -33,8 +33,8 @@ struct Load {
   void keep_up();  // pushes 2,000 more when fewer than 1,000 are left in the queue
 };
 
-// Waits until `count` returns no more than `wanted`, however long that takes.  Returns false if its lowest value has
-// not fallen for two minutes.
+// Waits until `count` returns at most `wanted`, however long that takes.  Returns false if its lowest value has not
+// fallen for two minutes.
 bool falls_to(std::size_t wanted, const std::function<std::size_t()>& count);
 
 // Waits, as falls_to(), until the default queue, `retry`, the schedule and all in-flight lists are empty; makes retries
@@ -44,19 +44,19 @@ bool drained(RedisServer& redis);
 // Waits, as falls_to(), until the default queue has no more than `left` jobs.
 bool queue_falls_to(RedisServer& redis, std::size_t left);
 
-// Workers that a test has killed, and when each had begun: a pid comes again after 32,768 processes.
+// Workers that a test has killed, with their start times, since pids are reused.
 using KilledWorkers = std::map<pid_t, std::uint64_t>;
 
 // Kills a random worker that is not in `killed`, and adds it.  Returns false if there is none for ten seconds.
 bool kill_a_worker(const BroodProcess& brood, Dice& dice, KilledWorkers& killed);
 
-// Tells a supervisor to stop as soon as it is up: before that it has no handler for SIGTERM.  The last supervisor of a
-// storm may have been started a moment ago, while another finished the work.  Returns its exit status, -1 when it does
+// Orders a supervisor to stop as soon as it is up: before that it has no handler for SIGTERM.  The last supervisor of a
+// storm may have been started a moment ago, while another finished the work.  Returns its exit status; -1 if it does
 // not come up or does not end.
 int stop_when_up(BroodProcess& brood);
 
-// The jobs of which two runs came to their end and count.  The last run of a killed worker does not count: the worker
-// may have died before it had noted that end.
+// The jobs of which two runs were completed and count.  The last run of a killed worker does not count: the worker may
+// have died before it had noted that end.
 std::vector<std::string> settled_twice(const Ledger& ledger, const KilledWorkers& killed);
 
 }  // namespace brood

@@ -32,12 +32,12 @@ struct Chunk {
   std::string bytes;
 };
 
-// One way through the proxy, for one connection.
+// One direction of one connection.
 struct Way {
   std::deque<Chunk> under_way;
   bool ended = false;    // its sender has closed
-  bool told = false;     // and its receiver knows
-  SteadyTime free_at{};  // when a slow line has passed on what it was given
+  bool told = false;     // its receiver has got the end
+  SteadyTime free_at{};  // when a slow line has passed on all that it was given
 };
 
 struct Pair {
@@ -81,7 +81,7 @@ UniqueFd connection_to(const std::string& target) {
   return server;
 }
 
-// Closing with unread bytes or with this option sends the other end a reset rather than an orderly end.
+// Closing with unread bytes or with this option sends a reset to the other end, instead of an orderly end.
 void reset(UniqueFd& socket) {
   const linger at_once{1, 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -132,7 +132,7 @@ void TcpProxy::State::listen_on_unix() {
 
 void TcpProxy::State::listen_on_tcp() {
   listener.reset(check("socket", socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
-  // A real line holds little, but what the kernel takes in here counts as sent: so its buffer is small.
+  // A real line holds little.  What the kernel takes in here counts as sent, so the buffer is small.
   const int held = 128 * 1024;
   check("setsockopt", setsockopt(listener.get(), SOL_SOCKET, SO_RCVBUF, &held, sizeof held));
   sockaddr_in local{};
@@ -171,7 +171,7 @@ void TcpProxy::State::take_in(int from, Way& way) {
     way.ended = true;
 }
 
-// Passes on what is due; false when the rules or the receiver end the connection.
+// Passes on what is due.  Returns false if the rules or the receiver end the connection.
 bool TcpProxy::State::pass_on(Way& way, int to, Rules& rules) {
   while (!rules.stalled && !way.under_way.empty() && way.under_way.front().due <= steady_now() &&
          (rate == 0 || way.free_at <= steady_now())) {
@@ -193,8 +193,8 @@ bool TcpProxy::State::pass_on(Way& way, int to, Rules& rules) {
     const SteadyTime due = way.under_way.front().due;
     bytes.erase(0, static_cast<std::size_t>(sent));
     if (bytes.empty()) way.under_way.pop_front();
-    // A moment apart, so that the receiver sees them apart.  By the clock: a machine that is busy makes the line no
-    // slower.
+    // A moment apart, so that the receiver gets them separately.  Measured by the clock: a busy machine makes the line
+    // no slower.
     if (piece != 0 && !way.under_way.empty())
       way.under_way.front().due = std::max(way.under_way.front().due, due + std::chrono::milliseconds(1));
   }

@@ -15,32 +15,32 @@ class TcpProxy {
  public:
   enum class Listen { unix_socket, tcp };
 
-  // The target is a socket's path, or a loopback port as a number.
+  // The target is the path of a socket, or the number of a loopback port.
   explicit TcpProxy(std::string target_socket, Listen listen = Listen::unix_socket);
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
 
-  RedisAddress address() const;  // without a password; the port or socket that clients connect to
+  RedisAddress address() const;  // without a password; for clients
   std::string url() const;
 
-  void delay(std::chrono::milliseconds each_way);  // from now on, bytes arrive so much later
-  void split_into(std::size_t bytes);              // no more bytes than that at a time; 0: as they come
+  void delay(std::chrono::milliseconds each_way);  // from now on, bytes arrive later by this
+  void split_into(std::size_t bytes);              // at most so many bytes at a time; 0: as they come
 
-  // Lets so many bytes a second through each way on each connection, like a slow line.  The proxy does not read the
+  // Passes at most so many bytes a second in each direction of each connection, like a slow line.  Does not read the
   // rest, so the sender's buffers fill.  0: no limit.
   void limit_rate(std::size_t bytes_per_second);
 
-  // Connections that are opened from now on reach another server, as with a name or an address that moves; the open
-  // ones stay where they are.
+  // Connections that are opened from now on reach another server, as with a name or an address that moves.  Open
+  // connections stay where they are.
   void point_at(std::string target_socket);
 
-  // Takes bytes in, but passes none on until it is released: the other side waits without any sign.
+  // Takes requests in, but passes none on until it is released: the client waits without any sign.
   void stall_requests(bool stalled = true);
   void stall_replies(bool stalled = true);
 
-  // Passes that many further bytes on, of all connections together, then resets the connection that sent the next one
-  // (with 0: the next byte of any).  Happens once; later connections are well again.
+  // Passes that many further bytes of requests on, of all connections together.  Then resets the connection that sends
+  // the next byte.  Happens once; later connections work again.
   void cut_requests_after(std::size_t bytes);
   void cut_replies_after(std::size_t bytes);
 

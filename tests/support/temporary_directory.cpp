@@ -11,7 +11,7 @@
 namespace brood {
 
 TemporaryDirectory::TemporaryDirectory() : path_("/tmp/brood-test-XXXXXX"), maker_(getpid()) {
-  // Below /tmp and not TMPDIR: the path of a Unix socket may have 107 bytes only.
+  // Below /tmp and not TMPDIR: the path of a Unix socket may have at most 107 bytes.
   if (mkdtemp(path_.data()) == nullptr) throw std::system_error(errno, std::generic_category(), "mkdtemp");
 }
 

@@ -6,7 +6,7 @@
 
 namespace brood {
 
-// A directory of its own for one test, removed with all it holds by the process that made it (not by a forked child).
+// A separate directory for one test.  The process that made it (not a forked child) removes it with its content.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

@@ -43,7 +43,7 @@ void OnTerminal::type(const std::string& keys) {
   check("write", static_cast<int>(write(fd_, keys.data(), keys.size())));
 }
 
-// Returns false if nothing came, or nothing can come any more: the terminal hangs up when its last program has ended.
+// Returns false if nothing came, or can come any more: the terminal hangs up when its last program has ended.
 bool OnTerminal::read_some(std::chrono::milliseconds patience) {
   pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
   if (poll(&readable, 1, static_cast<int>(patience.count())) <= 0) return false;

@@ -9,19 +9,19 @@
 
 namespace brood {
 
-// `brood <arguments>` on a terminal of its own, as a person sits before it.
+// `brood <arguments>` on a terminal of its own, as for a user.
 class OnTerminal {
  public:
   explicit OnTerminal(const std::vector<std::string>& arguments,
                       const std::map<std::string, std::string>& environment = {});
-  ~OnTerminal();  // SIGKILL, if it still runs
+  ~OnTerminal();  // kills it if it still runs
   OnTerminal(const OnTerminal&) = delete;
   OnTerminal& operator=(const OnTerminal&) = delete;
 
   void type(const std::string& keys);
-  // Reads until the terminal has shown it; false: the program ended first, or `patience` did.
+  // Reads until the terminal has shown the text.  Returns false if the program ended before, or `patience` is over.
   bool shows(const std::string& text, std::chrono::milliseconds patience = std::chrono::seconds(20));
-  // Reads until the program has ended; 128 + signal when killed by one.
+  // Reads until the program has ended.  Returns its exit status, 128 + signal if it was killed.
   int status();
 
   const std::string& text() const { return text_; }

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// An authority of the test's own, which signs certificates of all kinds.  Made by the openssl program.
+// A certificate authority of the test's own, which signs all kinds of certificates with the openssl program.
 class TestAuthority {
  public:
   struct Wish {
@@ -19,13 +19,13 @@ class TestAuthority {
 
   std::string ca() const { return directory_ / "ca.pem"; }
 
-  // A certificate for a server or a client, signed by this authority.  A server with it takes client certificates of
+  // A certificate for a server or a client, signed by this authority.  A server with it accepts client certificates of
   // this authority.
   RedisServer::TlsFiles issue() const { return issue(Wish()); }
   RedisServer::TlsFiles issue(const Wish& wish) const;
-  // A server with this authority's own certificate, which is signed by itself and for no host.
+  // Files for a server with this authority's own certificate, which is self-signed and for no host.
   RedisServer::TlsFiles self_signed() const { return {.cert = ca(), .key = directory_ / "ca.key", .ca = ca()}; }
-  // As `openssl x509 -noout -fingerprint -sha256` prints it, without the words before it.
+  // In the format of `openssl x509 -noout -fingerprint -sha256`, without the words before it.
   std::string fingerprint_of(const RedisServer::TlsFiles& files) const;
 
  private:

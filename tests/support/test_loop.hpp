@@ -6,19 +6,19 @@
 
 namespace brood {
 
-// An event loop that a test runs until something holds.
+// An event loop that a test runs until a condition holds.
 struct TestLoop {
   EventLoop loop;
 
-  // Runs the loop until `holds` is true.  Returns false if it never was.  Like eventually(), it gives a busy machine
-  // several times as much as `timeout`.
+  // Runs the loop until `holds` is true.  Returns false if it never was.  Gives a busy machine several times as much as
+  // `timeout`, as eventually() does.
   template <typename Predicate>
   bool run_until(Predicate holds, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
     constexpr int slower = 5;
     return holds_within(holds, slower * timeout);
   }
 
-  // The same, and no longer.
+  // The same, but never longer than `timeout`.
   template <typename Predicate>
   bool holds_within(Predicate holds, std::chrono::milliseconds timeout) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
@@ -31,7 +31,7 @@ struct TestLoop {
     return true;
   }
 
-  // Runs the loop for that long: only for what must not happen.
+  // Runs the loop for that long.  Only for checks that something does not happen.
   void run_for(std::chrono::milliseconds duration) {
     holds_within([] { return false; }, duration);
   }

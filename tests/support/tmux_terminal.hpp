@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// A terminal with a shell in it, which is not displayed: tmux on a socket of its own, which ends with the test, even
-// when the test is killed.  Construct it on the main thread: the kernel kills it when the thread that started it ends.
+// An invisible terminal with a shell in it: tmux on a socket of its own, which ends with the test, even if the test is
+// killed.  Construct it on the main thread: the kernel kills it when the thread that started it ends.
 class TmuxTerminal {
  public:
   TmuxTerminal(int columns, int rows, const std::map<std::string, std::string>& environment);
@@ -22,12 +22,12 @@ class TmuxTerminal {
 
   static bool is_installed();
 
-  // Types text, or presses a key that tmux knows by a name, such as "Enter", "Escape", "C-c".
+  // Types text, or presses a key that has a name in tmux, such as "Enter", "Escape", "C-c".
   void type(const std::string& text);
   void press(const std::string& key);
 
   void resize(int columns, int rows);
-  void close();  // the terminal is gone, as when a window is closed
+  void close();  // the terminal disappears, as when a window is closed
 
   std::string text() const;               // what is shown, line by line
   std::string text_with_colours() const;  // the same with its escape sequences

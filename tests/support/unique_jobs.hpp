@@ -33,7 +33,7 @@ struct LatestOfCustomer {
   void perform() {}
 };
 
-// A Redis to which unique jobs are pushed.
+// A Redis for pushes of unique jobs.
 struct UniqueFixture {
   RedisServer redis;
   Client client{redis.url()};

@@ -1,5 +1,5 @@
 #ifndef BROOD_SOURCE_DIR
-#define BROOD_SOURCE_DIR ""  // the tests bring it: only their default argument is ever used
+#define BROOD_SOURCE_DIR ""  // tests define it: only their default argument is ever used
 #endif
 
 #include "tests/support/vectors.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// On demand, since one vector holds an integer of 71 bits, which simdjson's DOM refuses.
+// With the on-demand parser, since one vector holds an integer of 71 bits, which simdjson's DOM refuses.
 VectorValue read(ondemand::value value) {
   VectorValue out;
   switch (ondemand::json_type(value.type())) {

@@ -41,7 +41,7 @@ bool is_negative(const std::string& text) {
 
 }  // namespace
 
-// At its limit, and a megabyte beyond what ending jobs can free.
+// Fills it to its limit, and a megabyte beyond what ending jobs can free.
 void Shard::fill() {
   server.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
   server.command({"SET", "filling", std::string(2 << 20, 'x')});
@@ -87,7 +87,7 @@ void Fleet::start(const DrawnConfig& config) {
     process_->start();
   } else {
     config_ = config;
-    BroodOptions options{.says_workers = false,
+    BroodOptions options{.sets_workers = false,
                          .libraries = {directory_ / "libwalk.so"},
                          .config = config.text + config.site + "[log]\nlog_jobs = true\n",
                          .environment = {{"WALK_LEDGER", directory_ / "ledger"}},
@@ -103,7 +103,7 @@ void Fleet::start(const DrawnConfig& config) {
 
 void Fleet::hup(const DrawnConfig& config) {
   follow_restarts();
-  // A restart that is requested during another begins after it; several such requests are one restart.
+  // A restart that is requested during another begins after it.  Several such requests become one restart.
   ends_awaited_ = times_logged(*process_, "restart_ended") + (restart_is_open_ ? 2 : 1);
   restart_is_open_ = true;
   note_caps(config);
@@ -114,7 +114,7 @@ void Fleet::hup(const DrawnConfig& config) {
 void Fleet::follow_restarts() {
   if (state_ != State::running || !restart_is_open_ || times_logged(*process_, "restart_ended") < ends_awaited_) return;
   restart_is_open_ = false;
-  // After a rollback the previous configuration is in force: then both count from here on.
+  // After a rollback the previous configuration is in force, so both count from here on.
   const std::string log = process_->log();
   const std::size_t ended = log.rfind("event=restart_ended");
   if (log.substr(ended, log.find('\n', ended) - ended).find("outcome=done") != std::string::npos)

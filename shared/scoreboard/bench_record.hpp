@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// The notes of a benchmark's jobs, in a file that the workers and the measuring process map shared: a job costs no
-// system call and no lock.  Times are nanoseconds of CLOCK_MONOTONIC.
+// The notes of a benchmark's jobs, in a file that the workers and the measuring process share by mmap.  To note a job
+// takes no system call and no lock.  Times are nanoseconds of CLOCK_MONOTONIC.
 class BenchRecord {
  public:
   // The counts of one worker process, written by it alone.
@@ -34,7 +34,7 @@ class BenchRecord {
 
   // Makes the file, with room for `traces`.  Throws std::system_error.
   static BenchRecord create(const std::string& path, std::size_t traces);
-  // Maps what another process made.  Throws std::system_error, or std::runtime_error when it is something else.
+  // Maps a file that another process made.  Throws std::system_error, or std::runtime_error if it is no such file.
   static BenchRecord open(const std::string& path);
   BenchRecord(BenchRecord&& other) noexcept;
   BenchRecord& operator=(BenchRecord&&) = delete;

@@ -27,7 +27,7 @@ void add(UsageEntry& entry, const JobUsage& usage, std::uint64_t runs) {
   }
 }
 
-// Reads in the opposite of the order in which a run is counted: so no part is larger than the whole.
+// Reads in the reverse of the order in which a run is counted, so that no part is larger than the whole.
 ClassUsage read(const UsageEntry& entry) {
   const auto bounded = [](const std::atomic<std::uint64_t>& count) { return std::min(count.load(), largest_count); };
   ClassUsage usage;
@@ -170,7 +170,7 @@ void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together
     EndedRun& run = ended[static_cast<std::size_t>(count)];
     run.note = RunNote::read(word);
     run.start = RunStart::read(note.start.load(std::memory_order_relaxed));
-    // Forgotten first: a run that is lost with its worker now is better than one that is counted twice.
+    // Forget the note first: if the worker dies now, a lost run is better than one that is counted twice.
     note.run.store(0, std::memory_order_release);
     if (run.note.state > RunNote::State::begun) ++count;
   }
@@ -240,7 +240,7 @@ std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t gen
     const UsageEntry& entry = board.usage().entries[i];
     if (entry.hash.load() == 0) continue;
     const GenerationCounts& counts = entry.generations[generation % generations_counted];
-    // Reads what went wrong before `runs`: see read().
+    // Reads the failures before `runs`: see read().
     tallies[i].failed = std::min(counts.failed.load(), largest_count);
     tallies[i].crashed = std::min(counts.crashed.load(), largest_count);
     tallies[i].runs = std::min(counts.runs.load(), largest_count);

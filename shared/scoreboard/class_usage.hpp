@@ -20,8 +20,7 @@
 
 namespace brood {
 
-// The ways of crashing by which crashes are counted: the error_class of the retry.  Other signals are counted with the
-// last one.
+// Crashes are counted by these ways, each the error_class of the retry.  Other signals count as the last one.
 inline constexpr std::array<std::string_view, 16> crash_ways{
     "SIGSEGV", "SIGABRT", "SIGBUS",  "SIGFPE",         "SIGILL",      "SIGSYS",     "SIGTRAP",   "SIGKILL",
     "SIGTERM", "SIGXCPU", "SIGXFSZ", "UnexpectedExit", "OutOfMemory", "JobTimeout", "JobKilled", "other"};
@@ -36,8 +35,8 @@ class Scoreboard;
 
 inline constexpr int max_usage_classes = 256;
 
-// How many places a class has for the counts of generations, which share them by their number: no more than two
-// generations are ever compared.
+// How many generations a class has counts for.  A generation's number modulo this is its place.  More than two
+// generations are never compared.
 inline constexpr std::uint32_t generations_counted = 4;
 struct GenerationCounts {
   std::atomic<std::uint64_t> runs, failed, crashed;
@@ -46,12 +45,12 @@ struct GenerationCounts {
 // A class that ran before the crashes of another class more often than chance explains.
 struct PrecedingClass {
   int index = 0;                       // in the table
-  int crashes = 0, crashes_after = 0;  // that were looked at, and those that it ran before
-  double usual = 0;                    // the share of other runs that it ran before
-  double certainty = 0;                // that this is not chance
+  int crashes = 0, crashes_after = 0;  // all crashes looked at, and those before which it ran
+  double usual = 0;                    // the share of other runs before which it ran
+  double certainty = 0;                // the probability that this is no chance
 };
 
-// The same in two words of shared memory.  A reader between the two writes sees a part of the older value.
+// The same in two words of shared memory.  A reader between the two writes sees one word of the older value.
 struct NotedPrecedingClass {
   std::atomic<std::uint64_t> who;   // 0: none; the index plus one, and above its 16 bits the counts of crashes
   std::atomic<std::uint64_t> odds;  // in millionths
@@ -64,11 +63,11 @@ struct NotedPrecedingClass {
 struct alignas(64) UsageEntry : EntryName {
   std::atomic<std::uint64_t> runs, failed, crashed;
   std::atomic<std::uint64_t> ms;                                        // of the runs that ended well
-  std::array<std::atomic<std::uint64_t>, histogram_buckets> histogram;  // likewise
+  std::array<std::atomic<std::uint64_t>, histogram_buckets> histogram;  // of these, too
   std::atomic<std::uint64_t> cpu_us, wall_us, peak_rss_kb;
   std::atomic<std::uint64_t> fresh_peak_rss_kb;                   // since the supervisor last took it
   std::atomic<std::uint64_t> left_threads;                        // jobs that ended while threads of theirs went on
-  std::atomic<std::uint64_t> expired;                             // jobs that came too late to begin: no runs of theirs
+  std::atomic<std::uint64_t> expired;                             // jobs that came too late to begin; not in `runs`
   std::array<GenerationCounts, generations_counted> generations;  // by the worker's
   std::atomic<std::uint32_t> allows_threads;  // not 0: its jobs may leave threads, which are not looked for
   std::atomic<std::uint32_t> isolated;        // not 0: each ran in a process of its own
@@ -85,8 +84,8 @@ struct SpanCounts {
   std::atomic<std::uint64_t> refused;    // by the collector
 };
 
-// Every worker adds to it, so every byte may have been scribbled over.  Classes that do not fit any more are counted
-// together.
+// Every worker adds to this table, so a job may have scribbled over any byte.  Classes that do not fit any more are
+// counted together.
 struct alignas(64) UsageTable {
   std::array<UsageEntry, max_usage_classes> entries;
   UsageEntry others;
@@ -96,7 +95,7 @@ struct alignas(64) UsageTable {
   SpanCounts spans;
   ErrorCounts errors;
 
-  UsageEntry& at(int index);  // the others for max_usage_classes, and for any number that is no index
+  UsageEntry& at(int index);  // `others` for max_usage_classes, and for any number that is no index
 };
 
 // Whether a name is safe in a key and on a page of Sidekiq: names in payloads may hold anything.
@@ -105,7 +104,7 @@ bool is_countable(std::string_view job_class);
 // The class that owns the entry; empty: none does.
 std::string class_at(const UsageTable& table, int index);
 
-// The entry of a class, claimed if it has none yet; that of the others where there is no room, or where the name is not
+// The entry of a class, claimed if it has none yet.  The index of `others` if there is no room, or if the name is not
 // countable.
 int usage_index(UsageTable& table, std::string_view job_class);
 
@@ -119,7 +118,7 @@ struct JobUsage {
 struct RunCounts {
   std::uint64_t ended_well = 0, failed = 0;
   std::uint64_t ms = 0;                                         // of those that ended well
-  std::array<std::uint32_t, histogram_buckets> histogram = {};  // likewise
+  std::array<std::uint32_t, histogram_buckets> histogram = {};  // of those, too
   TimeCounts waited;
 
   void add(const RunNote& note, const RunStart& start = {});
@@ -128,11 +127,11 @@ struct RunCounts {
 // `generation` is that of the worker that ran them.
 void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs, std::uint64_t generation = 1);
 
-// A run that its worker did not survive.  `way`: see crash_ways.
+// Adds a run that its worker did not survive.  `way` is an index of crash_ways.
 void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generation = 1,
                std::size_t way = crash_ways.size() - 1);
 
-// Adds the runs that have ended, which have used `together`, and forgets the notes.
+// Adds the runs that have ended, and forgets the notes.  `together` is the usage of all of them.
 void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation = 1);
 
 // A run that is over.
@@ -142,9 +141,9 @@ struct EndedRun {
   bool crashed = false;
 };
 
-// Adds the runs that a worker noted and did not live to add, and forgets the notes.  `cut_short` returns whether the
-// worker's end cut the run of an entry short.  That run has used `usage`; it has crashed in that way, or was ended.
-// Returns what was added.
+// Adds the runs that a dead worker had noted and not added, and forgets the notes.  `cut_short` returns whether the
+// worker's end cut the run of an entry short.  `usage` is that of this run, and `crash` the way in which it crashed, as
+// an index of crash_ways; nullopt: it was ended.  Returns the runs that were added.
 std::vector<EndedRun> add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
                                     std::optional<std::size_t> crash, const JobUsage& usage,
                                     std::uint64_t generation = 1);
@@ -180,15 +179,15 @@ struct ClassUsage : ClassTotals {
   std::array<std::uint64_t, crash_ways.size()> crashed_by = {};
 };
 
-// By name; at most max_usage_classes and the rest.  Leaves out entries that a job has scribbled over: their name is not
-// the claimed one, or their counts are impossible.
+// The usage of all classes by name: at most max_usage_classes, and the rest.  Leaves out entries that a job has
+// scribbled over: their name is not the claimed one, or their counts are impossible.
 std::vector<ClassUsage> read_class_usage(const Scoreboard& board);
 
 // How the runs of one class have ended in the workers of one generation.  Each count only grows.
 struct RunTally {
   std::uint64_t runs = 0, failed = 0, crashed = 0;
 };
-// One for each entry of the table, in its order; zeros where no class has the entry.
+// One tally for each entry of the table, in its order; zeros if no class has the entry.
 std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t generation);
 // The class that the entry counts; empty: it is scribbled over.
 std::string class_of_entry(const Scoreboard& board, int index);

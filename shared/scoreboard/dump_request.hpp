@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// A worker that has been asked for its stack: the answer is in its record's `dump` once that names the request.
+// A worker that was asked for its stack.  The answer is in `dump` of its record once `dump` has this request's number.
 struct DumpRequest {
   int slot = 0;
   pid_t pid = 0;

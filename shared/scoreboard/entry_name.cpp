@@ -26,7 +26,7 @@ std::string EntryName::owner() const {
   if (claimed == 0 || named.load(std::memory_order_acquire) == 0) return "";
   std::string read;
   for (std::size_t i = 0; i < longest; ++i) {
-    // Loads alone: the memory may be mapped for reading only.
+    // Only load: the memory may be mapped for reading only.
     const char c = std::atomic_ref(const_cast<char&>(name[i])).load(std::memory_order_relaxed);
     if (c == '\0') break;
     read += c;

@@ -8,9 +8,8 @@
 
 namespace brood {
 
-// The name that an entry of a table in shared memory counts for.  Any worker may claim an entry, or scribble over it:
-// an entry is claimed by compare-and-swap and never given back, and a name whose hash is not the claimed one counts as
-// none.
+// The name that an entry of a table in shared memory belongs to.  Any worker may claim an entry, by compare-and-swap,
+// and never gives it back.  A job may scribble over it: a name whose hash is not the claimed one counts as none.
 struct EntryName {
   std::atomic<std::uint64_t> hash;  // of the name; 0: vacant
   std::atomic<std::uint32_t> named;
@@ -20,7 +19,7 @@ struct EntryName {
 
   // Makes it the entry of `wanted`, which has this hash.  Returns false if it is another's.
   bool claim(std::string_view wanted, std::uint64_t hash_of_wanted);
-  // Empty if the entry is vacant.
+  // The name; empty if the entry is vacant, or scribbled over.
   std::string owner() const;
 };
 

@@ -7,11 +7,11 @@
 
 namespace brood {
 
-// Where failures are reported to.  The number is a place in shared memory.
+// A receiver of reports of failures.  Its number is an index into shared memory.
 enum class ErrorSink { program, sentry, honeybadger, webhook };
 inline constexpr std::array<std::string_view, 4> error_sink_names{"program", "sentry", "honeybadger", "webhook"};
 
-// What became of a sink's reports, in shared memory.  A digest counts as one.
+// How many reports of a sink ended in which way, in shared memory.  A digest counts as one.
 struct ErrorSinkCounts {
   std::atomic<std::uint64_t> sent;
   std::atomic<std::uint64_t> refused;     // the service does not take them, or the program failed
@@ -21,14 +21,14 @@ struct ErrorSinkCounts {
 };
 
 struct ErrorCounts {
-  // In the spool.  Workers add to it, and write nothing beyond its limit; the reporter corrects it at each look, which
-  // may miss what is written at that moment.
+  // Bytes in the spool.  Workers add to it, and write nothing beyond its limit.  The reporter corrects it at each look,
+  // which may miss reports that are being written at that moment.
   std::atomic<std::uint64_t> waiting_bytes;
   std::atomic<std::uint64_t> written;        // reports that workers and recoveries wrote into the spool
   std::atomic<std::uint64_t> unwritten;      // it was full, or not there
   std::atomic<std::uint64_t> summed;         // failures that digests stand for
   std::atomic<std::uint64_t> summed_unsent;  // of those, the ones of digests that are not sent yet
-  // The reporter was killed before it sent their digest, or again and again; or the file was no report.
+  // The reporter was killed before it sent their digest, or was killed repeatedly with them; or the file was no report.
   std::atomic<std::uint64_t> forgotten;
   std::array<ErrorSinkCounts, error_sink_names.size()> sinks;
 };

@@ -7,11 +7,11 @@
 namespace brood {
 
 // The mark that a worker writes into the output of its jobs, after each job that printed anything: the output before it
-// is that job's.  The token is random for each worker, so that no job prints a mark by accident; a job that forges a
+// is that job's.  The token is random for each worker, so that no job prints a mark by accident.  A job that forges a
 // mark misleads only about its own output.
 
-// One line, short enough for a pipe to take in one piece.  Control characters of jid and class are escaped, long ones
-// cut.
+// The mark as one line, short enough for a pipe to take in one piece.  In jid and class, control characters are
+// escaped, and long texts cut.
 std::string job_end_mark(std::string_view token, std::string_view jid, std::string_view job_class);
 
 struct EndedJob {

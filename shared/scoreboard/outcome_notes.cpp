@@ -13,7 +13,7 @@ std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
   return sum ^ sum >> 32;
 }
 
-// Against what is written by mistake, not against forgers.
+// A checksum that shows accidental writes.  It does not protect against forgery.
 std::uint64_t sum_of(const OutcomeNotes::Head& head, std::string_view text) {
   std::uint64_t sum = mixed(head.number, std::bit_cast<std::uint64_t>(head.score));
   sum = mixed(sum, std::uint64_t{head.kind} << 32 | head.begin);

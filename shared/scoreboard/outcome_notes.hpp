@@ -15,8 +15,8 @@ struct OutcomeNote {
   std::string payload;
 };
 
-// The notes of a worker's batch, in its record until the entries are settled.  Thanks to them the jobs behind a failed
-// one may begin before that one is settled.  If the worker dies before it settles them, its recovery reads them.
+// The notes of a worker's batch, in its record until the entries are settled.  If the worker dies before that, its
+// recovery reads them.  So the jobs behind a failed one may begin before the failed one is settled.
 struct OutcomeNotes {
   static constexpr std::size_t entries = 32, text_bytes = 16 * 1024;
 
@@ -24,7 +24,7 @@ struct OutcomeNotes {
     std::uint64_t number;  // of the batch
     double score;
     std::uint32_t kind, begin, size;
-    std::uint64_t sum;  // of all that and the text
+    std::uint64_t sum;  // a checksum of these members and the text
   };
   std::array<Head, entries> heads;
   char text[text_bytes];
@@ -32,7 +32,7 @@ struct OutcomeNotes {
   // `begin` is where the text goes.  Returns false if it does not fit; then nothing is written.
   bool write(int entry, std::uint64_t number, std::size_t begin, const OutcomeNote& note);
 
-  // Leaves no note of an earlier batch to this entry.
+  // Removes the note that an earlier batch left for this entry.
   void forget(int entry);
 
   // nullopt if there is none for this entry and number, or a job has overwritten it.

@@ -8,7 +8,7 @@
 namespace brood {
 namespace {
 
-// Reads the runs last, since a worker counts each run there first: so the failed ones never outnumber the runs.
+// Reads the runs last, since a worker counts each run there first.  So the failed ones never outnumber the runs.
 QueueUsage read_queue(const QueueEntry& entry, std::string name) {
   QueueUsage usage;
   usage.failed = std::min(entry.failed.load(), largest_count);

@@ -28,11 +28,11 @@ struct alignas(64) QueueTable {
   std::array<QueueEntry, max_usage_queues> entries;
   QueueEntry others;
 
-  QueueEntry& at(int index);  // the others for max_usage_queues, and for any number that is no index
+  QueueEntry& at(int index);  // `others` for max_usage_queues, and for any number that is no index
 };
 
-// The entry of a queue, claimed if it has none yet; that of the others where there is no room, or where the name is
-// empty or too long.
+// The entry of a queue, claimed if it has none yet.  The index of `others` if there is no room, or if the name is empty
+// or too long.
 int queue_index(QueueTable& table, std::string_view queue);
 
 // The queue that has the entry; empty: none has.
@@ -51,8 +51,8 @@ struct QueueUsage : QueueRuns {
   std::string queue;  // empty: all that found no room in the table
 };
 
-// By name; at most max_usage_queues and the rest.  Leaves out entries with impossible counts, which a job has scribbled
-// over.
+// The usage of all queues by name: at most max_usage_queues, and the rest.  Leaves out entries with impossible counts,
+// which a job has scribbled over.
 std::vector<QueueUsage> read_queue_usage(const Scoreboard& board);
 
 }  // namespace brood

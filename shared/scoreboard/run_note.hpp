@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// One run of a worker's batch: a word in its record, until the worker adds all of the batch to what the classes have
-// used.  If the worker does not live to do so, the supervisor adds it.
+// One run of a worker's batch, as a word in the worker's record.  The worker adds all runs of the batch to the usage of
+// their classes.  If it dies before that, the supervisor adds them.
 struct RunNote {
   enum class State : std::uint8_t {
     none,        // nothing to add
@@ -24,17 +24,18 @@ struct RunNote {
   std::uint64_t ms = 0;  // how long it took, when it has ended
 
   std::uint64_t word() const;
-  // Anything may have been scribbled there: `class_index` is one of the table's, `ms` no longer than a job can run.
+  // Reads any word, since a job may have scribbled over it.  `class_index` is always a valid index, and `ms` no longer
+  // than a job can run.
   static RunNote read(std::uint64_t word);
 };
 
-// The facts that are known when it begins, in a word beside that one.
+// The facts that are known when a run begins, in a second word.
 struct RunStart {
   int queue_index = 0;                     // of the table of queues
   std::optional<std::uint64_t> waited_ms;  // since it was enqueued last; nullopt: its payload has no time
 
   std::uint64_t word() const;
-  static RunStart read(std::uint64_t word);  // as above
+  static RunStart read(std::uint64_t word);  // any word, as RunNote::read()
 };
 
 struct NotedRun {
@@ -47,8 +48,8 @@ using RunNotes = std::array<NotedRun, max_run_notes>;
 
 inline constexpr std::size_t recent_classes_kept = 8;
 
-// The job classes that ran last in a worker's own process: a later job may crash from the damage that an earlier one
-// did to its memory.  In shared memory, written by the worker as each job begins.
+// The job classes that ran last in a worker's own process, since a job may crash from damage that an earlier one did to
+// the memory.  It is in shared memory, and the worker writes it as each job begins.
 struct RecentClasses {
   // The class' index in the table of usage, and above its 16 bits the run's number plus one; 0: none.
   std::array<std::atomic<std::uint64_t>, recent_classes_kept> runs;
@@ -65,8 +66,8 @@ struct PrecedingRun {
   std::uint64_t ago = 0;  // how many runs; 1: the one just before
 };
 
-// The last run of each other class, the newest first.  Bounded whatever a job wrote there: at most recent_classes_kept,
-// with valid indices of the table.
+// The last run of each other class, the newest first.  Whatever a job wrote there, these are at most
+// recent_classes_kept, with valid indices of the table.
 std::vector<PrecedingRun> preceding_runs(const RecentClasses& recent, std::uint64_t run);
 
 // The run that began last, and the oldest one that is still known.

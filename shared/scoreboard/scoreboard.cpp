@@ -30,7 +30,7 @@ constexpr std::size_t records_offset() { return usage_offset() + aligned(sizeof(
 constexpr std::size_t file_size(int slots) {
   return records_offset() + static_cast<std::size_t>(slots) * sizeof(SlotRecord);
 }
-// Where a header of this version ends.
+// The size of the header in this version.
 static_assert(usage_offset() == 12'608, "another size is another version");
 static_assert(alignof(UsageTable) <= alignof(SlotRecord));
 
@@ -67,7 +67,7 @@ Scoreboard Scoreboard::create(const std::string& directory, const std::string& i
   const UniqueFd file(
       check("open of the scoreboard", ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)));
   try {
-    // Every page now: on a full tmpfs a page that is first written later would be a SIGBUS.
+    // Allocate every page now: on a full tmpfs the first write to a page raises SIGBUS.
     const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(file_size(slots)));
     if (error != 0) throw std::system_error(error, std::generic_category(), "posix_fallocate of the scoreboard");
     Scoreboard board = map(file.get(), slots, true, path);
@@ -194,14 +194,14 @@ Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(ma
 int Scoreboard::slots() const { return slots_; }
 std::string Scoreboard::identity() const { return identity_; }
 
-// In this order: a reader that sees the new beat sees the lapse before it.
+// Counts the lapse first, so that a reader that sees the new beat sees the lapse, too.
 void Scoreboard::note_beat(BootTime sent, int shard) {
   ShardBeat& beat = this->beat(shard);
   if (is_old(beat.last_beat, sent)) ++beat.lapses;
   beat.last_beat.store(sent.time_since_epoch().count());
 }
 
-// A supervisor that is killed meanwhile leaves one token twice, and loses only the oldest.
+// If the supervisor is killed meanwhile, one token is there twice, and only the oldest is lost.
 void Scoreboard::note_beat_token(std::uint64_t token, int shard) {
   auto& tokens = beat(shard).beat_tokens;
   for (std::size_t i = tokens.size() - 1; i > 0; --i) tokens[i] = tokens[i - 1].load();

@@ -34,8 +34,8 @@ enum class EntryState : std::uint8_t {
   failed,        // ended badly, not yet settled
   interrupted,   // asked to be requeued, not yet settled
   taken_back,    // the supervisor returned it to its queue
-  being_killed,  // the supervisor ends the worker for it; it is no longer the worker's to settle
-  judged,        // ended badly, and what becomes of it is noted; not yet settled
+  being_killed,  // the supervisor ends the worker because of it; the worker may no longer settle it
+  judged,        // ended badly, and its outcome is noted; not yet settled
 };
 
 // Another host may take over the jobs of a supervisor whose last heartbeat is 60 s old.  Its workers begin no job when
@@ -45,10 +45,10 @@ inline bool is_old(const std::atomic<std::int64_t>& beat, BootTime now) {
   return beat.load() < (now - longest_life_after_beat).time_since_epoch().count();
 }
 
-// One worker's record in shared memory: taken for each spawn, and free for another only when its worker is dead and
-// what it held is recovered.  Its number is what Redis knows as the worker's slot.  Every byte may have been scribbled
-// over by a job: readers bound and check all. Text lies under a sequence lock whose reader gives up after three tries.
-// No pointers, no mutex.
+// One worker's record in shared memory.  Each spawn takes a record; it is free again when the worker is dead and its
+// jobs are recovered.  Redis knows the record's number as the worker's slot.  A job may have scribbled over any byte,
+// so readers bound and check all values.  Text lies under a sequence lock whose reader gives up after three tries.
+// There are no pointers and no mutex.
 struct alignas(64) SlotRecord {
   // Written by the supervisor.
   std::atomic<std::int32_t> pid;
@@ -56,7 +56,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint32_t> generation;
   std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
   std::atomic<std::int32_t> shard;         // the shard of that incarnation; written before it
-  std::atomic<std::int32_t> wanted_shard;  // where the worker is to go once it holds nothing; the same: it stays
+  std::atomic<std::int32_t> wanted_shard;  // where the worker must go once it holds nothing; if equal, it stays
   std::atomic<std::int32_t> number_in_capsule;
   char capsule[64];                                            // its name, cut to fit
   std::atomic<std::uint64_t> processed_before, failed_before;  // the counters below when the worker was forked
@@ -65,12 +65,12 @@ struct alignas(64) SlotRecord {
   std::atomic<std::int64_t> spawned_at;      // steady nanoseconds
   std::atomic<std::int64_t> rests_until;     // steady nanoseconds; a vacant slot is not filled before
   std::atomic<std::uint32_t> output_reads;   // see output_reads.hpp
-  std::atomic<std::uint32_t> rings;          // how often the worker was freed for a job of:
-  char rung_for[256];                        // a queue, cut to fit
+  std::atomic<std::uint32_t> rings;          // how often the worker was freed for a job of `rung_for`
+  char rung_for[256];                        // the name of a queue, cut to fit
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries belong to
-  std::atomic<std::int32_t> own_shard;         // and where it is registered; written before it
+  std::atomic<std::int32_t> own_shard;         // the shard where that is registered; written before it
   std::atomic<std::uint64_t> number;           // of its last applied settle
   std::array<std::atomic<std::uint32_t>, max_batch_entries>
       entries;                                   // state in the low 8 bits, low 24 bits of number above
@@ -78,18 +78,18 @@ struct alignas(64) SlotRecord {
   std::atomic<std::int64_t> started_at;          // of the running entry, wall nanoseconds
   std::atomic<std::int64_t> started_steady;      // the same, steady nanoseconds
   std::atomic<std::int64_t> deadline;            // of the running entry, steady nanoseconds; 0: none
-  std::atomic<std::int64_t> cpu_before_us;       // what the worker had used before the running entry
-  std::atomic<std::uint64_t> waiting_client;     // blocked in BLMOVE on `text.queue`: its Redis client id; 0: it is not
+  std::atomic<std::int64_t> cpu_before_us;       // CPU time that the worker had used before the running entry
+  std::atomic<std::uint64_t> waiting_client;     // in BLMOVE on `text.queue`: its Redis client id; else 0
   std::atomic<std::uint32_t> ready;              // 1: libraries are loaded
   std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
   std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
   std::atomic<std::uint32_t> forks_jobs;         // 1: it has a JobForker, and dies before its descendants
   std::atomic<std::uint32_t> job_core_dumped;    // 1: `job_pid` left a core file, and its crash ended the worker
   std::atomic<std::int32_t> job_pid;             // of the process that runs the entry; 0: the worker itself does
-  std::atomic<std::uint64_t> job_start_time;     // its, in clock ticks since boot
+  std::atomic<std::uint64_t> job_start_time;     // of that process, in clock ticks since boot
   std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
   RunNotes run_notes;                            // of the batch's entries, until they are added to the classes' usage
-  std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
+  std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because their jobs were recovered; never reset
   std::atomic<std::uint64_t> unconfirmed;        // settles that replicas did not confirm in time; never reset
   std::atomic<std::uint64_t> expired;            // jobs that came too late to begin; never reset
   std::atomic<std::uint64_t> died;               // jobs that it moved to the dead set; never reset
@@ -117,7 +117,7 @@ struct alignas(64) SlotRecord {
   } progress;
 };
 
-// Whether a record holds both in full.
+// Whether a record has room for both texts in full.
 inline bool fits_a_record(std::string_view jid, std::string_view job_class) {
   return jid.size() < sizeof(SlotRecord::Text::jid) && job_class.size() < sizeof(SlotRecord::Text::job_class);
 }
@@ -162,7 +162,7 @@ struct SlotSnapshot {
   std::vector<std::optional<OutcomeNote>> outcome_notes;
 };
 
-// The worker's side of its record.  The order of writes matters; see fetch_and_settle.cpp.
+// The worker's side of its record.  The order of writes matters: see worker/session/session.cpp.
 class WorkerSlot {
  public:
   explicit WorkerSlot(SlotRecord& record) : record_(&record) {}
@@ -173,27 +173,27 @@ class WorkerSlot {
   void set_queue(std::string_view queue);
   void set_fetched(int count);  // entries 0..count-1 become `fetched`, tagged with the number
 
-  // fetched -> interrupted by compare-and-swap: it is to wait elsewhere, and does not run; false as below.
+  // fetched -> interrupted by compare-and-swap: the entry does not run, and waits elsewhere.  Returns false as begin().
   bool defer(int entry);
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);
-  // Between jobs: names the code that runs and may print: a handler, or `loading_prefix` and a library's path.  Empty:
+  // Between jobs: names the code that runs and may print: a handler, or `loading_prefix` and a library's path; empty:
   // none.
   void set_printing(std::string_view what);
-  // The running entry's; nullopt: none.
+  // The deadline of the running entry; nullopt: none.
   void set_deadline(std::optional<SteadyTime> deadline);
   std::optional<SteadyTime> deadline() const;
-  // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor is killing it:
-  // then the entry is not this worker's to settle, and the worker waits for its own end.
+  // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor is killing it: then this
+  // worker may not settle the entry, and waits for its own end.
   bool end(int entry, EntryState state);
-  // Notes the result of an entry that is about to succeed, for the recovery; not if there is no room for it.
+  // Notes the result of an entry that is about to succeed, for the recovery.  If there is no room, it is not noted.
   void note_result(int entry, const OutcomeNote& result);
   // How far the running entry is.
   void set_progress(const JobProgress& progress);
-  // Notes the outcome of a failed entry, once its hooks have run.  failed -> judged by compare-and-swap, unless there
-  // is no room for the note: then it stays failed, and must be settled before another entry begins.  Returns false as
-  // above.
+  // Notes the outcome of a failed entry, once its hooks have run: failed -> judged by compare-and-swap.  If there is no
+  // room for the note, the entry stays failed, and must be settled before another entry begins.  Returns false as
+  // end().
   bool finish_entry(int entry, const OutcomeNote& becomes);
 
   // The worker waits in Redis, as this client, for a job of the queue that set_queue() named; 0: it no longer does.
@@ -205,7 +205,7 @@ class WorkerSlot {
   bool told_to_stop() const;
   SlotRecord& record() { return *record_; }
 
-  // Called after every single write of this class: where the tests kill a worker or let others run.
+  // Called after every single write of this class.  Here the tests kill a worker, or let other processes run.
   void (*after_write)(void*) = nullptr;
   void* after_write_argument = nullptr;
 
@@ -219,12 +219,12 @@ class WorkerSlot {
 
 SlotSnapshot snapshot(const SlotRecord& record);
 
-// As snapshot(), but of a dead worker, with the outcomes that it noted.  If the worker was killed after it had taken an
-// entry and before it wrote which, the texts are the previous entry's, and are left out.
+// As snapshot(), but of a dead worker, with the outcomes that it noted.  If the worker was killed after it had begun an
+// entry and before it wrote its texts, they are those of the previous entry, and are left out.
 SlotSnapshot last_words(const SlotRecord& record);
 
-// Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`
-// assigned in `shard`.  The counters stay.
+// Makes a slot ready for its next occupant, before the fork: it gets no process, no batch, no flags, and `incarnation`
+// in `shard`.  The counters stay.
 void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation, int shard = 0);
 
 // Sets where the next occupant runs, before the fork.
@@ -232,37 +232,37 @@ void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsu
 
 // Names the queue for a job of which its worker is freed, or soon will be: the worker looks there first.
 void note_rung_for(SlotRecord& record, std::string_view queue);
-// The worker's side: the queue for which it was rung since `rings` were counted; empty if it was not.  Brings `rings`
-// up to date.  The name may be half written, or overwritten by a job.
+// The worker's side: the queue for which the worker was freed since `rings` was read; empty if it was not.  Updates
+// `rings`.  The name may be half written, or overwritten by a job.
 std::string rung_for(const SlotRecord& record, std::uint32_t& rings);
 
 // The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that
 // cannot be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.
 int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
 
-// Takes an entry whose code (or whose hooks' code) runs from its worker, so that it can be ended without hitting
-// another job: running or failed -> being_killed by compare-and-swap.  Returns false if no code of that entry runs any
-// more.
+// Takes an entry from its worker while the code of the job or its hooks runs, so that the worker can be killed without
+// hitting another job: running or failed -> being_killed by compare-and-swap.  Returns false if no code of that entry
+// runs any more.
 bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry);
 
-// The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Before
-// the records lies what each job class has used.
+// The file of all records of one supervisor, in shared memory: it survives exec and the supervisor's own death.  Before
+// the records lies the usage of each job class.
 class Scoreboard {
  public:
   // The facts of one shard: the supervisor's heartbeat there, and its address.
   struct ShardBeat {
     std::atomic<std::int64_t> last_beat;                    // BootTime of the last one
-    std::atomic<std::uint32_t> lapses;                      // how often it has come again after it was old
+    std::atomic<std::uint32_t> lapses;                      // how often a beat came after the last one was old
     std::atomic<std::uint32_t> redis_moves;                 // how often another server was found to be its master
     std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of the last ones, newest first; 0: none
   };
   struct Header {
     std::uint64_t magic;
     std::uint32_t version, record_size, slots;
-    std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
+    std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw the queues or the paused ones change
     char identity[184];
     std::atomic<std::uint32_t> all_redis_moves;  // of all shards, for workers of a program that knew no others
-    char instance[64];  // what its operator calls the supervisor, where several run; empty: nothing
+    char instance[64];                           // the operator's name for the supervisor, if several run; empty: none
     std::array<ShardBeat, max_shards> beats;
   };
 
@@ -292,7 +292,7 @@ class Scoreboard {
   // All shards, in the order of the configuration.
   std::array<ShardBeat, max_shards>& beats() { return header().beats; }
   std::atomic<std::int64_t>& last_beat(int shard = 0) { return beat(shard).last_beat; }
-  // Redis has answered a heartbeat that was sent at that time.
+  // Notes that Redis has answered a heartbeat that was sent at `sent`.
   void note_beat(BootTime sent, int shard = 0);
   const std::atomic<std::uint32_t>& lapses(int shard = 0) const { return beat(shard).lapses; }
   // Call it before a heartbeat with this token is sent, so that every token of this supervisor that Redis may hold is
@@ -300,12 +300,12 @@ class Scoreboard {
   void note_beat_token(std::uint64_t token, int shard = 0);
   std::vector<std::uint64_t> beat_tokens() const;  // of all shards
   std::atomic<std::uint32_t>& queue_changes();
-  // Another server is the shard's master.
+  // Notes that another server is the shard's master now.
   void note_redis_moved(int shard = 0);
   const std::string& path() const { return path_; }
   void remove_file();
 
-  // A job may have truncated the file or written over it.  Restores what the supervisor knows: the size and the header.
+  // Restores the size and the header, which the supervisor knows: a job may have truncated the file or written over it.
   // Returns false if nothing was wrong.
   bool mend();
 

@@ -15,7 +15,7 @@ std::uint64_t highest_believed_count() {
 
 std::uint64_t TimeCounts::count() const { return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}); }
 
-// Zeros are not added: each addition may have to fetch the memory from another processor.
+// Skips zeros, since each addition may have to fetch the memory from another processor.
 void SharedTimeCounts::add(const TimeCounts& more) {
   for (std::size_t i = 0; i < wide_buckets; ++i) {
     if (more.buckets[i] > 0) buckets[i].fetch_add(more.buckets[i], std::memory_order_release);

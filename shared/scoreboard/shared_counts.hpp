@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// The largest number that every reader of JSON takes exactly.  A count that was scribbled over is cut to it.
+// The largest number that every JSON parser reads exactly.  A count that was scribbled over is cut to it.
 inline constexpr std::uint64_t largest_count = (1ULL << 53) - 1;
 
 // The highest plausible count of runs, or of events that happen once in a run: a million for each second since this

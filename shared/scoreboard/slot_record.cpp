@@ -7,8 +7,8 @@
 namespace brood {
 namespace {
 
-// An entry's word: its state, and the low bits of the number it belongs to, so that a swap by a process that still
-// holds an older batch fails.
+// An entry's word: its state, and the low bits of the number that it belongs to.  So a swap fails in a process that
+// still looks at an older batch.
 constexpr std::uint32_t entry_word(EntryState state, std::uint64_t number) {
   return static_cast<std::uint32_t>(state) | static_cast<std::uint32_t>(number & 0xff'ffff) << 8;
 }
@@ -19,8 +19,8 @@ EntryState state_of(std::uint32_t word, std::uint64_t number) {
   return state;
 }
 
-// Text under the sequence lock is read and written byte by byte as atomics: the reader may look while it changes, and
-// throws away what it saw.  Release and acquire keep the bytes between the two looks at the sequence.
+// Text under the sequence lock is read and written byte by byte as atomics.  A reader may look while it changes, and
+// then drops what it has read.  Release and acquire keep these accesses between the two looks at the sequence.
 template <std::size_t size>
 void write_text(char (&to)[size], std::string_view text) {
   const std::size_t length = std::min(text.size(), size - 1);
@@ -32,7 +32,7 @@ template <std::size_t size>
 std::string read_text(const char (&from)[size]) {
   std::string text;
   for (std::size_t i = 0; i < size; ++i) {
-    // Loads alone: the memory may be mapped for reading only.
+    // Only load: the memory may be mapped for reading only.
     const char c = std::atomic_ref(const_cast<char&>(from[i])).load(std::memory_order_acquire);
     if (c == '\0') break;
     text += c;
@@ -58,7 +58,7 @@ struct TextBeingWritten : BeingWritten {
   explicit TextBeingWritten(SlotRecord& record) : BeingWritten(record.text_sequence) {}
 };
 
-// Any byte of it may be a job's.
+// A job may have written any byte of it.
 std::optional<JobProgress> read_progress(const SlotRecord& record) {
   const SlotRecord::Progress& progress = record.progress;
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -283,7 +283,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   }
   seen.rests_until = believable(SteadyTime(std::chrono::nanoseconds(record.rests_until.load())), steady_now());
   seen.waiting_client = record.waiting_client.load();
-  // After the number and `current`: a deadline read here is of that entry or of a later one.
+  // Read after the number and `current`, so that the deadline is that entry's or a later one's.
   if (seen.current >= 0) {
     const auto deadline = read_deadline(record);
     if (deadline) seen.deadline = std::min(*deadline, steady_now() + furthest_deadline);

@@ -24,7 +24,7 @@ struct ModuleRecord {
 
 enum class StackState : std::uint32_t {
   none,
-  header,    // what is known for sure; the frames are being collected, or the process ended before
+  header,    // all but the frames, which are being collected, unless the process has ended
   complete,  // with the frames
 };
 
@@ -75,14 +75,14 @@ CapturedStack read_stack(const StackRecord& record);
 // A signal with its code and address: "SIGSEGV (SEGV_MAPERR) at 0x10".
 std::string describe_signal(const CapturedStack& stack);
 
-// Call it before the slot's next occupant.
+// Clears a record.  Call it before the slot gets its next occupant.
 void clear_stack(StackRecord& record);
 
-// Whether a module is the C or C++ runtime, or brood itself, by the name of its file: a frame in abort() does not show
-// its caller.
+// Whether a module is the C or C++ runtime or brood itself, by the name of its file.  Frames there, such as abort(),
+// are not the job's own code.
 bool is_machinery(std::string_view module);
 
-// The innermost line of a crash's stack that is the job's own; the first line when none is, empty when there is no
+// The innermost line of a crash's stack that is the job's own code; the first line if none is; empty if there is no
 // line.
 std::string top_line(const std::vector<std::string>& stack);
 

@@ -7,9 +7,8 @@
 
 namespace brood {
 
-// In which unit the clients of this process, and those of the programs that it starts, are to write times: the variable
-// BROOD_TIMESTAMPS, "seconds" or "milliseconds".  Workers and commands set it from their configuration; a process
-// without one may set it too.
+// Sets the unit in which clients write times, for this process and the programs that it starts: the variable
+// BROOD_TIMESTAMPS, "seconds" or "milliseconds".  Workers and commands set it from their configuration.
 void tell_times(std::optional<TimeUnit> unit);  // nullopt: changes nothing
 
 // Returns nullopt if the variable is not set or names no unit.

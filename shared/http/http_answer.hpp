@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// Reads one HTTP/1.1 answer from the bytes of a connection, in pieces as they arrive.  Its memory use is bounded,
-// whatever the bytes are: it is whole once it has so much of the body as is kept.
+// Reads one HTTP/1.1 answer from the bytes of a connection, in pieces as they arrive.  It keeps at most longest_body
+// bytes of the body, and counts as whole once it has those.
 class HttpAnswer {
  public:
   static constexpr std::size_t longest_head = 16'384, longest_body = 65'536;
@@ -19,7 +19,7 @@ class HttpAnswer {
   void end();  // the connection has been closed
 
   bool is_whole() const { return state_ == State::whole; }
-  bool is_broken() const { return state_ == State::broken; }  // no HTTP answer, or one without an end
+  bool is_broken() const { return state_ == State::broken; }  // the bytes are no HTTP answer, or it ended too early
 
   // Valid once the answer is whole.
   int status() const { return status_; }

@@ -45,7 +45,7 @@ short HttpCall::events() const {
   return static_cast<short>(writable | readable);
 }
 
-// The last address may take the rest of the time.
+// Begins to connect to the next address.  The last one may take the rest of the time.
 bool HttpCall::connect_to_next(SteadyTime now) {
   while (!addresses_.empty()) {
     const NameLookup::Address address = addresses_.front();
@@ -62,7 +62,7 @@ bool HttpCall::connect_to_next(SteadyTime now) {
   return false;
 }
 
-// Until something was sent, the next address is tried.
+// Tries the next address if nothing was sent yet.  Otherwise the request has ended.
 std::optional<HttpEnd> HttpCall::failed(const std::string& why, SteadyTime now) {
   trouble_ = why;
   if (connects_ && connect_to_next(now)) return std::nullopt;
@@ -76,7 +76,7 @@ HttpEnd HttpCall::without_answer(std::string why) const {
   return end;
 }
 
-// What has come counts, also if this process was kept from reading it in time.
+// Reads before it looks at the deadline: an answer counts even if this process could not read it in time.
 std::optional<HttpEnd> HttpCall::go_on(SteadyTime now) {
   std::optional<HttpEnd> end = step(now);
   if (!end && now >= deadline_) end = without_answer(lookup_ ? host_ + ": its address was not found in time" : late);
@@ -140,7 +140,7 @@ void HttpCall::send() {
     const ssize_t taken = ::send(fd_.get(), output.data() + sent, output.size() - sent, MSG_NOSIGNAL);
     if (taken < 0 && errno == EINTR) continue;
     if (taken < 0 && errno == EAGAIN) break;
-    // It may still have answered, with the reason why it does not read on.
+    // The server may still have answered, with the reason why it does not read on: so go on reading.
     sent = taken < 0 ? output.size() : sent + static_cast<std::size_t>(taken);
   }
   output.erase(0, sent);

@@ -16,11 +16,11 @@
 
 namespace brood {
 
-// What is sent: a POST to one path of a server.
+// A POST request to one path of a server.
 struct HttpPost {
   HttpEndpoint endpoint;
   std::string target;   // the path, with the endpoint's own before it, and perhaps a query
-  std::string headers;  // "Name: value" lines, each with CRLF, beside those of every request
+  std::string headers;  // further "Name: value" lines, each with CRLF
   std::string content_type = "application/json";
   std::string body;
 };
@@ -29,22 +29,22 @@ struct HttpPost {
 struct HttpEnd {
   std::string trouble = {};  // why there is no answer; empty: there is one
   HttpAnswer answer = {};
-  bool was_sent = false;  // at least a part of the request
+  bool was_sent = false;  // at least a part of the request was sent
 };
 
 // A request to a server, on a connection of its own.  Nothing blocks.
 class HttpCall {
  public:
-  // `certificates` are for an endpoint with TLS, and outlive the request; `section` is where its TLS is set, for
-  // messages.
+  // `certificates` are for an endpoint with TLS (else null), and must outlive the request.  `section` names the place
+  // of its TLS settings, for messages.
   HttpCall(const HttpPost& post, const TlsCertificates* certificates, std::string section, SteadyTime now);
 
-  // Poll it for these events until the deadline.  -1: there is none, so call go_on().
+  // The descriptor to poll for events() until deadline(); -1: there is none, so call go_on().
   int fd() const { return lookup_ ? lookup_->fd() : fd_.get(); }
   short events() const;
   SteadyTime deadline() const { return connects_ ? connect_deadline_ : deadline_; }
 
-  // Goes on, for a bounded time.  Returns the end once it has come.
+  // Does what is possible without waiting.  Returns the end of the request once it has come.
   std::optional<HttpEnd> go_on(SteadyTime now);
 
  private:

@@ -31,14 +31,15 @@ struct Digest {
   std::uint64_t next() { return state = scrambled(state); }
 };
 
-// Never all zero, which is no id.
+// Writes a word as the 8 bytes of an id.  It must not be zero, which is no id.
 void put(std::uint64_t word, std::uint8_t* into) {
   for (int i = 0; i < 8; ++i) into[i] = static_cast<std::uint8_t>(word >> (56 - 8 * i));
 }
 
 constexpr double two_to_56 = 72'057'594'037'927'936.0;
 
-// By the 56 bits of the trace's id that the standard calls random: all that see a trace decide alike.
+// Decides by the 56 bits of the trace's id that the standard calls random, so that all processes decide alike for a
+// trace.
 bool is_in_sample(const SpanContext& context, double sample) {
   std::uint64_t random = 0;
   for (std::size_t i = 9; i < 16; ++i) random = random << 8 | context.trace[i];
@@ -201,7 +202,7 @@ std::optional<RunSpan> SpanRecords::next() {
   };
   for (;;) {
     const std::size_t found = bytes_.find(mark, at_);
-    // Its first bytes may be the last that came.
+    // The last bytes so far may be the first bytes of a mark.
     if (found == bytes_.npos) return wait_from(std::max(at_, bytes_.size() - std::min(bytes_.size(), mark.size() - 1)));
     if (bytes_.size() - found < record_head) return wait_from(found);
     std::uint16_t size = 0;

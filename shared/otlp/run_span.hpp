@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// Identifies a run.  No two runs agree in all of it, and after a crash the recovery knows it too.  So the recovery
-// finds the same ids that the worker gave, and that the job's own pushes carry, without anything being stored.
+// Identifies a run: no two runs have the same key.  The recovery of a crashed worker knows the key, too.  So it
+// computes the same ids as the worker, which the job's own pushes carry, without storing anything.
 struct RunKey {
   std::string_view identity;  // of the supervisor
   std::int64_t slot = 0;
@@ -20,16 +20,16 @@ struct RunKey {
   std::string_view jid;
 };
 
-// Where a run stands among the spans of others.
+// The trace that a run belongs to.
 struct RunTrace {
-  SpanContext own;                      // its flags show whether it is sent
+  SpanContext own;                      // the flags show whether the span is sent
   std::optional<SpanContext> producer;  // the span that pushed the job, if its payload names one that counts
   bool is_child = false;                // of the producer; otherwise it is linked to it
   std::string state;                    // the producer's `tracestate`
 };
 
-// `traceparent` and `tracestate` as the payload has them; empty: not at all.  A producer decides for its children
-// whether they are sent; otherwise `sample` does.
+// `traceparent` and `tracestate` are those of the payload; empty: it has none.  A producer decides whether the spans of
+// its children are sent; without one, the setting `sample` does.
 RunTrace trace_of_run(const OtlpSettings& settings, const RunKey& run, std::string_view traceparent,
                       std::string_view tracestate);
 
@@ -40,15 +40,15 @@ struct RunSpan {
   RunTrace trace;
   std::int64_t began_ns = 0, took_ns = 0;  // of the wall clock
   End end = End::well;
-  std::string queue, jid, job_class, wrapped;    // wrapped: the class within, as Rails has it; empty: none
+  std::string queue, jid, job_class, wrapped;    // wrapped: the job's own class, if Active Job wraps it; else empty
   std::int64_t attempt = 1, slot = 0, pid = 0;   // pid 0: not known
   std::int64_t created_ns = 0, enqueued_ns = 0;  // 0: not in the payload
   std::string error_class, message;              // when it has failed or crashed
   std::string signal, top, fingerprint;          // when it has crashed: see CrashReport
 };
 
-// The longest record in a pipe with many writers: a pipe takes so much in one piece (PIPE_BUF).  The span's texts are
-// cut to fit.
+// The longest record: a pipe with many writers takes this much in one piece (PIPE_BUF).  The texts of a span are cut to
+// fit.
 inline constexpr std::size_t longest_record = 4'096;
 void append_record(std::string& records, const RunSpan& span);
 

@@ -14,9 +14,9 @@ namespace brood {
 // next exporter.
 std::string span_pipe_path(const std::string& runtime_directory, const std::string& identity);
 
-// Makes it with mode 0600, if it is not there.  Throws std::system_error.
+// Makes the pipe with mode 0600, if it is not there.  Throws std::system_error.
 void make_span_pipe(const std::string& path);
-// Opens it.  Returns an empty descriptor on failure, with the reason in errno.
+// Opens the pipe.  Returns an empty descriptor on failure, with the reason in errno.
 UniqueFd open_span_pipe(const std::string& path);
 
 // Writes spans without waiting.
@@ -25,7 +25,7 @@ class SpanPipe {
   // `lost` counts lost spans; may be nullptr.
   SpanPipe(std::string path, std::atomic<std::uint64_t>* lost);
 
-  // A record of so many spans, all of it or nothing.
+  // Writes records of `spans` spans, either all or nothing.
   void write(std::string_view records, std::uint64_t spans);
 
  private:

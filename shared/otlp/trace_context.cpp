@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t size_of_version_00 = 55, version_at = 0, trace_at = 3, span_at = 36, flags_at = 53;
 constexpr std::size_t most_members = 32, longest_key = 256, longest_value = 256, longest_state = 512;
 
-// Lower case alone, as the standard asks for.
+// Accepts only lower case, as the standard requires.
 bool read_hex(std::string_view digits, std::uint8_t* into, std::size_t size) {
   const auto value = [](char c) {
     if (c >= '0' && c <= '9') return c - '0';

@@ -25,7 +25,7 @@ std::optional<SpanContext> parse_traceparent(std::string_view text);
 
 std::string traceparent_text(const SpanContext& context);
 
-// Whether a `tracestate` is what the standard allows, in no more than 512 bytes: otherwise it is dropped whole.
+// Whether a `tracestate` is valid by the standard and has at most 512 bytes.  Otherwise it is dropped whole.
 bool is_tracestate(std::string_view text);
 
 std::string hex_of(const std::uint8_t* bytes, std::size_t size);

@@ -33,8 +33,8 @@ StatsdSocket::StatsdSocket(const std::string& address) {
   }
 }
 
-// Not connected: a receiver that was away would be an error of the next datagram, and a Unix socket that is made anew
-// is found by its path.  A job may have closed the descriptor.
+// The socket is not connected.  So a receiver that was away causes no error for the next datagram, and a Unix socket
+// that was made anew is found by its path.  A job may have closed the descriptor: then another one is opened.
 bool StatsdSocket::send(const std::string& datagram) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!fd_) fd_ = UniqueFd(::socket(to_.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -13,13 +13,14 @@
 
 namespace brood {
 
-// Sends datagrams without waiting: what the kernel does not take at once is lost.  The receiver may come and go.
+// Sends datagrams without waiting: a datagram that the kernel does not take at once is lost.  The receiver may come and
+// go.
 class StatsdSocket {
  public:
   // "127.0.0.1:8125", "[::1]:8125" or "unix:/path".  Throws std::invalid_argument.
   explicit StatsdSocket(const std::string& address);
 
-  // Whether the kernel has taken it.
+  // Returns whether the kernel has taken the datagram.
   bool send(const std::string& datagram);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t longest_tag_value = 200;
 
-// Names in payloads may hold anything.
+// A name as the value of a tag.  Names come from payloads, and may contain any character.
 std::string tag_value(std::string_view text) {
   std::string value(text.substr(0, longest_tag_value));
   std::replace_if(

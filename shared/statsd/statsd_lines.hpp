@@ -20,8 +20,8 @@ struct StatsdTags {
   std::string_view job_class = {}, queue = {}, error_type = {};
 };
 
-// Lines for a StatsD server, with the names of Sidekiq Pro's documents, until they are taken as datagrams.  Counts
-// with one name and the same tags become one line.  Pure.
+// Collects lines for a StatsD server, with the names of Sidekiq Pro's documents, until they are taken as datagrams.
+// Counts with the same name and tags become one line.  Pure.
 class StatsdLines {
  public:
   explicit StatsdLines(const StatsdSettings& settings);
@@ -35,7 +35,7 @@ class StatsdLines {
   std::vector<std::string> take();
 
  private:
-  // The runs of one class and queue, which are many where jobs are short: their tags are spelled once.
+  // The runs of one class and queue.  They are many if jobs are short, so their tags are spelled only once.
   struct Series {
     std::string job_class, queue, tags;
     std::uint64_t failed = 0;

@@ -62,7 +62,7 @@ std::optional<std::string> read_base64url(std::string_view text) {
   if (!std::ranges::all_of(digits, is_digit)) return std::nullopt;
   std::string bytes = decoded(std::move(digits));
   std::string again = base64url_of(bytes);
-  const bool is_same = again == text;  // else it has bits that no byte has
+  const bool is_same = again == text;  // else the last digit has bits that belong to no byte
   wipe(again);
   return is_same ? std::optional(std::move(bytes)) : std::nullopt;
 }

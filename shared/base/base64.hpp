@@ -15,7 +15,7 @@ std::string read_base64_leniently(std::string_view text);
 std::string base64url_of(std::string_view bytes);
 // Returns nullopt for what base64url_of() would not have written.
 std::optional<std::string> read_base64url(std::string_view text);
-// The same also for +, / and padding, as other programs write keys.
+// As read_base64url(), but accepts also +, / and padding, as other programs write keys.
 std::optional<std::string> read_base64_of_any_kind(std::string_view text);
 
 }  // namespace brood

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// A point on the calendar: what payloads, scores and log lines carry.  It jumps when an operator sets the clock.
+// A point on the calendar, as in payloads, scores and log lines.  It jumps when an operator sets the clock.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
 
 // A point that only moves forward: every deadline and every interval is measured with it.
@@ -20,8 +20,7 @@ inline SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
 // Seconds since the epoch, as Sidekiq's sorted-set scores count them.
 inline double epoch_seconds(WallTime t) { return std::chrono::duration<double>(t.time_since_epoch()).count(); }
 
-// Unlike the steady clock, this one goes on while the machine sleeps: for times that another machine's clock judges
-// too.
+// A clock that, unlike the steady clock, goes on while the machine sleeps: for times that other machines measure, too.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -41,7 +40,7 @@ using BootTime = BootClock::time_point;
 
 inline BootTime boot_now() { return BootClock::now(); }
 
-// For a line of the log that any number of jobs or failures could ask for.
+// Limits a line of the log that any number of jobs or failures could cause to one a minute.
 class OnceAMinute {
  public:
   // Counts one.  Returns how many came since the last line, this one included, if a line is due: the first, and then

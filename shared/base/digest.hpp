@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// The SHA-1 of `text` in lower-case hex, as redis.sha1hex gives it: a script compares it where the text itself would be
-// too large to send.
+// The SHA-1 of `text` in lower-case hex, as redis.sha1hex returns it: scripts compare it if the text itself is too
+// large to send.
 std::string sha1_hex(std::string_view text);
 
 // The SHA-256 of `text` as base64url without padding: 43 characters of A-Z a-z 0-9 - _.

@@ -30,14 +30,14 @@ std::string without_links(const std::string& path) {
   return realpath(path.c_str(), resolved) == nullptr ? path : resolved;
 }
 
-// A program may be executed that may not be read.
+// Opens a file; if it may not be read, only as a path, since a program that may not be read can still be executed.
 UniqueFd open_or_name(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   return fd ? std::move(fd) : UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
 }
 
-// Gives the descriptor a high number, which no descriptor of a child has: a child that opens this path below
-// /proc/self/fd finds this file or nothing.
+// Gives the descriptor a high number, which no other descriptor of a child has.  So a child that opens this path below
+// /proc/self/fd finds this file or none.
 UniqueFd made_high(UniqueFd fd) {
   if (!fd) return fd;
   UniqueFd high(fcntl(fd.get(), F_DUPFD_CLOEXEC, first_descriptor));

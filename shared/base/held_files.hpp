@@ -15,26 +15,26 @@ struct NeededObject {
   std::string name, path;
 };
 
-// The files that a configuration names, held open from the moment when it was read.  A deploy that replaces them by
-// rename takes only their names away: a child that keeps descriptors() finds the files themselves to its end.
+// The files that a configuration names, held open since it was read.  A deploy that replaces files by rename removes
+// only their names: a child that keeps descriptors() open can use the files themselves until it ends.
 class HeldFiles {
  public:
   // A file that cannot be opened is no error here: the child that needs it reports it.
   void hold(const std::string& path);  // a program, a key, a directory
   void hold_library(const std::string& path);
-  // Each after those that it needs itself.
+  // Call it for each needed object after those that the object itself needs.
   void hold_needed(NeededObject object);
 
   // The path by which the file is found now: `path` if it still leads there, else the file's path without links, else
   // one below /proc/self/fd.  Returns a path that is not held unchanged.
   std::string path_of(const std::string& path) const;
-  // The same for a library, which is loaded by its path without links if that still leads to it: from there $ORIGIN
-  // counts.
+  // The same for a library, which is loaded by its path without links if that still leads to it: $ORIGIN is relative to
+  // that path.
   std::string path_of_library(const std::string& path) const;
-  // Its name in messages: the path without links.
+  // The name of a library in messages: its path without links.
   std::string name_of_library(const std::string& path) const;
 
-  // One of them, for the next program in this process, and from the program before.
+  // One held file, as this program hands it to the next one in this process (exec).
   struct Entry {
     std::string path, whole_path;
     int descriptor = -1;
@@ -47,7 +47,7 @@ class HeldFiles {
   const std::vector<NeededObject>& needed() const { return needed_; }
   // The libraries, and the objects that they need, that the dynamic linker would not find at their paths now.
   std::set<std::string> moved() const;
-  // Why the files are not what they were; empty: they are.
+  // Why a held file cannot be relied on, as a sentence: it was written over, or could not be opened; empty: all can.
   std::string flaw() const;
   std::vector<int> descriptors() const;
 
@@ -65,7 +65,7 @@ class HeldFiles {
   std::vector<NeededObject> needed_;
 };
 
-// The descriptor in a path such as path_of() makes of one that leads elsewhere by now; -1: `path` is another.
+// The descriptor in a path below /proc/self/fd that path_of() has returned; -1: `path` is no such path.
 int descriptor_in(const std::string& path);
 
 }  // namespace brood

@@ -79,7 +79,7 @@ std::uint64_t host_oom_kills(const CgroupPlaces& places) {
 
 namespace {
 
-// Takes the number, in hexadecimal, that `text` begins with, and the character behind it.  0 where there is none.
+// Takes the hexadecimal number at the beginning of `text`, and the character behind it; 0 if there is none.
 std::uint64_t take_hex(std::string_view& text) {
   std::uint64_t number = 0;
   const char* const end = std::from_chars(text.data(), text.data() + text.size(), number, 16).ptr;

@@ -88,7 +88,7 @@ bool is_hidden(pid_t pid, const std::optional<uid_t>& user) {
   HiddenProcess process;
   if (kill(pid, 0) != 0) process.error = errno;
   if (process.error == EPERM) {
-    // The kernel lets anybody open a pidfd.  EPERM here too means that a job's seccomp filter refuses both calls.
+    // The kernel lets every process open a pidfd.  So EPERM here means that a job's seccomp filter refuses both calls.
     const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     process.asking_is_refused = fd < 0 && errno == EPERM;
     if (fd >= 0) close(fd);

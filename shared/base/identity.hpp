@@ -21,15 +21,15 @@ struct Identity {
 
   static Identity of_this_process();
 
-  // Same boot and same pid namespace; without these its pids mean nothing to us.  With them they still may not:
-  // machines cloned while running share all of this, and so do the processes that they ran.
+  // Whether the other has the same boot and pid namespace; if not, its pids mean nothing here.  Even if it has, they
+  // may be another machine's: machines that were cloned while running share all of this.
   bool same_boot(const Identity& other) const;
 };
 
 // Field 22 of /proc/<pid>/stat; 0 when there is no such process (a zombie counts as gone).
 std::uint64_t process_start_time(pid_t pid);
 
-// Returns true while exactly this process (pid, start_time) of our own user lives, or may live: if /proc hides
+// Returns true while exactly this process (pid, start_time) of our own user lives, or may live.  If /proc hides
 // processes (hidepid, ProtectProc=), it does not show a process of our user that cannot be dumped, such as a
 // supervisor.  If the pid is another user's, our process is gone.
 bool process_lives(pid_t pid, std::uint64_t start_time);
@@ -40,7 +40,7 @@ bool supervisor_lives(const Identity& identity);
 // Returns true while any process that may be this user's has this pid.
 bool pid_is_taken(pid_t pid);
 
-// All that can be known of a process that /proc does not show.
+// The facts that can be known of a process that /proc does not show.
 struct HiddenProcess {
   int error = 0;                   // errno of kill(pid, 0); 0: it may be signalled
   bool asking_is_refused = false;  // by this process's own seccomp filter

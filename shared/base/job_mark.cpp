@@ -14,8 +14,8 @@ namespace {
 constexpr bool marks_can_name = sizeof(long) == 8;
 constexpr FileLocks mark_without_a_name = 0x7fffffff;
 
-// A supervisor that a job has started is younger than that job's own, so its mark is lower, as it must be.  The
-// kernel's largest pid has 22 bits; the start time, in hundredths of a second, has 39 for some hundred years.
+// A supervisor that a job has started is younger than the job's own supervisor, so its mark is lower, as it must be.
+// The kernel's largest pid has 22 bits; the start time, in hundredths of a second, has 39 for some hundred years.
 constexpr int bits_of_a_pid = 22, bits_of_a_time = 39;
 constexpr FileLocks highest_name = FileLocks{1} << (bits_of_a_pid + bits_of_a_time + 1);
 constexpr FileLocks lowest_name = highest_name / 2;
@@ -28,7 +28,7 @@ FileLocks name_of(pid_t supervisor, std::uint64_t start_time) {
 
 bool is_a_name(FileLocks limit) { return limit > lowest_name && limit <= highest_name; }
 
-// A process of our user but of another group does not show it by prlimit.
+// Reads the limit from /proc: prlimit() refuses it for a process of our user that has another group.
 std::optional<FileLocks> read_in_proc(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/limits");
   const std::string name = "Max file locks";

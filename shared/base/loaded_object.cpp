@@ -16,8 +16,8 @@ constexpr std::uint64_t signal_set_size = 8;  // the kernel's
 
 std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-// Whether the page of `address` can be read.  The kernel reads the set before it checks the operation, and ~0 is no
-// operation.
+// Whether the page of `address` can be read.  Asks the kernel to change the signal mask by an invalid operation (~0):
+// it reads the set first.
 bool can_be_read(std::uint64_t address) {
   const std::uint64_t within_one_page = address & ~(signal_set_size - 1);
   if (within_one_page == 0) return false;
@@ -40,7 +40,7 @@ bool is_header_of_this_machine(const ElfW(Ehdr) & header) {
          header.e_phentsize == sizeof(ElfW(Phdr)) && header.e_phnum != PN_XNUM;
 }
 
-// The build id among notes; those of a segment that is aligned to 8 bytes are padded to 8.
+// The build id among notes.  The notes of a segment that is aligned to 8 bytes are padded to 8.
 std::span<const std::uint8_t> build_id_in(std::span<const std::uint8_t> notes, std::size_t alignment) {
   const auto padded = [&](std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); };
   std::size_t at = 0;
@@ -93,7 +93,7 @@ std::optional<LoadedObject> object_with_header(std::uint64_t at, std::uint64_t b
   if (at % page != 0 || !can_be_read(at)) return std::nullopt;  // a file is mapped from its first page on
   const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(at);
   if (!is_header_of_this_machine(header)) return std::nullopt;
-  // Beyond the first page nothing is known to be mapped.  Linkers write the program headers right behind the header.
+  // Only the first page is known to be mapped.  Linkers write the program headers right behind the header.
   const std::uint64_t size = std::uint64_t{header.e_phnum} * sizeof(ElfW(Phdr));
   if (header.e_phoff % alignof(ElfW(Phdr)) != 0 || header.e_phoff > page || size > page - header.e_phoff)
     return std::nullopt;

@@ -29,8 +29,8 @@ namespace {
 
 constexpr std::size_t ring_bytes = 256 * 1024;
 
-// An open destination and how to write to it without waiting.  Standard error is shared with jobs and with our parent,
-// so O_NONBLOCK is never set on it: the flag belongs to the open file, not to the descriptor.
+// An open destination, which is written to without waiting.  O_NONBLOCK is never set on standard error, which jobs and
+// our parent share: the flag belongs to the open file, not to the descriptor.
 class Destination {
  public:
   static Destination open(const std::string& file) {
@@ -76,7 +76,7 @@ class Destination {
   // Returns false if the file was moved away or removed: its name leads to another file, or to none.
   bool is_called(const std::string& file) const {
     struct stat status {};
-    // These differ from process to process: /dev/stdout of a worker is not its supervisor's.
+    // Such names mean different files in different processes: /dev/stdout of a worker is not its supervisor's.
     if (!is_regular_ || file.starts_with("/dev/") || file.starts_with("/proc/")) return true;
     return stat(file.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
   }
@@ -163,7 +163,7 @@ class RingSink : public spdlog::sinks::sink {
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
  private:
-  // The file is looked for again later, when a job may have changed the working directory.
+  // Makes the path absolute: it is opened again later, when a job may have changed the working directory.
   static Options with_whole_path(Options options) {
     std::error_code refused;
     const std::filesystem::path whole = std::filesystem::absolute(options.file, refused);
@@ -171,8 +171,8 @@ class RingSink : public spdlog::sinks::sink {
     return options;
   }
 
-  // Log rotation has moved the file away: this process opens it anew under its name, as every other process does for
-  // itself. If that fails, the old file stays in use, and gets a line about it.
+  // Opens the file anew under its name if log rotation has moved it away; each process does so for itself.  If that
+  // fails, the old file stays in use, and gets a line about it.
   void follow_rotation() {
     if (options_.file.empty() || written_of_first_ > 0 || destination_->is_called(options_.file)) return;
     try {
@@ -271,7 +271,7 @@ struct Log {
   spdlog::logger logger{"brood", sink};
 };
 
-// Never destroyed: what runs at exit may still log.
+// Never destroyed: functions that run at exit may still log.
 Log& the_log() {
   static Log* const log = new Log;
   return *log;

@@ -45,8 +45,9 @@ void open(const Options& options);
 // standard error.  reopen() tries the file again.
 void inherit(const Options& options, int descriptor);
 
-// Opens the file anew under its name.  After log rotation has moved the old one away, the next line does the same, in
-// each process.  Without a file it does nothing.  Throws std::system_error; the old file then stays in use.
+// Opens the file anew under its name.  Does nothing if the destination is no file.  Throws std::system_error; then the
+// old file stays in use.  After log rotation has moved the file away, the next line of each process does the same by
+// itself.
 void reopen();
 
 // Whether journald itself reads our standard error (JOURNAL_STREAM names its device and inode).
@@ -71,9 +72,9 @@ inline void warn(std::string_view event, std::initializer_list<Fact> facts = {})
 }
 inline void error(std::string_view event, std::initializer_list<Fact> facts = {}) { write(Level::error, event, facts); }
 
-// Where lines go, or -1 before open().  It is not descriptor 2, and closes on exec.  A forked child keeps it, so that
-// its lines go there whatever becomes of its descriptor 2.  When a job has closed it, or put something else in its
-// place, the next line opens the destination anew: the file, or whatever descriptor 2 is by then.
+// The descriptor that lines are written to, or -1 before open().  It is not descriptor 2, and closes on exec.  A forked
+// child keeps it, so that its lines go there whatever becomes of its descriptor 2.  If a job has closed it, or replaced
+// it, the next line opens the destination anew: the file, or what descriptor 2 is by then.
 int descriptor();
 
 // The same descriptor while lines wait to be written, else -1: call flush() when it is writable.  The supervisor's loop
@@ -81,10 +82,10 @@ int descriptor();
 int waiting_descriptor();
 void flush();
 
-// More than half of the ring is full: lines that can wait or be left out leave the rest to those that cannot.
+// Whether more than half of the ring is full.  Then do not write lines that can wait or be left out.
 bool behind();
 
-// Lines dropped since the start because the ring was full or the destination could not be written.
+// How many lines were dropped since the start, because the ring was full or the destination could not be written.
 std::uint64_t dropped();
 
 // Why the last line could not be written: "No space left on device".  Empty if it was written, or still waits.  If the

@@ -151,7 +151,7 @@ bool is_a_member_of_every_line(std::string_view name) {
   return name == "ts" || name == "level" || name == "pid" || name == "event";
 }
 
-// Durations are texts for people; for programs the line has the number of seconds beside.
+// The seconds of a fact that is a duration.  In JSON the line has them beside the text, for programs.
 std::optional<double> duration_of(const Fact& fact) {
   static constexpr std::string_view names[] = {"after", "again_in", "refill_in", "took", "uptime"};
   if (std::find(std::begin(names), std::end(names), fact.name) == std::end(names)) return std::nullopt;
@@ -222,7 +222,7 @@ std::string printable_json(std::string_view json) {
   escaped.reserve(json.size());
   while (!json.empty()) {
     const auto [c, bytes] = decode(json);
-    const bool is_white_space = c == '\n' || c == '\r' || c == '\t';  // between values: in a string it would be no JSON
+    const bool is_white_space = c == '\n' || c == '\r' || c == '\t';  // between values, since JSON has none in strings
     if (bytes == 0) {
       escaped += "\xef\xbf\xbd";
     } else if (acts_on_a_reader(c) && !is_white_space) {

@@ -20,8 +20,8 @@ namespace brood::log {
 std::string format_line(const Options& options, Level level, WallTime now, pid_t pid, std::string_view event,
                         std::initializer_list<Fact> facts, const std::vector<Fact>& more = {});
 
-// `text` with everything escaped that a terminal or a log reader would act on, and all that is not UTF-8: for messages
-// that quote what others wrote.
+// `text` with all characters escaped that a terminal or a log reader would act on, and all bytes that are not UTF-8:
+// for messages that quote text of other programs.
 std::string printable(std::string_view text);
 
 // The same JSON, with \uXXXX for such characters in its strings.
@@ -31,7 +31,7 @@ std::string printable_json(std::string_view json);
 
 namespace brood::log {
 
-// Adds a fact to every further line of this process, until it is cleared: a job's own facts.  A line's own fact of the
+// Adds a fact of a job to every further line of this process, until the facts are cleared.  A line's own fact of the
 // same name wins.  Returns false if the name is not 1 to 64 of A-Z a-z 0-9 _ . -, if every line has it anyway, and for
 // a seventeenth name.  A value is cut to 1,000 bytes.
 bool set_standing_fact(std::string_view name, std::string_view value);

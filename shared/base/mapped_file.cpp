@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-// The files that this process has mapped: its own, those that it has outgrown, and others' that it reads.
+// How many files this process can have mapped: its own, former mappings of it, and those of other processes.
 constexpr std::size_t most_files = 64;
 
 struct MappedFile {
@@ -42,7 +42,7 @@ bool extend(const MappedFile& file) {
   const int fd = ::open(file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat status {};
-  // Allocates the pages too: on a full tmpfs a page without memory would raise the next SIGBUS.
+  // Allocates the pages, too: on a full tmpfs a page without memory would raise SIGBUS again.
   const bool extended = fstat(fd, &status) == 0 && status.st_dev == file.device && status.st_ino == file.inode &&
                         fallocate(fd, 0, 0, static_cast<off_t>(file.size)) == 0;
   ::close(fd);
@@ -59,8 +59,8 @@ bool replace_page(const MappedFile& file, char* address) {
 
 struct sigaction handler_before {};
 
-// Hands the signal to the handler that was there before.  Ours stays installed: the other one may return or jump away,
-// and the next fault may be one of a file.
+// Passes the signal to the handler that was there before.  Ours stays installed, since the other one may return or jump
+// away, and the next fault may be in a mapped file.
 void hand_on(int signal, siginfo_t* fault, void* context) {
   const bool was_sent = fault->si_code <= 0;  // by kill(); a real fault comes again as soon as we return
   const bool is_handler = handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN;
@@ -79,7 +79,7 @@ void on_bus_error(int signal, siginfo_t* fault, void* context) {
   if (!bring_back_page(*fault)) hand_on(signal, fault, context);
 }
 
-// Our handler runs before the one that is there, a sanitizer's for example.
+// Installs our handler in front of the present one, such as a sanitizer's.
 void handle_bus_errors() {
   struct sigaction action {};
   if (sigaction(SIGBUS, nullptr, &action) != 0 || action.sa_sigaction == on_bus_error) return;

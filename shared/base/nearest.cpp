@@ -25,7 +25,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t longest_word = 64;  // no slip is longer, and the distance costs the product of both lengths
+  constexpr std::size_t longest_word = 64;  // bounds the time, which grows with the product of both lengths
   if (word.size() > longest_word) return std::nullopt;
   const std::size_t furthest = std::max<std::size_t>(1, word.size() / 3);
   std::optional<std::string> best;

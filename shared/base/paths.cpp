@@ -115,7 +115,7 @@ std::string absolute(const std::string& path) {
 
 void enter() {
   if (!remembered.empty() && chdir(remembered.c_str()) != 0) {
-    // The deploy has taken the directory away.  Paths that are not relative can still be found.
+    // A deploy has removed the directory.  Absolute paths can still be found.
   }
 }
 

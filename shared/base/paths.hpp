@@ -8,19 +8,21 @@
 
 namespace brood {
 
-// Where environment variables are read: std::getenv, or a test's invention.  Null: not set.
+// Reads an environment variable: std::getenv, or a function of a test.  Null: not set.
 using Environment = std::function<const char*(const char* name)>;
 inline const char* process_environment(const char* name) { return std::getenv(name); }
 
-// For scoreboards and control sockets: $RUNTIME_DIRECTORY, else $XDG_RUNTIME_DIR/brood, else /run/brood (root) or
+// The directory for scoreboards and control sockets: $RUNTIME_DIRECTORY, else $XDG_RUNTIME_DIR/brood, else /run/brood
+// (root) or
 // /tmp/brood-<uid>.  These functions name directories and make none.
 std::string runtime_directory(const Environment& environment = process_environment);
 
-// For what outlives a reboot: $STATE_DIRECTORY, else $XDG_STATE_HOME/brood, else /var/lib/brood (root) or
+// The directory for files that outlive a reboot: $STATE_DIRECTORY, else $XDG_STATE_HOME/brood, else /var/lib/brood
+// (root) or
 // ~/.local/state/brood.  Throws std::runtime_error when HOME is needed and not set.
 std::string state_directory(const Environment& environment = process_environment);
 
-// Where the embedded redis-server listens: every program of one user finds the same.
+// The socket of the embedded redis-server: the same for all programs of one user.
 std::string embedded_socket_path(const Environment& environment = process_environment);
 
 // The configuration of the whole machine, which programs without a --config option read when it is there.
@@ -35,16 +37,17 @@ std::string changeable_part_of(const std::string& path, uid_t user);
 // deploy may let that name lead elsewhere later, to another release.
 namespace working_directory {
 
-// At the beginning of a program.
+// Call it at the beginning of a program.
 void remember();
 
 // Empty if remember() was not called, or there was none.
 const std::string& name();
 
-// `path` as seen from there, whatever it leads to now.  If that directory is not known, a relative path stays relative.
+// `path` seen from that directory, whether or not it exists.  If the directory is not known, a relative path stays
+// relative.
 std::string absolute(const std::string& path);
 
-// Goes where the name leads now.  The process stays where it is if that is nowhere.
+// Changes into the directory that the name leads to now.  If there is none, the process stays where it is.
 void enter();
 
 }  // namespace working_directory

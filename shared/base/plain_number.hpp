@@ -13,7 +13,7 @@ namespace brood {
 // Numbers as files of the kernel, environment variables and Redis spell them.  The locale of the process does not
 // matter: a library may set another at any time, in which 30.5 is written 30,5, and 1000 is 1.000 to a stream.
 
-// The number that `text` is as a whole; nullopt: it is none, or none that fits.
+// The number that is all of `text`; nullopt if that is no number, or one that does not fit.
 template <typename Number>
 std::optional<Number> plain_number(std::string_view text) {
   Number number = 0;
@@ -21,7 +21,7 @@ std::optional<Number> plain_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// The number with which `text` begins, after spaces; 0 where there is none, or none that fits.
+// The number at the beginning of `text`, after spaces; 0 if there is none, or one that does not fit.
 template <typename Number>
 Number leading_number(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));

@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// Faults that the random walk (tests/walk) must find: each is one line of the program.  None is there unless the tree
-// is built with its tests and the variable BROOD_PLANTED_BUG names it.
+// Faults that the random walk (tests/walk) must find.  Each is one line of the program.  A fault is active only if
+// brood is built with its tests and the variable BROOD_PLANTED_BUG names it.
 enum class PlantedBug {
   dead_job_keeps_its_lock,
   running_lock_outlives_its_run,

@@ -60,7 +60,7 @@ std::string content(const char* path, std::size_t most) {
   return text;
 }
 
-// Pids with a space behind each: one that is cut off does not count.
+// Reads pids with a space behind each.  A pid that is cut off, and so has no space, does not count.
 std::vector<pid_t> parse_pids(std::string_view text) {
   std::vector<pid_t> pids;
   for (std::size_t space; (space = text.find(' ')) != text.npos; text.remove_prefix(space + 1)) {

@@ -21,14 +21,14 @@ class ProcessStat {
   char state() const { return fields_[0][0]; }
   pid_t parent() const { return static_cast<pid_t>(number(4)); }
   std::uint64_t start_time() const { return number(22); }  // clock ticks since boot
-  // From the 4th on; 0 when this kernel has no such field.
+  // A field from the 4th on; 0 if this kernel has no such field.
   std::uint64_t number(std::size_t field) const;
 
  private:
   std::vector<std::string> fields_;  // from the third, the state, on
 };
 
-// The children of this process, zombies too, `most` at most.
+// The children of this process, with zombies, at most `most`.
 std::vector<pid_t> own_children(std::size_t most);
 
 }  // namespace brood

@@ -34,7 +34,7 @@ Room find_room() {
   return {reinterpret_cast<char*>(static_cast<std::uintptr_t>(arg_begin)), static_cast<std::size_t>(end - arg_begin)};
 }
 
-// The copy is one block that lives as long as the process: a variable that is unset later leaves nothing behind.
+// Copies the environment into one block, which lives as long as the process.
 void move_environment_away() {
   static std::string& texts = *new std::string;
   static auto& pointers = *new std::vector<char*>;

@@ -10,7 +10,7 @@ namespace brood {
 // the short name (PR_SET_NAME) changes.
 void set_process_title(const std::string& wanted);
 
-// Shown after the title until the next call; empty: nothing.  Makes no system call, so that each job can have one.
+// Sets the text after the title, until the next call; empty: none.  It makes no system call, so each job can have one.
 void set_title_tail(std::string_view tail);
 
 }  // namespace brood

@@ -23,7 +23,7 @@ std::optional<double> number_in(const path& file) {
   return std::ifstream(file) >> plain(number) ? std::optional(number) : std::nullopt;
 }
 
-// How many processors' time; nullopt: no limit.
+// The quota as a number of processors; nullopt: no limit.
 std::optional<double> quota_of(std::optional<double> quota, std::optional<double> period) {
   if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
   return *quota / *period;
@@ -40,8 +40,8 @@ std::optional<double> quota_of_version_1(const path& group) {
   return quota_of(number_in(group / "cpu.cfs_quota_us"), number_in(group / "cpu.cfs_period_us"));
 }
 
-// The least quota of a group and all above it.  In a container the group's name may be the host's, which does not exist
-// here: then the container's own group is the topmost.
+// The least quota of a group and all groups above it.  In a container the group's name may be that of the host, which
+// does not exist here: then the container's own group is the topmost.
 template <typename QuotaOf>
 double least_quota(const path& top, const path& name, double least, QuotaOf quota_of) {
   path group = top;
@@ -80,7 +80,7 @@ int usable_processors() {
   cpu_set_t processors;
   if (sched_getaffinity(0, sizeof processors, &processors) == 0) return usable_processors(CPU_COUNT(&processors));
   return usable_processors(
-      static_cast<int>(std::thread::hardware_concurrency()));  // more of them than the set has bits
+      static_cast<int>(std::thread::hardware_concurrency()));  // there are more than the set has bits
 }
 
 }  // namespace brood

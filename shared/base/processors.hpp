@@ -10,11 +10,11 @@ struct ProcessorPlaces {
   std::filesystem::path membership = "/proc/self/cgroup";
 };
 
-// How many processors this process may keep busy, at least 1: `allowed` by its affinity, and no more than the quota of
-// its control group, or of one above it, rounded up.  Both versions of control groups are looked at.
+// How many processors this process may keep busy, at least 1.  These are the ones `allowed` by its affinity, but no
+// more than the quota of its control group, or of one above it, rounded up.  Looks at both versions of control groups.
 int usable_processors(int allowed, const ProcessorPlaces& places = {});
 
-// The same by the present affinity.
+// The same for the present affinity of this process.
 int usable_processors();
 
 }  // namespace brood

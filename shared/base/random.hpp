@@ -5,11 +5,10 @@
 
 namespace brood {
 
-// In a copy of a process: otherwise rand(), random() and drand48() would give the same numbers to all copies.
+// Call it in a forked process: otherwise rand(), random() and drand48() return the same numbers in all of them.
 void seed_anew();
 
-// A pause that is up to a quarter shorter or longer, so that processes that begin together do not do everything
-// together.
+// A pause that is up to a quarter shorter or longer, so that processes that begin together do not stay in step.
 inline std::chrono::nanoseconds jittered(std::chrono::nanoseconds pause) {
   std::random_device
       random;  // of the system: a generator would be copied by a fork, and all copies would draw the same
@@ -17,8 +16,8 @@ inline std::chrono::nanoseconds jittered(std::chrono::nanoseconds pause) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double, std::nano>(pause) * factor);
 }
 
-// The probability that exactly `found` of `drawn` things are marked, when they are drawn from `all`, of which `marked`
-// are.  0 where that cannot be.  The arguments are whole numbers, but doubles, since counts may be large.
+// The probability that exactly `found` of `drawn` things are marked, if they are drawn from `all` things, of which
+// `marked` are.  0 if that is impossible.  The arguments are whole numbers, as doubles since counts may be large.
 double hypergeometric(double found, double drawn, double marked, double all);
 
 }  // namespace brood

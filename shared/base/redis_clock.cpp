@@ -12,9 +12,9 @@ using namespace std::chrono_literals;
 constexpr auto fresh_for = 30s;
 constexpr std::chrono::nanoseconds clock_was_set = 100ms;
 
-// Each is atomic, for programs with threads: a thread that reads a mix of old and new just asks Redis once more.
+// Atomics, for programs with threads.  A thread that reads a mix of old and new values only asks Redis once more.
 std::atomic<std::int64_t> redis_ahead{0};  // of the steady clock, in nanoseconds
-std::atomic<std::int64_t> own_ahead{0};    // the host's clock, when that was noted
+std::atomic<std::int64_t> own_ahead{0};    // the same of the host's clock, at that moment
 std::atomic<std::int64_t> noted_at{0};     // by the steady clock; 0: never
 
 std::int64_t count(SteadyTime t) { return t.time_since_epoch().count(); }

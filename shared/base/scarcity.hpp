@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// Whether a system call that failed so lacked memory, processes or descriptors: it may succeed later.
+// Whether a system call with this error lacked memory, processes or descriptors, and may succeed later.
 inline bool is_scarcity(int error) {
   return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE || error == ENOBUFS;
 }

@@ -2,12 +2,12 @@
 
 namespace brood {
 
-// The C library copies by the widest registers that the processor has, and leaves in them what it copied.  A core file
-// holds them, and so does the stack once a signal has come in between.
+// The C library copies by the widest registers of the processor, and leaves the copied bytes there.  They get into core
+// files, and onto the stack when a signal arrives.
 void forget_registers() noexcept {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) {
-    // The compiler uses none of these unless an option allows it, and none of them outlives a call.
+    // Safe to clear: the compiler uses these registers only if an option allows it, and calls do not preserve them.
 #define BROOD_FORGET(number) asm volatile("vpxord %zmm" #number ", %zmm" #number ", %zmm" #number)
     BROOD_FORGET(16);
     BROOD_FORGET(17);

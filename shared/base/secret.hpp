@@ -15,8 +15,7 @@ namespace brood {
 // Clears the processor's vector registers.
 void forget_registers() noexcept;
 
-// A password, in memory of its own that no core file holds, and that is wiped before it is given back.  Copies share
-// it.
+// A password, in memory of its own, which is left out of core files and wiped before it is freed.  Copies share it.
 class Secret {
  public:
   Secret() = default;
@@ -57,7 +56,7 @@ class Secret {
   std::shared_ptr<const Pages> pages_;
 };
 
-// Overwrites a text that held a secret for a while, and the registers through which it went.
+// Overwrites a text that held a secret, and the registers that may hold parts of it.
 void wipe(std::string& text);
 
 }  // namespace brood

@@ -8,9 +8,9 @@
 
 namespace brood {
 
-// The shard for this key, the same in every program and in every order of configuration: the one with the greatest
-// sha1("NAME:KEY").  When a shard is added or removed, no key moves between the others.  Shards that are left out count
-// as removed; at least one never is.
+// The index of the shard for this key: the one with the greatest sha1("NAME:KEY").  It is the same shard in every
+// program and in every order of configuration.  When a shard is added or removed, no key moves between the others.
+// Shards that are `left_out` count as removed; at least one must not be.
 std::size_t shard_of_key(std::span<const std::string> names, std::string_view key,
                          const std::vector<bool>& left_out = {});
 

@@ -13,7 +13,7 @@ struct Name {
   const char* text;
 };
 
-// sigaction(2).
+// The codes of sigaction(2).
 constexpr Name names[] = {
     {0, SI_USER, "SI_USER"},
     {0, SI_KERNEL, "SI_KERNEL"},

@@ -6,8 +6,8 @@ namespace brood {
 // float seconds.
 enum class TimeUnit { integer_milliseconds, float_seconds };
 
-// The unit if none is configured and no Ruby process runs.  Every release reads seconds; the pages of 6 and 7 take
-// milliseconds for a date in tens of thousands of years, and a program that scales by latency reads that too.
+// The unit if none is configured and no Ruby process runs.  Every release reads seconds.  The pages of 6 and 7 take
+// milliseconds for a date far in the future, and so do programs that scale by latency.
 inline constexpr TimeUnit usual_time_unit = TimeUnit::float_seconds;
 
 }  // namespace brood

@@ -18,7 +18,7 @@ struct Unit {
 // Largest first, the order in which "1h30m" names them.
 constexpr Unit units[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}};
 
-// Far beyond any setting, and far below where a sum with today overflows.
+// Far longer than any setting, and far too short to overflow when it is added to the present time.
 constexpr std::int64_t longest_ms = std::int64_t{300} * 366 * 86'400'000;
 
 std::string_view take_digits(std::string_view& text) {
@@ -28,7 +28,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// A number with perhaps a fraction ("1.5"), in thousandths.
+// Takes a number, which may have a fraction ("1.5"), in thousandths.
 std::optional<std::int64_t> take_thousandths(std::string_view& text) {
   const std::string_view whole = take_digits(text);
   std::string fraction;

@@ -12,7 +12,7 @@ namespace brood {
 // unknown unit, white space, or more than three hundred years.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-// For people, the two largest units: "2m5s", "3d4h", "250ms".
+// A duration for people to read, in its two largest units: "2m5s", "3d4h", "250ms".
 std::string duration_text(std::chrono::milliseconds duration);
 
 // "512M", "2G", "64K", "1T" (powers of 1024); a bare number is bytes.  nullopt for anything else.

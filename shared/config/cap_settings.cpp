@@ -8,7 +8,7 @@
 namespace brood {
 namespace {
 
-// The cap for which jobs were set aside into this queue; null: it is none of those.
+// The cap for which jobs were set aside into this queue; null: it is no such queue.
 const CapSettings* cap_beside(const std::vector<CapSettings>& caps, std::string_view queue) {
   for (const CapSettings& cap : caps) {
     if (queue.size() < cap.name.size() + 2 || !queue.ends_with(cap.name)) continue;
@@ -52,7 +52,7 @@ std::vector<const CapSettings*> caps_of(const std::vector<CapSettings>& caps, st
 
 std::vector<std::string> asides_of(const std::vector<CapSettings>& caps, std::string_view queue) {
   std::vector<std::string> all;
-  if (is_pattern(queue)) return all;  // which stands for others
+  if (is_pattern(queue)) return all;  // it stands for other queues
   for (const CapSettings& cap : caps) {
     if (cap.may_set_aside(queue) && home_of(caps, queue) == queue) all.push_back(std::string(queue) + "@" + cap.name);
   }

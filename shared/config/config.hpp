@@ -53,8 +53,8 @@ struct SentinelSettings {
   std::string user, password_file;  // empty: they ask for none
 };
 
-// Where Redis is and who we are there.  `url` is redis://, rediss://, unix://, sentinel:// or "embedded"; empty: not
-// configured.
+// The addresses of Redis and our user there.  `url` is redis://, rediss://, unix://, sentinel://, cluster:// or
+// "embedded"; empty: not configured.
 struct RedisSettings {
   std::string url;
   std::string user;
@@ -62,23 +62,23 @@ struct RedisSettings {
   std::optional<TlsSettings> tls = {};                 // [redis.tls]
   std::shared_ptr<TlsCertificates> certificates = {};  // from its files; null: not read yet
   SentinelSettings sentinel = {};
-  int wait = 0;                                   // how many replicas must confirm what is pushed and settled
+  int wait = 0;                                   // how many replicas must confirm a push or a settle
   std::chrono::milliseconds wait_timeout{1'000};  // how long they may take
   std::vector<ShardSettings> shard_list = {};     // if there are any, `url` is empty
   int shards = 16;                                // of a cluster://
   std::vector<int> drain = {};                    // which of these are drained, as ShardSettings::drain
   int empty_places = 0;                           // how many of them were taken out, behind these
   AppendFsync appendfsync = AppendFsync::always;  // of the embedded server
-  bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
-  bool share_password_in_url = false;             // and in it the URL with its password
+  bool share_with_jobs = true;                    // the environment of jobs names the same Redis
+  bool share_password_in_url = false;             // there, the URL has the password
   std::string private_password_file = {};         // that brood writes for jobs, with that password; empty: none
   std::shared_ptr<const std::vector<RedisAddress>> located = {};  // see remember_shards()
-  // How long `run` keeps trying at its start when Redis refuses us or the host name is unknown; 0: for ever.
+  // How long `run` keeps trying at its start if Redis refuses us or the host name is unknown; 0: for ever.
   std::chrono::milliseconds give_up_after{30'000};
 };
 
-// Whether workers are forked from a template: a process that has loaded the libraries and run their handlers of preload
-// for all of them.
+// Whether workers are forked from a template: a process that has loaded the libraries, and run their preload handlers,
+// once for all workers.
 enum class Preload {
   automatic,  // when a library has such a handler
   always,
@@ -98,9 +98,9 @@ struct WorkerSettings {
   Preload preload = Preload::automatic;
 };
 
-// How a job ends that comes too late to begin.
+// What becomes of a job that comes too late to begin.
 enum class ExpiredJobs {
-  drop,  // nothing: it has ended
+  drop,  // it ends as if it had succeeded
   dead,  // it goes to the dead set, unless its option `dead` is false
 };
 
@@ -137,7 +137,7 @@ struct CommandSettings {
 
 // Choices where releases of Sidekiq differ.
 struct CompatibilitySettings {
-  // The release whose rules hold; nullopt: the oldest that runs beside brood.
+  // The release whose rules apply; nullopt: the oldest that runs beside brood.
   std::optional<SidekiqRelease> sidekiq = {};
   // How pushes spell times; nullopt: as that release does.
   std::optional<TimeUnit> timestamps = {};
@@ -148,32 +148,32 @@ struct CompatibilitySettings {
 
 // How a rolling restart is judged after its new workers were ready.
 struct RestartSettings {
-  bool canary = true;                              // new workers that do worse than the old ones are taken back
+  bool canary = true;                              // roll back new workers that do worse than the old ones
   std::chrono::milliseconds canary_watch{30'000};  // how long they are watched after the last one was replaced
 };
 
-// When the jobs of a class must wait (quarantine), since they crash again and again at one place with the same
+// When a class is put into quarantine: its jobs wait, since they crash again and again at one place with the same
 // libraries.
 struct CrashSettings {
   int quarantine_after = 0;  // after how many crashes with one fingerprint; 0: never
   std::chrono::seconds within{600};
 };
 
-// When fewer workers may fetch, for want of memory.
+// When fewer workers may fetch because memory is scarce.
 struct PressureSettings {
   int memory = 10;  // percent of the time in which every process stalls for want of memory; 0: never
   std::string proc = "/proc", cgroup = "/sys/fs/cgroup";  // where the kernel shows that
 };
 
-// The page that shows all of this to a browser ([web]).
+// The web page ([web]).
 struct WebSettings {
   std::string listen;              // as ListenAddress reads it; empty: there is none
   std::string mode = "0660";       // of a Unix socket
-  bool read_only = false;          // nothing can be changed by it
-  std::vector<std::string> hosts;  // names by which it is asked for, beside those of the address itself
+  bool read_only = false;          // users can change nothing
+  std::vector<std::string> hosts;  // Host names that it accepts besides those of the address itself
   std::string users;               // a file with the users; empty: every client that reaches the socket
-  std::string user_header;         // in which a proxy names the user; empty: none does
-  std::string proxy_user;          // the proxy's user, by name or number: no other process's header is believed
+  std::string user_header;         // the header in which a proxy names the user; empty: none
+  std::string proxy_user;          // the user, by name or number, whose processes may send that header
   enum class Metrics {
     elected,  // this host's numbers; and those of the whole Redis unless another host reports them
     all,
@@ -181,11 +181,11 @@ struct WebSettings {
     redis,
   } metrics = Metrics::elected;
   ShowArgsSettings show_args;
-  std::string base_path;  // below which a proxy shows it: "/brood"; empty: at the root
+  std::string base_path;  // the path below which a proxy shows it: "/brood"; empty: the root
   int api_rate = 100;     // requests a second that each user may send to /api; 0: any number
 };
 
-// Longer than any set, and in seconds beyond any clock.
+// Larger than any set, and as seconds longer than any time.
 inline constexpr std::int64_t no_limit_of_dead = INT64_MAX;
 
 // Every setting of etc/brood.toml as a plain value.
@@ -226,12 +226,12 @@ struct Config {
   OtlpSettings otlp;
   EncryptionSettings encryption;
   std::map<std::string, PeriodicSettings> periodic;
-  bool serves_sidekiq_cron = false;  // what the gem of that name has in Redis, too
+  bool serves_sidekiq_cron = false;  // also runs the schedules of the gem sidekiq-cron in Redis
   ConfigFile file;                   // that it was read from; empty: there is none
   // The files that it names, held open: see hold_files().  None: they are found by their paths.
   std::shared_ptr<const HeldFiles> held;
   std::string directory;              // the working directory of its children, held too; empty: the supervisor's
-  std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
+  std::vector<std::string> warnings;  // for the log, a sentence each: settings that work but should be changed
 
   int concurrency() const;  // workers of all capsules together
   const WorkerSettings& worker_of(int capsule) const;

@@ -7,8 +7,9 @@
 
 namespace brood {
 
-// What workers tell their supervisor of their job classes, in a file of its runtime directory.  The supervisor loads no
-// job library, and publishes the text as it is: {"classes":{"ResizeImage":{"options":{...},"fields":[...]},...}}.
+// The description of the job classes, by which workers tell their supervisor of them, in a file of its runtime
+// directory.  The supervisor loads no job library, and publishes the text as it is:
+// {"classes":{"ResizeImage":{"options":{...},"fields":[...]},...}}.
 struct DescribedClasses {
   std::uint32_t generation = 0;
   std::string document;
@@ -19,7 +20,7 @@ inline constexpr std::size_t longest_description_of_classes = 900'000;
 
 std::string described_classes_path(const std::string& runtime_directory, const std::string& identity);
 
-// The generation whose workers have written the file last; 0: none.
+// The generation whose workers wrote the file last; 0: none.
 std::uint32_t generation_of_described_classes(const std::string& path);
 void tell_described_classes(const std::string& path, const DescribedClasses& classes);
 

@@ -17,7 +17,7 @@
 namespace brood {
 namespace {
 
-// Returns the reason; empty if it can be executed.
+// Why a file cannot be executed; empty if it can.
 std::string why_not_executable(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return std::strerror(errno);

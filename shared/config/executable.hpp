@@ -9,11 +9,12 @@
 
 namespace brood {
 
-// The path by which `program` is executed: as it is when it has a slash, else that of the first executable file of this
-// name in PATH; the name alone when there is none.
+// The path by which `program` is executed: itself if it has a slash, else that of the first executable file of this
+// name in PATH; the bare name if there is none.
 std::string executable_path(const std::string& program);
 
-// By which paths this command's program and its directory are found now: those that its configuration holds, if any.
+// The paths at which this command's program and its directory are found now, by the files that its configuration holds,
+// if any.
 std::string program_path(const CommandSettings& command);
 std::string directory_path(const CommandSettings& command);
 

@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// Where an HTTP server is, and what all its paths begin with.
+// The address of an HTTP server, and the prefix of all its paths.
 struct HttpEndpoint {
   std::string host;  // a name, or an address without brackets
   std::uint16_t port = 0;
@@ -19,10 +19,10 @@ struct HttpEndpoint {
   static HttpEndpoint parse(const std::string& url);
 };
 
-// Where a page listens: a Unix socket, or one address in numbers and a port.
+// The address that a page listens at: a Unix socket, or one numeric address and a port.
 struct ListenAddress {
   std::string path;  // of a Unix socket; empty: by TCP
-  std::string host;  // an address in numbers, without brackets
+  std::string host;  // a numeric address, without brackets
   std::uint16_t port = 0;
 
   bool is_unix() const { return !path.empty(); }

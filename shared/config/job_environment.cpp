@@ -49,7 +49,7 @@ void tell_jobs_of_keys(const EncryptionSettings& settings, bool share_with_jobs)
     unsetenv(told_keys);
     return;
   }
-  if (settings.keys.empty()) return;  // the environment holds for them as well
+  if (settings.keys.empty()) return;  // they inherit the variable of this process
   std::string told;
   for (const auto& [version, file] : settings.keys)
     told += fmt::format("{}{}={}", told.empty() ? "" : ",", version, credential_path(file.path));

@@ -15,15 +15,15 @@ void tell_shard(const std::string& name);  // empty: takes the variable away
 // Returns "" if the variable is not set.
 std::string told_shard(const Environment& environment = process_environment);
 
-// Jobs, and what they start, find the key files in their environment (BROOD_ENCRYPTION_KEYS), unless they are to find
-// no Redis either: "1=/etc/brood/key1,2=/etc/brood/key2,active=1".  Never a key.
+// Sets BROOD_ENCRYPTION_KEYS for jobs and the programs that they start: "1=/etc/brood/key1,2=/etc/brood/key2,active=1".
+// It names the key files, and never contains a key.  Without `share_with_jobs` the variable is removed.
 void tell_jobs_of_keys(const EncryptionSettings& settings, bool share_with_jobs);
 
-// Takes the variables with secrets of error services ("env:NAME" in [on_error]) from the environment: jobs, and what
-// they start, do not find them.
+// Removes the variables with secrets of error services ("env:NAME" in [on_error]) from the environment, so that jobs
+// and the programs that they start do not see them.
 void keep_error_secrets_from_jobs(const ErrorSettings& settings);
 
-// The keys in that variable; none if it is not set.  Throws ConfigError.
+// The settings in BROOD_ENCRYPTION_KEYS; without keys if it is not set.  Throws ConfigError.
 EncryptionSettings keys_told(const Environment& environment = process_environment);
 
 }  // namespace brood

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// How the trace of a run follows from that of the code that pushed its job: Ruby's instrumentation knows the same
-// three.
+// How the trace of a run relates to that of the code that pushed its job.  Ruby's instrumentation has the same three
+// choices.
 enum class TracePropagation {
   link,   // a trace of its own, with a link to the span that pushed it
   child,  // the same trace, below that span

@@ -14,7 +14,7 @@ namespace brood {
 
 // A job to be run again and again: [periodic.NAME].
 struct PeriodicSettings {
-  enum class CatchUp { none, last, all };               // of the ticks that no supervisor was there for
+  enum class CatchUp { none, last, all };               // of the ticks while no supervisor ran
   enum class Overlap { allow, skip, queue };            // while the job of the tick before has not ended
   enum class Source { configuration, library, redis };  // where the rule is written
   static constexpr std::chrono::hours longest_within{366 * 24}, longest_jitter{24};
@@ -25,14 +25,14 @@ struct PeriodicSettings {
   std::string job_class;
   std::string args = "[]";  // JSON
   std::string queue = "default";
-  std::string members = {};                         // further ones of the payload, as JSON: `,"tags":["slow"]`
+  std::string members = {};                         // further members of the payload, as JSON: `,"tags":["slow"]`
   std::string retry = "true";                       // JSON: true, false or a count
-  std::optional<CatchUp> catch_up = {};             // nullopt: last where a tick comes once an hour at most, else none
+  std::optional<CatchUp> catch_up = {};             // nullopt: last if ticks come at most once an hour, else none
   std::optional<std::chrono::seconds> within = {};  // how old a tick may be that is caught up; nullopt: see below
   Overlap overlap = Overlap::allow;
   std::chrono::seconds jitter{0};            // each job waits a random time of at most that
   std::vector<std::string> enabled_on = {};  // labels: only supervisors that have one of them claim ticks; none: all do
-  // Of a rule of the configuration: it takes the options of its class but for those that it says itself.
+  // For a rule of the configuration: it takes the options of its class, except those that it sets itself.
   bool goes_by_class = false, says_queue = false, says_retry = false;
   std::string place = {};  // of the zone, or of the whole: "etc/brood.toml:12: periodic.report.tz"
   Source source = Source::configuration;
@@ -42,28 +42,29 @@ struct PeriodicSettings {
 
   bool is_enabled_on(const std::vector<std::string>& labels) const;
   CatchUp catches_up() const;
-  // How late a tick may come: a minute where nothing is caught up, an hour where something is, a day where ticks wait.
+  // How late a tick may come: a minute if nothing is caught up; else `within`; without that an hour, or a day if ticks
+  // wait for the job before.
   std::chrono::seconds late_at_most() const;
 };
 
-// By the words of a configuration; nullopt: another word.
+// The values of words in a configuration; nullopt: another word.
 std::optional<PeriodicSettings::CatchUp> catch_up_of(std::string_view word);
 std::optional<PeriodicSettings::Overlap> overlap_of(std::string_view word);
 std::string_view name_of(PeriodicSettings::CatchUp catch_up);
 std::string_view name_of(PeriodicSettings::Overlap overlap);
 std::string_view name_of(PeriodicSettings::Source source);
 
-// The periodic jobs of job libraries, on their way from the workers, which load the libraries, to the supervisor, which
-// does not: a file beside the scoreboard, whose first line is the generation that wrote it, followed by a line of JSON
-// for each.
+// The file by which workers, which load the job libraries, tell the supervisor, which does not, of the periodic jobs in
+// them.  It lies beside the scoreboard.  Its first line is the generation that wrote it; then comes a line of JSON for
+// each job.
 std::string registered_periodic_path(const std::string& runtime_directory, const std::string& identity);
 
-// In a worker: leaves a file of a later generation alone.
+// In a worker: writes the file, unless a later generation has written it.
 void tell_registered_periodic(const std::string& path, std::uint32_t generation, const std::string& lines);
 
 // In the supervisor: returns the generation that has written this text; 0 if none can be read.
 std::uint32_t generation_of_registered_periodic(const std::string& text);
-// Undoes what a generation that was rolled back has written.  If `text` is empty, removes the file.
+// Puts back the former text of the file after a generation was rolled back.  If `text` is empty, removes the file.
 void put_back_registered_periodic(const std::string& path, const std::string& text);
 
 }  // namespace brood

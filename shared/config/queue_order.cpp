@@ -42,7 +42,7 @@ bool is_safe_entry(std::string_view text) {
   return true;
 }
 
-// "*" matches any text, also none.
+// Whether a text matches a glob.  "*" matches any text, also an empty one.
 bool matches_glob(std::string_view glob, std::string_view text) {
   std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -62,14 +62,15 @@ bool matches_glob(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', g) == std::string_view::npos;
 }
 
-// A pattern without "~" takes whole bases: "mail*" matches the tenants of "mail_a", whatever their names are.
+// Whether a part of a pattern matches a queue.  A part without "~" matches bases: "mail*" matches all tenants of
+// "mail_a".
 bool matches_part(std::string_view glob, std::string_view queue) {
   const auto tenant = tenant_in(queue);
   const bool takes_bases = glob.find('~') == std::string_view::npos && glob.find('*') != std::string_view::npos;
   return matches_glob(glob, tenant && takes_bases ? tenant->base : queue);
 }
 
-// "im*~acme": whose tenants these are is not said.
+// Whether a part is like "im*~acme", which does not name one base.
 bool has_star_before_tilde(std::string_view text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('!', begin), text.size());

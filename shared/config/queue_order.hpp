@@ -21,7 +21,7 @@ class QueueOrder {
   };
 
   QueueOrder() : QueueOrder(std::vector<Entry>{{"default", 0}}) {}
-  // Each exclusion joins each pattern: of "mail*", "*" and "!mail_bulk" come "mail*!mail_bulk" and "*!mail_bulk".
+  // Adds each exclusion to each pattern: "mail*", "*" and "!mail_bulk" become "mail*!mail_bulk" and "*!mail_bulk".
   // Throws std::invalid_argument for an exclusion without a pattern, or of a queue that is named.
   explicit QueueOrder(const std::vector<Entry>& entries);
 
@@ -33,7 +33,7 @@ class QueueOrder {
   const std::vector<std::string>& expanded() const { return expanded_; }  // each name repeated max(weight, 1) times
   std::map<std::string, int> weights() const;
   std::vector<std::string> names() const;  // each once, as listed
-  bool has_patterns() const;               // queues may come that match
+  bool has_patterns() const;               // then further queues may match later
 
   // The order of one fetch, each name once.
   std::vector<std::string> draw(std::mt19937_64& random) const;
@@ -44,14 +44,14 @@ class QueueOrder {
   Mode mode_ = Mode::strict;
 };
 
-// Whether an entry stands for all known queues that match it, and is not the name of one.  In "mail*!mail_bulk" the "*"
-// matches any text, and what follows each "!" is a name or pattern of queues that are left out.  A pattern without "~"
-// that matches "images" matches all tenants of it, and no part of their names.
+// Whether an entry is a pattern, which stands for all known queues that match it, and not the name of a queue.  In
+// "mail*!mail_bulk" the "*" matches any text, and each "!" is followed by a name or pattern of queues that are left
+// out.  A pattern without "~" that matches "images" matches all tenants of images, whatever their names are.
 bool is_pattern(std::string_view entry);
 // Returns false for a name that is not safe.
 bool matches(std::string_view pattern, std::string_view queue);
-// The entry of the list that a queue is fetched by: its name, else the first pattern that matches, and "*" last of all.
-// nullptr: none.
+// The entry of the list by which a queue is fetched: its name, else the first pattern that matches, with "*" as the
+// last one.  nullptr: none.
 const std::string* entry_for(const std::vector<std::string>& listed, std::string_view queue);
 
 // Names that the Web UI can show and that carry no HTML: [A-Za-z0-9_.:@/-]+, at most 255 bytes.  That of a queue may

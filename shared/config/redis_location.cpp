@@ -100,7 +100,7 @@ UrlWithout without_credentials(const std::string& url) {
   return {std::string(url).erase(begin, at + 1 - begin), user};
 }
 
-// A line for each shard, its members with a tab between them: no setting may hold such characters.
+// One line for each shard, with tabs between its members: no setting may contain a tab or a line feed.
 std::string told_of(const RedisSettings& settings) {
   std::string text;
   for (const ShardSettings& shard : settings.shard_list) {
@@ -209,7 +209,7 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
     }
   }
   if (address.must_be_found() && (settings.tls || is_told_of_tls(environment)))
-    address.tls.emplace();  // the schemes of such addresses do not show whether TLS is spoken
+    address.tls.emplace();  // the scheme of such an address does not show whether TLS is used
   address.wait = {settings.wait, settings.wait_timeout};
   address.certificates = settings.certificates;
   if (address.tls) address.tls = tls_settings(settings, environment);
@@ -285,8 +285,8 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
 }
 
 void tell_tls(const std::optional<TlsSettings>& settings) {
-  if (!settings) return;  // the environment holds for them as well
-  // As paths: a program that reads them there may have other credentials than this service.
+  if (!settings) return;  // they inherit the variables of this process
+  // Sets whole paths, since a program that reads them may have other credentials than this service.
   const TlsSettings tls = with_paths(*settings);
   tell(told_ca, tls.ca.path);
   tell(told_cert, tls.cert.path);

@@ -7,19 +7,19 @@
 
 namespace brood {
 
-// A shard's number is its place in the list of all shards; workers, records and handovers refer to it by this number.
+// A shard's number is its place in the list of all shards.  Workers, records and handovers refer to it by this number.
 // So the place of a shard that is taken out while brood runs stays empty until brood is stopped.  All of this is pure.
 
-// `wanted` with an empty place for each shard that has one in `now`, or that it does not name.  Unchanged if it names
-// those that stay in another order: why_not_served() reports that.
+// `wanted` with an empty place for each shard whose place is empty in `now`, or which `wanted` no longer names.
+// Unchanged if the shards that stay are in another order: why_not_served() reports that.
 RedisSettings with_empty_places(const RedisSettings& now, RedisSettings wanted);
 
-// The same for a program that takes over: the places with these numbers are empty.
+// For a program that takes over: `wanted`, in which the places with these numbers are empty.
 RedisSettings with_empty_places(const std::vector<int>& numbers, RedisSettings wanted);
 
 bool is_empty_place(const RedisSettings& settings, int number);
 
-// The numbers of the places of `wanted` that are empty, or only of those whose shard `now` still has.
+// The numbers of the empty places of `wanted`; places_left_empty() returns only those whose shard `now` still has.
 std::vector<int> empty_places(const RedisSettings& wanted);
 std::vector<int> places_left_empty(const RedisSettings& now, const RedisSettings& wanted);
 

@@ -8,10 +8,10 @@
 
 namespace brood {
 
-// How much the page shows of the arguments of a job; later ones show more.
+// How much the page shows of the arguments of a job; each shows more than the one before.
 enum class ShowArgs {
   none,
-  keys,  // what they are made of: lists and objects with their keys, but no value
+  keys,  // their structure: lists and objects with their keys, but no values
   all,
 };
 
@@ -20,7 +20,7 @@ struct ShowArgsSettings {
   ShowArgs usual = ShowArgs::all;
   std::map<std::string, ShowArgs> of_class = {};
 
-  // For a class with these names.  If several are named, the one that shows least holds.
+  // For a class with these names.  If settings name several of them, the one that shows least applies.
   ShowArgs of(std::initializer_list<std::string> names) const {
     std::optional<ShowArgs> least;
     for (const std::string& name : names) {
@@ -29,7 +29,7 @@ struct ShowArgsSettings {
     }
     return least.value_or(usual);
   }
-  // For a job whose class cannot be read: it may be any.
+  // For a job whose class cannot be read, and so may be any.
   ShowArgs of_any() const {
     ShowArgs least = usual;
     for (const auto& [name, shows] : of_class) least = std::min(least, shows);

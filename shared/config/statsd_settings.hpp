@@ -5,11 +5,11 @@
 
 namespace brood {
 
-// Where the ends of jobs are sent as they happen ([statsd]).
+// The StatsD server that is told of each end of a job ([statsd]).
 struct StatsdSettings {
   std::string address;              // as ListenAddress reads it; empty: nothing is sent
   std::string prefix = "sidekiq.";  // before each name
-  std::vector<std::string> tags;    // on every line, beside its own
+  std::vector<std::string> tags;    // added to every line
   bool has_tags = true;             // false: a plain StatsD server, which knows no tags and no distributions
 };
 

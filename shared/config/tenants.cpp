@@ -21,7 +21,7 @@ std::vector<std::string_view> parts_of(std::string_view pattern) {
 
 bool is_rest(std::string_view pattern) { return pattern == "*" || pattern.starts_with("*!"); }
 
-// What one part says of the tenants of `base`: a pattern of their names, "*" for all of them; nullopt: nothing.
+// The pattern of names that one part has for the tenants of `base`, "*" for all of them; nullopt: none.
 std::optional<std::string_view> tenants_in_part(std::string_view part, std::string_view base) {
   const std::size_t tilde = part.find('~');
   if (tilde != part.npos) {

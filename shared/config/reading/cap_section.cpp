@@ -11,7 +11,7 @@ namespace {
 
 using namespace setting;
 
-// One, or one for each value of "per".
+// One cap, or one for each value of "per".
 std::vector<CapSettings> read_cap(const std::string& name, const Place& at, const ConfigSection& section) {
   CapSettings cap{.name = name, .queues = {}, .most = 0, .place = at.name};
   section.texts("queues", [&](const Place& queue_at, const std::string& queue) {

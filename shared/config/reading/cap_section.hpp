@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// Reads [limits]: the caps, each of which has its places shared out to so many shards.
+// Reads [limits], the caps.  Each must have a place for each of `shards` shards.
 std::vector<CapSettings> read_caps(const ConfigSection& root, std::int64_t shards);
 
 }  // namespace brood

@@ -18,8 +18,8 @@ std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
   return keys;
 }
 
-// Every section and its keys.  A section that names its entries itself has the name "*"; one that has keys and such
-// entries has the key "*".
+// Every section and its keys.  "*" stands for a section with any name.  A section that has both keys and such sections
+// has the key "*".
 const std::map<std::string, std::vector<std::string>> known_keys = {
     {"", {"concurrency",   "queues",
           "require",       "shutdown_timeout",
@@ -111,7 +111,7 @@ const std::vector<std::string>& keys_of_section(const std::string& kind) { retur
 std::string meant_key(const std::string& key, const std::vector<std::string>& known) {
   if (const auto like = nearest(key, known)) return *like;
   if (const auto sidekiq = names_of_sidekiq.find(key); sidekiq != names_of_sidekiq.end()) return sidekiq->second;
-  // Backwards, so that the general section comes before the capsules; a shard has only one key that [redis] has not.
+  // Backwards, so that the general section comes before the capsules.  A shard has only one key that [redis] lacks.
   for (auto known_one = known_keys.rbegin(); known_one != known_keys.rend(); ++known_one) {
     const auto& [section, keys] = *known_one;
     if (!section.empty() && section != "redis.shard" && std::find(keys.begin(), keys.end(), key) != keys.end())

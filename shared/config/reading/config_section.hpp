@@ -10,14 +10,14 @@
 
 namespace brood {
 
-// One table of the configuration.  A reader asks for each of its keys, with the kind of its value and its bounds.  Two
-// answer: the file itself, and the schema, which notes what is asked for and has no values.
+// One table of the configuration.  A reader asks for each key, with the kind and the bounds of its value.  There are
+// two implementations: the file itself, and the schema, which has no values and notes what the readers ask for.
 class ConfigSection {
  public:
   virtual ~ConfigSection() = default;
 
   virtual bool has(const std::string& key) const = 0;
-  // The place of a key that is there.
+  // The place of a key, which must be there.
   virtual setting::Place where_is(const std::string& key) const = 0;
 
   template <typename Number>
@@ -45,7 +45,7 @@ class ConfigSection {
   virtual void truth_or_count(const std::string& key, std::string& json, std::int64_t most) const = 0;
   // An array, or a string that is one in JSON, as JSON.
   virtual void json_array(const std::string& key, std::string& json) const = 0;
-  // Either of both.
+  // true, false or a string.
   virtual void truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth,
                              const TakeText& take) const = 0;
   virtual void text(const std::string& key, const TakeText& take) const = 0;

@@ -14,7 +14,7 @@ using namespace setting;
 constexpr std::string_view of_variable = "env:";
 constexpr std::size_t longest_release = 200;
 
-// `key`, or `key`_file.
+// Reads a secret from `key` or `key`_file.
 void read_secret(const ConfigSection& section, const std::string& key, SecretSetting& secret) {
   section.text(key, [&](const Place& at, const std::string& text) {
     secret.place = at.name;

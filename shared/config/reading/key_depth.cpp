@@ -6,7 +6,7 @@
 namespace brood {
 namespace {
 
-// The end of the string that begins at `at`: behind its closing quotes, or, where it has none, that of its line.
+// The end of the string that begins at `at`: behind its closing quotes, or the end of the line if it has none.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string_view three = text.substr(at, 3);

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// Settings from the command line; absent members leave the file's value alone.
+// Settings from the command line.  Members that are not set leave the file's value alone.
 struct ConfigOverrides {
   std::optional<int> concurrency = {};
   std::vector<std::string> queues = {};              // "name" or "name,weight"; replaces the default capsule's

@@ -16,7 +16,7 @@ using namespace setting;
 constexpr std::size_t longest_attribute = 1'000, most_attributes = 64;
 constexpr std::string_view name_of_service = "service.name";
 
-// "name=value", as the variables of OpenTelemetry have it.
+// Reads "name=value", the form of the variables of OpenTelemetry.
 std::pair<std::string, std::string> read_attribute(const Place& at, const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == text.npos || text.size() > longest_attribute)
@@ -35,7 +35,7 @@ void set_attribute(const Place& at, std::pair<std::string, std::string> attribut
   otlp.resource.push_back(std::move(attribute));
 }
 
-// "name=value,name=value" with %XX for what would end a value.
+// Reads "name=value,name=value", with %XX for characters that would end a value.
 void read_attributes(const Place& at, std::string_view text, OtlpSettings& otlp) {
   while (!text.empty()) {
     const std::string_view one = text.substr(0, text.find(','));
@@ -68,7 +68,7 @@ std::string check_endpoint(const Place& at, const std::string& url) {
   return url;
 }
 
-// The files of the standard variables.
+// The files that OpenTelemetry's standard variables name.
 std::optional<TlsSettings> tls_of_variables() {
   TlsSettings tls;
   for (const auto& [name, file] : {std::pair{"OTEL_EXPORTER_OTLP_CERTIFICATE", &tls.ca},

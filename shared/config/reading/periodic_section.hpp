@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// Reads [periodic]: its options, and a table of each name.  Zones are not looked at.
+// Reads [periodic]: its options, and a table for each job.  Does not check time zones: see check_zones().
 void read_periodic_jobs(const ConfigSection& section, Config& config);
 
 }  // namespace brood

@@ -51,7 +51,7 @@ void read_shards(const ConfigSection& section, std::vector<ShardSettings>& shard
     section.where_is("shard").refuse(nowhere_to_push);
 }
 
-// In a cluster.
+// Reads the shards of a cluster that are drained.
 void read_drain(const ConfigSection& section, RedisSettings& redis) {
   section.counts("drain", 0, redis.shards - 1, [&](const Place& at, std::int64_t number) {
     const int shard = static_cast<int>(number);

@@ -18,7 +18,7 @@
 namespace brood::setting {
 namespace {
 
-constexpr std::uint64_t smallest_memory = 1 << 20;  // a number without its M would otherwise kill every worker
+constexpr std::uint64_t smallest_memory = 1 << 20;  // a number that lacks its M would otherwise kill every worker
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 
 #include "shared/config/config.hpp"
 
-// Checks of single values, wherever they were written.  Every check returns its argument or throws ConfigError.
+// Checks of single values, of the file or of the command line.  Every check returns its argument or throws ConfigError.
 namespace brood::setting {
 
 inline constexpr std::chrono::milliseconds longest_time = std::chrono::hours(365 * 24);  // that a setting may be
@@ -43,14 +43,14 @@ std::string read_program(const Place& place, const std::string& word);  // absol
 std::string check_variable(const Place& place, const std::string& name);  // of the environment
 std::string check_no_nul(const Place& place, const std::string& text);
 
-// A word that is none of those that its setting knows.
+// A word that its setting does not know.
 class UnknownWord : public ConfigError {
  public:
   UnknownWord(const std::string& text, std::vector<std::string> words) : ConfigError(text), known(std::move(words)) {}
   std::vector<std::string> known;
 };
 
-// One of a few words, and what it stands for.
+// choose() returns the value of a word, or throws UnknownWord by refuse_word().
 [[noreturn]] void refuse_word(const Place& place, const std::string& word, const std::vector<std::string>& known);
 template <typename Value>
 Value choose(const Place& place, const std::string& word, const std::vector<std::pair<std::string, Value>>& choices) {

@@ -12,8 +12,8 @@ namespace brood {
 // Reads [tenants.BASE].
 TenantWeights read_tenant_weights(const ConfigSection& root);
 
-// A tenant that a capsule lists by its name is fetched as any queue is.  So a cap of each tenant holds for it by an
-// entry of its own.
+// Adds an entry to the caps for each tenant that a capsule lists by its name: such a tenant is fetched as any other
+// queue, so a cap of each tenant needs its own entry for it.
 std::vector<CapSettings> with_caps_of_listed_tenants(std::vector<CapSettings> caps, const QueueOrder& queues);
 
 }  // namespace brood

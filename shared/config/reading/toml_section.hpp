@@ -12,8 +12,8 @@
 
 namespace brood {
 
-// A table of the configuration file.  Every value is read by its key and checked; what is absent leaves its target
-// alone.  Everything wrong is thrown as ConfigError, which names file, line and key.
+// A table of the configuration file.  Every value is read by its key and checked.  A missing key leaves its target
+// alone.  Every error is thrown as ConfigError, which names file, line and key.
 class TomlSection : public ConfigSection {
  public:
   // `kind` is the section's name in keys_of_section: "capsules.*" for the section "capsules.images".
@@ -51,7 +51,7 @@ class TomlSection : public ConfigSection {
   const toml::table& table_;
 };
 
-// `take` gets the top level of the file `path` with that `text`.
+// Parses `text`, the content of the file `path`, and calls `take` with its top level.
 void parse_config(const std::string& path, const std::string& text, const ConfigSection::TakeSection& take);
 
 }  // namespace brood

@@ -88,7 +88,7 @@ void read_web(const ConfigSection& section, WebSettings& web) {
     section.where_is("user_header").refuse("needs users = \"/path\", with the role of each");
   if (!web.user_header.empty() && web.proxy_user.empty())
     section.where_is("user_header").refuse("needs proxy_user, the user that the proxy runs as: anybody could send it");
-  // The last digit of a mode is what every other user may do.
+  // The last digit of a mode is for all other users.
   if (web.users.empty() && web.mode.back() != '0')
     section.where_is("mode").refuse("lets every user of this machine do everything: set users = \"/path\"");
   if (web.listen.empty()) return;

@@ -4,7 +4,7 @@
 
 namespace brood {
 
-// Reads [web]; refuses settings that would let in clients that were not named.
+// Reads [web].  Refuses settings that would let in any client.
 void read_web(const ConfigSection& section, WebSettings& web);
 
 // Reads show_args of [web] or of a class.

@@ -35,21 +35,21 @@ struct FieldType {
   std::size_t required = 0;                 // how many fields an array must give
   std::size_t required_members = 0;         // how many an object must give
 
-  // Reads the JSON object of a field or of a type in one.  What it does not know counts as `any`, so that a newer
-  // worker can publish more.  Throws BadJson for what is not an object, or is nested too deeply.
+  // Reads the JSON object of a field, or of a type within one.  Unknown types count as `any`, so that a newer worker
+  // can publish more.  Throws BadJson for JSON that is not an object, or is nested too deeply.
   static FieldType parse(std::string_view json);
 
-  // As people write it: "integer", "[string]", "string or null", "{x: number, y: number}".
+  // The type for people to read: "integer", "[string]", "string or null", "{x: number, y: number}".
   std::string text() const;
   // In one word: "integer", "array", "struct".
   std::string_view kind_name() const;
 };
 
-// Why a worker would refuse `json`, one JSON value that has been checked: "expected an integer, got \"x\"", with the
-// place within the value; nullopt if it would take it.
+// Why a worker would refuse a value: "expected an integer, got \"x\"", and the place within the value.
 struct Misfitting {
   std::string path, problem;
 };
+// `json` is one JSON value that has been checked.  nullopt if a worker would accept it.
 std::optional<Misfitting> misfit_of(const FieldType& type, std::string_view json);
 
 }  // namespace brood

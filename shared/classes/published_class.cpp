@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_arguments = 64, longest_queue = 255;
 
-// What a push may take from a class; anything else in its options is left alone.
+// The options that a push may take from a class.  Others are ignored.
 constexpr std::array<std::string_view, 11> pushed_options{"retry_queue",  "dead",       "backtrace",  "tags",
                                                           "retry_for",    "expires_in", "encrypt",    "keep_result",
                                                           "unique_until", "unique_for", "on_conflict"};

@@ -11,21 +11,21 @@
 
 namespace brood {
 
-// What one job class of one build says of itself.  Pure.
+// The description of one job class of one build.  Pure.
 struct PublishedClass {
   struct Field {
     std::string name;
     FieldType type;
-    std::string usual;  // its value where it is left out, as JSON; empty: not known
+    std::string usual;  // its default as JSON; empty: not known
   };
 
   std::string name;
   bool is_command = false;  // a program of [commands]
-  std::string queue;        // empty: it says none
-  std::string retry;        // JSON; empty: it says nothing
+  std::string queue;        // empty: not set
+  std::string retry;        // JSON; empty: not set
   std::string timeout;      // JSON, in seconds; empty: none.  Workers know it, so it is not pushed
   bool encrypts = false;
-  std::vector<std::pair<std::string, std::string>> members;  // further ones of the payload, each a name and JSON
+  std::vector<std::pair<std::string, std::string>> members;  // further members of the payload: name and JSON
   std::optional<std::vector<std::size_t>> unique_by;         // places of arguments; nullopt: all
   bool knows_fields = false;
   std::size_t required = 0;  // how many arguments must be given
@@ -37,11 +37,11 @@ struct PublishedClass {
   bool is_unique() const;
 };
 
-// Why a worker of that build would refuse these arguments, a JSON array: one sentence that begins with the class;
-// nullopt if it would take them, or its fields are not known.
+// Why a worker of that build would refuse these arguments, a JSON array, as a sentence that begins with the class.
+// nullopt if it would accept them, or the fields are not known.
 std::optional<std::string> problem_of_arguments(const PublishedClass& known, std::string_view args);
 
-// One JSON object, for programs.
+// The description as one JSON object, for programs.
 std::string published_class_json(const PublishedClass& known);
 
 }  // namespace brood

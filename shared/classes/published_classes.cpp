@@ -22,7 +22,7 @@ void make_encrypting(PublishedClass& known) {
   known.members.emplace_back("encrypt", "true");
 }
 
-// A secret of one build is one of all: workers decrypt by what the payload says.
+// If one build encrypts the class, all do: workers decrypt if the payload says so, whatever their own build says.
 void encrypt_as_any_does(std::vector<PublishedClasses::Said>& said) {
   if (std::ranges::none_of(said, [](const auto& one) { return one.known.encrypts; })) return;
   for (PublishedClasses::Said& one : said) make_encrypting(one.known);

@@ -14,20 +14,21 @@
 
 namespace brood {
 
-// What the workers of all builds say of their job classes.  Two builds run during a rolling restart.  Pure.
+// The job classes that the workers of all builds publish.  Two builds run during a rolling restart.  Pure.
 class PublishedClasses {
  public:
   struct Build {
     std::string name;
-    std::int64_t since = 0, seen = 0;  // epoch seconds: since and when last workers of it ran
-    bool runs = false;                 // else its workers have been gone for minutes
+    std::int64_t since = 0, seen = 0;  // epoch seconds: when its workers were first and last seen
+    bool runs = false;                 // false: its workers have been gone for minutes
   };
 
-  // Builds come the newest first, those that run before those that are gone.  A document that cannot be used is left
-  // out, and why is kept among problems().
+  // Add those that run before those that are gone, each the newest first.  A document that cannot be used is left out,
+  // and the reason is added to problems().
   void add(Build build, std::string document);
 
-  // What the builds say of a class, the newest first: those that run, else those that are gone.  Empty: none has it.
+  // A class as the builds publish it, the newest first: those that run, or if none of these has it, those that are
+  // gone.  Empty: no build has it.
   struct Said {
     Build build;
     PublishedClass known;
@@ -56,7 +57,7 @@ struct PushVerdict {
     wrong,        // workers of no build would take the arguments
   } kind = Kind::unpublished;
   std::string problem = {};                    // of misspelt and wrong: a sentence
-  std::optional<PublishedClass> goes_by = {};  // of fits and wrong: as the newest build; encrypts if any of them does
+  std::optional<PublishedClass> goes_by = {};  // of fits and wrong: the class in the newest build; encrypts if any does
   bool is_gone = false;                        // of fits and wrong: no running worker has the class
 };
 PushVerdict judge_push(const PublishedClasses& published, const std::string& job_class, std::string_view args);

@@ -32,7 +32,7 @@ YesNoOrCount retry_of(const std::string& json, YesNoOrCount otherwise) {
   return count && *count >= 0 && *count <= 1'000'000 ? YesNoOrCount(*count) : otherwise;
 }
 
-// The values of these arguments; of one that is left out its default.
+// The values of these arguments; the default of one that is left out.
 std::string values_at(const std::vector<std::size_t>& places, const PublishedClass& known, std::string_view args) {
   const std::vector<std::string> given = json_elements(args);
   std::string values;
@@ -60,14 +60,15 @@ void take_options(Push& push, const SaidByPush& said, const PublishedClass& know
 
 bool is_truthy(std::optional<std::string_view> json) { return json && *json != "null" && *json != "false"; }
 
-// Its last argument is encrypted already, and cannot be checked.
+// Whether its last argument is encrypted already, and so cannot be checked.
 bool is_sealed(const Push& push) {
   if (!is_truthy(member_of(push, "encrypt"))) return false;
   const std::vector<std::string> args = json_elements(push.args);
   return !args.empty() && args.back().starts_with("\"brood1.");
 }
 
-// One that a client has made is pushed as it is: its client has encrypted it, or it lies in clear.
+// Refuses a push in clear of a class that encrypts.  A payload that a client has made is pushed as it is, so it must be
+// encrypted already.
 void must_encrypt(const Push& push, bool was_made) {
   const auto encrypt = member_of(push, "encrypt");
   const bool says_no = encrypt && !is_truthy(encrypt);

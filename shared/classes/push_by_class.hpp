@@ -11,11 +11,11 @@
 
 namespace brood {
 
-// What a push itself says; all else comes from its class.
+// Which options a push itself sets.  All others come from its class.
 struct SaidByPush {
   bool queue = false, retry = false;
 
-  // Of a push that Push::parse() reads from this JSON object.
+  // For a push that Push::parse() reads from this JSON object.
   static SaidByPush of(std::string_view json);
 };
 
@@ -25,13 +25,13 @@ class PushRefused : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Whether a Ruby Sidekiq fetches from this queue.  No worker publishes its classes.
+// Whether a Ruby Sidekiq fetches from this queue.  Its classes are not published.
 using RubyServes = std::function<bool(const std::string& queue)>;
 
-// Checks the push by what workers publish, and gives it the options of its class where it says nothing else.  A name
-// that is nearly that of a published class is refused, unless a Ruby Sidekiq fetches from its queue.  A payload that a
-// client has made (it has `created_at`) is checked, and keeps its options.  `unchecked`: nothing is refused.
-// Throws PushRefused; returns a warning, a sentence, or nothing.
+// Checks a push against the published classes, and gives it the options of its class that it does not set itself.  A
+// name that is nearly that of a published class is refused, unless a Ruby Sidekiq fetches from its queue.  A payload
+// that a client has made (it has `created_at`) is checked, and keeps its options.  With `unchecked` nothing is refused.
+// Throws PushRefused.  Returns a warning, as a sentence, or an empty text.
 std::string go_by_class(Push& push, const SaidByPush& said, const PublishedClasses& published,
                         const RubyServes& ruby_serves, bool unchecked = false);
 
@@ -41,7 +41,7 @@ std::string why_no_rule_encrypts(const std::string& job_class);
 // Throws PushRefused if the newest build says that the class encrypts its last argument.
 void check_class_of_rule(const PublishedClasses& published, const std::string& job_class);
 
-// Takes the members of unique jobs out: a callback of a batch runs once anyway.
+// Removes the members of a unique job, for a callback of a batch, which is pushed only once anyway.
 void make_common(Push& push);
 
 }  // namespace brood

@@ -32,14 +32,14 @@ struct CronRule {
   // last; and the n-th of a weekday in its month, from the beginning or the end, at bit 5 * weekday + n - 1.
   std::uint64_t days_from_end = 0, nth_weekdays = 0, nth_weekdays_from_end = 0;
   bool either_day = false;  // a day of the month or of the week is enough
-  // Minute and hour are given without `*` and steps: such a time comes once a day, also when the clock is changed.
-  // Other rules follow the time that passes.
+  // Whether minute and hour are given without `*` and steps: such a time comes once a day, also when the clock is
+  // changed.  Other rules follow the time that passes.
   bool names_time = false;
 
   // Throws CronError.
   static CronRule parse(std::string_view text);
 
-  // Whether a moment fits, as the clock shows it.
+  // Whether a moment of the wall clock fits.
   bool fits(std::chrono::local_seconds moment) const;
   // The first such moment from `begin` on and before `end`.
   std::optional<std::chrono::local_seconds> first_within(std::chrono::local_seconds begin,

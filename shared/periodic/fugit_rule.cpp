@@ -69,7 +69,7 @@ Part read_part(const CronField& field, std::string_view whole) {
   return part;
 }
 
-// Which values of a field fit.  Full: spelled so that all do, which makes a difference for days.
+// The values of a field that fit.  `full`: the field is spelled so that all fit, which makes a difference for days.
 struct Values {
   std::uint64_t bits = 0, from_end = 0;
   bool full = false;
@@ -77,7 +77,7 @@ struct Values {
 
 std::uint64_t bit(int value) { return std::uint64_t{1} << value; }
 
-// From `first` to `last` in steps, over the end if need be.
+// Adds the values from `first` to `last` in steps, over the end of the field if need be.
 void add_range(const CronField& field, std::string_view whole, int first, int last, int step, Values& values) {
   if ((first < 0) != (last < 0)) field.refuse(whole, "runs from the end of the month to its beginning");
   const bool from_end = first < 0;
@@ -124,7 +124,7 @@ Values read_values(const CronField& field, std::string_view text) {
   return values;
 }
 
-// Days of the week have a reading of their own: `*` adds none beside others, and a step alone repeats nothing.
+// Days of the week are read differently: `*` beside other values adds none, and a step without a range repeats nothing.
 struct Weekdays {
   std::uint64_t bits = 0, nth = 0, nth_from_end = 0;
   bool full = false;
@@ -170,7 +170,7 @@ std::optional<std::chrono::minutes> distance_from_utc(std::string_view word) {
   return word[0] == '-' ? -distance : distance;
 }
 
-// A name of two letters or more, the first a capital.  "MON" and "SUN#1" are days.
+// Whether a word begins with a capital and another letter or digit, and is no day such as "MON" or "SUN#1".
 bool looks_like_a_zone(std::string_view word) {
   if (word.size() < 2 || !ascii::is_upper(word[0]) || !ascii::is_letter_or_digit(word[1])) return false;
   const bool is_day =
@@ -178,7 +178,7 @@ bool looks_like_a_zone(std::string_view word) {
   return !is_day && word.find_first_of("#%,*&") == word.npos;
 }
 
-// Takes the zone off the end of a rule; UTC where none stands there.
+// Takes the zone off the end of a rule; UTC if there is none.
 Zone take_zone(std::vector<std::string_view>& words) {
   if (words.size() < 2) return {};
   const std::string_view last = words.back();

@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// What a clock shows that is so much ahead of UTC: "2026-11-25 03:00:00 +01:00".
+// A moment as a clock shows it that is `ahead` of UTC: "2026-11-25 03:00:00 +01:00".
 std::string local_text(std::chrono::sys_seconds moment, std::chrono::seconds ahead);
 
 }  // namespace brood

@@ -37,7 +37,8 @@ namespace {
 using std::chrono::sys_seconds;
 
 constexpr std::size_t most_claims = 500;
-// So many old ticks are counted one by one; then half of the time that is left is passed over, and again.
+// How many old ticks are counted one by one.  Then half of the remaining time is skipped, and the next ones are
+// counted.
 constexpr std::int64_t counted_at_once = 1'000;
 
 }  // namespace

@@ -19,10 +19,10 @@ using namespace std::chrono;
 
 namespace {
 
-// Beyond these there are moments that cannot be counted with.
+// Moments beyond these are not used: arithmetic with them could overflow.
 constexpr sys_seconds first_moment = sys_days(year(1800) / 1 / 1), last_moment = sys_days(year(2250) / 1 / 1);
 
-// Numbers one behind the other, the highest byte first.  A file that ends too early is noticed at the end.
+// Reads numbers one after the other, the highest byte first.  is_short() shows whether the file ended too early.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : left_(bytes) {}
@@ -147,7 +147,7 @@ class RuleReader {
     change.time = takes('/') ? time() : hours(2);
     return change;
   }
-  // Offsets are those that must be added to get UTC.
+  // The offsets in such a text must be added to the local time to get UTC.
   ZoneFile::Rule rule() {
     ZoneFile::Rule rule;
     name();
@@ -223,7 +223,7 @@ std::optional<ZoneFile> ZoneFile::parse(std::string_view text) {
   return zone;
 }
 
-// By the rule alone, in their order.
+// The changes by the rule, ordered by time.
 std::vector<ZoneFile::Change> ZoneFile::changes_between(year first, year last) const {
   std::vector<Change> found;
   for (year one = first; one <= last; ++one) {
@@ -265,7 +265,7 @@ namespace fs = std::filesystem;
 const fs::path zones = "/usr/share/zoneinfo";
 constexpr std::uintmax_t largest_file = 1 << 20;  // those that exist have some kilobytes
 
-// Beside the zones there are tables, and zones that count leap seconds or have other names.
+// Whether a name in that directory is no zone: there are tables, zones that count leap seconds, and links.
 bool names_no_zone(std::string_view first_part) {
   return first_part == "right" || first_part == "posix" || first_part == "posixrules" || first_part == "localtime";
 }
@@ -279,7 +279,8 @@ bool may_be_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_part_of_name) && !names_no_zone(name.substr(0, name.find('/')));
 }
 
-// Old names of zones, each with its present one.  Debian 13 has files of these in a package of its own (tzdata-legacy).
+// Visits the old names of zones, each with its present name.  Debian 13 has the files of these in another package
+// (tzdata-legacy).
 template <typename Visit>
 void visit_links(Visit visit) {
   std::ifstream table(zones / "tzdata.zi");

@@ -52,17 +52,17 @@ class ZoneFile {
   std::optional<Rule> rule_;  // after them; nullopt: nothing changes any more
 };
 
-// A time zone by its name in the machine's data (/usr/share/zoneinfo): "Europe/Berlin".  "UTC" needs none.  Its
-// data are read when it is asked for, and are kept as long as the process lives.
+// A time zone by its name in the machine's data (/usr/share/zoneinfo): "Europe/Berlin".  "UTC" needs no data.  The data
+// of a zone are read when it is first asked for, and kept as long as the process lives.
 class Zone {
  public:
   Zone() = default;  // UTC
 
   // Returns nullopt if the machine has no such zone, or no data of it.
   static std::optional<Zone> find(std::string_view name);
-  // A zone that is always so far ahead of UTC.
+  // A zone that is always `ahead` of UTC.
   static Zone fixed(std::string_view name, std::chrono::seconds ahead);
-  // The known name that is most like it; nullopt: none is.
+  // The known name that `name` is probably a misspelling of; nullopt: none is.
   static std::optional<std::string> like(const std::string& name);
 
   const std::string& name() const { return name_; }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_shown_of_note = 100;  // characters
 
-// A library defines it, so any value may come.
+// Reads a limit that a library defines, which may have any values.
 std::optional<Limit> read_limit(const abi::Limit& given) {
   if (!abi::has(given, &abi::Limit::difference) || given.kind >= limit_kinds) return std::nullopt;
   Limit limit;
@@ -149,7 +149,7 @@ void CallFrame::keep_result(const abi::Text& json) const {
   }
 }
 
-// Without memory for the note, the progress is not shown.
+// If there is no memory for the note, the progress is not shown.
 void CallFrame::note_progress(std::int64_t done, std::int64_t total, const abi::Text& note) const {
   if (host_ == nullptr || !host_->note_progress) return;
   try {
@@ -262,7 +262,7 @@ FailureFrame::FailureFrame(const Failure& failure) {
   failure_.size = sizeof failure_;
   failure_.error_class = text_of(failure.error_class);
   failure_.message = text_of(failure.message);
-  failure_.crashed = failure.crash || !failure.crash_json.empty() ? 1 : 0;  // a timeout ended its worker too
+  failure_.crashed = failure.crash || !failure.crash_json.empty() ? 1 : 0;  // a timeout also ends the worker
 }
 
 }  // namespace brood

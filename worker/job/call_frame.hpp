@@ -17,14 +17,14 @@ namespace brood {
 // One job as a library sees it.  The job, the name of the queue and the host must outlive this object.
 class CallFrame {
  public:
-  // `host` is null for a hook or a handler, which can ask nothing of the worker.
+  // `host` is null for a hook or a handler, which has no services of the worker.
   CallFrame(const Payload& job, std::string_view queue, const JobHost* host);
   CallFrame(const CallFrame&) = delete;
   CallFrame& operator=(const CallFrame&) = delete;
 
   const abi::Call* call() const { return &call_; }
   const std::string& job_class() const { return job_.code_class(); }
-  // Why the arguments of an Active Job cannot be unwrapped; nullopt: they can, or it is none.
+  // Why the arguments of an Active Job cannot be unwrapped; nullopt: they can, or it is no Active Job.
   const std::optional<std::string>& unfit() const { return unfit_; }
   const std::string& jid() const { return job_.jid(); }
 

@@ -18,7 +18,7 @@ std::string seconds_text(std::int64_t ms) {
   return ms % 1000 == 0 ? std::to_string(ms / 1000) : json_float(static_cast<double>(ms) / 1000);
 }
 
-// A library that was built with older headers says no more.
+// The description of a class whose library was built with older headers, which provide no more.
 std::string described_by_abi(const abi::JobClass& job) {
   JsonWriter options;
   if (job.retry_kind == abi::retry_count)

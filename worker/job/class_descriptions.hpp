@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// What all job classes of this registry say of themselves, as a supervisor publishes it: one JSON object.  A class that
-// would make it longer than longest_description_of_classes is there by its name alone.
+// The description of all job classes of this registry, as a supervisor publishes it: one JSON object.  Classes that
+// would make it longer than longest_description_of_classes are there only by their names.
 std::string describe_classes(const JobRegistry& registry);
 
 }  // namespace brood

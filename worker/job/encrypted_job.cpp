@@ -7,8 +7,8 @@
 namespace brood {
 namespace {
 
-// A limit of one byte: the kernel writes no core file that it would have to cut so short, and does not start a program
-// of core_pattern at this very limit.
+// Sets a limit of one byte: with it the kernel writes no core file, and does not start a program of core_pattern
+// either.
 void leave_no_core_file() {
   constexpr rlimit none{1, 1};
   setrlimit(RLIMIT_CORE, &none);

@@ -64,7 +64,7 @@ std::string fingerprint_of(const Failure& failure) {
   }
 }
 
-// Whether the report can have it as a member: that is one level deeper, and there is a limit to these.
+// Whether the report can contain the job as a member, which makes it one level deeper: JSON has at most 100.
 bool fits(const std::string& job) {
   return job.size() < longest_error_report - room_for_other_members && is_json("[" + job + "]");
 }
@@ -77,7 +77,7 @@ std::optional<ErrorReport> report_failure(const Config& config, const FailureSou
   if (!becomes || !reports_errors(config)) return std::nullopt;
   if (config.errors.when == ErrorSettings::When::death && *becomes == ErrorReport::Becomes::retry) return std::nullopt;
   ErrorReport report;
-  // If the worker is killed before Redis has what becomes of the job, the recovery reports the same attempt.
+  // The id is the same for an attempt: if the worker is killed before its settle, the recovery reports it again.
   report.id = sha1_hex(source.identity + ' ' + source.worker + ' ' + job.text()).substr(0, 32);
   report.at = epoch_seconds(wall_now());
   report.job_class = job.display_class();
@@ -92,7 +92,7 @@ std::optional<ErrorReport> report_failure(const Config& config, const FailureSou
   report.crash = failure.crash_json;
   report.fingerprint = fingerprint_of(failure);
   report.tags = tags_of(job);
-  // Its class encrypts them, and they have come in clear.
+  // The class encrypts its arguments, and these have come in clear.
   const bool are_secret = failure.error_class == "NotEncrypted";
   if (config.errors.arguments && !are_secret) report.arguments = arguments_of(job);
   if (config.on_error && fits(job.text())) report.job = job.text();

@@ -20,8 +20,8 @@ struct FailureSource {
 };
 
 // The report of a failure that is settled by `outcome`, as [on_error] wants it; nullopt: it wants none.  Encrypted
-// arguments are not in it in clear: the payload's own text has them encrypted, and where the arguments alone are
-// reported, "[encrypted data]" stands for the last.
+// arguments are never in it in clear: the payload has them encrypted, and in the reported arguments the last one is
+// "[encrypted data]".
 std::optional<ErrorReport> report_failure(const Config& config, const FailureSource& source, const Payload& job,
                                           std::string_view queue, const Failure& failure, const Outcome& outcome);
 

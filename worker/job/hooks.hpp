@@ -14,7 +14,8 @@ namespace brood {
 HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
 
-// Calls the class's exhausted hook; true if it answered `discard`.  False if there is none, or it threw (logged).
+// Calls the class's exhausted hook.  Returns true if it answered `discard`; false if there is none, or it threw, which
+// is logged.
 bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
 
 // Runs every error handler of the job's libraries (JobRegistry::libraries_told).  Their exceptions are logged and
@@ -26,7 +27,7 @@ void run_error_handlers(const JobRegistry& registry, const Payload& job, std::st
 void run_crash_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                         int slot, const std::string& report);
 
-// Calls every death handler of the same libraries; exceptions likewise.
+// Runs every death handler of the job's libraries.  Their exceptions are logged and ignored.
 void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
 

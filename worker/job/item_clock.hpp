@@ -27,11 +27,11 @@ class ItemClock {
 
   // Whether the run is of an iterable job.
   bool iterates() const { return iterates_; }
-  // Whether an item, also the one under way, has taken longer than the timeout, and no more time was asked for.
+  // Whether an item, or the one under way, has taken longer than the timeout, and no more time was asked for.
   bool overran(SteadyTime now, Timeout left) const { return overran_ || overruns(now, left); }
   // How much time an item has when it begins; nullopt: the job has no timeout.
   Timeout timeout() const { return timeout_; }
-  // Whether the next item ends in time if it takes as long as the longest one so far; true for the first.
+  // Whether there is time for another item that takes as long as the longest one so far; true for the first.
   bool fits_another(Timeout left) const { return longest_.count() == 0 || !left || *left >= longest_; }
 
   ItemClock() = default;

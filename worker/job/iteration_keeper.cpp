@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long a job is delayed.  The job cannot begin before its state is loaded, so each try of a load waits twice as
+// How long a job may be held up.  A job cannot begin before its state is loaded, so each try of a load waits twice as
 // long as the one before: a slow network or a large cursor needs more time.
 constexpr auto shortest_patience_connect = 500ms;
 constexpr auto shortest_patience = 1000ms;
@@ -73,7 +73,7 @@ bool IterationKeeper::save(const std::string& jid, const IterationState& state) 
   return is_cancelled(jid);
 }
 
-// Asks Redis for what a save would have returned.
+// Asks Redis whether the job was cancelled, which a save would have returned.
 bool IterationKeeper::is_cancelled(const std::string& jid) {
   if (steady_now() < ask_again_) return false;
   try {
@@ -87,7 +87,7 @@ bool IterationKeeper::is_cancelled(const std::string& jid) {
 
 void IterationKeeper::drop(const std::string& jid) { write_or_keep({jid, drop_iteration(jid)}); }
 
-// When the reply is lost, the write may have been applied, or may still be.  To apply it twice does no harm.
+// If the reply is lost, the write may have been applied, now or later.  To apply it twice does no harm.
 IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patience) {
   std::string why;
   try {
@@ -102,7 +102,7 @@ IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patien
       return Sent::refused;
     }
   } catch (const ConnectionLost& lost) {
-    if (lost.why == Loss::closed_on_large) return send(write, patience);  // a second close means that it is refused
+    if (lost.why == Loss::closed_on_large) return send(write, patience);  // if closed again, Redis refuses its size
     if (lost.why == Loss::too_large) {
       log::error("iteration_too_large",
                  {{"jid", write.jid}, {"reason", lost.what()}, {"kept", "what was saved before"}});

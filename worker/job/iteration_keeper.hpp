@@ -13,30 +13,31 @@
 
 namespace brood {
 
-// Keeps the states of iterable jobs in Redis, over the worker's own connection, which is idle while a job runs.  A
-// state that Redis did not take is kept here, only the latest of each job, and sent again before the jobs are settled.
-// So the next run of a job goes on where the last one stopped.
+// Keeps the states of iterable jobs in Redis, over the worker's own connection, which is idle while a job runs.  If
+// Redis did not take a state, the latest one of each job is kept here, and sent again before the jobs are settled.  So
+// the next run of a job goes on where the last one stopped.
 class IterationKeeper {
  public:
   explicit IterationKeeper(Channel& redis);
 
-  // While Redis is away it asks again after each pause, until `pause` returns false: then nullopt.  Throws
-  // UnexpectedReply when the key holds no state.
+  // Loads the state of a job.  While Redis is away it asks again after each pause, until `pause` returns false; then it
+  // returns nullopt.  Throws UnexpectedReply if the key holds no state.
   std::optional<IterationState> load(const std::string& jid,
                                      const std::function<bool(std::chrono::milliseconds)>& pause);
 
-  // Returns true if the job was cancelled.  Blocks for about a second at most; after that, Redis is not asked again for
-  // a few seconds.  When Redis refuses a state for its size, the one saved before stays.
+  // Saves a state.  Returns true if the job was cancelled.  Blocks for about a second at most; if Redis has not
+  // answered then, it is not asked again for a few seconds.  If Redis refuses a state for its size, the earlier one
+  // stays.
   bool save(const std::string& jid, const IterationState& state);
 
-  // Call it when the job is done and the scoreboard says so: a crash in between must not run the job from its
-  // beginning.
+  // Deletes the state of a job.  Call it when the job is done and the scoreboard shows that: after a crash between the
+  // two the job would run from its beginning.
   void drop(const std::string& jid);
 
   // Whether the cursor of some job is not in Redis yet.  The cursor of a job that is done does not count: it expires by
   // itself.
   bool has_unsaved_cursor() const;
-  // Call it before a settle.  `pause` throws to give up.
+  // Sends the states that Redis has not taken yet.  Call it before a settle.  `pause` throws to give up.
   void deliver(const std::function<void(std::chrono::milliseconds)>& pause);
 
  private:

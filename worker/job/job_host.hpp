@@ -15,7 +15,7 @@
 
 namespace brood {
 
-// Longer timeouts are cut to this: it is as good as for ever, and does not overflow a clock.
+// Longer timeouts are cut to this, so that they do not overflow a clock.
 inline constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 365);
 
 // The worker's services to an iterable job.
@@ -32,11 +32,11 @@ struct IterationHost {
 struct LimitResult {
   enum class Kind : std::uint8_t {
     taken,
-    over,     // not within the time that was given
-    away,     // the worker must stop meanwhile
-    refused,  // it is no limit, or Redis does not keep it
+    over,     // not free within the time that the job gave
+    away,     // Redis is away, and the worker must stop
+    refused,  // it is no valid limit, or Redis does not keep it
   } kind = Kind::taken;
-  std::size_t which = 0;  // the limit that is not free, by its place in the request
+  std::size_t which = 0;  // the index in the request of the limit that is not free
   std::string why = {};   // when refused
 };
 
@@ -52,8 +52,8 @@ struct JobHost {
   std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
   std::function<void(std::chrono::milliseconds)> set_time_left = {};
   std::string capsule = {};
-  std::optional<IterationHost> iterations = {};  // nullopt: it keeps no states
-  std::optional<LimitHost> limits = {};          // nullopt: it keeps none
+  std::optional<IterationHost> iterations = {};  // nullopt: no states are kept
+  std::optional<LimitHost> limits = {};          // nullopt: no limits are kept
   std::function<std::optional<std::string>(std::string_view bid, std::string_view step)> result_of = {};
   std::function<bool(std::string_view bid)> batch_cancelled = {};  // empty: not known
   std::function<void(std::string_view)> say = {};                  // what the job logs; empty: into this process's log
@@ -61,7 +61,7 @@ struct JobHost {
   std::function<void(std::string_view name, std::string_view value)> log_with = {};
   std::function<void(std::string)> keep_result = {};           // one JSON value; empty: it is not kept
   std::function<void(const JobProgress&)> note_progress = {};  // empty: it is not shown
-  // How long the run under way may take, for words; nullopt: as long as time_left() says when it begins.
+  // How long the run under way may take, for messages; nullopt: the time_left() at its beginning.
   std::optional<std::chrono::milliseconds> timeout = {};
   // The run's span if it is exported, for programs; empty: it is not.
   std::string traceparent = {}, tracestate = {};

@@ -76,14 +76,14 @@ bool is_class_name(std::string_view name) {
   });
 }
 
-// A debugger opens this file by the path by which we loaded it, in a process of its own.
+// A path that is the same file for other processes: a debugger opens the library by the path by which we loaded it.
 std::string path_for_everybody(const std::string& file) {
   constexpr std::string_view own = "/proc/self/";
   return file.starts_with(own) ? "/proc/" + std::to_string(getpid()) + "/" + file.substr(own.size()) : file;
 }
 
-// An exception of a static constructor leaves dlopen or ends the process, depending on how glibc and the library were
-// built.
+// Loads an object.  An exception of a static constructor leaves dlopen or ends the process, depending on how glibc and
+// the library were built.
 void* load_object(const std::string& path, const std::string& file) {
   const LastWordsOfLoading last_words(path);
   // dlopen is declared as throwing nothing, so the compiler would leave out the catch: call it through a volatile
@@ -98,8 +98,8 @@ void* load_object(const std::string& path, const std::string& file) {
   }
 }
 
-// dlopen gives its reason only as text.  The text ends with the system's error if a file could not be opened; if memory
-// was lacking, it names only the step that failed.
+// Whether dlopen failed for lack of memory or descriptors.  It gives its reason only as text.  The text ends with the
+// system's error if a file could not be opened; if memory was lacking, it names only the step that failed.
 bool lacks_something_now(const std::string& why) {
   for (const int error : {ENOMEM, EMFILE, ENFILE}) {
     if (why.ends_with(std::strerror(error))) return true;
@@ -132,8 +132,8 @@ abi::Entry open_library(const std::string& path, const std::string& file) {
   return reinterpret_cast<abi::Entry>(symbol);
 }
 
-// The objects that the libraries need, loaded before them, since the dynamic linker would not find them any more. While
-// this lives, each is known by the name by which it is asked for, even if its own name differs.
+// Loads the objects that the libraries need before these, since the dynamic linker would not find them any more.  While
+// this lives, each object has the name by which libraries ask for it, even if its own name differs.
 class NeededBefore {
  public:
   explicit NeededBefore(const HeldFiles& held) {
@@ -162,7 +162,7 @@ class NeededBefore {
   std::deque<Renamed> renamed_;  // a deque, so that they are not moved
 };
 
-// A copy of a struct, as far as both sides know its members; the others are null.
+// A copy of a library's struct, with the members that both sides know; the others are null.
 template <typename Struct>
 Struct known_part(const Struct& theirs) {
   Struct known{};
@@ -303,7 +303,7 @@ void JobRegistry::load_libraries(const Config& config, const LoadSteps& steps) {
       load(path);
     if (steps.ended) steps.ended();
   }
-  // The dynamic linker searched by itself, and may have found a file that a deploy has put there meanwhile.
+  // The dynamic linker searches by itself, so it may have found a file that a deploy has put there meanwhile.
   for (const std::string& path : held.moved()) {
     if (!moved.contains(path)) give_up_for_now(path, "was replaced while it was loaded");
   }

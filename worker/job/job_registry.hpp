@@ -23,16 +23,16 @@ class LibraryError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The own code of a library threw before any job, in a static constructor, in brood_setup or in a handler of startup,
-// or there was not enough memory or too few descriptors for it.  It may work later: a database that it needs may not be
-// there yet, for example.
+// The code of a library threw before any job: in a static constructor, in brood_setup or in a handler of startup.  Or
+// there was not enough memory, or too few descriptors.  It may work later: for example, a database that the library
+// needs may not be there yet.
 class StartupError : public LibraryError {
  public:
   using LibraryError::LibraryError;
 };
 
-// Class name -> code, or program.  Lives in workers and in the children of recovery alone: the supervisor loads no job
-// library.
+// The code or the program of each class, by its name.  Only workers and children of recovery have one: the supervisor
+// loads no job library.
 class JobRegistry {
  public:
   // A copy of the library's own description, as far as both sides know its members; the others are null.
@@ -49,14 +49,14 @@ class JobRegistry {
     const abi::Library* origin;  // the original, in the library
     std::string path;
     std::uint64_t registered;  // abi::Registered
-    std::string file;          // by which it was loaded
+    std::string file;          // the path by which it was loaded
 
     bool serves_all() const { return abi.job_count == 0; }
     bool has(abi::EventKind event) const { return (registered & std::uint64_t{abi::registered_event} << event) != 0; }
   };
 
-  // Loads the library, checks all that it says of itself, runs its brood_setup and adds its classes; a library that was
-  // loaded before is left alone.  Libraries are never unloaded.  Throws LibraryError, and then adds nothing.  When a
+  // Loads the library, checks its description of itself, runs its brood_setup and adds its classes.  A library that was
+  // loaded before is left alone.  Libraries are never unloaded.  Throws LibraryError, and then adds nothing.  If a
   // static constructor throws, this throws StartupError, or logs the exception and ends the process, depending on how
   // glibc and the library were built.
   void load(const std::filesystem::path& path);
@@ -93,7 +93,7 @@ class JobRegistry {
   // A line of JSON for each library.
   std::string periodic_jobs() const;
 
-  const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
+  const std::deque<Library>& libraries() const { return libraries_; }  // in the order in which they were loaded
   // The libraries with middleware around every job, the outermost first.
   const std::vector<const abi::Library*>& middleware() const { return middleware_; }
   // The libraries whose handlers are called for a job: its own, and those that serve all classes.  If its class is

@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-// FNV-1a: the same on every host and in every release, which std::hash does not promise.
+// FNV-1a: it is the same on every host and in every release; std::hash need not be.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;

@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// A number for a set of job libraries, made of their build ids; for a library without one, of its path, size and time.
-// It is the same in every process that has loaded the same files.  0: there are no libraries.
+// A number that identifies a set of job libraries.  It is made of their build ids; for a library without one, of its
+// path, size and time.  It is the same in every process that has loaded the same files.  0: there are no libraries.
 std::uint64_t libraries_digest(const JobRegistry& registry);
 
 }  // namespace brood

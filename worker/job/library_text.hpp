@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// Sidekiq stores so many characters of an error message.
+// How many characters of an error message Sidekiq stores.
 inline constexpr std::size_t longest_text = 10'000;
 
 // `text` in the form in which a library reads it; valid as long as `text`.

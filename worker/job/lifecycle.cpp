@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr auto between_beats = 10s;  // Sidekiq's
 
-// Kills this process unless it is destroyed in time: handlers may block, or ignore, everything else.
+// Kills this process by SIGKILL unless this object is destroyed in time: handlers may block or ignore any other signal.
 class LastMoment {
  public:
   explicit LastMoment(std::chrono::milliseconds longest) {

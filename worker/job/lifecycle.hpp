@@ -14,10 +14,10 @@
 
 namespace brood {
 
-// Runs the handlers of one event in all libraries that have some, in their order or the other way round.  Their
-// exceptions are logged; a preload and a startup end with the first one, as a StartupError.  `occasion` is the event.
+// Runs the handlers of the event `occasion` in all libraries that have some, in their order or in reverse.  Exceptions
+// are logged; but the first one of a preload or startup handler ends this, as a StartupError.
 void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion);
-// The handlers of preload, in a process that is no worker, or not yet.
+// Runs the handlers of preload, in a process that is no worker, or not yet.
 void run_preload_handlers(const JobRegistry& registry);
 
 // The events of one worker, in order and as often as <brood/event.hpp> says.  Does nothing without handlers.
@@ -27,7 +27,7 @@ class Lifecycle {
     int slot = 0;
     std::string capsule;
     bool preloaded = false;               // the handlers of preload have run, before this process was forked
-    std::chrono::milliseconds longest{};  // for the handlers of one event; then this process is killed
+    std::chrono::milliseconds longest{};  // time for the handlers of one event; after it this process is killed
     // Called around the handlers of one event.
     std::function<void(std::string_view event)> begins = [](std::string_view) {};
     std::function<void()> ended = [] {};
@@ -38,7 +38,7 @@ class Lifecycle {
   // Call it when all libraries are loaded: runs the handlers of preload, fork and startup.  Throws StartupError.
   void start();
 
-  // Redis has answered; `connections` says how often the worker has connected.
+  // Call it when Redis has answered.  `connections` is how often the worker has connected.
   void beat(std::uint64_t connections);
 
   void quiet();     // once, however often it is called

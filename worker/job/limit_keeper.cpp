@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds limits_answer_within = 2000ms;
 constexpr milliseconds shortest_rest_of_limits = 50ms, longest_rest_of_limits = 1000ms;
-// No bell is rung for a slot whose holder has settled or died, so it is found only by asking again.
+// How often to look for free slots again: no bell is rung for a slot whose holder has settled or died.
 constexpr milliseconds look_at_slots_again = 200ms;
 constexpr milliseconds reply_of_bell_within = 2000ms;
 
@@ -124,7 +124,8 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
   }
 }
 
-// Only the shard of a holder knows whether it still holds.  If that shard does not answer, its holders go on.
+// Frees the slots of holders that no longer hold.  Only the shard of a holder knows that.  If the shard does not
+// answer, its holders keep their slots.
 bool LimitKeeper::forget_gone(Channel& redis, const std::string& name, const std::vector<LimitHolder>& holders) {
   std::vector<LimitHolder> gone;
   for (const LimitHolder& holder : holders) {
@@ -147,7 +148,7 @@ bool LimitKeeper::forget_gone(Channel& redis, const std::string& name, const std
   return freed.view().is_integer() && freed.view().integer() > 0;
 }
 
-// A settle frees all slots that were held before it.
+// Forgets the slots of an earlier holder: a settle frees all slots that were held before it.
 void LimitKeeper::begin_batch_anew() {
   const LimitHolder holder = holder_();
   if (holder.member() == held_by_.member() && holder.number == held_by_.number) return;
@@ -187,7 +188,7 @@ void LimitKeeper::send_back(const std::vector<LimitUse>& uses) {
       const Reply reply = call_script(*where.first, give_back_limits(holder, of_server.second));
       if (!reply.view().error().empty()) log::warn("limits_not_given_back", {{"reason", reply.view().error()}});
     } catch (const ConnectionLost& lost) {
-      ++held_by_.taking;  // the call may arrive later, while the next job of the batch holds the same
+      ++held_by_.taking;  // the call may arrive later, when the next job of the batch holds the same limit
       log::warn("limits_not_given_back", {{"reason", lost.what()}, {"hint", "they end with the settle of the job"}});
     }
   }

@@ -19,7 +19,7 @@ class LimitPlaces {
  public:
   struct Place {
     Channel* redis = nullptr;
-    std::string elsewhere = {};  // the shard that knows the holder, if that is another: see LimitHolder
+    std::string elsewhere = {};  // the shard that has the holder's field, if it is another one: see LimitHolder
     std::size_t number = 0;      // of the limit's shard, the same for all workers
   };
   virtual ~LimitPlaces() = default;
@@ -31,14 +31,14 @@ class LimitPlaces {
 class LimitKeeper {
  public:
   // `holder` returns the holder in whose name this worker takes limits now.  `pause` waits; it returns false if the job
-  // or its worker is to end.
+  // or its worker must end.
   LimitKeeper(LimitPlaces& places, std::function<LimitHolder()> holder,
               std::function<bool(std::chrono::milliseconds)> pause)
       : places_(places), holder_(std::move(holder)), pause_(std::move(pause)) {}
 
-  // Takes all or none, and waits for them up to `wait`.  Takes the limits of one shard together, and goes through the
-  // shards in the order of their numbers, so that no two jobs wait for what the other holds.  While Redis is away it
-  // asks again until `pause` or `is_wanted` returns false; a job in another process wants nothing after its end.
+  // Takes all of the limits or none, and waits for them up to `wait`.  Takes the limits of one shard together, and goes
+  // through the shards in the order of their numbers, so that two jobs never wait for each other.  While Redis is away
+  // it asks again until `pause` or `is_wanted` returns false; the latter once a job in another process has ended.
   LimitResult take(
       const std::vector<Limit>& limits, std::chrono::milliseconds wait,
       const std::function<bool()>& is_wanted = [] { return true; });
@@ -50,7 +50,7 @@ class LimitKeeper {
   struct Together {
     LimitPlaces::Place place;
     std::vector<Limit> limits;
-    std::vector<std::size_t> numbers;  // of each, in the whole call
+    std::vector<std::size_t> numbers;  // the index of each in the whole call
   };
 
   std::vector<Together> by_server(const std::vector<Limit>& limits) const;
@@ -64,7 +64,7 @@ class LimitKeeper {
   const std::function<LimitHolder()> holder_;
   const std::function<bool(std::chrono::milliseconds)> pause_;
   struct Slot {
-    int depth = 0;  // how often it is held within itself
+    int depth = 0;  // how often the job has taken it, one within the other
     unsigned taking = 0;
   };
 

@@ -25,7 +25,7 @@ class Layer {
   }
 
  private:
-  // Called from a library: nothing may be thrown into it.
+  // Called from a library, so no exception may leave it.
   void run_inside(const abi::Changes* changes, abi::Result& result) {
     result.kind = ~0u;  // no success, in case the library writes nothing
     try {

@@ -105,14 +105,14 @@ std::string ask_linker(const std::string& linker, const std::string& library) {
   return printed;
 }
 
-// Reads the file without loading it.
+// Whether this process has loaded an object of that name.
 bool has_already(const std::string& name) {
   void* const loaded = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (loaded != nullptr) dlclose(loaded);
   return loaded != nullptr;
 }
 
-// The file was checked by flaw_of_shared_object(), so that its numbers can be trusted.
+// Reads a file that flaw_of_shared_object() has checked, so that its numbers can be trusted.
 class Elf {
  public:
   explicit Elf(const std::string& path) : file_(path, std::ios::binary) {

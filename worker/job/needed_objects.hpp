@@ -7,9 +7,9 @@
 
 namespace brood {
 
-// The shared objects that these job libraries need and this program does not have yet, as the dynamic linker would find
-// them now; each comes after those that it needs itself.  The linker lists them in a process of its own, which runs
-// none of their code.  Empty if the linker cannot be asked.
+// The shared objects that these job libraries need and this program has not loaded yet, as the dynamic linker would
+// find them now.  Each comes after those that it needs itself.  The linker lists them in a process of its own, which
+// runs none of their code.  Empty if the linker cannot be asked.
 std::vector<NeededObject> find_needed_objects(const std::vector<std::string>& libraries);
 
 // Pure.  Parses the output of `ld.so --list`.

@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-// A job over a limit waits so much longer each time, as in Sidekiq Enterprise.
+// A job over a limit waits this much longer each time, as in Sidekiq Enterprise.
 constexpr std::chrono::seconds deferral_step{300};
 
 Performed failed(std::string error_class, std::string message) {
@@ -80,7 +80,7 @@ Performed read_result_of(Ask ask) {
   return read_result(result);
 }
 
-// In the form in which a library reads it; valid until `performed` changes.
+// Writes a Performed in the form in which a library reads it; valid until `performed` changes.
 void write_result(const Performed& performed, abi::Result& result) {
   switch (performed.kind) {
     case Performed::Kind::succeeded:
@@ -105,8 +105,8 @@ bool is_same_failure(const Performed& one, const Performed& other) {
          one.failure.message == utf8_prefix(other.failure.message, longest_text);
 }
 
-// The middleware of another library throws the failure of the job again, and with older headers it drops the delay.
-// This puts back the parts that were lost.
+// Puts back the parts of a result that were lost on its way: the middleware of another library throws the failure of
+// the job again, and with older headers it drops the delay.
 Performed with_origin(Performed whole, const Performed& inside) {
   if (is_same_failure(whole, inside)) {
     whole.thrown = inside.thrown;

@@ -26,10 +26,10 @@ struct Performed {
     over_limit,  // a limit that it needs is reached: it is deferred by `delay`
   } kind = Kind::succeeded;
   Failure failure;                     // when failed, or over a limit
-  const void* thrown = nullptr;        // likewise: the address of the exception, for ThrowWatch; null: not known
+  const void* thrown = nullptr;        // then too: the address of the exception, for ThrowWatch; null: not known
   std::chrono::milliseconds delay{0};  // when interrupted: the delay that the job has asked for; 0: none
-  // When it failed because a limit was reached: how often it is deferred for that at most, and for how long; less than
-  // 0: for the usual time.
+  // When it failed because a limit was reached: how often it may be deferred for that, and for how long each time; less
+  // than 0: for the usual time.
   std::int64_t most_deferrals = 0;
   std::chrono::milliseconds defer_for{-1};
 };
@@ -39,7 +39,7 @@ struct Performed {
 Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host);
 
 // Runs a job whose code is in no library: calls `body` inside the middleware of the libraries that serve all classes,
-// with the payload as they have changed it.
+// with the payload that this middleware may have changed.
 Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,
                                 const JobHost& host, const std::function<Performed(const Payload&)>& body);
 
@@ -47,8 +47,8 @@ Performed perform_in_middleware(const JobRegistry& registry, const Payload& job,
 // failure of the hook.
 std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& job, std::string_view queue);
 
-// Whether a job with these arguments could begin, without performing it: an unknown class (`NameError`), or arguments
-// that do not fit (`ArgumentError`).  Also nullopt where a library built with older headers cannot tell.
+// Why a job with these arguments could not begin: its class is unknown (`NameError`), or its arguments do not fit
+// (`ArgumentError`).  Does not perform it.  Also nullopt if the library was built with older headers and cannot tell.
 std::optional<Failure> why_not_performable(const JobRegistry& registry, const Payload& job);
 
 // Turns the failure of a job into over_limit if a limit was the reason and the job was not deferred too often yet.  The

@@ -23,13 +23,13 @@ namespace {
 constexpr const char* cannot_execute = "cannot execute";
 constexpr const char* cannot_go_there = "cannot change to the directory";
 
-// If a job has closed one of the first three descriptors, our new one must not get its number.
+// Moves a descriptor beyond the first three: if a job has closed one of those, a new one may have got its number.
 UniqueFd off_standard(UniqueFd fd) {
   if (fd.get() > STDERR_FILENO) return fd;
   return UniqueFd(check("fcntl", fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)));
 }
 
-// A file in memory, not a pipe: a program that does not read it blocks no writer.
+// Makes the standard input as a file in memory.  With a pipe, a program that does not read it would block us.
 UniqueFd make_input(std::string_view text) {
   UniqueFd file = off_standard(UniqueFd(check("memfd_create", memfd_create("payload", MFD_CLOEXEC))));
   while (!text.empty()) {
@@ -70,11 +70,11 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-// All that the child needs, made before the vfork: the child runs in our memory while we wait, and leaves its answer
-// here.
+// The values that the child needs, made before the vfork.  The child runs in our memory while we wait, and leaves its
+// answer here.
 struct Birth {
   const char* path;
-  int held;  // its descriptor, if `path` leads through that; else -1
+  int held;  // the descriptor, if `path` is one below /proc/self/fd; else -1
   char* const* words;
   char* const* environment;
   const char* directory;  // nullptr: ours
@@ -103,7 +103,7 @@ void close_all_but(int held) {
   by_default.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &by_default, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != birth.parent) _exit(EXIT_FAILURE);  // it died before prctl()
+  if (getppid() != birth.parent) _exit(EXIT_FAILURE);  // the parent ended before prctl()
   child_step(birth, "dup2", dup2(birth.input, STDIN_FILENO));
   child_step(birth, "dup2", dup2(birth.errors, STDERR_FILENO));
   if (birth.directory != nullptr) child_step(birth, cannot_go_there, chdir(birth.directory));
@@ -115,8 +115,8 @@ void close_all_but(int held) {
   _exit(EXIT_FAILURE);
 }
 
-// vfork, since a fork would copy the page tables of all that the job libraries have loaded.  The child runs in our
-// memory, so no signal may reach one of our handlers in it.
+// Uses vfork, since a fork would copy the page tables of all that the job libraries have loaded.  The child runs in our
+// memory, so signals stay blocked: none may run one of our handlers there.
 pid_t give_birth(Birth& birth) {
   sigset_t all, before;
   sigfillset(&all);
@@ -129,7 +129,7 @@ pid_t give_birth(Birth& birth) {
   return pid;
 }
 
-// A job library may have asked the kernel to forget how children end.
+// Makes the kernel keep the exit status of children: a job library may have asked it not to.
 void handle_ends_of_children() {
   struct sigaction action {};
   sigaction(SIGCHLD, nullptr, &action);
@@ -187,7 +187,7 @@ std::optional<ProgramEnd> Program::end() {
   siginfo_t info{};
   check("waitid", waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT));
   if (info.si_pid == 0) return std::nullopt;
-  signal(SIGKILL);  // while its pid, which names the group, cannot be another's
+  signal(SIGKILL);  // before wait4(): until then no other process can get its pid, which names the group
   int status = 0;
   rusage used{};
   check("wait4", wait4(std::exchange(pid_, 0), &status, 0, &used));

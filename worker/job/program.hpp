@@ -15,23 +15,23 @@ namespace brood {
 
 // The program to execute.
 struct ProgramStart {
-  std::string path;                                // messages call it by this
-  std::string file = {};                           // by which it is executed; empty: `path`
+  std::string path;                                // as messages name it
+  std::string file = {};                           // the path by which it is executed; empty: `path`
   std::vector<std::string> words;                  // of its command line, its own name first
-  std::map<std::string, std::string> environment;  // beside ours
+  std::map<std::string, std::string> environment;  // added to ours
   std::string directory;                           // empty: ours
   std::string_view input;                          // its standard input
 };
 
 // How a program ended.
 struct ProgramEnd {
-  bool exited = false;  // else a signal ended it
+  bool exited = false;  // false: a signal ended it
   int value = 0;        // exit status, or the signal's number
   std::uint64_t peak_kb = 0;
 };
 
-// A program that runs as our child, in a process group of its own, with default signal dispositions, no descriptor but
-// 0, 1 (ours) and 2 (a pipe to us), and never longer than we do.
+// A program that runs as our child, in a process group of its own, with default signal dispositions.  It has no
+// descriptors but 0, 1 (ours) and 2 (a pipe to us).  When we end, it is killed.
 class Program {
  public:
   // Returns once the program is executed.  Throws std::system_error that names the step that failed.
@@ -40,7 +40,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  int process() const { return process_.get(); }  // a pidfd, readable once it has ended; -1 where the kernel has none
+  int process() const { return process_.get(); }  // a pidfd, readable once it has ended; -1: the kernel has none
   int errors() const { return errors_.get(); }    // what it prints on its standard error; does not block
 
   void signal(int number) const;  // to its whole group

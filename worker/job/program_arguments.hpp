@@ -16,10 +16,11 @@ class BadArgument : public std::runtime_error {
 };
 
 // Pure: the words that a program is started with, from a command's `run` and a job's `args` (a JSON array).  Strings
-// are passed as they are, null as nothing, all else as its JSON text, spelled as the client did.  Throws BadArgument.
+// are passed as they are, null as an empty word, and other values as their JSON text, as the client spelled it.  Throws
+// BadArgument.
 std::vector<std::string> program_words(const std::vector<std::string>& run, std::string_view args);
 
-// The arguments of the payload, of an Active Job those that it wraps.  Throws BadArgument.
+// The arguments of the payload; for an Active Job those that it wraps.  Throws BadArgument.
 std::string plain_arguments(const Payload& job);
 
 }  // namespace brood

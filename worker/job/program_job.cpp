@@ -30,11 +30,10 @@ using std::chrono::milliseconds;
 
 constexpr auto longest_wait = 60'000ms;
 constexpr auto wait_without_pidfd = 10ms;
-// How long a program may take to end after SIGKILL, before the supervisor ends this worker for it.
+// How long a program may take to end after SIGKILL.  After that the supervisor ends this worker.
 constexpr auto time_to_die = 5'000ms;
 
-// Only the program reads its standard input.  Its command line is visible to every user who may list processes: there
-// an encrypted argument is "[encrypted data]".
+// The payload for the program's standard input, which no other process reads: with its arguments in clear.
 Secret whole_payload_in_clear(const Payload& job) {
   const std::string_view stored = job.args();
   const auto begin = static_cast<std::size_t>(stored.data() - job.text().data());
@@ -46,9 +45,10 @@ Secret whole_payload_in_clear(const Payload& job) {
   return whole;
 }
 
-// Every user who may list processes can see it.
+// The arguments for the command line, which every user who may list processes can see: an encrypted argument is
+// "[encrypted data]".
 std::string args_to_show(const Payload& job, const Payload& fetched) {
-  if (fetched.is_open() && !job.is_open()) return masked_args(job.args());  // changed by middleware: in clear
+  if (fetched.is_open() && !job.is_open()) return masked_args(job.args());  // middleware has put them there in clear
   return is_encrypted(job) ? shown_args(job.text()) : plain_arguments(job);
 }
 
@@ -71,7 +71,7 @@ ProgramStart start_of(const CommandSettings& command, const Payload& job, const 
   return start;
 }
 
-// From the program's start to its end.
+// Watches a program from its start to its end.
 class Watch {
  public:
   Watch(const ProgramStart& start, const JobHost& host, milliseconds grace)
@@ -98,7 +98,7 @@ class Watch {
     }
   }
 
-  // The program was asked to end because its time was over.
+  // Whether the program was asked to end because its time was over.
   bool timed_out() const { return kill_at_.has_value(); }
   milliseconds time_given() const { return time_given_.value_or(0ms); }
   std::vector<std::string> last_lines() const { return tail_.lines(); }
@@ -125,7 +125,7 @@ class Watch {
     }
   }
 
-  // No more than our own pipe takes at once, so that passing it on does not block us.
+  // Reads no more than our own pipe takes at once, so that passing it on does not block us.
   bool read_some() {
     char bytes[PIPE_BUF];
     const ssize_t got = ::read(program_.errors(), bytes, sizeof bytes);
@@ -146,8 +146,8 @@ class Watch {
       waiting_.clear();  // the supervisor is gone
   }
 
-  // Reads the bytes that lay in the pipe at the end, and no more: other processes may hold the pipe, and print for
-  // ever.
+  // Reads the bytes that are in the pipe when the program has ended, and no more: other processes may hold the pipe,
+  // and print for ever.
   void take_the_rest() {
     std::size_t left = 1 << 20;  // the largest pipe that a program may ask for
     do {
@@ -190,7 +190,7 @@ Performed judge(const ProgramEnd& end, const Watch& watch, const std::string& pa
   if (!watch.timed_out() && end.exited && end.value == 0) return {};
   std::vector<std::string> lines = watch.last_lines();
   const std::string last = lines.empty() ? "" : ": " + lines.back();
-  // Even exit status 0 is a timeout then: most programs exit so after TERM, whether they are done or not.
+  // Even with exit status 0 this is a timeout: most programs exit so after TERM, whether they are done or not.
   if (watch.timed_out())
     return failed_program(
         "JobTimeout",

@@ -14,7 +14,7 @@ namespace brood {
 struct ProgramRun {
   Performed performed;
   std::uint64_t peak_kb = 0;  // of the program's memory
-  bool was_killed = false;    // by SIGKILL, and not by us
+  bool was_killed = false;    // by a SIGKILL that this process did not send
 };
 
 // Executes the program, waits for its end, and turns every outcome into a Performed.  Its standard error is copied to

@@ -7,7 +7,7 @@
 namespace brood {
 namespace {
 
-// The lowest two bits are the kind, and those above them the count, which is 1,000,000 at most and fits.
+// The lowest two bits are the kind.  The bits above are the count, which is at most 1,000,000 and fits.
 constexpr int retry_count_bit = class_flags_end + 2;
 constexpr std::int64_t most_retries = 1'000'000;
 

@@ -12,7 +12,7 @@
 namespace brood {
 
 // Settles a job that failed, by the ordinary retry policy: runs the error handlers, asks the class's hooks, and runs
-// the death handlers of a job that is not to be tried again.  With `ask_hooks` false no code of a library runs.
+// the death handlers if the job is not retried.  With `ask_hooks` false no code of a library runs.
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const RetryPolicy& policy, bool ask_hooks = true);
 
@@ -34,11 +34,11 @@ Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::stri
 Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, std::string_view queue,
                               const Failure& failure);
 
-// Settles a job that has expired, at `expiry`: it has ended, or it is dead if `becomes` asks for that and its option
-// `dead` does not forbid it.  No failure is counted, and no handler runs.
+// Settles a job that has expired, at `expiry`: it is acknowledged, or it is dead if `becomes` asks for that and its
+// option `dead` does not forbid it.  No failure is counted, and no handler runs.
 Outcome settle_expired(const Payload& job, std::string_view queue, WallTime expiry, ExpiredJobs becomes);
 
-// A text that is not a job goes to `dead` as it is, since nothing can be added to it.  The log says why.
+// Moves a text that is not a job to `dead` as it is, since nothing can be added to it.  The reason is logged.
 Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason);
 
 }  // namespace brood

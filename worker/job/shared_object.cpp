@@ -23,7 +23,7 @@ constexpr unsigned char word_size = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32
 constexpr const char* not_shared_object = "is not a shared object";
 constexpr const char* cut_short = "is cut short";
 
-// A range of the file by the file's own numbers, which may be hostile and must not wrap around.
+// Whether a range lies within the file.  Its numbers come from the file, may be hostile, and must not wrap around.
 bool ends_within(std::uint64_t size, std::uint64_t begin, std::uint64_t length) {
   return begin <= size && length <= size - begin;
 }

@@ -10,7 +10,7 @@ std::int64_t ns_of(const std::optional<WallTime>& time) {
   return time ? std::max<std::int64_t>(time->time_since_epoch().count(), 0) : 0;
 }
 
-// Sidekiq counts the failures before this run here.
+// The number of this attempt, from 1: Sidekiq's retry_count is 0 after the first failure.
 std::int64_t attempt_of(const Payload& job) {
   const auto failures = job.integer("retry_count");
   return failures ? std::clamp<std::int64_t>(*failures, -1, INT64_MAX - 2) + 2 : 1;

@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// The place of a payload's run in a trace, and the span's facts but for its end.  A run that is not exported has the
-// trace alone.
+// The span of a run: its trace, and all of its facts but the end.  If the run is not exported, the span has only the
+// trace.
 RunSpan span_of_run(const OtlpSettings& settings, const Payload& job, const std::string& queue, const RunKey& run);
 
 }  // namespace brood

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_without_pidfd = 10ms;  // also while it dies
+constexpr auto look_without_pidfd = 10ms;  // also after SIGKILL, until the program has ended
 
 ProgramStart start_of(const CommandSettings& settings, const ErrorReport& report, const std::string& input) {
   ProgramStart start;

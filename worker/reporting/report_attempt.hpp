@@ -15,9 +15,9 @@ class ReportAttempt {
  public:
   virtual ~ReportAttempt() = default;
 
-  // Adds what to poll for.
+  // Adds the descriptors to poll.
   virtual void watch(std::vector<pollfd>& fds) const = 0;
-  // When to call go_on() even if nothing has come.
+  // When to call go_on() even if none of them is ready.
   virtual SteadyTime next_look(SteadyTime now) const = 0;
   // Goes on as far as it can.  Returns the verdict once there is one.
   virtual std::optional<ErrorVerdict> go_on(SteadyTime now) = 0;

@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr auto lines_apart = 1min;       // in the log
 constexpr std::size_t most_reasons = 8;  // of one outage, in the log
-constexpr int most_answers = 5;          // to one report, which may be the reason that the service fails
-constexpr int most_silences = 5;         // to one report in a row; then the other reports are tried
+constexpr int most_answers = 5;          // failures of the service for one report, which may be their reason
+constexpr int most_silences = 5;         // for one report in a row; then the other reports are tried
 
 }  // namespace
 
@@ -76,7 +76,7 @@ void ReportQueue::advance(SteadyTime now) {
   while (may_begin(now)) begin(now);
 }
 
-// One that is away is tried by one report at a time.
+// Whether another attempt may begin.  A service that is away is tried with one report at a time.
 bool ReportQueue::may_begin(SteadyTime now) const {
   if (waiting_.empty() || now < not_before_ || (ends_ && failures_ > 0)) return false;
   return under_way_.size() < (failures_ > 0 ? 1 : most_under_way_);
@@ -132,7 +132,7 @@ void ReportQueue::try_again(Entry entry, const ErrorVerdict& verdict, SteadyTime
     reasons_.clear();
     counts_.away_since.store(static_cast<std::uint64_t>(epoch_seconds(wall_now())));
   }
-  // Each reason once: one that an operator must fix may follow one that passes by itself.
+  // Logs each reason once: a reason that an operator must fix may follow one that passes by itself.
   if (reasons_.size() < most_reasons && reasons_.insert(verdict.reason).second)
     log::warn("error_service_away", {{"service", name()}, {"reason", verdict.reason}});
   std::uniform_real_distribution<double> chance(0, 1);
@@ -141,12 +141,12 @@ void ReportQueue::try_again(Entry entry, const ErrorVerdict& verdict, SteadyTime
     waiting_.push_front(std::move(entry));
     return;
   }
-  // If the service takes another one meanwhile, and not this one, it is the report.
+  // If the service takes other reports meanwhile, but never this one, the report itself is the reason.
   entry.taken_before = taken_;
   waiting_.push_back(std::move(entry));
 }
 
-// The program's failures are told each: they may differ, and it is the operator's own.
+// Each failure of the program is logged, since they may differ, and the operator can fix the program.
 void ReportQueue::refuse(const Entry& entry, const std::string& reason, SteadyTime now) {
   note_back(now);
   counts_.refused.fetch_add(1, std::memory_order_relaxed);

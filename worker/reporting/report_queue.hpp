@@ -20,18 +20,18 @@
 
 namespace brood {
 
-// A report that one or more queues have.
+// A report that is in one or more queues.
 struct HeldReport {
   ErrorReport report;
   std::string file = {};  // in the spool; empty: it is a digest, which has none
   std::size_t bytes = 0;  // of that file
-  int queues = 0;         // that have not done with it
+  int queues = 0;         // how many queues are not done with it
 };
 
 // The reports that wait for one service, or for the program, and those under way to it.
 class ReportQueue {
  public:
-  // Throws std::exception if it cannot be tried now.
+  // Begins an attempt; throws std::exception if that is not possible now.
   using Begin = std::function<std::unique_ptr<ReportAttempt>(const HeldReport&, SteadyTime)>;
   using Done = std::function<void(HeldReport&)>;
 
@@ -44,16 +44,16 @@ class ReportQueue {
   void add_files_under_way(std::set<std::string>& files) const;
   SteadyTime next_look(SteadyTime now) const;
   void advance(SteadyTime now);
-  // From now on nothing is tried again: what is not taken stays where it is.
+  // From now on no report is tried again: a report that is not taken stays in the spool.
   void end() { ends_ = true; }
   bool has_ended() const { return under_way_.empty() && (waiting_.empty() || failures_ > 0); }
 
  private:
   struct Entry {
     std::shared_ptr<HeldReport> held;
-    int answers = 0;                 // of the service that did not take it
-    int silences = 0;                // it was sent, and there was no answer
-    std::uint64_t taken_before = 0;  // reports, when it was put behind the others for its silences
+    int answers = 0;                 // how often the service answered and did not take it
+    int silences = 0;                // how often it was sent and no answer came
+    std::uint64_t taken_before = 0;  // the value of taken_ when it was put behind the others for its silences
     std::unique_ptr<ReportAttempt> attempt = {};
   };
 

@@ -54,7 +54,7 @@ constexpr auto time_to_end = 2s;
 constexpr auto lock_again = 100ms;    // another reporter may still read
 constexpr auto between_reads = 50ms;  // many reports are read at once
 constexpr std::chrono::milliseconds read_anyway = 5s, read_without_news = 200ms;
-constexpr auto secrets_last = 1min;  // then they are read again, and the certificates: they may have been renewed
+constexpr auto secrets_last = 1min;  // then they and the certificates are read again, since they may have been renewed
 constexpr std::size_t most_read_at_once = 1'000;
 constexpr auto longest_lock = 30s;  // of another reporter, with a wide margin
 constexpr auto lines_of_unreadable_apart = 1min;
@@ -126,7 +126,7 @@ class ReportLoop {
     }
   }
 
-  // Only one reporter reads at a time, so that no report is sent by two.
+  // Whether this reporter may read.  Only one does at a time, so that no report is sent twice.
   bool may_read(SteadyTime now) {
     if (!ends_at_ && !spool_->is_in_place()) open_anew();
     if (reads_) return true;
@@ -146,7 +146,7 @@ class ReportLoop {
     return true;
   }
 
-  // Jobs can write there too, and remove or rename the directory.
+  // Makes the directory again: jobs can write there too, and so remove or rename it.
   void open_anew() {
     log::warn("error_reports_moved", {{"directory", reporter_.spool}, {"now", "it is made again"}});
     make_error_spool(reporter_.spool);
@@ -206,7 +206,7 @@ class ReportLoop {
     remove(name);
   }
 
-  // If this process is killed, the next one knows which reports may be the reason.
+  // Notes the files in hand.  If this process is killed, the next one knows which reports may be the reason.
   void note_in_hand(const std::string& file = {}) {
     std::set<std::string> files;
     for (const ReportQueue& queue : queues_) queue.add_files_under_way(files);
@@ -223,7 +223,7 @@ class ReportLoop {
     next_unreadable_ = now + lines_of_unreadable_apart;
   }
 
-  // What cannot be removed is tried again at each look, and not sent again.
+  // Removes a file.  If that fails, it is tried again at each look, and the report is not sent again.
   void remove(const std::string& name) {
     if (spool_->remove(name))
       done_.erase(name);
@@ -259,7 +259,7 @@ class ReportLoop {
     return begin_report(sink, config, *services_, certificates, reporter_.version, report, now);
   }
 
-  // While a file is away, its content from before counts.
+  // Reads the secrets of the services.  While a file is missing, its last content is used.
   void read_services(SteadyTime now) {
     services_read_ = now;
     try {
@@ -269,7 +269,7 @@ class ReportLoop {
     }
   }
 
-  // The ones before may still be in use: a report is sent within seconds.
+  // Reads the certificates anew.  The former ones are kept for a while, since a report under way may use them.
   const TlsCertificates& read_certificates(SteadyTime now) {
     if (certificates_.empty() || now >= certificates_read_ + secrets_last) {
       certificates_.emplace_back(with_paths(reporter_.config.errors.tls.value_or(TlsSettings{})));
@@ -287,7 +287,7 @@ class ReportLoop {
   std::set<std::string> known_;       // files whose reports are in a queue
   std::set<std::string> done_;        // files that could not be removed
   std::set<std::string> unreadable_;  // could not be opened at the last look; they are tried again at the next
-  std::set<std::string> in_hand_;     // read or sent at this moment, as noted
+  std::set<std::string> in_hand_;     // files being read or sent, as they were noted last
   std::set<std::string> suspects_;    // those that a killed reporter had in hand
   std::size_t held_bytes_ = 0;        // of these
   std::optional<ErrorServices> services_;

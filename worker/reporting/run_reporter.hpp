@@ -13,20 +13,20 @@ namespace brood {
 
 class TlsCertificates;
 
-// The reporter of one supervisor: what it goes by, and where its reports come from.
+// The values that the reporter of one supervisor works with.
 struct Reporter {
   const Config& config;
   std::string_view version;
   std::string spool;
   ErrorCounts& counts;  // in shared memory
-  int lifeline;         // at its end the reporter sends what it has, for at most two seconds
+  int lifeline;         // a pipe; at its end (EOF) the reporter sends what it has, for at most two seconds
 };
 
-// Runs in a child: hands the reports of the spool to the program and the services of [on_error], until its lifeline
-// ends.  A report's file is removed once each of them has taken or refused it.  Returns the exit status.
+// The body of a child: hands the reports of the spool to the program and the services of [on_error], until its lifeline
+// ends.  The file of a report is removed once each of them has taken or refused the report.  Returns the exit status.
 int run_reporter(const Reporter& reporter);
 
-// The attempt to hand a report to a sink of these.  Throws std::exception.
+// Begins an attempt to hand a report to a sink.  Throws std::exception.
 std::unique_ptr<ReportAttempt> begin_report(ErrorSink sink, const Config& config, const ErrorServices& services,
                                             const TlsCertificates* certificates, std::string_view version,
                                             const ErrorReport& report, SteadyTime now);

@@ -8,7 +8,7 @@ namespace brood {
 // Sends a report to an error service.
 class ServiceAttempt : public ReportAttempt {
  public:
-  // `certificates` as HttpCall has them.
+  // `certificates` as for HttpCall.
   ServiceAttempt(const HttpPost& post, const TlsCertificates* certificates, SteadyTime now)
       : call_(post, certificates, "[on_error.tls]", now) {}
 

@@ -61,7 +61,7 @@ Decision Admission::decide(std::string_view payload) {
 
 void Admission::note(const Decision& decision) { ++(decision.waits_for_class() ? deferred_ : begun_); }
 
-// A job of a cancelled batch is dropped at once.
+// Skips a job of a cancelled batch.
 Admission::Answer Admission::batch() {
   const auto batch = batch_named_by(job_);
   if (!batch || batch->bid.empty() || !batches_.is_cancelled(batch->bid)) return std::nullopt;
@@ -69,8 +69,8 @@ Admission::Answer Admission::batch() {
   return Decision{.kind = Kind::skip};
 }
 
-// Without a free place of its class it waits beside its queue.  A job that wraps another, as Active Job's do, counts as
-// either class; one that is where one of its classes belongs is not moved on by the other.
+// Sets a job aside whose class has a cap, into the queue beside its own.  A job that wraps another, as Active Job's do,
+// counts as either class.  If it already lies where one of its classes belongs, the other class does not move it on.
 Admission::Answer Admission::cap() {
   if (caps_->empty()) return std::nullopt;
   std::string beside = aside_for(*caps_, queue_, job_.code_class());
@@ -82,9 +82,9 @@ Admission::Answer Admission::cap() {
   return decision;
 }
 
-// A job that came too late ends, whatever its class waits for.  Asked again after its lock, which may take long while
-// Redis is away.  A clock that may be wrong drops no job: Redis is asked for the time first, which is usually fresh,
-// and if Redis does not answer the job runs.
+// Notes whether the job has expired: then it ends, even if its class is paused or in quarantine.  Called again after
+// the lock, which may take long while Redis is away.  A wrong clock must drop no job, so Redis is asked for the time
+// first, unless that is fresh.  If Redis does not answer, the job runs.
 Admission::Answer Admission::expiry() {
   const std::optional<WallTime> expiry = expired_ ? std::nullopt : expiry_of(job_);
   if (!expiry || redis_now() <= *expiry) return std::nullopt;
@@ -93,26 +93,28 @@ Admission::Answer Admission::expiry() {
   return std::nullopt;
 }
 
-// Its class is paused, or in quarantine.  This comes before its lock, which it neither takes nor lets go of.
+// Defers a job whose class is paused or in quarantine.  This comes before its lock, so it neither takes nor lets go of
+// one.
 Admission::Answer Admission::class_waits() {
   if (!classes_may_wait_ || expired_) return std::nullopt;
   const std::optional<Deferral> deferral = quarantine_.defers(job_);
   return deferral ? std::optional(deferred(deferral->why)) : std::nullopt;
 }
 
-// A recovery takes for performed only what lies in front of everything that was deferred.
+// Behind a deferred job, no job is carried out before the next settle: a recovery takes for performed only jobs in
+// front of the first deferred one.
 Admission::Answer Admission::order() {
   return deferred_ > 0 ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;
 }
 
-// Jobs that are done wait for no job that may be long.
+// A job that may be long begins only after the next settle, so that the jobs before it need not wait for their settle.
 Admission::Answer Admission::length() {
   const bool may_be_long = begun_ > 0 && !short_classes_.contain(job_.code_class());
   return may_be_long ? std::optional(Decision{.kind = Kind::not_now}) : std::nullopt;
 }
 
-// It is the next one of its sequence.  The fetch has seen to that, so others wait only where a script was refused or
-// lost; and then they go back to be fetched again.  What came too late ends, and holds up no job.
+// Checks that the job is the next one of its sequence.  The fetch has ensured that, unless a script was refused or
+// lost: then the job goes back to be fetched again.  An expired job ends, and does not wait for its sequence.
 Admission::Answer Admission::sequence() {
   if (std::string problem = problem_of_sequence(job_); !problem.empty()) {
     quarantine_.does_not_begin(job_);
@@ -128,7 +130,7 @@ Admission::Answer Admission::sequence() {
   return deferred(entered == Taken::no ? Why::sequence : Why::lock);
 }
 
-// It has the lock that it runs under.  One that came too late needs none: it ends, and asks for a turn no more.
+// Takes the lock that the job runs under.  An expired job needs none: it ends, and does not wait for a lock.
 Admission::Answer Admission::turn() {
   const UniqueTurn turn = take_unique_turn(session_, job_);
   if (turn == UniqueTurn::begins) return std::nullopt;

@@ -24,9 +24,9 @@ namespace brood {
 struct Decision {
   enum class Kind {
     run,         // it begins now
-    expire,      // it came too late, at `expiry`, to begin: it ends, and of its class the on_expired hook alone runs
+    expire,      // it expired at `expiry`: it ends, and only the on_expired hook of its class runs
     defer,       // it waits: see `deferral`
-    drop,        // another job holds its lock, and it does not want a turn
+    drop,        // another job holds its lock, and this job does not wait for the lock
     skip,        // its batch was cancelled
     unreadable,  // it is no job: see `why`
     not_now,     // settle what is done, then ask again
@@ -34,9 +34,9 @@ struct Decision {
   Deferral deferral = {};
   WallTime expiry = {};
   std::string why = {};
-  bool settles_at_once = false;  // Redis was asked for its lock or its sequence, which goes with the next settle
+  bool settles_at_once = false;  // it may have got a lock or its sequence, which goes with the next settle
 
-  // It waits for its class: the jobs behind it may be looked at too.
+  // Whether it waits because of its class: then the jobs behind it may begin before it.
   bool waits_for_class() const {
     using Why = Deferral::Why;
     return kind == Kind::defer && deferral.why != Why::lock && deferral.why != Why::behind &&
@@ -44,32 +44,32 @@ struct Decision {
   }
 };
 
-// Whether the jobs of one worker may begin, one after the other.  Each payload is parsed here, once on its way.
+// Decides for the jobs of one worker, one after the other, whether they may begin.  Each payload is parsed only here.
 class Admission {
  public:
   // `redis` is idle while it is asked here.  `knows` tells whether the worker has code for a class.
   Admission(Session& session, Channel& redis, const Config& config, std::function<bool(const std::string&)> knows);
 
-  // A batch begins, which was fetched from `queue`.  `caps` hold in this shard.
+  // Call it when a batch begins, which was fetched from `queue`.  `caps` are those of this shard.
   void begin_batch(const std::string& queue, const std::vector<CapSettings>& caps);
-  // Brings up to date which classes are in quarantine, and which are paused: see Quarantine::note_pauses().  May ask
-  // Redis, so call it before each look whether a job may begin at all.
+  // Updates which classes are in quarantine, and which are paused: see Quarantine::note_pauses().  It may ask Redis, so
+  // call it before you check whether a job may begin at all.
   void look_at_classes(const NameSet* paused) { classes_may_wait_ = quarantine_.may_defer(paused); }
   // Asks the gates in their order, which admission.cpp lists.  May wait for Redis.
   Decision decide(std::string_view payload);
-  // The job of the last decision, unless it was unreadable; its memory serves them all.
+  // The job of the last decision, unless it was unreadable; the next decision reuses its memory.
   Payload& job() { return job_; }
-  // The last decision was carried out.
+  // Call it when the last decision was carried out.
   void note(const Decision& decision);
 
-  // The code of a job has run for so long, and then: what becomes of the job is known.
+  // Call note_run() when the code of a job has run for `took`, and note_end() when the job's outcome is known.
   void note_run(const Payload& job, std::chrono::nanoseconds took) { short_classes_.ran(job.code_class(), took); }
   void note_end(const Payload& job) { quarantine_.ended(job); }
 
   bool is_on_trial() const { return quarantine_.is_kept_trial(); }  // the job of the last decision
   Quarantine& quarantine() { return quarantine_; }
   QuarantinedJobs& quarantined_jobs() { return quarantined_jobs_; }
-  // The worker has gone to another shard.
+  // Call it when the worker has gone to another shard.
   void forget_shard();
 
  private:
@@ -93,7 +93,7 @@ class Admission {
   std::string queue_;
   const std::vector<CapSettings>* caps_ = nullptr;
   bool classes_may_wait_ = false;
-  std::optional<WallTime> expired_;  // the job came too late
+  std::optional<WallTime> expired_;  // when the job expired; nullopt: it has not
   bool asked_for_lock_ = false;
   int begun_ = 0, deferred_ = 0;  // jobs of the batch
 };

@@ -10,13 +10,14 @@
 
 namespace brood {
 
-// Whether a batch was cancelled, as one worker asks for each of its jobs.  Short jobs share an answer.
+// Asks for each job of a worker whether its batch was cancelled.  Jobs that follow each other within milliseconds share
+// an answer.
 class CancelledBatches {
  public:
-  // `redis` is idle while it is asked here.
+  // `redis` must be idle while this asks it.
   explicit CancelledBatches(Channel& redis) : redis_(redis) {}
 
-  // False while Redis is away.
+  // Returns false while Redis is away.
   bool is_cancelled(std::string_view bid) {
     const SteadyTime now = steady_now();
     if (bid == bid_ && now - asked_ < longest_known) return cancelled_;

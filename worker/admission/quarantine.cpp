@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto stays_fresh = 5s;
-// For a new worker: its predecessor may have crashed, and that crash may not be counted yet.
+// For a new worker, since a crash of its predecessor may not be counted yet.
 constexpr auto stays_fresh_at_first = 50ms;
 constexpr auto is_new_for = 5s;
 
@@ -76,7 +76,8 @@ std::optional<Deferral> Quarantine::defers(const Payload& job) {
   return has_crashed(job) ? std::optional(Deferral{.why = Deferral::Why::quarantine}) : std::nullopt;
 }
 
-// A worker that has waited for a job since the last look may not know of a quarantine.
+// Reads the quarantines again, unless that was done recently: a worker that has waited for a job since may not know of
+// one.
 void Quarantine::read_unless_fresh() {
   const SteadyTime now = steady_now();
   if (now - read_at_ < stays_fresh_for(now)) return;
@@ -119,7 +120,7 @@ void Quarantine::does_not_begin(const Payload& job) {
   }
 }
 
-// How the probe ended does not matter: it has not crashed.
+// Whether the probe succeeded or failed does not matter: it has not crashed.
 void Quarantine::ended(const Payload& job) {
   if (!probe_) return;
   passed_ = Passed{job.code_class(), job.display_class(), job.jid()};
@@ -128,8 +129,8 @@ void Quarantine::ended(const Payload& job) {
   tell_of_passed();
 }
 
-// Sent twice, it counts once: the key names the probe that is under way.  If it cannot be sent, it goes with the next
-// look, or before the next job.
+// Sent twice, it counts once: the key names the probe that is under way.  If it cannot be sent now, it is sent at the
+// next look, or before the next job.
 void Quarantine::tell_of_passed() try {
   if (!passed_) return;
   if (redis_.run(pass_probe(passed_->job_class, passed_->jid)).view().integer() == 1) {

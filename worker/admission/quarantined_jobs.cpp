@@ -13,17 +13,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// After a change of the pauses: a worker that does not know of it yet defers a job that need not wait.
+// A change of the pauses takes a while to reach all workers: one that does not know of it yet defers a job that need
+// not wait.
 constexpr auto first_look_after_a_change = 500ms;
-constexpr int looks_after_a_change = 2;  // at the second all workers have heard of it
+constexpr int looks_after_a_change = 2;  // at the second look all workers know of it
 constexpr auto between_looks = 5s, between_looks_for_pauses = 60s;
 constexpr auto length_of_claim = 4500ms;
 static_assert(between_looks > length_of_claim);
 constexpr std::size_t looked_at_once = 100, pages_of_a_look = 10;
-// After a change of the pauses all that waits is looked through, in steps: what need not wait may lie at its end.
+// After a change of the pauses all waiting jobs are looked through, in steps: jobs that need not wait may lie at the
+// end.
 constexpr auto longest_step = 100ms, between_steps = 1'000ms;
 
-// nullopt if it is no job.  Another program has put it there, and it stays for a person to look at.
+// Returns nullopt if a member is no job: another program has put it there, and it stays for a person to look at.
 std::optional<Payload> read_waiting(std::string_view member) {
   try {
     return Payload::parse(std::string(member));
@@ -46,13 +48,13 @@ void QuarantinedJobs::forget() {
   next_look_ = SteadyTime{};
 }
 
-// Without Redis it goes on with what it knew.
+// If Redis does not answer, it goes on with what it knows.
 void QuarantinedJobs::look(SteadyTime now, const NameSet* paused) {
   if (!next_look_) {
     next_look_ = now;
     looks_after_change_ = looks_after_a_change;  // a pause may have ended after its predecessor looked last
   }
-  if (paused == nullptr) return;  // else it would put back what is paused
+  if (paused == nullptr) return;  // else it could put back jobs of paused classes
   quarantine_.note_pauses(paused);
   note_changes(now);
   if (now < *next_look_) return;
@@ -109,7 +111,8 @@ bool QuarantinedJobs::may_release() {
   return read_claimed_look(claim.at(0).view());
 }
 
-// Jobs that must go on waiting may stand before jobs that need not: the next look goes on behind the former.
+// Puts back jobs that need not wait any more.  Jobs that must go on waiting may lie before them, so the next look goes
+// on behind those.
 void QuarantinedJobs::release(SteadyTime now) {
   const SteadyTime step_ends = steady_now() + longest_step;
   std::size_t released = 0;
@@ -159,7 +162,7 @@ std::size_t QuarantinedJobs::release_from(std::size_t first, std::size_t& looked
   return released;
 }
 
-// A queue that Redis refuses, one of another type for example, keeps only its own jobs from going on.
+// Puts back a job.  If Redis refuses its queue, whose key has another type for example, only jobs of that queue stay.
 QuarantinedJobs::PutBack QuarantinedJobs::put_back(const Payload& job) {
   try {
     const std::string queue = job.string("queue").value_or("default");

@@ -14,22 +14,22 @@
 
 namespace brood {
 
-// The jobs that wait because their class is in quarantine or paused.  One worker puts back those that need not wait any
-// more.
+// Puts back jobs that wait because their class was in quarantine or paused, once they need not wait any more.  Of all
+// workers, one at a time does so.
 class QuarantinedJobs {
  public:
   // `knows` returns whether the worker has code for a class.
   QuarantinedJobs(Channel& redis, Quarantine& quarantine, std::function<bool(const std::string&)> knows);
 
-  // Every few seconds asks Redis which classes are in quarantine, and puts back what need not wait.  Without a
-  // quarantine it looks at first, after each change of the pauses, and once a minute.  `paused`: see
-  // Quarantine::note_pauses().
+  // Every few seconds asks Redis which classes are in quarantine, and puts back jobs that need not wait.  If the
+  // quarantine is not configured, it does so at first, after each change of the pauses, and once a minute.  `paused`:
+  // see Quarantine::note_pauses().
   void look(SteadyTime now, const NameSet* paused);
 
-  // Whether jobs may wait that need not soon: look() is to be called again before long.
+  // Whether jobs wait that may soon be put back: then call look() again before long.
   bool some_wait() const;
 
-  // The worker has gone to another shard: forgets what waited in the one before.
+  // Call it when the worker has gone to another shard: forgets the jobs that wait in the former one.
   void forget();
 
  private:
@@ -49,9 +49,9 @@ class QuarantinedJobs {
   int looks_after_change_ = 0;
   bool said_refused_ = false;
   std::int64_t waiting_ = 0;
-  std::size_t looked_through_ = 0;       // how many of what waits, from the oldest on
-  bool looks_again_ = false;             // more may need no longer wait than was put back last
-  bool looks_at_all_ = false;            // after a change of the pauses, until it comes to the end
+  std::size_t looked_through_ = 0;       // how many of the waiting jobs, from the oldest on
+  bool looks_again_ = false;             // besides those put back last, more may need no longer wait
+  bool looks_at_all_ = false;            // after a change of the pauses, until it has come to the end
   std::optional<SteadyTime> next_look_;  // nullopt before the first
 };
 

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// The classes whose jobs took less than a few milliseconds when this worker last ran one.  Outcomes may wait for the
-// next settle behind such jobs alone: neither a retry nor a lock waits for a long job.  Pure.
+// The classes whose jobs took less than a few milliseconds when this worker last ran one.  Only such jobs may run
+// before the outcomes of earlier jobs are settled, so that neither a retry nor a lock waits for a long job.  Pure.
 class ShortClasses {
  public:
   void ran(std::string_view job_class, std::chrono::nanoseconds took) {

@@ -17,7 +17,7 @@ UniqueTurn take_turn_of_ours(Session& session, const Payload& job) {
   const std::optional<Uniqueness> unique = uniqueness_of(job);
   if (!unique) return UniqueTurn::begins;
   if (unique->until != Uniqueness::Until::running) {
-    // Its lock is the one that its push named: it may be encrypted since.
+    // The lock is the one that the push has named; computed anew it may differ, since the job may be encrypted now.
     const auto lock = job.string("unique_lock");
     if (lock && unique->on_conflict == OnConflict::after) {
       const std::optional<Sequence> sequence = sequence_named_by(job);
@@ -35,7 +35,7 @@ UniqueTurn take_turn_of_ours(Session& session, const Payload& job) {
       return UniqueTurn::holds;
     case Taken::no:
       return unique->on_conflict == OnConflict::after ? UniqueTurn::waits : UniqueTurn::dropped;
-    case Taken::behind:   // of locks that jobs hold while they wait
+    case Taken::behind:   // comes only with locks that jobs hold while they wait
     case Taken::no_lock:  // no other job can have it, so none runs or waits in this one's place
       return UniqueTurn::waits;
     case Taken::fenced:

@@ -48,13 +48,13 @@ class RecoveryChild {
     forget_time_of_another(address);
   }
 
-  // False when its owner lives after all.
+  // Returns false if the owner lives after all.
   bool recover_from(const WorkerDeath& worker_death) {
     const auto charge = [&](const std::string& payload, const std::string& fetched_from) {
       const std::string queue = home(fetched_from);
       Outcome outcome = worker_death.cause_unknown ? give_back_a_few_times(worker_death.worker, payload, queue)
                                                    : charge_job(worker_death, payload, queue);
-      return worker_death.fate ? outcome : noted_if_dead(std::move(outcome));  // what a person ends has not died
+      return worker_death.fate ? outcome : noted_if_dead(std::move(outcome));  // a job that a person ended did not die
     };
     const auto orphan = [&](const std::string& payload, const std::string& queue) {
       return noted_if_dead(move_orphan_to_dead(worker_death.worker, payload, home(queue)));
@@ -86,7 +86,7 @@ class RecoveryChild {
     return true;
   }
 
-  // A recovery that Redis refuses, say for a queue of the wrong type, must not hold up the others.
+  // If Redis refuses one recovery, for a queue of the wrong type for example, that must not hold up the others.
   bool recover_from(const std::vector<WorkerDeath>& worker_deaths) {
     std::optional<UnexpectedReply> refused;
     for (const WorkerDeath& worker_death : worker_deaths) {
@@ -120,15 +120,16 @@ class RecoveryChild {
       total_.owner_lives = true;
       return;
     }
-    // The script that empties the hash forgets the identity; one that never held anything is forgotten here.
+    // The script that empties the hash also forgets the identity.  One that never held anything is forgotten here.
     forget_process(redis_, orphaned_jobs.identity);
   }
 
   const RecoveryResult& total() const { return total_; }
 
  private:
-  // Returns the queue that a job belongs to which was fetched from beside it.  The configuration is not enough: the
-  // worker may have gone by another one, with a cap that is gone or is called otherwise by now.  Redis knows it still.
+  // The queue that a job belongs to, also if it was fetched from a queue beside it.  Redis is asked, since the
+  // configuration is not enough: the worker may have had another one, with a cap that has another name by now or is
+  // gone.
   std::string home(const std::string& fetched_from) {
     const std::string_view home = home_by_name(fetched_from);
     if (home.empty()) return fetched_from;
@@ -139,7 +140,7 @@ class RecoveryChild {
     return is_configured || read_is_set_aside(known.view()) ? std::string(home) : fetched_from;
   }
 
-  // For the report of a job that is stored nowhere.
+  // Adds the reason to an outcome, for the report of a job that is stored nowhere.
   static Outcome with_reason(Outcome outcome, const Payload& job, const Failure& failure) {
     if (!outcome.leaves_nothing() || !keeps_report(job)) return outcome;
     outcome.last_run = std::make_shared<const EndOfRun>(EndOfRun{{}, failure.error_class, failure.message});
@@ -160,7 +161,7 @@ class RecoveryChild {
     try {
       Payload job = Payload::parse(payload);
       if (!job.truthy("jid") && !worker_death.jid.empty())
-        job = job.with({{"jid", json_string(worker_death.jid)}});  // by which the next run finds its cursor
+        job = job.with({{"jid", json_string(worker_death.jid)}});  // the next run finds its cursor by it
       count_before_names_are_known(worker_death, job);
       const CrashReport report = describe(worker_death, job);
       news_.note_crash(worker_death, job, queue, report);
@@ -194,15 +195,16 @@ class RecoveryChild {
     }
   }
 
-  // Names take a second or two, in which the next workers would meet the same crash.  A worker's crash counts once, so
-  // it does not matter that the recovery counts it again, or a second child does.
+  // Counts the crash at once: to find the names of the stack takes a second or two, in which the next workers would
+  // meet the same crash.  A worker's crash counts once, so it does no harm that the recovery or a second child counts
+  // it again.
   void count_before_names_are_known(const WorkerDeath& worker_death, const Payload& job) {
     const auto charged = charged_crash(worker_death, job);
     if (charged)
       count_for_quarantine(redis_, *charged, worker_death, {config_.crashes.quarantine_after, config_.crashes.within});
   }
 
-  // Each mode risks less: what ended the child before may have been the symboliser, or any text of the record.
+  // Each mode risks less: the symboliser, or any text of the record, may have ended the child before.
   CrashReport describe(const WorkerDeath& worker_death, const Payload& job) const {
     const WorkerDeath::Cause cause = worker_death.cause.value_or(WorkerDeath::Cause{"Killed", "ended by hand", false});
     std::vector<Frame> frames;
@@ -241,7 +243,8 @@ class RecoveryChild {
     return lines;
   }
 
-  // The report of a job that is stored nowhere.  Of a recursion, logs the innermost frames and where it began.
+  // Logs the stack of a job that is stored nowhere.  For a long recursion logs the innermost frames and the outermost
+  // ones.
   static void log_stack(const Payload& job, const CrashReport& report) {
     const std::size_t all = report.stack.size(), left_out = all > most_logged_frames ? all - most_logged_frames : 0;
     for (std::size_t i = 0; i < all; ++i) {
@@ -255,8 +258,8 @@ class RecoveryChild {
       log::error("crash_facts", {{"jid", job.jid()}, {"facts", report.failure.crash_json}});
   }
 
-  // It is unknown how its worker ended, so the job is not charged.  But a job that takes its supervisor down each time
-  // must not do so for ever.
+  // For a job of a worker whose end is unknown: it is not charged.  But a job that ends its supervisor each time must
+  // not do so for ever.
   Outcome give_back_a_few_times(const DeadWorker& worker, const std::string& payload, const std::string& queue) {
     const Reply before = redis_.run(orphan_return_count(payload));
     const bool known = before.view().is_integer();
@@ -266,7 +269,7 @@ class RecoveryChild {
     return {Outcome::Kind::give_back, "", 0};
   }
 
-  // The script counts a job that is given back for an unknown end as charged; all reports count it as given back.
+  // The script counts a job that goes back for an unknown end as charged.  Reports count it as given back.
   void add_to_total(const RecoveryResult& result) {
     const int returned = std::min(result.charged, returned_);
     total_.acknowledged += result.acknowledged;
@@ -295,7 +298,7 @@ class RecoveryChild {
     }
   }
 
-  // A hook that is no static one is called on the job's own arguments.
+  // Decrypts the arguments: a hook that is not static is called on an object made of them.
   void open_for_hooks(Payload& job) {
     if (!is_encrypted(job)) return;
     try {
@@ -318,7 +321,7 @@ class RecoveryChild {
   JobRegistry registry_;
   std::optional<ChargedCrash> charged_;  // by the recovery under way
   RecoveryNews news_;
-  int returned_ = 0;  // what the recovery under way gives back uncharged
+  int returned_ = 0;  // how many jobs the recovery under way gives back uncharged
   RecoveryResult total_;
 };
 

@@ -42,7 +42,7 @@ void note_for_people(Channel& redis, const ChargedCrash& charged) try {
 
 namespace {
 
-// A timeout is no crash: another job of the class may be tried.
+// Ends the trial of a job that has timed out, which is no crash: another job of the class may be tried.
 void end_trial(Channel& redis, const ChargedCrash& charged) try {
   redis.run(leave_probe(charged.job_class, charged.crash.jid));
 } catch (const std::exception& refused) {

@@ -13,24 +13,25 @@
 
 namespace brood {
 
-// A crash that a job is charged for, as it is noted for people and counted for the quarantine of its class.
+// A crash that a job is charged for.  It is noted for people, and counted for the quarantine of its class.
 struct ChargedCrash {
   Crash crash;
-  std::string job_class;  // as the payload calls it
+  std::string job_class;  // as in the payload
 };
 
-// nullopt: a job that a user ended by hand has not crashed.
+// nullopt for a job that a user ended by hand: it has not crashed.
 std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
                                           const CrashReport& report);
 
-// The same with no more than the quarantine needs, which is known at once.
+// The same with only the facts that the quarantine needs, which are known at once.
 std::optional<ChargedCrash> charged_crash(const WorkerDeath& worker_death, const Payload& job);
 
-// Notes it in the book of crashes.  The book is for people: a crash that it lacks is in its job's record and in the log
-// all the same, so nothing is thrown.
+// Notes it in the book of crashes.  Throws nothing: the book is for people, and a crash that it lacks is in the job's
+// record and in the log all the same.
 void note_for_people(Channel& redis, const ChargedCrash& charged);
 
-// From now on the class's jobs may have to wait.  If Redis does not answer, they go on crashing: nothing is thrown.
+// Counts it, after which the jobs of the class may have to wait.  Throws nothing: if Redis does not answer, they run
+// on.
 void count_for_quarantine(Channel& redis, const ChargedCrash& charged, const WorkerDeath& worker_death,
                           const QuarantineRules& rules);
 

@@ -9,12 +9,12 @@
 
 namespace brood {
 
-// A sweep asks these whether the holders of slots still hold them: see witness_of().
+// The sources by which a sweep finds out whether the holders of slots still hold them: see witness_of().
 struct SlotWitnesses {
   OwnIncarnations own;
   std::set<std::string> shards;  // the names of those that are configured
   std::function<Channel&(const std::string& shard)> shard;
-  // Those of the supervisors that have given no sign of life for so long that they are dead.
+  // Of these supervisors, those that have given no sign of life for so long that they are dead.
   std::function<std::set<std::string>(const std::set<std::string>& supervisors)> silent;
 };
 

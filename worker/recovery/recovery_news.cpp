@@ -86,13 +86,14 @@ void RecoveryNews::tell(const DeadWorker& worker, const RecoveryResult& result) 
   report_failures(result);
 }
 
-// How many of the noted jobs the recovery has moved.  If their worker settled in the meantime, it did not hold all of
-// the jobs that were judged.
+// How many of the noted jobs the recovery has moved.  If the worker settled in the meantime, it no longer held all jobs
+// that were judged.
 std::size_t RecoveryNews::done_of(std::size_t noted, const RecoveryResult& result) {
   return std::min(noted, static_cast<std::size_t>(result.charged + result.orphaned));
 }
 
-// Jobs of another host's workers are not counted: their scoreboard is not here.
+// Counts the jobs that died in the scoreboard of their worker.  Another host's scoreboard is not here, so its jobs are
+// not counted.
 void RecoveryNews::note_died(const DeadWorker& worker, const RecoveryResult& result) const try {
   const std::size_t died = done_of(deaths_, result);
   if (died == 0) return;
@@ -114,7 +115,7 @@ void RecoveryNews::count(const DeadWorker& worker, const RecoveryResult& result)
   if (lost > 0) log::warn("statsd_dropped", {{"datagrams", lost}});
 }
 
-// The script may have been sent again, and the same jobs judged again: the newest count.
+// If the script was sent again, the same jobs were judged again: the newest reports count.
 void RecoveryNews::report_failures(const RecoveryResult& result) const try {
   const std::size_t done = done_of(failures_.size(), result);
   if (done == 0) return;

@@ -22,23 +22,25 @@ namespace brood {
 // that a crash ended.
 class RecoveryNews {
  public:
-  // `supervisor`: the identity of the one whose child this is; empty: of none, and no failure is reported.
+  // `supervisor`: the identity of the supervisor whose child this is; empty: it is no child, and no failure is
+  // reported.
   RecoveryNews(const Config& config, std::string supervisor);
 
   // The recovery of another worker begins: forgets what was noted before and not reported.
   void begin();
-  // The worker died of this job.  The log names its trace from now on.
+  // Notes that the worker died of this job.  Lines of the log have its trace from now on.
   void note_crash(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
                   const CrashReport& report);
-  // A job goes to the dead set since it crashes its workers.
+  // Notes that a job goes to the dead set because it crashes its workers.
   void note_poison(const std::string& job_class, const std::string& queue);
-  // A job is settled as failed, by `outcome`.
+  // Notes that a job is settled as failed, by `outcome`.
   void note_failure(const DeadWorker& worker, const Payload& job, const std::string& queue, const Failure& failure,
                     const Outcome& outcome);
-  // A job goes to the dead set, for whatever reason.
+  // Notes that a job goes to the dead set, for whatever reason.
   void note_death() { ++deaths_; }
 
-  // The recovery is done.  Jobs that a stop or a deploy gives back are not counted: nothing has gone wrong.
+  // Reports all of it when the recovery is done.  Jobs that a stop or a deploy gives back are not counted, since
+  // nothing has gone wrong.
   void tell(const DeadWorker& worker, const RecoveryResult& result);
 
  private:

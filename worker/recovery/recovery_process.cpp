@@ -13,7 +13,7 @@ namespace brood {
 namespace {
 
 constexpr std::chrono::seconds longest(2);
-// The bytes that the slowest line moves in twice the time in which nothing may stand still.
+// As many bytes as the slowest line moves in 10 s, twice the time for which the progress may stand still.
 constexpr std::uint64_t bytes_of_a_step = 10 * Pace::slowest;
 
 }  // namespace

@@ -9,12 +9,13 @@
 
 namespace brood {
 
-// How a child of recovery speaks with Redis, and how it ends.
+// The connection of a child of recovery, and its exit status.
 
 class RecoveryConnection : public Connection {
  public:
-  // The supervisor ends a child of which `progress` stands still for 5 s.  Bytes count, and each step that is done:
-  // an answer is one, however long Redis took, so that a slow Redis is not taken for a payload that ends its readers.
+  // The supervisor kills a child whose `progress` stands still for 5 s.  Bytes count as progress, and so does each
+  // step.  An answer of Redis is a step, however long it took, so that a slow Redis is not taken for a payload that
+  // hangs its readers.
   explicit RecoveryConnection(const RedisAddress& redis, std::atomic<std::uint64_t>* progress = nullptr);
 
   Reply call(const Command& command) override;
@@ -26,8 +27,8 @@ class RecoveryConnection : public Connection {
   std::atomic<std::uint64_t>* progress_;  // null: not watched
 };
 
-// Does the work and returns the child's exit status: 0; 75 when Redis went away or refused something, since a recovery
-// can be repeated without harm; 78 when a library cannot be used.
+// Does the work and returns the child's exit status.  0: done.  75: Redis went away or refused something; the recovery
+// can be repeated without harm.  78: a library cannot be used.
 int end_of_recovery(const std::function<void()>& work);
 
 }  // namespace brood

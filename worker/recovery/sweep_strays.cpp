@@ -44,7 +44,7 @@ class Sweep {
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
   }
 
-  // Locks of jobs and of fields that were deleted by hand.
+  // Lets go of locks whose jobs or fields were deleted by hand.
   void let_go_of_locks() {
     std::set<std::string> others;
     let_go_of_stray_locks(redis_, [&](const RunningHolder& holder) {
@@ -59,7 +59,7 @@ class Sweep {
     let_go_of_abandoned_locks(redis_);
   }
 
-  // Slots that were not asked for since their holders ended, or their holders' shard was taken out.
+  // Frees slots whose holders have ended, or whose holders' shard was taken out, and for which no job has asked since.
   void free_slots(const std::vector<RedisAddress>& shards) {
     std::map<std::string, std::optional<RecoveryConnection>> others;
     for (const RedisAddress& shard : shards) others[shard.shard];
@@ -84,7 +84,7 @@ class Sweep {
     for (;;) {
       for (const std::string& identity : signs.doubtful(steady_now())) {
         const Reply beats = redis_.call(ask_whether_beats(identity));
-        // A refusal, say by an access list, does not show that the heartbeat is missing.
+        // A refusal, by an access list for example, does not show that the heartbeat is missing.
         if (read_whether_beats(beats.view()).value_or(true)) signs.seen(identity, steady_now());
       }
       const SteadyTime now = steady_now();

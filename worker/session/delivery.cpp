@@ -18,9 +18,9 @@ using namespace std::chrono_literals;
 
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 2s;
-constexpr auto not_worth_a_line = 1s;  // the supervisor logs at once that Redis is away
+constexpr auto not_worth_a_line = 1s;  // shorter outages: the supervisor logs at once that Redis is away
 constexpr auto say_again = 60s;
-constexpr auto longest_answer = 10s;  // by Redis to what replicas confirm, beside the time that these have
+constexpr auto longest_answer = 10s;  // of Redis to WAIT, in addition to the time that the replicas have
 
 }  // namespace
 
@@ -40,7 +40,7 @@ class Delivery::Retries {
       reported_ = true;
     }
     waited_ = true;
-    // All workers of a fleet lost Redis at one moment, and are not to come back at one.
+    // All workers of a fleet lose Redis at the same moment, and must not come back at the same moment.
     setup_.pause(std::chrono::ceil<std::chrono::milliseconds>(jittered(pause_)));
     pause_ = std::min<std::chrono::milliseconds>(2 * pause_, longest_pause);
   }
@@ -113,8 +113,8 @@ Reply Delivery::send_again(const ScriptCall& call, bool may_be_less, Confirm con
       }
       in_doubt_ |= kind == ErrorKind::none;
       why = kind == ErrorKind::none ? not_confirmed : answer.reply.view().error();
-      // The other end is no master (any more): a new connection may find the one that is.  MOVED has said where that
-      // is, and the next call goes there.
+      // The server is not the master, or not any more: a new connection may find the master.  MOVED names it, and the
+      // next call goes there.
       const bool was_told_where = why.starts_with("MOVED ");
       if ((kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) && !was_told_where) redis_.disconnect();
     } catch (const ConnectionLost& lost) {
@@ -127,9 +127,9 @@ Reply Delivery::send_again(const ScriptCall& call, bool may_be_less, Confirm con
   }
 }
 
-// A call that only moves jobs within Redis needs no replica's word: if it is lost with the master, the jobs are where
-// they were, and a replica that has a later write has this one too.  But a settled job has been performed, and a
-// fetched one is about to be.
+// A call that only moves jobs within Redis needs no confirmation by replicas: if it is lost with the master, the jobs
+// are where they were, and a replica that has a later write has this one, too.  But a settled job has been performed,
+// and a fetched one is about to be.
 Delivery::Answer Delivery::send_and_confirm(const ScriptCall& call, Confirm confirm) {
   if (!asks_replicas() || confirm == Confirm::no) return {redis_.run(call)};
   if (confirm == Confirm::fetched) {
@@ -146,8 +146,8 @@ Delivery::Answer Delivery::send_and_confirm(const ScriptCall& call, Confirm conf
 }
 
 bool Delivery::is_confirmed(std::uint64_t written_on) {
-  // WAIT covers what was written up to this client's last command.  A command that waited for a job may have ended, for
-  // Redis, before the job was moved; so PING comes after it.
+  // WAIT covers the writes up to this client's last command.  For Redis, a command that waited for a job may have ended
+  // before the job was moved, so a PING comes first.
   const std::vector<Reply> replies =
       redis_.call_patiently({{"PING"}, wait_for(setup_.wait)}, {.longest = longest_answer + setup_.wait.timeout});
   return redis_.connections() == written_on && holds_without(confirmed_by(replies[1].view()));

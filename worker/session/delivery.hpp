@@ -15,60 +15,60 @@
 
 namespace brood {
 
-// How a worker's calls reach Redis while it may be away, refuse them, or lose what it has confirmed: each is sent again
-// until it is answered; where there is no memory for the answer, std::bad_alloc is thrown.  Says in the log when that
-// takes long, and that it is over.
+// Sends a worker's calls to Redis, which may be away, refuse them, or lose what it has confirmed.  Each call is sent
+// again until it is answered.  Throws std::bad_alloc if there is no memory for the answer.  Logs when that takes long,
+// and when it is over.
 class Delivery {
  public:
   struct Setup {
     int slot = 0;
     // Waits between two attempts; may throw to give up.
     std::function<void(std::chrono::milliseconds)> pause;
-    // How many replicas must confirm what is to be confirmed.
+    // How many replicas must confirm a call that needs confirmation.
     ReplicaWait wait = {};
-    // Asked when too few replicas have confirmed: whether the server is the master all the same.  If not, the same is
-    // sent again to the server that is.
+    // Whether the server is the master all the same, asked when too few replicas have confirmed.  If not, the call is
+    // sent again to the server that is the master.
     std::function<bool()> is_at_master = {};
   };
   Delivery(Channel& redis, WorkerSlot& slot, Setup setup);
 
-  // Whether a call is confirmed by replicas once it is answered.
+  // Whether replicas must confirm a call once it is answered.
   enum class Confirm {
-    no,       // what is lost with the master does no harm
+    no,       // its loss with the master does no harm
     always,   // it settles something
-    fetched,  // if it has brought jobs
+    fetched,  // only if it has brought jobs
   };
 
-  // Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing; a lost
-  // connection leaves open whether it was applied, now or later: the call must be harmless when it is repeated.
+  // Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing.  After a
+  // lost connection it is unknown whether the call was applied, or will be: it must be harmless when it is repeated.
   Reply send(const ScriptCall& call, Confirm confirm = Confirm::no);
 
-  // The same for a call that settles `outcomes`.  Redis has applied nothing of what it refuses for its size, and would
-  // refuse it for ever: then less of them is sent.
+  // The same for a call that settles `outcomes`.  If Redis refuses it for its size, it has applied nothing, and would
+  // always refuse it: then the outcomes are sent in a shorter form.
   Reply send_in_size(const std::vector<Outcome>& outcomes,
                      const std::function<ScriptCall(const std::vector<Outcome>&)>& settling);
 
-  // Whether what was sent last may have been applied before it was answered.
+  // Whether the last call may have been applied by an earlier sending, before the one that was answered.
   bool in_doubt() const { return in_doubt_; }
 
-  // Makes the attempt again until the connection lasts and no reply is unexpected.
+  // Calls `attempt` again until the connection is not lost and no reply is unexpected.
   void until_done(const std::function<void()>& attempt);
 
-  // For what came by a command that was sent elsewhere: whether it is confirmed.  Waits for all that was written on the
-  // connection `written_on`.  On another connection the replicas of another server might be asked, which know nothing
-  // of it.
+  // Whether replicas have confirmed jobs that came by a command which this class did not send.  Waits for all writes on
+  // the connection `written_on`.  If there is another connection by now, returns false: it may be to another server,
+  // whose replicas do not know of those writes.
   bool asks_replicas() const { return setup_.wait.replicas > 0; }
   bool is_confirmed(std::uint64_t written_on);
   static constexpr std::string_view not_confirmed =
       "no replica confirms it, and no other server confirms that this is the master";
 
  private:
-  // Pauses between attempts, longer each time.  Logs what they wait for, and in the end how long it took.
+  // Pauses between attempts, longer each time.  Logs the reason, and in the end how long it took.
   class Retries;
 
   struct Answer {
     Reply reply;
-    bool holds = true;  // replicas have confirmed it, or this is the master all the same, or none is to confirm
+    bool holds = true;  // replicas have confirmed it, need not confirm it, or the server is the master all the same
   };
   Reply send_again(const ScriptCall& call, bool may_be_less, Confirm confirm);
   Answer send_and_confirm(const ScriptCall& call, Confirm confirm);

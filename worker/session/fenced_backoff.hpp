@@ -8,14 +8,15 @@
 
 namespace brood {
 
-// A worker is fenced now and then, when a supervisor has taken it for dead.  One that is fenced again and again has a
-// Redis that loses writes, and would ask it thousands of times a second: so it pauses, longer each time.  Pure.
+// How long a fenced worker pauses.  A worker is fenced now and then, when a supervisor has taken it for dead.  If it is
+// fenced again and again, its Redis loses writes, and it would ask thousands of times a second: so it pauses, longer
+// each time.  Pure.
 class FencedBackoff {
  public:
   struct Fenced {
     std::chrono::milliseconds pause{0};  // before the next try
-    bool first_of_many = false;          // say now what is wrong
-    bool one_of_many = false;            // that was said before
+    bool first_of_many = false;          // log now what is wrong
+    bool one_of_many = false;            // that was logged before
   };
   Fenced fenced(SteadyTime now);
 
@@ -23,7 +24,7 @@ class FencedBackoff {
     std::size_t fences = 0;
     std::chrono::nanoseconds took{};
   };
-  // Something was settled or fetched.  Says once that a row of fences is over.
+  // Call it when something was settled or fetched.  Returns once that a row of fences is over; else nullopt.
   std::optional<Over> settled(SteadyTime now);
 
  private:

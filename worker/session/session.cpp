@@ -24,7 +24,7 @@ constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 3
 constexpr auto reply_slack = 5s;
 
 // A job that a wait has brought enters its sequence within a millisecond, unless its worker is dead or cannot send the
-// script.  Then the others wait for it no longer, for a while.
+// script.  In that case other workers stop waiting for such jobs, for a while.
 constexpr int most_soon_in_a_row = 20;
 constexpr auto longest_soon = 1s;
 constexpr auto others_are_late = 60s;
@@ -159,7 +159,7 @@ Settled Session::settle(const std::vector<Outcome>& outcomes, const Want& want) 
   settlement.dead_limits = setup_.dead_limits;
   settlement.caps = want.caps;
   settlement.tenants = want.tenants;
-  // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
+  // The call is built once and sent again as it is: so the answer to any copy is the answer to all of them.
   const WallTime now = redis_now();
   const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
     settlement.outcomes = sized;
@@ -174,7 +174,7 @@ Settled Session::settle(const std::vector<Outcome>& outcomes, const Want& want) 
   return settled;
 }
 
-// The holdings of the jobs that have ended, and of this incarnation.
+// What the jobs that have ended hold, and what this incarnation holds.
 std::vector<LetGo> Session::ends_with(const std::vector<Outcome>& outcomes) const {
   std::vector<LetGo> let_go;
   if (outcomes.empty()) return let_go;
@@ -215,7 +215,8 @@ void Session::hold(Settled settled) {
   report_skipped(settled.skipped);
 }
 
-// Another worker's job comes first.  Returns whether to ask again at once; otherwise the worker asks behind a wait.
+// Notes that another worker's job must enter its sequence first.  Returns whether to ask again at once; if not, the
+// worker asks again after a wait.
 bool Session::note_soon() {
   const SteadyTime now = steady_now();
   if (soon_in_a_row_++ == 0) soon_since_ = now;
@@ -223,15 +224,15 @@ bool Session::note_soon() {
   return soon_in_a_row_ <= most_soon_in_a_row && now >= others_late_until_;
 }
 
-// Either a recovery has taken this incarnation, and its jobs are elsewhere and will run again; or its field alone is
-// lost, and its list holds what it held.
+// Leaves a fenced incarnation.  Either a recovery has taken it: then its jobs are elsewhere and will run again.  Or
+// only its field is lost: then its list still holds the jobs.
 FencedBackoff::Fenced Session::leave_fenced(const std::vector<Outcome>& outcomes) {
   const std::size_t settled = settle_without_field(outcomes), dropped = outcomes.size() - settled;
   slot_.record().fenced_outcomes.fetch_add(dropped);
   const std::uint64_t incarnation = std::exchange(incarnation_, 0);
   registered_ = false;
   const FencedBackoff::Fenced fenced = fences_.fenced(steady_now());
-  if (!fenced.one_of_many || !outcomes.empty())  // the many without outcomes are counted, and logged once
+  if (!fenced.one_of_many || !outcomes.empty())  // many fences without outcomes are only counted, and logged once
     log::warn("worker_fenced", {{"slot", setup_.slot},
                                 {"incarnation", incarnation},
                                 {"outcomes_settled", settled},
@@ -245,7 +246,7 @@ void Session::back_off(const FencedBackoff::Fenced& fenced) {
     try {
       const Reply memory = redis_.call({"INFO", "memory"});
       policy = memory.view().error().empty() ? eviction_policy(memory.view().text()) : policy;
-    } catch (const ConnectionLost&) {  // the next settle finds it away too
+    } catch (const ConnectionLost&) {  // the next settle notices it, too
     }
     log::warn("redis_loses_what_workers_write",
               {{"slot", setup_.slot},
@@ -256,8 +257,8 @@ void Session::back_off(const FencedBackoff::Fenced& fenced) {
   if (fenced.pause.count() > 0) setup_.pause(fenced.pause);
 }
 
-// Returns how many of the outcomes were settled.  Nothing is left in any list of this incarnation unless a field names
-// it.
+// Settles outcomes although the field is lost.  Returns how many were settled.  Empties all lists of this incarnation,
+// except one that a field names.
 std::size_t Session::settle_without_field(const std::vector<Outcome>& outcomes) {
   const bool may_hold_another_list = delivery_.in_doubt();
   std::size_t settled = 0;
@@ -268,7 +269,7 @@ std::size_t Session::settle_without_field(const std::vector<Outcome>& outcomes) 
     const WallTime now = redis_now();
     const Reply reply = delivery_.send_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
       for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
-      // Without its field a job cannot wait beside its queue: it goes back, and is found again.
+      // Without the field a job cannot be set aside: it goes back to its queue, and is fetched again.
       for (LostSettlement::Performed& one : settlement.performed) {
         if (one.outcome.kind == Outcome::Kind::beside) one.outcome = {Outcome::Kind::requeue_head, "", 0};
       }
@@ -290,7 +291,7 @@ void Session::report_skipped(const std::vector<std::string>& queues) {
   log::warn("queues_are_no_lists", {{"slot", setup_.slot}, {"queues", fmt::format("{}", fmt::join(queues, " "))}});
 }
 
-// A job that waits for such a lock asks for it again and again.
+// Reports each such key once in a while: a job that waits for the lock asks for it again and again.
 void Session::report_no_lock(const RedisKey& key) {
   const SteadyTime now = steady_now();
   if (now - no_locks_.since >= report_interval) no_locks_ = {.since = now, .reported = {}};
@@ -327,7 +328,7 @@ Session::Waited Session::wait(const Wait& how) {
       slot_.set_waiting_client(0);
       return Waited::nothing;
     }
-    // Redis must know the script when the wait ends: one that is sent again comes after those of other workers.
+    // Redis must know the script when the wait ends: one that has to be sent again runs after those of other workers.
     if (fetch_known_on_ != redis_.connections()) commands.front() = by_text(std::move(commands.front()));
     std::vector<Reply> replies = redis_.call_patiently(commands, patience);
     replies.erase(replies.begin());
@@ -347,7 +348,8 @@ Session::Waited Session::wait(const Wait& how) {
   }
 }
 
-// Redis has run the fetch even if it refused the wait.  `passed` only if `all_were_asked`: then no queue has a job.
+// Takes over the job of a wait, or those of the fetch behind it, which Redis has run even if it refused the wait.
+// Returns `passed` only if `all_were_asked`, so that no queue has a job.
 Session::Waited Session::hold_what_came(const std::vector<Reply>& replies, bool all_were_asked) {
   const ReplyView wait = replies.front().view();
   if (replies.size() > 1) {
@@ -356,7 +358,7 @@ Session::Waited Session::hold_what_came(const std::vector<Reply>& replies, bool 
     all_were_asked &= refusal == ErrorKind::none;
     if (refusal == ErrorKind::none) {
       Settled fetched = read_settled(fetch);
-      // The job that the wait fetched is no longer ours either.  The next settle is fenced too, and registers anew.
+      // A job that the wait brought is no longer ours either.  The next settle is fenced too, and registers anew.
       if (fetched.fenced) return Waited::nothing;
       if (fetched.gone_to_wait || fetched.has_more) return Waited::nothing;
       if (!fetched.nothing) {
@@ -366,8 +368,8 @@ Session::Waited Session::hold_what_came(const std::vector<Reply>& replies, bool 
     }
   }
   if (auto job = read_arrived(wait)) {
-    // The number stays as it is, and with it the order of writes: the list was empty under this number, so its first
-    // entry is this one.
+    // The number has not changed, so the order of writes does not matter: under this number the list was empty, and
+    // this job is its first entry.
     batch_.entries.assign(1, std::move(*job));
     slot_.set_fetched(1);
     return Waited::job;
@@ -385,7 +387,7 @@ void Session::give_back_unbegun() {
   slot_.clear_entries();
 }
 
-// 0: Redis does not tell, so nothing could unblock us.
+// The id of our connection; 0: Redis refuses to tell it, so the supervisor could not unblock us.
 std::uint64_t Session::client_id() {
   if (client_.id == 0 || client_.connection != redis_.connections()) {
     const Reply reply = redis_.call({"CLIENT", "ID"});
@@ -395,8 +397,8 @@ std::uint64_t Session::client_id() {
   return client_.id;
 }
 
-// Nothing that is left has been begun: all of it goes back to the head of its queue.  Unlike a settle this is answered
-// "gone" when it was applied before, so it may simply be called again.
+// Gives the remaining jobs, none of which has begun, back to the head of their queue.  Unlike a settle, this is
+// answered "gone" if it was applied before, so it may simply be sent again.
 void Session::leave_incarnation() {
   const DeadWorker self{.identity = setup_.identity,
                         .slot = setup_.slot,

@@ -26,16 +26,16 @@ class ShardIsAway {};
 
 // How a worker may leave a shard that is away.
 enum class Leaving {
-  not_yet,  // its slot does not tell in full what becomes of some job
-  goes_on,  // it has nothing to settle: what it holds was not begun, and it goes on in another shard
-  ends,     // its slot tells what has become of each job, for the recovery when the shard is back
+  not_yet,  // its slot does not have the whole outcome of some job
+  goes_on,  // it has nothing to settle: the jobs that it holds were not begun, and it goes on in another shard
+  ends,     // its slot has the outcome of each job, for the recovery when the shard is back
 };
-// `has_outcomes`: of jobs that have run, and that are not known to be settled.
+// `has_outcomes`: whether jobs have run that are not known to be settled.
 Leaving how_to_leave(const WorkerSlot& slot, bool has_outcomes);
 
-// The jobs that one worker holds in Redis.  Only this code settles and fetches them: the numbers, the incarnation and
-// the order of the scoreboard's writes are all here.  While Redis is away each call pauses and sends the same again; it
-// returns once Redis has answered.
+// The jobs that one worker holds in Redis.  Only this code fetches and settles them: it keeps the numbers, the
+// incarnation and the order of writes to the scoreboard.  While Redis is away each call pauses and sends the same
+// again; it returns once Redis has answered.
 class Session {
  public:
   struct Setup {
@@ -43,14 +43,14 @@ class Session {
     std::string identity_record;  // the value in brood:processes
     int slot = 0;
     DeadLimits dead_limits;
-    // How many replicas must confirm what is settled, and what is fetched before any of it begins.
+    // How many replicas must confirm a settle, and a fetch before any of its jobs begins.
     ReplicaWait wait = {};
-    // Waits between two attempts while Redis is away; throws ToldToStop or ShardIsAway to give up.  The last
-    // request may or may not be applied then.  After ToldToStop call nothing more but the destructor, and exit without
-    // retiring: the recovery, which knows the number, does the rest.
+    // Waits between two attempts while Redis is away; throws ToldToStop or ShardIsAway to give up.  Then the last
+    // request may or may not be applied.  After ToldToStop call only the destructor, and exit without retiring: the
+    // recovery, which knows the number, does the rest.
     std::function<void(std::chrono::milliseconds)> pause;
-    // Asked when too few replicas have confirmed: whether the server is the master all the same.  If not, the worker
-    // disconnects and sends the same again to the server that is.
+    // Whether the server is the master all the same, asked when too few replicas have confirmed.  If not, the worker
+    // disconnects, and sends the same again to the server that is the master.
     std::function<bool()> is_at_master = {};
   };
 
@@ -59,82 +59,83 @@ class Session {
     std::vector<std::string> entries;  // payloads, oldest first; entry i is entry i of the scoreboard
   };
 
-  // It begins under the incarnation that the supervisor has assigned in the slot, if there is one.
+  // The session begins under the incarnation that the supervisor has assigned in the slot, if there is one.
   Session(Channel& redis, WorkerSlot& slot, Setup setup);
 
-  // Up to `most` jobs are asked for, from the first queue of `draw` that is not empty.
+  // What to fetch: up to `most` jobs, from the first queue of `draw` that is not empty.
   struct Want {
     std::vector<std::string> draw = {};
     int most = 0;
-    std::string wait_queue = {};                     // that wait() will wait on, should nothing be found; empty: none
+    std::string wait_queue = {};                     // that wait() will wait on if nothing is found; empty: none
     const std::vector<CapSettings>* caps = nullptr;  // of queues; null: there are none
     const ServedTenants* tenants = nullptr;          // must be set if the draw has some
   };
   enum class Next {
-    held,     // batch() has what is held; it may be empty
-    renewal,  // begin() a new incarnation: there was none, or it was given up, or Redis has fenced it.  Nothing is held
+    held,     // batch() has the held jobs; it may be empty
+    renewal,  // begin() a new incarnation: there was none, it was given up, or Redis has fenced it.  Nothing is held
   };
-  // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches.
-  // Registers the incarnation first, if that is still to be done.  Where this incarnation is fenced because its field
-  // alone is lost, and no recovery has touched its list, it settles what the list still holds; all other outcomes it
-  // drops, counts and logs.
+  // Settles the first `outcomes.size()` entries of the held batch, in order, and then fetches if nothing is held.
+  // Registers the incarnation first, if that was not done.  If this incarnation is fenced only because its field is
+  // lost, and no recovery has touched its list, settles the outcomes of jobs that the list still holds.  All other
+  // outcomes are dropped, counted and logged.
   Next next(const std::vector<Outcome>& outcomes, const Want& want);
 
   // Goes on under an incarnation that was never used before.
   void begin(std::uint64_t incarnation);
 
   const Batch& batch() const { return batch_; }
-  // The last next() has fetched nothing, but a queue has jobs: call it again instead of waiting.
+  // Whether a queue has jobs although the last next() fetched nothing: then call next() again instead of waiting.
   bool has_more() const { return has_more_; }
 
   // How to wait in Redis for a job.
   struct Wait {
-    // Redis gets the fetch of up to `most` jobs from these queues behind the wait: a wait that ends without a job is
-    // followed by the fetch at once.
+    // Redis gets a fetch of up to `most` jobs from these queues right behind the wait.  So if the wait ends without a
+    // job, Redis runs the fetch at once.
     std::vector<std::string> draw = {};
     int most = 1;
-    bool may_be_more_queues = false;  // than `draw`
+    bool may_be_more_queues = false;  // whether the worker serves more queues than `draw`
     bool looks_again_soon = false;    // the worker has something else to look at: waits for some seconds only
     int wake_fd = -1;                 // readable when the worker is wanted while it waits
-    // Called then: see shared/redis/connection.hpp.
+    // Called when `wake_fd` is readable: see Patience in shared/redis/connection.hpp.
     std::function<std::optional<std::chrono::milliseconds>()> woken = {};
   };
   enum class Waited {
     job,      // one is held now
     nothing,  // none was pushed, or the worker was woken
-    passed,   // none was pushed in all that time: it may wait again
-    refused,  // this Redis does not let us wait: for want of memory, by its rules, or for what the queue is
+    passed,   // no job was pushed in all that time: it may wait again
+    refused,  // Redis refuses to let us wait: for want of memory, of a right, or since the queue is no list
     lost,     // the connection is lost, and a job may have come: give_up(), or leave_behind()
   };
   // Waits in Redis, after a next() that found nothing and named a `wait_queue`.
   Waited wait(const Wait& how);
 
-  // Takes something for this incarnation, by the script that `asking` makes of all that it holds then: it goes with the
-  // next settle of an outcome, so the job that it is for is settled at once, or with the recovery.  Where it is fenced
-  // nothing may be begun; the next settle hears of it.
+  // Takes something for this incarnation.  `asking` makes the script from all that the incarnation then holds.  The
+  // thing is let go of by the next settle of an outcome or by the recovery, so settle the job that it is for at once.
+  // If the answer is `fenced`, nothing may be begun; the next settle is fenced, too.
   using AskToTake = ScriptCall (*)(const Fence&, const IncarnationHoldings&);
   Taken take(IncarnationHoldings::Held wanted, AskToTake asking);
   // Lets go of what was taken for a job that is not begun after all.
   void let_go_of_taken();
-  // Takes the lock of a job that was pushed while another held it: the job holds it then, not this incarnation.
+  // Takes the lock of a job that was pushed while another held it.  The job then holds it, not this incarnation.
   Taken take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest,
                      std::string_view sequence);
-  // Asks whether a job is the next one of its sequence: it holds the sequence then.
+  // Asks whether a job is the next one of its sequence; if so, it holds the sequence.
   Taken enter_sequence(std::string_view name, std::string_view jid);
-  // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
+  // Lets go of what a job held only until its beginning.  It does no harm if the job begins a moment later, or never.
+  // Returns false if the incarnation is fenced.
   bool let_go_before_begin(const std::vector<LetGo>& all);
   Fence fence() const { return {setup_.identity, field_, number_}; }
 
-  // As who its jobs hold limits, until the next settle.
+  // The holder in whose name its jobs hold limits, until the next settle.
   LimitHolder holder() const { return {.identity = setup_.identity, .field = field_, .number = number_}; }
 
   // Gives the whole held batch back to the head of its queue.  Does nothing if its first job has begun.
   void give_back_unbegun();
 
-  // Leaves in order: settles `outcomes`, gives what has not begun back to the head of its queue, and removes the
-  // incarnation.  begin() another after that, in this shard or in another.
+  // Leaves in order: settles `outcomes`, gives the jobs that have not begun back to the head of their queue, and
+  // removes the incarnation.  After that begin() another one, in this shard or another.
   void leave(const std::vector<Outcome>& outcomes = {});
-  // The same for good: marks the slot retired.
+  // Leaves in order for good: also marks the slot retired.
   void retire(const std::vector<Outcome>& outcomes);
   // After a wait that was lost: recovers its own incarnation as that of a dead worker, until Redis answers.
   void give_up();
@@ -171,7 +172,7 @@ class Session {
   std::uint64_t number_ = 0;
   bool registered_ = false;
   struct {
-    std::uint64_t id = 0, connection = 0;  // of which it is the id
+    std::uint64_t id = 0, connection = 0;  // the id, and the connection that has it
   } client_;
   std::uint64_t fetch_known_on_ = 0;  // the connection that has sent the text of fetch_after_wait.lua
   SteadyTime skipped_reported_{};

@@ -7,14 +7,14 @@
 
 namespace brood {
 
-// The options of a class: [classes.NAME] goes before its code, and its code before the settings for all.
+// The options of a class.  [classes.NAME] comes first, then its code, then the settings for all classes.
 class ClassRules {
  public:
   // `for_all` are the settings of the worker's capsule.
   ClassRules(const Config& config, const WorkerSettings& for_all, const JobRegistry& registry)
       : config_(config), for_all_(for_all), registry_(registry) {}
 
-  // Whether there is code for it: a library or a program.
+  // Whether there is code for the class: in a library, or a program.
   bool has_code(const std::string& job_class) const;
   // Whether each job runs in a process of its own.
   bool is_isolated(const std::string& job_class) const;
@@ -22,7 +22,7 @@ class ClassRules {
   bool any_has_sandbox() const;
   // What to do with threads that a job leaves behind.
   LeftThreads threads(const std::string& job_class) const;
-  // How jobs are settled that have expired before they began; has_on_expired(): a hook of the class runs then.
+  // How jobs are settled that have expired before they began.  If has_on_expired(), a hook of the class runs first.
   ExpiredJobs expired(const std::string& job_class) const;
   bool encrypts(const std::string& job_class) const;  // clients encrypt its last argument
   bool has_on_expired(const std::string& job_class) const;

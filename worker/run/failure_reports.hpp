@@ -10,12 +10,12 @@
 namespace brood {
 
 // Reports the failed jobs of this worker to the supervisor's reporter.  If the worker does not survive a job, the
-// recovery does.
+// recovery reports it.
 class FailureReports {
  public:
   FailureReports(const Workplace& place, const Identity& of_supervisor);
 
-  // Waits for nobody.
+  // Never waits.
   void report(const JobRun& run, const Outcome& outcome);
 
  private:

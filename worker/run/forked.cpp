@@ -64,8 +64,7 @@ void Forked::perform(JobRun& run) {
   for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
 }
 
-// Runs the job in a process, and again in others where that is needed, until one has said how the job ended and what
-// becomes of it.
+// Runs the job in a process, and if needed again in others, until one has reported how the job ended and its outcome.
 JobEnd Forked::run_until_it_ends(const JobRun& run) {
   const Payload& job = run.job;
   JobOrder order{.entry = run.entry,
@@ -99,7 +98,7 @@ JobEnd Forked::run_until_it_ends(const JobRun& run) {
     }
     if (ran.end.killed > 0)
       log::info("job_left_processes", {{"jid", job.jid()}, {"class", job.display_class()}, {"killed", ran.end.killed}});
-    if (!ran.bad.empty() && !order.failure) {  // another process asks the class what becomes of the job
+    if (!ran.bad.empty() && !order.failure) {  // another process runs the hooks and decides the outcome
       order.failure.emplace();
       order.failure->error_class = "JobProcessError";
       order.failure->message = "the process of the job wrote into its channel to the worker: " + ran.bad;
@@ -116,13 +115,13 @@ JobEnd Forked::run_until_it_ends(const JobRun& run) {
   }
 }
 
-// Ends this worker in the way in which the job's process ended.  So there is only one way in which a job is charged:
-// the supervisor sees how a worker ended.  The core file, and the stack in the record, are the process's.
+// Ends this worker in the way in which the job's process ended.  So jobs are charged in one way only: by the
+// supervisor, which sees how a worker ended.  The core file and the stack in the record are those of the job's process.
 void Forked::end_like(int status, const Payload& job) {
   place_.slot.record().job_core_dumped.store(WCOREDUMP(status) ? 1 : 0);
   log::flush();
   process_.sandboxes.take_crash(job);
-  forker_.leave();  // what all of them have used counts for this process now
+  forker_.leave();  // reaps it, so that this process's usage includes that of all these processes
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     prctl(PR_SET_DUMPABLE, 0);

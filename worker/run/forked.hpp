@@ -12,18 +12,18 @@ namespace brood {
 // Runs jobs in processes of their own, which a copy of the worker forks.
 class Forked : public Performer {
  public:
-  // Makes that copy, for the sake of `isolated_class` at least.  Throws LibraryError.
+  // Makes that copy.  Throws LibraryError, which names `isolated_class`, one that needs it.
   Forked(Workplace& place, WorkerServices& services, JobMeter& meter, const JobProcess& process,
          const std::string& isolated_class);
 
-  // Whether it can be asked: the copy lives.
+  // Whether the copy lives, so that jobs can run.
   bool is_there() const { return forker_.is_there(); }
   // Ends the copy; for a worker that ends in order.
   void leave();
 
-  // Does not return when the job's process has crashed: this worker then ends in the same way.
+  // Does not return if the job's process has crashed: this worker then ends in the same way.
   void perform(JobRun& run) override;
-  // Call it once the job's process and all that it had started are gone: only then what it said counts.
+  // Call it once the job's process, and all that it had started, are gone: only then its answer counts.
   Outcome judge(JobRun& run) override { return noted_outcome(*run.judged).value(); }
   void put_right(const JobRun&) override { place_.output.end_job(place_.slot.record()); }
 

@@ -8,7 +8,7 @@ void InProcess::perform(JobRun& run) {
   code_.perform(run);
   if (run.made_calls) place_.end_if_a_copy(run.job);
   run.runs_hooks = run.failed() && (run.class_flags & (class_has_hooks | class_has_handlers)) != 0;
-  // While its entry runs: what its threads crash by now is its own crash.
+  // Look while the entry still runs: if threads of the job crash now, that is charged to the job.
   if (run.made_calls) left_behind_.look(run.job);
 }
 

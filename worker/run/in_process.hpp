@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// Runs jobs in the worker's own process, one after the other: what one leaves behind, no later one is to find.
+// Runs jobs in the worker's own process, one after the other.  No job may find traces of an earlier one.
 class InProcess : public Performer {
  public:
   InProcess(Workplace& place, JobCode& code, RunBook& book, LeftBehind& left_behind)

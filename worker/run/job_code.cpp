@@ -19,8 +19,8 @@
 namespace brood {
 namespace {
 
-// For an iterable job that ended when its timeout had passed.  It did what it was asked to; but if it were requeued
-// each time its time is up, it would go on for ever.
+// The result of an iterable job that has ended itself when its timeout had passed, as it was asked to.  It counts as
+// failed: if it were requeued each time, it would go on for ever.
 Performed wound_up_at_timeout(SteadyTime started) {
   Performed performed;
   performed.kind = Performed::Kind::failed;
@@ -49,7 +49,7 @@ void RunClock::set_time_left(std::chrono::milliseconds left) {
   if (moves_deadline_) slot_.set_deadline(steady_now() + left);
 }
 
-// Where the deadline cannot be moved the run ends in time, and the next one goes on.
+// If the deadline cannot be moved, the run ends in time, and the next one goes on.
 bool RunClock::ends_between_items() {
   const SteadyTime now = steady_now();
   const auto left = time_left();
@@ -159,17 +159,18 @@ void JobCode::open(JobRun& run) {
 void JobCode::perform(JobRun& run) {
   run_ = &run;
   run.performed = perform_within_limits(run);
-  if (run.expired) run.performed.kind = Performed::Kind::succeeded;  // whatever became of the hook
+  if (run.expired) run.performed.kind = Performed::Kind::succeeded;  // even if the hook failed
 }
 
-// A job that finds no memory under its limit has failed like any other; but what it has leaked is still there.
+// Runs the job within its limits.  A job that finds no memory under its limit has failed; the memory that it has leaked
+// is still used.
 Performed JobCode::perform_within_limits(JobRun& run) {
   Performed performed;
   clock_.begin(steady_now(), host_.timeout);
   try {
     const auto imposed = memory_limit_->impose();
     performed = perform_watched(run);
-  } catch (const std::bad_alloc&) {  // nor was there any left for what surrounds the job's code
+  } catch (const std::bad_alloc&) {  // thrown by the code around the job's own
     if (!memory_limit_->in_force()) throw;
     performed.kind = Performed::Kind::failed;
     performed.failure.error_class = "std::bad_alloc";
@@ -228,7 +229,7 @@ Performed JobCode::run_program(const CommandSettings& program, const JobRun& run
     ProgramRun of_program =
         perform_program(program, as_changed, run.job, run.queue, host_, place_.settings.timeout_grace);
     meter_.note_child_peak(of_program.peak_kb);
-    // In a sandbox it is the job's own limit that has no memory left, most often.
+    // In a sandbox it is most often the job's own limit that was reached.
     const bool is_in_sandbox = place_.rules.sandbox(run.job.code_class()) != nullptr;
     if (!of_program.was_killed || is_in_sandbox || host_oom_kills() <= kills) return std::move(of_program.performed);
     if (auto failure = failure_of_victim(run.job, of_program.peak_kb, share_of_host(place_)))

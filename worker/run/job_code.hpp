@@ -22,12 +22,12 @@
 
 namespace brood {
 
-// How long the run under way may still take.  Its deadline stands in the slot, where the supervisor reads it.
+// How long the run under way may still take.  Its deadline is in the slot, where the supervisor reads it.
 class RunClock {
  public:
   explicit RunClock(WorkerSlot& slot) : slot_(slot) {}
 
-  // From within a sandbox the deadline cannot be moved.
+  // Call it in a sandbox, from which the deadline cannot be moved.
   void fix_deadline() { moves_deadline_ = false; }
   bool moves_deadline() const { return moves_deadline_; }
 
@@ -52,28 +52,29 @@ class RunClock {
 // The failure of a job that found no memory any more.
 Failure out_of_memory(std::string message);
 
-// The kernel has ended the job, or its program, when the host had no memory left, and no limit of its own was reached.
-// As the supervisor judges the end of a worker: it failed if it had more than `share_bytes`, its share of the host's
-// memory; 0: not known.  nullopt: others had used it up, which is logged, and the job goes back uncharged.
+// Judges a job which the kernel has killed, or its program, when the host had no memory left and no limit of its own
+// was reached.  As with the end of a worker, it failed if it used more than `share_bytes`, its share of the host's
+// memory; 0: not known.  nullopt: others had used up the memory, which is logged, and the job goes back uncharged.
 std::optional<Failure> failure_of_victim(const Payload& job, std::uint64_t peak_kb, std::uint64_t share_bytes);
 
-// Runs the code of jobs in this process, within their limits: in a worker's, and in the one that is forked for one job.
+// Runs the code of jobs in this process, within their limits: in a worker, or in the process that is forked for one
+// job.
 class JobCode {
  public:
-  // After install_crash_handler(), and before any library is loaded.
+  // Make it after install_crash_handler(), and before any library is loaded.
   JobCode(Workplace& place, JobServices& services, JobMeter& meter);
 
-  // Once the libraries are loaded.  0: no limit.
+  // Call it once the libraries are loaded.  0: no limit.
   void limit_memory(std::uint64_t bytes) { memory_limit_.emplace(bytes); }
   // This process runs a single job, which asks `services`.
   void become_a_job(JobServices& services);
 
-  // A run begins that may take so long; nullopt: for ever.
+  // Sets how long the next run may take; nullopt: for ever.
   void set_timeout(std::optional<std::chrono::milliseconds> timeout) { host_.timeout = timeout; }
-  // Decrypts its arguments, in the process that performs it and nowhere else.
+  // Decrypts the arguments.  Call it only in the process that performs the job.
   void open(JobRun& run);
   void perform(JobRun& run);
-  // Decides how a failed job is settled: with `ask_hooks` its class's hooks and all handlers run.
+  // Decides how a failed job is settled.  With `ask_hooks` the hooks of its class and all handlers run.
   Outcome judge(JobRun& run, bool ask_hooks = true);
 
   // Whether a job of a class that encrypts came in clear.

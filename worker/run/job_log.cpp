@@ -61,7 +61,7 @@ void JobLog::deferred(std::string_view event, const Payload& job, const std::str
   log::write(level(), event, {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
 }
 
-// Once for each class: a client that pushes one job in clear pushes all of them so.
+// Warns once for each class: a client that pushes one job in clear pushes all of them so.
 void JobLog::warn_of_clear_job(const JobRun& run) {
   if (config_.encryption.require || !code_.came_in_clear(run.job)) return;
   if (!came_in_clear_.insert(run.job.code_class()).second) return;
@@ -74,7 +74,7 @@ void JobLog::warn_of_clear_job(const JobRun& run) {
               "require = true, the default, refuses such jobs"}});
 }
 
-// A job of a batch of Sidekiq Pro runs like others and keeps its `bid`, but only Pro counts it.
+// Warns of jobs in batches of Sidekiq Pro.  Such a job runs like others and keeps its `bid`, but only Pro counts it.
 void JobLog::warn_of_foreign_batch(const JobRun& run) {
   const auto batch = run.job.raw("batch_index") ? std::nullopt : run.job.string("bid");
   const std::uint64_t jobs = batch ? foreign_batches_.note(run.started) : 0;
@@ -86,7 +86,7 @@ void JobLog::warn_of_foreign_batch(const JobRun& run) {
                                      {"reason", "it belongs to a batch that only Sidekiq Pro can count"}});
 }
 
-// A job with an option that makes no sense, such as `timeout: "5m"`, runs without it.
+// Warns of jobs with an invalid option, such as `timeout: "5m"`, which run without it.
 void JobLog::warn_of_ignored_options(const JobRun& run) {
   const std::vector<std::string> ignored = ignored_options(run.job);
   const std::uint64_t jobs = ignored.empty() ? 0 : ignored_options_.note(run.started);

@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// The lines of the log about each job, and what is odd about one.
+// Writes the lines of the log about each job, with warnings about odd ones.
 class JobLog : public Stage {
  public:
   JobLog(const Config& config, const JobCode& code) : config_(config), code_(code) {}
@@ -34,7 +34,7 @@ class JobLog : public Stage {
 
   const Config& config_;
   const JobCode& code_;
-  std::set<std::string> came_in_clear_;  // classes of which a job has come in clear
+  std::set<std::string> came_in_clear_;  // classes with a job that came in clear
   OnceAMinute foreign_batches_, ignored_options_;
 };
 

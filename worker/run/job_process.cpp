@@ -47,7 +47,8 @@ void JobProcess::main(UniqueFd socket) {
   if (spans != nullptr) spans->begin_apart(job, run.started_at);
   title.show(job.display_class(), std::chrono::system_clock::to_time_t(wall_now()));
 
-  // Before the sandbox, in which OpenSSL may not find what it reads.  No other process gets these keys from this one.
+  // Decrypt before entering the sandbox, where OpenSSL may not find its files.  Then forget the keys, so that the job's
+  // code cannot read them.
   code.open(run);
   place.registry.forget_keys();
   const std::optional<Failure> without_sandbox = sandboxes.enter(job, channel.descriptor(), code);

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// The process of one isolated job.  All code of the job's class runs in it, and it uses nothing that is the worker's:
-// neither its connection nor its control pipe.  It has copies of these.
+// The process of one isolated job.  All code of the job's class runs in it.  It has copies of the worker's connection
+// and control pipe, and must not use them.
 struct JobProcess {
   Workplace& place;
   JobCode& code;
@@ -19,9 +19,9 @@ struct JobProcess {
   LeftBehind& left_behind;
   Sandboxes& sandboxes;
 
-  // First, while no signal can reach the process yet.
+  // Call it first, while no signal can reach the process yet.
   void begin();
-  // Takes the order that `socket` brings, performs the job, and tells the worker what came of it.
+  // Reads the order from `socket`, performs the job, and sends the result to the worker.
   void main(UniqueFd socket);
 };
 

@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// One run of one job: what is known when it begins, and what has come of it so far.
+// One run of one job: the facts known when it begins, and its results so far.
 struct JobRun {
   int entry = 0;  // of the held batch
   Payload& job;
@@ -27,38 +27,38 @@ struct JobRun {
 
   // The results of its code.
   Performed performed = {};
-  std::string result = {};                    // that it leaves, JSON; empty: none, or none is kept
+  std::string result = {};                    // of the job, as JSON; empty: none, or none is kept
   bool iteration_ended = false;               // an iterable job has no item left
   std::optional<Failure> locked = {};         // why its arguments cannot be decrypted, or may not be in clear
-  std::vector<std::uint64_t> thrown_at = {};  // the stack of what it threw, if the job wants that known
+  std::vector<std::uint64_t> thrown_at = {};  // the stack of its exception, if that is to be recorded
   bool made_calls = false;                    // system calls in this process, or it may have made some
-  bool runs_hooks = false;                    // it failed, and its library is asked what becomes of it
-  std::optional<OutcomeNote> judged = {};     // what becomes of it, where a process of its own has decided that
+  bool runs_hooks = false;                    // it failed, and hooks or handlers of its library run
+  std::optional<OutcomeNote> judged = {};     // its outcome, if a process of its own has decided that
   SteadyTime ended{};
 
   bool failed() const { return performed.kind == Performed::Kind::failed; }
-  // Nothing of the job has run, and nothing of it will.
+  // Whether the job has expired, so that its own code does not run.
   bool only_expired() const { return expired && performed.kind == Performed::Kind::succeeded; }
 };
 
-// Something that is done beside each run.  The runner calls its stages in a fixed order.
+// An action beside each run.  The runner calls its stages in a fixed order.
 class Stage {
  public:
   virtual ~Stage() = default;
-  virtual void begin(const JobRun&) {}    // its entry runs, and no code of it has run
-  virtual void end(const JobRun&) {}      // its code has ended, its entry still runs
-  virtual void settled(const JobRun&) {}  // what becomes of the job is known
+  virtual void begin(const JobRun&) {}    // the entry runs, and no code of the job has run
+  virtual void end(const JobRun&) {}      // the job's code has ended, the entry still runs
+  virtual void settled(const JobRun&) {}  // the outcome of the job is known
 };
 
 // Where the code of a job runs: in this process, or in one of its own.
 class Performer {
  public:
   virtual ~Performer() = default;
-  // Runs it, whatever happens in it.
+  // Runs the job and notes the result in `run`.
   virtual void perform(JobRun& run) = 0;
   // Decides how a failed job is settled.
   virtual Outcome judge(JobRun& run) = 0;
-  // Puts right what the job has left behind.
+  // Restores what the job has changed.
   virtual void put_right(const JobRun& run) = 0;
 };
 

@@ -23,20 +23,22 @@ void LeftBehind::look(const Payload& job) {
   look_for_threads(job, allowed);
 }
 
-// Their signals would end the next job.  If a class may leave threads, its timers belong to those threads.
+// Stops timers that the job has left, whose signals would end the next job.  If a class may leave threads, its timers
+// belong to those threads.
 void LeftBehind::stop_timers(bool allowed) {
   if (allowed) return timers_.note_present();
   place_.age.left_timers += timers_.stop_left_behind();
 }
 
-// They would go on beside the next job, and their crash would be charged to that one.
+// Looks for threads that the job has left: they would go on beside the next job, and a crash of theirs would be charged
+// to that one.
 void LeftBehind::look_for_threads(const Payload& job, bool allowed) {
   if (place_.age.left_threads > 0) return;
-  if (allowed) return threads_.note_present();  // the next job has not left them
+  if (allowed) return threads_.note_present();  // so that they are not taken for the next job's
   place_.age.left_threads = threads_.left_behind();
   if (place_.age.left_threads == 0) return;
   place_.slot.record().class_flags.fetch_or(job_left_threads);
-  // Said once of a class: each of its jobs may do so.
+  // Warns once for each class, since all of its jobs may do so.
   log::write(book_.note_left_threads() ? log::Level::debug : log::Level::warn, "job_left_threads",
              {{"jid", job.jid()},
               {"class", job.display_class()},

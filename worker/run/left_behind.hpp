@@ -17,18 +17,18 @@ class LeftBehind {
  public:
   LeftBehind(Workplace& place, RunBook& book) : place_(place), book_(book) {}
 
-  // Once the libraries are loaded: what is there now is put back after each job, and its threads and timers are no
-  // job's.
+  // Call it once the libraries are loaded.  The present state is restored after each job, and the present threads and
+  // timers belong to no job.
   void note_state();
 
-  // While the entry of the job runs, so that what its threads crash by now is its own crash; and after its hooks, which
-  // are code of the job too.
+  // Looks for threads and timers of the job.  Call it while the entry still runs, so that a crash of such a thread is
+  // charged to the job; and again after its hooks, which are code of the job, too.
   void look(const Payload& job);
   bool has_threads() { return threads_.left_behind() > 0; }
 
-  // `made_calls`: system calls may have been made since.
+  // Restores the state.  `made_calls`: the job may have made system calls.
   void put_right(bool made_calls);
-  // The same after the handlers of an event, whose timers and threads belong to no job.
+  // Restores the state after the handlers of an event, whose timers and threads belong to no job.
   void put_right_after_handlers();
 
  private:

@@ -50,7 +50,7 @@ void RunBook::speak_of(const Payload& job, const ClassFacts& facts) {
   usage.isolated.store(facts.is_isolated ? 1 : 0);
 }
 
-// The time of the enqueue is by the client's clock: where that is ahead of this one's, the job has not waited.
+// The client's clock gives the time of the enqueue.  If it is ahead of this one, the job counts as not having waited.
 void RunBook::note_begin(const JobRun& run) {
   using namespace std::chrono_literals;
   if (!has_room(run.entry)) return;
@@ -62,8 +62,8 @@ void RunBook::note_begin(const JobRun& run) {
   note(run.entry, RunNote::State::begun, {});
 }
 
-// The time is counted as Sidekiq does, as the difference of whole milliseconds, so that many short runs add up to what
-// they took.
+// The time is counted as in Sidekiq, as the difference of whole milliseconds, so that many short runs add up to the
+// right sum.
 void RunBook::end(const JobRun& run) {
   using std::chrono::milliseconds;
   const auto took = std::chrono::floor<milliseconds>(run.ended).time_since_epoch() -

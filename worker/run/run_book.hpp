@@ -19,20 +19,19 @@
 
 namespace brood {
 
-// Sends this worker's runs to a StatsD server, batch by batch: those that are noted in the
-// worker's record, once they are added to what the classes have used: of those that it does not live to add, the
-// supervisor tells.
+// Sends this worker's runs to a StatsD server, batch by batch: those noted in the worker's record, once they are added
+// to the usage of their classes.  The supervisor sends those that the worker dies before adding.
 class RunsForStatsd {
  public:
   RunsForStatsd(const StatsdSettings& settings, UsageTable& table);
 
-  // The run of entry `entry` has failed.
+  // Notes that the run of entry `entry` has failed.
   void note_error(int entry, const std::string& error_class);
   void note_expired(int class_index, int queue_index);
 
   // Keeps the ended runs, which are about to be added.
   void take(const RunNotes& notes);
-  // Tells all of it, without waiting for anybody.
+  // Sends all of them, without blocking.
   void send();
 
  private:
@@ -44,17 +43,18 @@ class RunsForStatsd {
   std::string class_, queue_;
 };
 
-// Counts a worker's runs: in its record while they run, so that the supervisor can count those that the worker does not
-// survive; then in the usage of their classes and queues, and in StatsD, if it is configured.
+// Counts a worker's runs.  While they run they are in its record, so that the supervisor can count those that the
+// worker does not survive.  Then they are counted in the usage of their classes and queues, and in StatsD, if it is
+// configured.
 class RunBook : public Stage {
  public:
   RunBook(WorkerSlot& slot, const WorkerSetup& worker_setup, const StatsdSettings& statsd);
 
   struct ClassFacts {
-    bool has_code;  // one without has no usage
+    bool has_code;  // false: no usage is kept of it
     bool allows_threads, is_isolated;
   };
-  // The class that the next calls speak of; its facts are asked for where another one was spoken of before.
+  // Sets the class that the next calls are about.  If speaks_of(), it is set already, and its facts are not needed.
   bool speaks_of(const Payload& job) const {
     return job.counted_class() == class_.name && job.job_class() == class_.job_class;
   }
@@ -63,10 +63,10 @@ class RunBook : public Stage {
   void note_begin(const JobRun& run);  // before its entry runs
   void end(const JobRun& run) override;
   void settled(const JobRun& run) override;
-  void forget(int entry);    // it has not begun
-  void expire(int entry);    // nor has this one, since it came too late
+  void forget(int entry);    // the job has not begun
+  void expire(int entry);    // the job has not begun, since it has expired
   void note_recent();        // code of this class runs in this process now
-  bool note_left_threads();  // true: the class is known for that
+  bool note_left_threads();  // returns whether a job of the class has done so before
 
   void end_batch(const JobUsage& together);
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr const char* library_of_pushes = "libbrood.so.1";
 constexpr const char* name_of_function = "brood_set_span_of_run";  // shared/api/span_of_run.cpp
 
-// The span of a run that took longer than this is sent at once: its span is lost with no crash that follows.
+// The span of a run that took longer is sent at once, so that a later crash does not lose it.
 constexpr auto short_run = 1ms;
 
 }  // namespace
@@ -26,7 +26,7 @@ constexpr auto short_run = 1ms;
 void SpansOfPushes::begin(std::string_view traceparent, std::string_view state) {
   if (!looked_) {
     looked_ = true;
-    // If no job library has loaded it, no push goes through it.
+    // If no job library has loaded libbrood, no push goes through it.
     if (void* const loaded = dlopen(library_of_pushes, RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL))
       set_ = reinterpret_cast<SetSpan>(dlsym(loaded, name_of_function));
   }

@@ -15,8 +15,8 @@
 
 namespace brood {
 
-// While a run is traced, what its code pushes by brood::Client names the run's span, and
-// brood::ambient::traceparent() returns it: both are libbrood's, which the job libraries may have brought with them.
+// While a run is traced, jobs that its code pushes by brood::Client name the run's span, and
+// brood::ambient::traceparent() returns it.  Both are in libbrood, which the job libraries may have loaded.
 class SpansOfPushes {
  public:
   // `state`: the trace's `tracestate`; empty: none.
@@ -38,14 +38,14 @@ class RunSpans : public Stage {
   RunSpans(const OtlpSettings& settings, std::string identity, int slot, std::string pipe, UsageTable* table,
            JobHost& host);
 
-  // A run begins: its lines of the log have its trace's id from now on, and its pushes name its span.
+  // A run begins: from now on lines of the log have its trace's id, and its pushes name its span.
   void begin(const JobRun& run) override;
-  // The same in the process of an isolated job, of which the worker tells.
+  // The same in the process of an isolated job, whose span the worker sends.
   void begin_apart(const Payload& job, WallTime now);
-  // It is over, or was none since its job has expired.  The span of a short run waits for others.
+  // The run is over, or was none since its job has expired.  The span of a short run waits for others.
   void settled(const JobRun& run) override;
 
-  // Tells what waits, without waiting for anybody.
+  // Sends the waiting spans, without blocking.
   void send();
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t largest_shown = 1 << 20;
 
-// For the report of the job, if it keeps one.
+// The last run for the report of the job; null if the job keeps none.
 std::shared_ptr<const EndOfRun> last_run(const JobRun& run) {
   if (!run.keeps_report) return nullptr;
   EndOfRun last;
@@ -36,7 +36,7 @@ std::shared_ptr<const EndOfRun> last_run(const JobRun& run) {
   return std::make_shared<const EndOfRun>(std::move(last));
 }
 
-// The report of a job that ends without a run.
+// The same for a job that ends without a run.
 std::shared_ptr<const EndOfRun> not_run(const Payload& job, const char* error_class, const char* message) {
   if (!keeps_report(job)) return nullptr;
   EndOfRun none;
@@ -116,7 +116,7 @@ void Runner::begin_batch(std::size_t jobs) {
   place_.slot.record().cpu_before_us.store(meter_.cpu_before().count());
 }
 
-// Jobs of one batch are too short to tell apart what each of them used.
+// The jobs of one batch are too short to measure the usage of each.
 void Runner::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
   if (spans_) spans_->send();
@@ -149,11 +149,11 @@ std::optional<Outcome> Runner::carry_out(const Decision& decision, int entry, Pa
   return std::nullopt;
 }
 
-// The job has not begun, and no statistics count it.
+// Defers a job.  It has not begun, and no statistics count it.
 std::optional<Outcome> Runner::defer_job(const Deferral& deferral, int entry, const Payload& job,
                                          const std::string& queue) {
   const bool needs_time = deferral.why != Deferral::Why::cap;
-  // Before the slot has it: there may be no memory for it.
+  // Make the outcome before the slot is changed: there may be no memory for it.
   Outcome outcome = defer(job, deferral, queue, needs_time ? services_.redis_time() : WallTime{});
   if (!place_.slot.defer(entry)) return std::nullopt;
   if (deferral.why == Deferral::Why::lock || deferral.why == Deferral::Why::behind)
@@ -180,7 +180,7 @@ std::optional<Outcome> Runner::bury(const std::string& why, int entry, const std
   return outcome;
 }
 
-// Its class is not known, so the recovery looks whether it has hooks.
+// The class of such a job is unknown, so the flags let the recovery look whether it has hooks.
 void Runner::begin_unread(int entry) {
   place_.slot.begin(entry, "", "", wall_now(), steady_now(), class_has_hooks | class_has_handlers);
 }
@@ -199,8 +199,8 @@ std::uint32_t Runner::class_flags(const Payload& job) const {
 }
 
 std::optional<Outcome> Runner::run(int entry, Payload& job, const std::string& queue, std::optional<WallTime> expired) {
-  // A job that was pushed without an id gets one for its run, and keeps it over what follows: by it its cursor is
-  // found, and people find the job.
+  // A job that was pushed without an id gets one, and keeps it: its cursor is stored by it, and people find the job by
+  // it.
   if (!job.truthy("jid")) job = job.with({{"jid", json_string(RandomBytes().jid())}});
   const bool apart = forked_ && place_.rules.is_isolated(job.code_class());
   if (apart && !forked_->is_there()) {
@@ -230,7 +230,7 @@ std::optional<Outcome> Runner::run(int entry, Payload& job, const std::string& q
   return outcome;
 }
 
-// False when the supervisor has taken the job back.
+// Begins a run.  Returns false if the supervisor has taken the job back.
 bool Runner::begin(JobRun& run, bool apart) {
   const std::string& job_class = run.job.code_class();
   run.started = steady_now();
@@ -270,7 +270,7 @@ Outcome Runner::settle(JobRun& run, Performer& performer) {
     case Performed::Kind::failed:
       break;
   }
-  // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
+  // End the entry before the hooks run: if a hook crashes the worker, this must not look like a run that never ended.
   if (place_.slot.entry(run.entry) != EntryState::failed) place_.end_entry(run.entry, EntryState::failed);
   Outcome outcome = performer.judge(run);
   outcome.last_run = last_run(run);

@@ -27,40 +27,41 @@
 
 namespace brood {
 
-// Makes of each decision about a job its outcome: one worker's jobs, one after the other.
+// Carries out the decision about each job of a worker, one after the other, and returns its outcome.
 class Runner {
  public:
   // `holder`: see LimitKeeper.  Spans go to the exporter of `of_supervisor`.
   Runner(Workplace& place, Admission& admission, Channel& redis, LimitPlaces& limits,
          std::function<LimitHolder()> holder, const Identity& of_supervisor);
 
-  // Unless they are loaded already.  Throws LibraryError.
+  // Loads the libraries, unless they are loaded already.  Throws LibraryError.
   void load_libraries();
-  // Call it before the first job, which finds the state that is there now, as every later job does; and makes the copy
-  // of this worker that forks the processes of isolated jobs, if there are such classes.  Throws LibraryError.
+  // Call it before the first job.  Each job will find the state of this moment.  If there are isolated classes, it
+  // makes the copy of this worker that forks their processes.  Throws LibraryError.
   void prepare();
-  // For a worker that ends in order.
+  // Call it when the worker ends in order.
   void leave();
 
-  // Call these around library code that is no job; what it leaves behind is put right as after a job.
+  // Call these around library code that is no job.  They restore the state as after a job.
   void begin_handlers(std::string_view event);
   void end_handlers();
 
-  // A batch of so many jobs begins.  If there are several, they are short: what they use is measured once for all.
+  // A batch of `jobs` jobs begins.  If there are several, they are short, and their usage is measured once for all.
   void begin_batch(std::size_t jobs);
   void end_batch();
 
-  // Carries out what was decided about the job of entry `entry` of the held batch, which was fetched from `queue`.
-  // nullopt: it was not carried out; the supervisor has taken the job back, or it is not to begin now, or there is a
-  // reason to recycle.  Does not return when the supervisor ends this worker for the job, or when the job's own process
-  // has crashed.
+  // Carries out the decision about the job of entry `entry` of the held batch, which was fetched from `queue`.
+  // nullopt: it was not carried out, since the supervisor has taken the job back, the job must not begin now, or there
+  // is a reason to recycle.  Does not return if the supervisor ends this worker because of the job, or if the job's own
+  // process has crashed.
   std::optional<Outcome> carry_out(const Decision& decision, int entry, Payload& job, const std::string& text,
                                    const std::string& queue);
-  // There is no memory for entry `entry`.  It counts as begun, so that it is charged when the worker ends for that.
+  // Call it when there is no memory for entry `entry`.  It counts as begun, so it is charged when the worker ends for
+  // that.
   void begin_unread(int entry);
 
   WorkerServices& services() { return services_; }
-  // Why this worker is to be replaced by a new one; nullopt: it goes on.
+  // Why this worker must be replaced by a new one; nullopt: it goes on.
   std::optional<RecycleReason> reason_to_recycle();
 
  private:
@@ -90,7 +91,7 @@ class Runner {
   std::optional<Sandboxes> sandboxes_;  // of a worker that knows isolated classes, as the next
   std::optional<Forked> forked_;
   bool batch_made_calls_ = false;
-  std::string event_;  // whose handlers run
+  std::string event_;  // the event whose handlers run
 };
 
 }  // namespace brood

@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// A job that has a cgroup of its own is no longer in its worker's, whose limit must still hold.
+// A job that has a cgroup of its own is no longer in that of its worker, so it gets the worker's limit, too.
 SandboxSettings with_memory_of_worker(SandboxSettings sandbox, std::uint64_t of_worker) {
   const bool has_own_cgroup = sandbox.memory_bytes > 0 || sandbox.cpu > 0 || sandbox.processes > 0;
   if (!has_own_cgroup || of_worker == 0) return sandbox;
@@ -28,7 +28,7 @@ Sandboxes::Sandboxes(Workplace& place) : place_(place) {
   offers_ = sandbox_offers();
   for (const LackingSandbox& one : lacking_sandboxes(place.config, offers_, &*cgroup_)) {
     if (!one.may_run()) throw LibraryError(one.text());
-    // Once for all workers of a capsule.
+    // One worker of a capsule warns for all of them.
     if (place.setup.number == 0)
       log::warn("sandbox_incomplete",
                 {{"class", one.job_class}, {"lacks", fmt::format("{}", fmt::join(one.lacks, "; "))}});

@@ -9,17 +9,17 @@
 
 namespace brood {
 
-// The sandboxes of the classes that want one.
+// The sandboxes of the classes that have one.
 class Sandboxes {
  public:
-  // In the worker, before it forks anything.  Throws LibraryError where a class may not run without one that cannot be
-  // had.
+  // In the worker, before it forks anything.  Throws LibraryError if the kernel cannot provide a sandbox without which
+  // a class must not run.
   explicit Sandboxes(Workplace& place);
 
   bool has(const Payload& job) const { return place_.rules.sandbox(job.code_class()) != nullptr; }
   MemoryCounts memory_counts(const Payload& job) const { return has(job) ? cgroup_->memory_counts() : MemoryCounts(); }
-  // The failure of a job that the kernel ended for want of memory, which it counted since `before`; nullopt: it goes
-  // back uncharged.
+  // The failure of a job that the kernel killed for want of memory, as its counts since `before` show; nullopt: the job
+  // goes back uncharged.
   std::optional<Failure> judge_kill(const Payload& job, const MemoryCounts& before, std::uint64_t peak_kb) const;
 
   // In the job's process, before any code of its class runs: enters the sandbox of the class, if it has one, and keeps
@@ -36,7 +36,7 @@ class Sandboxes {
 
  private:
   Workplace& place_;
-  std::optional<ScratchRecord> scratch_;  // of a worker that knows classes with a sandbox, as the others are
+  std::optional<ScratchRecord> scratch_;  // these are set if the worker knows classes with a sandbox
   std::optional<JobCgroup> cgroup_;
   SandboxOffers offers_;
 };

@@ -24,7 +24,7 @@ WorkerServices::WorkerServices(Workplace& place, Channel& redis, LimitPlaces& li
       limits_(limits, std::move(holder), [this](std::chrono::milliseconds length) { return may_wait(length); }),
       batches_(redis) {}
 
-// False: the run is to end, or the worker.
+// Waits, and returns whether the job may go on waiting; false: the run or the worker must end.
 bool WorkerServices::may_wait(std::chrono::milliseconds length) {
   if (length.count() > 0) place_.orders.wait(length);
   const auto deadline = place_.slot.deadline();

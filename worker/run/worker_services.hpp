@@ -15,13 +15,13 @@
 
 namespace brood {
 
-// Over the connections of a worker, which are idle while a job runs.
+// The services of a worker to its jobs, over its connections, which are idle while a job runs.
 class WorkerServices : public JobServices {
  public:
   // `holder`: see LimitKeeper.
   WorkerServices(Workplace& place, Channel& redis, LimitPlaces& limits, std::function<LimitHolder()> holder);
 
-  // The job that is spoken of from now on; it must live as long.
+  // Serves this job from now on; it must live until the next call.
   void serve(const Payload& job) { job_ = &job; }
 
   std::optional<IterationState> load_iteration() override;
@@ -33,9 +33,9 @@ class WorkerServices : public JobServices {
   bool batch_cancelled(std::string_view bid) override { return batches_.is_cancelled(bid); }
   void note_progress(const JobProgress& progress) override { place_.slot.set_progress(progress); }
 
-  // The job is done, and its slot shows that.
+  // Call it when the job is done, and its slot shows that.
   void drop_iteration() { iterations_.drop(job_->jid()); }
-  // Before a settle: how far the iterable jobs came, should Redis not have taken that yet.  `pause` throws to give up.
+  // Before a settle: saves the states of iterable jobs that Redis has not taken yet.  `pause` throws to give up.
   bool has_unsaved_iteration() const { return iterations_.has_unsaved_cursor(); }
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
 

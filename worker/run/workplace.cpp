@@ -33,7 +33,7 @@ void Workplace::finish_entry(int entry, const OutcomeNote& becomes) {
   if (!slot.finish_entry(entry, becomes)) wait_for_the_end();
 }
 
-// The process of one job ends with its worker.
+// Waits until this process is killed.  The process of one job ends with its worker.
 void Workplace::wait_for_the_end() {
   log::flush();
   while (is_of_one_job_) pause();

@@ -17,7 +17,7 @@
 
 namespace brood {
 
-// Shared by all parts of a worker that run jobs, with the few steps that all of them make.
+// The values that all parts of a worker that run jobs share, and the few steps that all of them take.
 class Workplace {
  public:
   Workplace(const Config& config, const WorkerSetup& setup, WorkerSlot& slot, SupervisorOrders& orders,
@@ -34,17 +34,17 @@ class Workplace {
   StandardOutput output;
   WorkerAge age;
 
-  // Ends an entry, or notes what becomes of it.  Where the supervisor has decided that and ends this worker, it waits
-  // for its end.
+  // end_entry() ends an entry; finish_entry() notes the outcome of a failed one.  If the supervisor is killing this
+  // worker because of the entry, they wait for the end and do not return.
   void end_entry(int entry, EntryState state);
   void finish_entry(int entry, const OutcomeNote& becomes);
 
-  // Call it when code of a library has returned.  Code that forks and lets both processes return leaves a copy of this
-  // process, which has the worker's connection and slot and must touch neither: the copy ends here.
+  // Call it when code of a library has returned.  Code that forks and returns in both processes leaves a copy of this
+  // process.  The copy has the worker's connection and slot and must touch neither, so it ends here.
   void end_if_a_copy(std::string_view jid, std::string_view job_class) const;
   void end_if_a_copy(const Payload& job) const { end_if_a_copy(job.jid(), job.display_class()); }
 
-  // From now on this process is not the worker's, but one that runs a single job for it.
+  // From now on this process is not the worker, but one that runs a single job for it.
   void become_a_job();
 
  private:

@@ -22,7 +22,7 @@
 namespace brood {
 namespace {
 
-// The first worker of a generation writes it, for all of them have the same classes.
+// Writes the description of the classes.  Only the first worker of a generation does, since all have the same classes.
 void tell_classes(const Identity& identity, std::uint32_t generation, const JobRegistry& registry) {
   const std::string path = described_classes_path(identity.runtime_directory, identity.name);
   if (generation_of_described_classes(path) < generation)
@@ -60,7 +60,7 @@ Worker::Worker(const WorkerSetup& setup, const Config& config, const Identity& i
 void Worker::load_libraries(const Identity& identity, const Preloaded& preloaded) {
   shard_.tell_jobs();
   if (place_.settings.seccomp) {
-    // Otherwise this is a copy of a template whose other copies want no shield.
+    // A template does not shield the supervisor if some of its copies must not.
     if (!preloaded.shielded) shield_parent();
     if (!preloaded.shielded || !preloaded.done) trap_pidfd_signals();
   }
@@ -85,7 +85,7 @@ int run_worker(const WorkerSetup& worker_setup, const Config& config, const Iden
     try {
       worker.run();
     } catch (const std::bad_alloc&) {
-      std::terminate();  // the crash handler writes down what it was, and the supervisor judges by that
+      std::terminate();  // the crash handler records the exception, and the supervisor judges by that
     }
     return EX_OK;
   } catch (const StartupError& error) {

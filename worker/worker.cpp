@@ -38,8 +38,8 @@ void Worker::run() {
   } catch (const ToldToStop&) {
     log::warn("worker_leaves_jobs_to_recovery", {{"reason", "stopped while Redis was away"}});
   } catch (const ShardIsAway&) {
-    // The scoreboard has what became of each job, for the recovery when that shard is back.  Another worker
-    // takes this one's place elsewhere.
+    // The scoreboard has the outcome of each job, for the recovery when that shard is back.  Another worker takes this
+    // one's place in another shard.
     log::warn("worker_leaves_jobs_to_recovery",
               {{"shard", shard_.name()}, {"reason", "it is away, and others have jobs"}});
   }
@@ -48,12 +48,12 @@ void Worker::run() {
   runner_.leave();
 }
 
-// One round: settles, fetches and performs; or waits, or goes to another shard.
+// One round: settles, fetches and performs jobs; or waits; or goes to another shard.
 void Worker::go_on() {
   const bool quiet = orders_.told_to_quiet();
   const bool begins = !quiet && !waits_for_beat();
   if (begins) admission_.quarantined_jobs().look(steady_now(), fetcher_.paused_classes());
-  if (!begins && outcomes_.empty()) give_back_unbegun();  // else they are settled first, and what is left comes again
+  if (!begins && outcomes_.empty()) give_back_unbegun();  // if there are outcomes, they are settled first
   if (!quiet && shard_.is_wanted_elsewhere()) return move();
   if (!begins && outcomes_.empty()) return stand_by(quiet);
   if (!fetch(begins)) return;
@@ -66,15 +66,15 @@ void Worker::go_on() {
 void Worker::stand_by(bool quiet) {
   if (quiet) lifecycle_.quiet();
   lifecycle_.beat(shard_.redis().connections());
-  // Its byte may have been read, and the flag not yet seen, where something else waited meanwhile.
+  // Looks at the flags once more: another wait may have read the byte that announced a change.
   if (orders_.told_to_quiet() == quiet && !orders_.told_to_stop())
     orders_.wait(quiet ? quiet_wait : look_for_beat_again);
 }
 
-// False where the worker has a new incarnation: this round is over.
+// Settles and fetches.  Returns false if the worker has got a new incarnation: then this round is over.
 bool Worker::fetch(bool begins) {
   const std::vector<Outcome> outcomes = take_outcomes();  // which may take long, with Redis away
-  if (!fetcher_.draw() && leaves()) throw ShardIsAway{};  // which another call would find only after its time too
+  if (!fetcher_.draw() && leaves()) throw ShardIsAway{};  // without a further call, which would have to time out, too
   Session::Next next = fetcher_.settle_and_fetch(outcomes, begins);
   unsettled_ = false;
   if (next == Session::Next::held && begins && !session_.has_more()) next = fetcher_.fetch_from_rest();
@@ -94,7 +94,7 @@ void Worker::wait_for_job() {
   session_.give_up();
 }
 
-// Decides about the jobs in order and runs those that may begin, up to the first that is to be settled at once.
+// Decides about the jobs in order and runs those that may begin, up to the first that must be settled at once.
 void Worker::perform_batch() {
   const Session::Batch& batch = session_.batch();
   const std::string home(home_of(shard_.caps(), batch.queue));
@@ -122,13 +122,14 @@ void Worker::perform_batch() {
   if (performed > 0) fetcher_.note_performed(performed, last - begun, longest);
 }
 
-// Adds to the outcomes; nullopt: nothing came of the job, and nothing more begins now.
+// Decides about one job, carries that out and adds its outcome.  nullopt: there is no outcome, and no more jobs begin
+// now.
 std::optional<Worker::Ended> Worker::perform(int entry, const std::string& payload, const std::string& home) {
   Decision decision;
   std::optional<Outcome> outcome;
   try {
     decision = admission_.decide(payload);
-    // To ask for its lock may take long, with Redis away.
+    // To ask for its lock may have taken long, if Redis was away.
     if (decision.settles_at_once && !may_begin()) decision.kind = Decision::Kind::not_now;
     outcome = runner_.carry_out(decision, entry, admission_.job(), payload, home);
   } catch (const std::bad_alloc&) {
@@ -148,11 +149,11 @@ std::optional<Worker::Ended> Worker::perform(int entry, const std::string& paylo
   return may_wait && !decision.settles_at_once ? Ended::well_enough : Ended::settles_at_once;
 }
 
-// The heartbeat may have grown old while something else was under way.
+// Whether a job may begin now: the heartbeat may have grown old in the meantime.
 bool Worker::may_begin() { return !orders_.told_to_quiet() && !orders_.beat_is_missed(); }
 
-// Another host that sees no heartbeat of our supervisor is about to adopt what we hold, or has done so before we
-// looked.
+// Whether the worker must wait for a heartbeat: another host that sees none of our supervisor's is about to adopt our
+// jobs, or has done so already.
 bool Worker::waits_for_beat() {
   const bool waits = orders_.beat_is_missed();
   if (waits != std::exchange(said_waiting_for_beat_, waits)) {
@@ -164,14 +165,14 @@ bool Worker::waits_for_beat() {
   return waits;
 }
 
-// Gives back what arrived while quiet was ordered: quiet may last for hours.  (A stop gives it back by retiring.)  It
-// goes to the head of its queue, newest first, so that the oldest is again the next to run.
+// Gives back jobs that arrived while quiet was ordered, since quiet may last for hours.  (After a stop, retiring gives
+// them back.)  They go to the head of their queue, newest first, so that the oldest is again the next to run.
 void Worker::give_back_unbegun() {
   orders_.note_asking();
   session_.give_back_unbegun();
 }
 
-// Goes to a shard where jobs wait and no worker takes them.
+// Leaves this shard for one where jobs wait and no worker takes them.
 void Worker::move() {
   if (!outcomes_.empty()) session_.next(take_outcomes(), {});
   unsettled_ = false;
@@ -179,7 +180,7 @@ void Worker::move() {
   renew(ControlByte::need_incarnation);
 }
 
-// Gets a new incarnation from the supervisor, and serves from now on the shard that it is for.
+// Gets a new incarnation from the supervisor, and from now on serves its shard.
 void Worker::renew(ControlByte byte) {
   const std::uint64_t incarnation = orders_.ask_for_incarnation(byte);
   if (shard_.follow_incarnation()) {
@@ -190,16 +191,16 @@ void Worker::renew(ControlByte byte) {
   session_.begin(incarnation);
 }
 
-// How the worker may leave its shard while that Redis is away.  A batch may be performed in part: then its outcomes
-// are not on their way yet.  No other process knows how far an iterable job came.
+// How the worker may leave its shard while that Redis is away.  It has something to settle if outcomes are under way,
+// or wait in a batch that is performed in part.  It may not leave while only it has the state of an iterable job.
 Leaving Worker::leaving() {
   if (saves_iterations_ && runner_.services().has_unsaved_iteration()) return Leaving::not_yet;
   return how_to_leave(slot_, unsettled_ || !outcomes_.empty());
 }
 bool Worker::leaves() { return shard_.is_wanted_elsewhere() && leaving() != Leaving::not_yet; }
 
-// Redis is away.  A worker with nothing to settle may leave at once.  One that has something goes on trying until its
-// supervisor's patience ends; what it could not settle is then in the scoreboard.
+// Waits while Redis is away.  A worker with nothing to settle may leave at once.  Another one goes on trying until the
+// supervisor's patience ends; then the scoreboard has the outcomes that it could not settle.
 void Worker::pause(std::chrono::milliseconds length) {
   log::flush();
   if (!orders_.told_to_stop() && shard_.is_one_of_several()) {
@@ -212,7 +213,7 @@ void Worker::pause(std::chrono::milliseconds length) {
   orders_.wait(length);
 }
 
-// They are on their way to Redis from now on: they must not be given up, since their jobs have run.
+// Takes the outcomes to send them to Redis.  From now on they count as unsettled: their jobs have run.
 std::vector<Outcome> Worker::take_outcomes() {
   unsettled_ = !outcomes_.empty();
   std::vector<Outcome> outcomes = std::exchange(outcomes_, {});

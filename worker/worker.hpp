@@ -20,14 +20,14 @@
 
 namespace brood {
 
-// One worker: until the order to stop it fetches a batch, decides about each job, runs those that may begin, and
+// One worker.  Until the order to stop, it fetches a batch, decides about each job, runs those that may begin, and
 // settles them with the next fetch.
 class Worker {
  public:
   Worker(const WorkerSetup& setup, const Config& config, const Identity& identity,
          const std::vector<RedisAddress>& shards, Preloaded& preloaded);
 
-  // Before run().  Throws LibraryError and StartupError.
+  // Call it before run().  Throws LibraryError and StartupError.
   void load_libraries(const Identity& identity, const Preloaded& preloaded);
   void run();
 
@@ -59,8 +59,8 @@ class Worker {
   Admission admission_;
   Runner runner_;
   Lifecycle lifecycle_;
-  std::vector<Outcome> outcomes_;  // that wait to be settled
-  bool unsettled_ = false;         // others are on their way
+  std::vector<Outcome> outcomes_;  // those that wait to be settled
+  bool unsettled_ = false;         // whether others are being sent to Redis
   bool saves_iterations_ = false;
   bool said_waiting_for_beat_ = false;
   std::optional<RecycleReason> recycling_;

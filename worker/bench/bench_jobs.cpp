@@ -34,7 +34,7 @@ struct Notes {
   void note(std::int64_t started, std::int64_t ended) {
     if (worker.first_start.load(std::memory_order_relaxed) == 0) worker.first_start.store(started);
     worker.last_end.store(ended, std::memory_order_relaxed);
-    // Written last: a reader that sees the count also sees the times.
+    // Written last, so that a reader that sees the count also sees the times.
     worker.performed.store(worker.performed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
@@ -60,7 +60,7 @@ struct Noop {
   }
 };
 
-// Does not even note anything, so that it may run in a process of its own.
+// Does nothing and notes nothing, so that it may run in a process of its own.
 struct Nothing {
   static constexpr std::string_view job_class = "BroodBench::Nothing";
 
@@ -103,7 +103,7 @@ struct Traced {
   }
 };
 
-// A table that all workers share, where BROOD_BENCH_MEGABYTES says how large.
+// Makes a table that all workers share, of BROOD_BENCH_MEGABYTES megabytes.
 void brood_setup(brood::Setup& setup) {
   static std::vector<char> table;
   const char* const megabytes = std::getenv("BROOD_BENCH_MEGABYTES");

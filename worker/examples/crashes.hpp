@@ -4,7 +4,7 @@
 
 #include <brood/job.hpp>
 
-// Jobs that take their worker with them.
+// Jobs that end their worker.
 
 struct Segfault {
   void perform();
@@ -14,7 +14,7 @@ struct Abort {
   void perform();
 };
 
-// A stack that never ends.
+// Overflows its stack.
 struct DeepRecursion {
   void perform();
 };
@@ -28,7 +28,7 @@ struct Exit {
 // Takes memory until it is refused.
 struct Gobble {
   std::int64_t megabytes = 0;
-  int milliseconds = 0;  // and holds it for so long
+  int milliseconds = 0;  // for how long it holds the memory
 
   static constexpr brood::JobOptions options{.required = 1};
   void perform();

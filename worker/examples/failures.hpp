@@ -22,12 +22,12 @@ struct FailOnce {
   void perform();
 };
 
-// Throws something that is no std::exception, and whose name looks like markup.
+// Throws an object that is no std::exception, and whose type's name looks like markup.
 struct FailOddly {
   void perform();
 };
 
-// Nothing of it is stored when it fails.
+// Is stored nowhere when it fails.
 struct Discarded {
   std::string message;
 

@@ -7,7 +7,8 @@
 #include <brood/job.hpp>
 
 // Appends every line of one file to another, and continues with the next line after a stop, a deploy or a crash.  A
-// line written just before a crash may be there twice: a job that must not do a thing twice has to check what is done.
+// line written just before a crash may be there twice: a job that must do something only once has to check what is
+// done.
 struct CopyLines {
   std::string from, to;
 

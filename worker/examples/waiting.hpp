@@ -2,9 +2,9 @@
 
 #include <brood/job.hpp>
 
-// Jobs that take time, and how they meet a worker that wants to stop.
+// Jobs that take time, and how they react to a worker that must stop.
 
-// Sleeps through everything.
+// Sleeps and never looks.
 struct Sleep {
   int milliseconds = 0;
 

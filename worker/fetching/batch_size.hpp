@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// How many jobs to fetch at a time: more only while they are so short that a batch stays within a few milliseconds of
-// work, so that no job waits behind another while some worker is idle.  Pure.
+// How many jobs to fetch at a time.  More than one only while jobs are so short that a batch takes a few milliseconds,
+// so that no job waits behind others while another worker is idle.  Pure.
 class BatchSize {
  public:
   explicit BatchSize(int most) : most_(most) {}

@@ -12,16 +12,16 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t all = static_cast<std::size_t>(-1);
-constexpr auto look_again = 20ms;        // at the queues, when Redis was away so far
-constexpr auto idle_poll = 2s;           // outside of Redis: the supervisor looks and wakes us
-constexpr auto ask_to_wait_again = 10s;  // Redis may allow it by then
+constexpr auto look_again = 20ms;        // at the queues, while Redis has not answered yet
+constexpr auto idle_poll = 2s;           // if the worker waits outside of Redis: the supervisor looks and wakes it
+constexpr auto ask_to_wait_again = 10s;  // after a refusal
 constexpr auto time_to_unblock = 250ms;  // the supervisor has asked Redis to end our wait
 constexpr auto say_batching_again = 500ms;
 constexpr auto say_left_wait_again = 5s;  // the doorbell looks often for longer than that
 
-// How many jobs a worker of this capsule may fetch at a time, `most` at most.  The only worker of a capsule performs
-// jobs in the order of their queues.  If one of their classes has a cap it fetches one by one: a job that it defers is
-// then the next that it takes, if there is a place, and no job of a batch overtakes it.
+// How many jobs a worker of this capsule may fetch at a time, at most `most`.  The only worker of a capsule performs
+// jobs in the order of their queues.  If one of their classes has a cap, it fetches one by one: then a job that it
+// defers is the next that it takes, if there is a place, and no job of a batch overtakes it.
 int jobs_at_once(const CapsuleSettings& capsule, int most) {
   const std::vector<std::string> queues = capsule.queues.names();
   const bool may_defer = std::any_of(capsule.caps.begin(), capsule.caps.end(), [&](const CapSettings& cap) {
@@ -107,20 +107,21 @@ Session::Waited Fetcher::wait(bool looks_again_soon) {
                                                 .woken = [this] { return woken(); }});
   if (waited == Session::Waited::refused) refused_at_ = steady_now();
   say_whether_batching();
-  // Where all workers wait on one queue, the supervisor need not hear that this one has left its wait.
+  // If all workers wait on one queue, the supervisor need not be told that this one has left its wait.
   if (waited == Session::Waited::job && (!draw.empty() || shard_.is_one_of_several()))
     say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   return waited;
 }
 
-// Only the supervisor sees the next job now, and may believe that all workers wait in Redis, or are busy.
+// Waits for the supervisor, since only it sees the next job now.  It may believe that all workers wait in Redis or are
+// busy, so it is told.
 void Fetcher::wait_outside_of_redis() {
   say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   if (!orders_.told_to_quiet()) orders_.wait(draw_.has_looked() ? idle_poll : look_again);
 }
 
-// Empty where a job can only come from the queue that is waited on.  They are drawn from what was known when that
-// queue was chosen: asking Redis now would hide a change that came after the choice.
+// The queues to fetch from after the wait; empty if a job can only come from the queue that is waited on.  Draws from
+// what was known when that queue was chosen: if it asked Redis now, that would hide a change since the choice.
 std::vector<std::string> Fetcher::other_queues() {
   draw_.begin_again();
   std::vector<std::string> draw = draw_.take(max_queues_asked_after_wait + 1);
@@ -134,8 +135,8 @@ bool Fetcher::may_wait() {
   return !refused_at_ || steady_now() - *refused_at_ > ask_to_wait_again;
 }
 
-// nullopt: the worker is not wanted for anything else.  A process that wants it has asked Redis to end the wait, and
-// that may take as long as the time returned.
+// Returns how much longer the wait may last if the worker is wanted for something else: the process that wants it has
+// asked Redis to end the wait.  nullopt: it is not wanted.
 std::optional<std::chrono::milliseconds> Fetcher::woken() {
   const bool is_wanted = orders_.wait(0ms) || orders_.told_to_quiet() || orders_.beat_is_missed() || draw_.is_stale();
   return is_wanted ? std::optional(time_to_unblock) : std::nullopt;

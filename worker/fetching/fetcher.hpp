@@ -15,20 +15,20 @@
 
 namespace brood {
 
-// From which queues a worker fetches, how many jobs at a time, and how it waits while there are none.
+// Fetches jobs for a worker: decides from which queues, how many at a time, and how to wait while there are none.
 class Fetcher {
  public:
   Fetcher(const Config& config, const WorkerSetup& setup, ServedShard& shard, Session& session,
           SupervisorOrders& orders);
 
-  // Draws the queues of the next fetch.  False where Redis is away and could not be asked for them.
+  // Draws the queues of the next fetch.  Returns false if Redis had to be asked for them and is away.
   bool draw() { return draw_.begin(); }
   // Settles `outcomes`, and fetches from the first queues of the draw if the worker `begins` jobs.
   Session::Next settle_and_fetch(const std::vector<Outcome>& outcomes, bool begins);
-  // If that has found nothing: fetches from the rest of the draw.
+  // Fetches from the rest of the draw.  Call it if settle_and_fetch() has found nothing.
   Session::Next fetch_from_rest();
 
-  // Waits for a job, in Redis if it allows that, so that a job begins one hop after its push.
+  // Waits for a job, in Redis if it allows that: so a job reaches the worker without a further question.
   Session::Waited wait(bool looks_again_soon);
   bool draw_is_old() const { return draw_.is_old(); }
 
@@ -36,7 +36,7 @@ class Fetcher {
   void note_performed(int jobs, std::chrono::nanoseconds together, std::chrono::nanoseconds longest) {
     batch_size_.performed(jobs, together, longest);
   }
-  // The worker has gone to another shard.
+  // Call it when the worker has gone to another shard.
   void forget_shard();
 
  private:

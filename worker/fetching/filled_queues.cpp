@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t few_queues = 2 * max_queues_asked;
 constexpr std::chrono::seconds longest_look(10);
 constexpr int share_of_looks = 100;  // a look is followed by at least this many times its length without one
-constexpr std::chrono::nanoseconds longest_between_looks = 5s;  // a Redis that once was slow may no longer be
+constexpr std::chrono::nanoseconds longest_between_looks = 5s;  // a slow Redis may have become fast again
 
 }  // namespace
 
@@ -54,7 +54,7 @@ FilledQueues::Looked FilledQueues::look(const std::vector<std::string>& queues) 
       for (const QueueSizes::Filled& one : read_queue_sizes(asked[i], replies[i].view()).filled)
         filled_.insert(one.queue);
     }
-  } catch (const ConnectionLost&) {  // the settle that follows finds it away too
+  } catch (const ConnectionLost&) {  // the next settle notices it, too
     return Looked::in_vain;
   }
   looked_at_ = steady_now();

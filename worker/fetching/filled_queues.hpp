@@ -11,21 +11,21 @@
 
 namespace brood {
 
-// Which of many queues hold jobs: a worker that fetches from those alone need not ask for a few of them at a time.
-// Looking at all of them costs Redis time.  So a worker looks for a hundredth of its own time at most, and meanwhile
-// goes by what it saw and by what its supervisor rings for.
+// Finds out which of many queues hold jobs, so that a worker fetches only from those.  To look at all of them costs
+// Redis time.  So a worker spends at most a hundredth of its own time on looks.  Between them it uses the result of the
+// last look and the queue for which its supervisor has freed it.
 class FilledQueues {
  public:
   FilledQueues(Channel& redis, const SlotRecord& record) : redis_(redis), record_(record) {}
 
-  // Those that held jobs at the last look, and the one for which the worker was freed, in the same order.  A few are
-  // returned unasked, and so are all where Redis does not tell; none where it is away.
+  // Those of `queues` that held jobs at the last look, and the one for which the worker was freed, in the same order.
+  // Returns all of them if they are few, or if Redis refuses; none if Redis is away.
   std::vector<std::string> among(std::vector<std::string> queues);
 
-  // A fetch from these in their order has brought jobs of `found`; empty: none.
+  // Notes that a fetch from these queues, in their order, has brought jobs of `found`; empty: none.
   void note_fetched(const std::vector<std::string>& queues, const std::string& found);
 
-  // The worker has gone to another shard.
+  // Call it when the worker has gone to another shard.
   void forget() {
     looked_at_ = {};
     filled_.clear();

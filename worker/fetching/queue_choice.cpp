@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto known_for = 30s;
-constexpr auto names_last = 10min;  // unless a change is known: there may be tens of thousands
+constexpr auto names_last = 10min;  // unless a change is known; there may be tens of thousands of names
 
 bool is_to_come(ReplyView reply) {
   const ErrorKind kind = classify_error(reply.error());
@@ -89,7 +89,8 @@ std::string QueueChoice::wait_queue(int number) const {
   return waits_[static_cast<std::size_t>(number) % waits_.size()];
 }
 
-// Returns whether Redis has answered.  Without a change there is none to look at but one that has ended.
+// Reads the paused classes.  Returns false if Redis has not answered.  Skipped if nothing has changed and no class was
+// paused.
 bool QueueChoice::look_at_classes() {
   if (looked_ && !is_stale() && known_.paused_classes.empty()) return true;
   const Reply classes = redis_.call(ask_paused_classes());
@@ -99,7 +100,8 @@ bool QueueChoice::look_at_classes() {
   return true;
 }
 
-// Tens of thousands of names are read only where no supervisor has published them in short.
+// Reads the names of queues.  If there are very many, reads the shorter list that a supervisor publishes, if there is
+// one.
 Reply QueueChoice::ask_names() {
   const Reply count = redis_.call(ask_queue_count());
   if (count.view().is_integer() && count.view().integer() >= many_queue_names) {
@@ -109,8 +111,8 @@ Reply QueueChoice::ask_names() {
   return redis_.call(ask_queue_names());
 }
 
-// Changes nothing when Redis is away.  A key that our Redis user may not read keeps its last value; a key of another
-// type counts as empty.  The supervisor logs both.
+// Reads the queues and pauses.  Changes nothing if Redis is away.  If our user may not read a key, its last value
+// stays; a key of another type counts as empty.  The supervisor logs both.
 bool QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;
   try {

@@ -15,47 +15,46 @@
 
 namespace brood {
 
-// The order in which each fetch of a worker asks its capsule's queues: as QueueOrder draws it, with the queues of each
-// pattern that Redis knows, shuffled, in its place, and without those that are paused.  Redis is asked anew whenever
-// the supervisor has seen a change, and now and then: the supervisor may miss a pause that comes and goes between two
-// of its looks, while a worker has seen it.
+// The order in which each fetch of a worker asks its capsule's queues.  QueueOrder draws it.  Each pattern is replaced
+// by the queues that match it in Redis, shuffled, and paused queues are left out.  Redis is asked anew when the
+// supervisor has seen a change, and also now and then: a worker may have seen a pause that came and went between two
+// looks of the supervisor.
 class QueueChoice {
  public:
   // `changes` is a number that the supervisor changes when it sees a change; nullptr: it never does.
   QueueChoice(const CapsuleSettings& capsule, Channel& redis, const std::atomic<std::uint32_t>* changes);
 
-  // Draws for one fetch; asks Redis first when what is known is out of date.  Returns false where that was in vain.
+  // Draws for one fetch.  Asks Redis first if the known queues are out of date.  Returns false if Redis is away then.
   bool begin();
-  // Draws again from what begin() knew, without asking Redis: is_stale() still tells of a change since begin(), and
-  // wait_queue() stays as it is.
+  // Draws again from what begin() knew, without asking Redis.  is_stale() still shows a change since begin(), and
+  // wait_queue() stays the same.
   void begin_again();
-  // The next `most` queues of the draw, none twice; fewer when it ends.  Costs no more than these queues.
+  // The next `most` queues of the draw, none twice; fewer at the end of the draw.
   std::vector<std::string> take(std::size_t most);
   bool is_over() const;
 
-  bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
-  bool may_grow() const { return capsule_.queues.has_patterns(); }  // queues may come that the next draw has
-  // A queue with a cap is fetched from by settle_and_fetch alone, and no worker waits on it: the supervisor rings when
-  // one of its jobs may be taken.
-  // The same holds for the tenants of a base.
+  bool has_looked() const { return looked_; }  // false: Redis has not answered yet, and nothing is known
+  bool may_grow() const { return capsule_.queues.has_patterns(); }  // later draws may have further queues
+  // Jobs of a queue with a cap are fetched only by settle_and_fetch, and no worker waits on it: the supervisor wakes a
+  // worker when one of its jobs may be taken.  The same holds for the tenants of a base.
   bool is_capped(const std::string& queue) const { return is_tenants(queue) || !caps_of(capsule_.caps, queue).empty(); }
   bool has_capped() const { return !capsule_.caps.empty() || !tenants_.empty(); }
-  // Of each entry of a draw that stands for tenants.
+  // The tenants of each entry of a draw that stands for some.
   const ServedTenants& tenants() const { return tenants_; }
-  // Something has changed since begin(): call begin() again instead of waiting.
+  // Whether something has changed since begin(): then call begin() again instead of waiting.
   bool is_stale() const { return forgotten_ || (changes_ && changes_->load() != seen_); }
-  // Nothing may have changed, but begin() asked Redis long ago.
+  // Whether begin() asked Redis long ago; nothing need have changed since.
   bool is_old() const;
 
-  // Classes of which no job is to begin, as of now; nullptr: not known, Redis is away.  Asks Redis when something has
-  // changed: not between begin() and the wait that comes of it.
+  // The paused classes, none of whose jobs may begin; nullptr: not known, since Redis is away.  Asks Redis if something
+  // has changed, so do not call it between begin() and the wait that follows.
   const NameSet* paused_classes();
 
-  // The worker has gone to another shard: nothing is known any more, and what was drawn is out of date.
+  // Call it when the worker has gone to another shard: nothing is known any more, and the draw is out of date.
   void forget();
 
-  // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,
-  // the first on the first.  Empty: no queue is known that is not paused, and has no cap.
+  // The queue that the capsule's worker `number` (0: the first) waits on when it is idle.  The workers spread over all
+  // queues, the first on the first.  Empty: all known queues are paused or have a cap.
   std::string wait_queue(int number) const;
 
  private:
@@ -71,7 +70,7 @@ class QueueChoice {
   bool looked_ = false, forgotten_ = false;
   SteadyTime looked_at_{}, names_at_{};
   KnownQueues known_;
-  std::vector<std::string> waits_;  // what idle workers spread over
+  std::vector<std::string> waits_;  // the queues that idle workers spread over
 
   // The queues that a pattern stands for, in no order, and how many of them this draw has taken.
   struct Matching {

@@ -67,7 +67,7 @@ class Alarm {
   timer_t timer_{};
 };
 
-// The handler of INT and TERM interrupts a job, so it touches these alone.
+// The handler of INT and TERM interrupts a job, so it uses only these.
 volatile std::sig_atomic_t stop_came = 0;
 const Alarm* wakes_program_watch = nullptr;
 
@@ -119,7 +119,7 @@ class Attempt {
     slot_.end(0, EntryState::succeeded);
   }
 
-  // As a worker counts the time of an iterable job's items: see RunClock.
+  // Whether the run, or one of its items, took too long, as a worker counts that: see RunClock.
   bool ran_out_of_time() const {
     return item_clock_.iterates() ? item_clock_.overran(steady_now(), time_left()) : out_of_time();
   }
@@ -160,12 +160,12 @@ class Attempt {
                 .time_left = [this] { return time_left(); },
                 .set_time_left = [this](milliseconds left) { set_time_left(left); },
                 .capsule = capsule,
-                // It begins with the first item, and leaves no state: there is no Redis.
+                // There is no Redis, so the job begins with the first item and saves no state.
                 .iterations = IterationHost{.interrupt = [this] { return ends_between_items() || stop_came != 0; },
                                             .load = [] { return IterationState{}; },
                                             .save = [](const IterationState&) { return false; },
                                             .end = [] {}},
-                // Nor do limits hold.
+                // For the same reason it gets every limit.
                 .limits = LimitHost{.take = [](const std::vector<Limit>&, milliseconds) { return LimitResult{}; },
                                     .give_back = [](const std::vector<LimitUse>&) {}}};
 };

@@ -17,28 +17,29 @@
 
 namespace brood {
 
-// Runs one job in this process, to write or debug it: without supervisor, fork, Redis, seccomp filter and
-// syscall watch.  Standard input, output and error are the job's own.  INT and TERM make stopping() true (a program
-// gets TERM); the second ends this process.  Nothing is settled.  Once in a process, from its main thread.
+// Runs one job in this process, for its author to write or debug it: without supervisor, fork, Redis, seccomp filter
+// and syscall watch.  Standard input, output and error are the job's own.  INT and TERM make stopping() true (a program
+// gets TERM); the second signal ends this process.  Nothing is settled.  Use it once in a process, from the main
+// thread.
 class ForegroundJob {
  public:
   struct Limits {
     std::optional<std::chrono::milliseconds> timeout = {};  // nullopt: the job's own; 0: none
-    std::uint64_t memory_bytes = 0;                         // 0: as much as there is
+    std::uint64_t memory_bytes = 0;                         // 0: no limit
   };
   struct Run {
     Performed performed;
     JobUsage usage;
   };
 
-  // Loads the libraries of `config`, which must outlive this, and starts them as a worker does.  Throws LibraryError; a
-  // crash is reported from here on.
+  // Loads the libraries of `config`, which must outlive this object, and starts them as a worker does.  From here on a
+  // crash is reported.  Throws LibraryError.
   explicit ForegroundJob(const Config& config);
 
   const JobRegistry& registry() const { return registry_; }
 
-  // Performs it within middleware, then runs the events of a worker's end.  An end that does not return is reported as
-  // report_own_crash() says.
+  // Performs the job within middleware, then runs the events of a worker's end.  If the job ends the process, that is
+  // reported as report_own_crash() describes.
   Run perform(const Payload& job, const std::string& queue, const Limits& limits);
 
  private:

@@ -19,18 +19,18 @@ using namespace std::chrono_literals;
 
 constexpr auto look_for_supervisor_again = 10ms;
 
-// The handler of TERM interrupts a job, so it touches these alone.
+// The handler of TERM interrupts a job, so it uses only these.
 volatile std::sig_atomic_t term_came = 0;
-pid_t supervisor = 0;  // or who else is this process' parent while the supervisor lives
+pid_t supervisor = 0;  // or another process that is the parent of this one while the supervisor lives
 bool (*pass_term)(int signal) = nullptr;
 const std::atomic<std::int64_t>* last_beat = nullptr;
 std::chrono::nanoseconds longest_wait_for_adoption{};
 
 timer_t last_timer{};
 
-// Ends this worker when its last job runs longer than a supervisor would have waited, or well before another host may
-// adopt its jobs.  A timer of our own, since a job may use alarm(2), and SIGKILL, since a job may block or ignore all
-// else.  timer_settime(2) is async-signal-safe.
+// Makes sure that this worker ends when its last job runs longer than the supervisor would have waited, or well before
+// another host may adopt its jobs.  Uses a timer of our own, since a job may use alarm(2), and SIGKILL, since a job may
+// block or ignore any other signal.  timer_settime(2) is async-signal-safe.
 void set_last_alarm() {
   const BootTime beat{std::chrono::nanoseconds(last_beat->load())};
   const auto until_adoption = beat + longest_life_after_beat - boot_now();
@@ -77,7 +77,7 @@ bool SupervisorOrders::was_sent_term() const { return term_came != 0; }
 
 void SupervisorOrders::pass_term_by(bool (*pass)(int signal)) { pass_term = pass; }
 
-// The job's process has none of the worker's timers, and dies with the worker.
+// A job's process has none of the worker's timers, and is killed when the worker ends.
 void SupervisorOrders::become_a_job() {
   pass_term = nullptr;
   supervisor = getppid();
@@ -106,12 +106,12 @@ bool SupervisorOrders::beat_is_old() const { return beat_ != nullptr && is_old(b
 std::uint32_t SupervisorOrders::lapses() const { return beat_ == nullptr ? 0 : beat_->lapses.load(); }
 
 bool SupervisorOrders::wait(std::chrono::milliseconds longest) {
-  // The pipe of a supervisor that is gone is always ready: it would not let us wait.
+  // The pipe of a supervisor that is gone is always ready, so it is not polled.
   pollfd pipe{orphaned_ ? -1 : worker_setup_.control, POLLIN, 0};
   if (poll(&pipe, 1, static_cast<int>(longest.count())) <= 0) return false;
   char bytes[64];
   const ssize_t got = recv(worker_setup_.control, bytes, sizeof bytes, MSG_DONTWAIT);
-  // The bytes only wake us: what they announce stands in the slot.
+  // The bytes only wake us: the orders are in the slot.
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_supervisor_gone();
   return true;
 }

@@ -20,44 +20,43 @@ class SupervisorOrders {
   // Installs the handler of TERM: finish the job in hand and exit.
   SupervisorOrders(const WorkerSetup& worker_setup, std::chrono::milliseconds shutdown_timeout);
 
-  // A stop was ordered, or TERM came: the kernel sends it when the supervisor dies.
+  // Whether a stop was ordered, or TERM has come, which the kernel sends when the supervisor dies.
   bool told_to_stop();
   bool was_sent_term() const;
-  // From now on the handler of TERM in this worker first calls `pass`, which sends the signal on and is
-  // async-signal-safe.
+  // Makes the handler of TERM in this worker first call `pass`, which must pass the signal on and be async-signal-safe.
   void pass_term_by(bool (*pass)(int signal));
-  // Call it in a copy of the worker that runs one job.  The copy hears only the flags in the slot and TERM, and must
-  // wait for nothing else.
+  // Call it in a copy of the worker that runs one job.  The copy sees only the flags in the slot and TERM, and must not
+  // wait for anything else.
   void become_a_job();
   // After that: reads the flags from `record` instead of the worker's own record.
   void read_flags_of(const SlotRecord& record) { flags_ = &record.flags; }
-  // Asks the kernel: a job may have ignored that TERM.  Counts as a stop from then on.
+  // Whether the supervisor has ended.  Asks the kernel, since a job may have ignored that TERM.  Counts as a stop.
   bool supervisor_gone();
-  // Fetch no more; also true after the order to stop.
+  // Whether the worker must fetch no more; also true after the order to stop.
   bool told_to_quiet();
 
   // From now on the heartbeat in this shard counts.
   void serve(int shard);
-  // The supervisor has sent no heartbeat for so long that another host may soon take it for dead and adopt its jobs:
-  // begin none.
+  // Whether the supervisor has sent no heartbeat for so long that another host may soon take it for dead and adopt its
+  // jobs: then begin none.
   bool beat_is_old() const;
-  // Jobs are asked for now.  beat_is_missed() tells from then on whether they may be another host's by now: the
-  // heartbeat is old, or was so meanwhile.
+  // Call note_asking() when jobs are asked for.  From then on beat_is_missed() returns whether another host may have
+  // adopted them: the heartbeat is old, or was old meanwhile.
   void note_asking() { lapses_ = lapses(); }
   bool beat_is_missed() const { return beat_is_old() || lapses() != lapses_; }
 
-  // Waits until the supervisor sends something, or until `longest` has passed.  True when it has sent something, or is
-  // gone.
+  // Waits until the supervisor sends something, or until `longest` has passed.  Returns true if it has sent something,
+  // or is gone.
   bool wait(std::chrono::milliseconds longest);
-  // Waits for so long, whatever the supervisor sends except stop.
+  // Waits for `length`, whatever the supervisor sends except stop.
   void pause(std::chrono::milliseconds length);
   // Readable when the supervisor sends something; -1 when the supervisor is gone.
   int descriptor() const { return orphaned_ ? -1 : worker_setup_.control; }
 
   void say(ControlByte byte);
 
-  // Asks for an incarnation never used before, by one of the bytes that do.  Throws ToldToStop if the
-  // order to stop arrives meanwhile.
+  // Asks for an incarnation that was never used before, by a byte for that.  Throws ToldToStop if the order to stop
+  // arrives meanwhile.
   std::uint64_t ask_for_incarnation(ControlByte byte = ControlByte::need_incarnation);
 
  private:

@@ -10,9 +10,9 @@
 
 namespace brood {
 
-// A limit lies in the shard that its name is hashed to, whichever shards its jobs come from, and never in a drained
-// one. The shard that the worker serves is asked over the worker's connection, the others over connections that are
-// made when they are needed.
+// Finds the shards of limits.  A limit lies in the shard that its name is hashed to, whichever shards its jobs come
+// from, and never in a drained one.  The shard that the worker serves is asked over the worker's connection, the others
+// over connections that are made when they are needed.
 class LimitShards : public LimitPlaces {
  public:
   LimitShards(const std::vector<RedisAddress>& shards, const std::size_t& served, Connection& own,

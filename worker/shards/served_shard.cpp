@@ -58,7 +58,7 @@ bool ServedShard::follow_incarnation() {
 std::size_t ServedShard::assigned() const {
   const auto shard = static_cast<std::size_t>(std::max(setup_.record->shard.load(), 0));
   if (shard < shards_.size() && !shards_[shard].is_empty_place) return shard;
-  // A job has scribbled over it.
+  // A job has scribbled over the record, so take any shard.
   const auto first =
       std::find_if(shards_.begin(), shards_.end(), [](const RedisAddress& one) { return !one.is_empty_place; });
   return static_cast<std::size_t>(first - shards_.begin());

@@ -30,9 +30,9 @@ class ServedShard {
   bool is_one_of_several() const { return shards_.size() > 1; }
   bool is_wanted_elsewhere() const;
 
-  // Tells the code of jobs which shard it is, if they are to share it.
+  // Sets the environment variable by which the code of jobs knows the shard, if jobs share our Redis.
   void tell_jobs() const;
-  // A new incarnation has come: goes to the shard that it is for.  False if that is the same.
+  // Call it when a new incarnation has come: goes to its shard.  Returns false if that is the same.
   bool follow_incarnation();
 
  private:
@@ -43,7 +43,7 @@ class ServedShard {
   const WorkerSetup& setup_;
   const std::vector<RedisAddress>& shards_;
   SupervisorOrders& orders_;
-  const std::vector<std::vector<CapSettings>> caps_;  // of each shard its share
+  const std::vector<std::vector<CapSettings>> caps_;  // the share of each shard
   std::size_t number_;                                // of the one that is served
   Connection redis_;
   LimitShards limits_;
